@@ -1,0 +1,34 @@
+//! The main job in a few lines: push, plan, pop, and print the context of a frame.
+//!
+//! `cargo run --example quickstart`
+
+use callstack_core::{NewFrame, OutlineOptions, PopStatus, Result, Settings, Stack};
+
+fn main() -> Result<()> {
+    let stack = Stack::in_memory();
+    let root =
+        stack.push(NewFrame::new("Build a REST API").id("ses_root").criteria("All endpoints pass their tests"))?;
+    let children = stack.plan_children(
+        root,
+        vec![
+            NewFrame::new("JWT authentication").id("auth").criteria("Login, logout and refresh work"),
+            NewFrame::new("User routes").id("routes").criteria("CRUD behind authentication").depends_on("auth"),
+            NewFrame::new("Caching layer").id("cache").criteria("Reads are served from memory"),
+        ],
+    )?;
+
+    stack.activate(children[0])?;
+    stack.add_artifact("auth", "src/auth.rs")?;
+    stack.add_decision("auth", "Tokens live 15 minutes, refresh tokens 30 days")?;
+    stack.pop(
+        "auth",
+        PopStatus::Completed,
+        "JWT with refresh tokens; see src/auth.rs.",
+        "JWT auth: auth::require(user)",
+    )?;
+
+    stack.activate("routes")?;
+    println!("{}", stack.outline(&OutlineOptions::default()));
+    println!("{}", stack.context("routes", &Settings::default())?.xml);
+    Ok(())
+}

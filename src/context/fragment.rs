@@ -1,0 +1,220 @@
+//! A frame as XML, rendered once: every rung from stub to full, with what each costs.
+
+use serde::{Deserialize, Serialize};
+
+use super::tokens::{TokenCounter, truncate_by};
+use super::xml::content;
+use crate::frame::{Frame, Handle};
+use crate::tree::Node;
+
+/// How much of a frame is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Rung {
+    /// Not at all; counted in `truncation`.
+    Omitted,
+    /// Handle, status and title.
+    Stub,
+    /// And the compacted results, or the compacted criteria while the frame is open.
+    Compact,
+    /// And the artifacts; of the current frame also the full criteria.
+    Standard,
+    /// And the decisions; of the current frame also results so far.
+    Full,
+}
+
+/// Longest title, in tokens: stubs must stay small whatever hosts call their frames.
+pub(super) const TITLE_TOKENS: usize = 48;
+/// Longest text of one kind that a fragment holds, in tokens.
+const TEXT_TOKENS: usize = 300;
+/// The current frame's own criteria, which its agent works by, may be longer.
+const CRITERIA_TOKENS: usize = 600;
+/// Longest list of artifacts or of decisions, in tokens. The newest are shown.
+const LIST_TOKENS: usize = 150;
+/// How a cut text ends.
+pub(super) const CUT: &str = " … [cut]";
+
+/// The renderings of one frame. They share one buffer; a rung is a part of it and a closing tag.
+#[derive(Debug)]
+pub(super) struct Fragment {
+    text: String,
+    closing: &'static str,
+    /// For each rung from the stub up: where the rung stands in the text, and its cost with the closing tag.
+    rungs: [(usize, usize, usize); 4],
+}
+
+impl Fragment {
+    /// Tokens that a rung costs; omitted costs nothing.
+    pub(super) fn cost(&self, rung: Rung) -> usize {
+        match rung {
+            Rung::Omitted => 0,
+            shown => self.rungs[shown as usize - 1].2,
+        }
+    }
+
+    pub(super) fn write(&self, rung: Rung, out: &mut String) {
+        if rung != Rung::Omitted {
+            let (start, end, _) = self.rungs[rung as usize - 1];
+            out.push_str(&self.text[start..end]);
+            out.push_str(self.closing);
+        }
+    }
+
+    /// A frame as it stands in the stable part: among ancestors, dependencies and siblings. It
+    /// shows the settled view, so it stays until a push, pop or invalidation.
+    pub(super) fn settled(handle: Handle, node: &Node, counter: &dyn TokenCounter) -> Self {
+        let settled = node.settled();
+        let mut rungs = RungWriter::new("</frame>\n", counter);
+        rungs.open("frame", handle, node);
+        rungs.title(settled.title);
+        rungs.end(Rung::Stub);
+        if node.status().is_finished() {
+            rungs.text("results", results_compacted(node.record()), TEXT_TOKENS);
+        } else {
+            let criteria = first_filled(settled.success_criteria_compacted, settled.success_criteria);
+            rungs.text("success-criteria", criteria, TEXT_TOKENS);
+        }
+        rungs.end(Rung::Compact);
+        rungs.artifacts(settled.artifacts);
+        rungs.end(Rung::Standard);
+        rungs.decisions(settled.decisions);
+        rungs.end(Rung::Full);
+        rungs.fragment
+    }
+
+    /// The current frame as it stands at the end of the volatile part, with all that is new.
+    pub(super) fn current(handle: Handle, node: &Node, counter: &dyn TokenCounter) -> Self {
+        let frame = node.record();
+        let (full, compacted) = (&frame.success_criteria, &frame.success_criteria_compacted);
+        let full = first_filled(full, compacted);
+        let compacted = if compacted.trim().is_empty() || counter.count(compacted) > counter.count(full) {
+            full
+        } else {
+            compacted
+        };
+        let mut rungs = RungWriter::new("</current-frame>\n", counter);
+        rungs.open("current-frame", handle, node);
+        rungs.title(&frame.title);
+        rungs.end(Rung::Stub);
+        let head = rungs.mark();
+        rungs.text("success-criteria", compacted, TEXT_TOKENS);
+        rungs.end(Rung::Compact);
+        if compacted != full {
+            // The full criteria replace the compacted ones: the rung begins again from the head.
+            rungs.restart(head);
+            rungs.text("success-criteria", full, CRITERIA_TOKENS);
+        }
+        rungs.artifacts(&frame.artifacts);
+        rungs.end(Rung::Standard);
+        rungs.decisions(&frame.decisions);
+        if frame.results.is_some() || frame.results_compacted.is_some() {
+            rungs.text("results", results_compacted(frame), TEXT_TOKENS);
+        }
+        rungs.end(Rung::Full);
+        rungs.fragment
+    }
+}
+
+fn results_compacted(frame: &Frame) -> &str {
+    first_filled(frame.results_compacted.as_deref().unwrap_or_default(), frame.results.as_deref().unwrap_or_default())
+}
+
+fn first_filled<'a>(first: &'a str, second: &'a str) -> &'a str {
+    if first.trim().is_empty() { second } else { first }
+}
+
+/// Writes the rungs of a fragment one after the other, each what the one before has and more.
+/// Every element ends in a line end, where tokens end too, so the costs just add up.
+struct RungWriter<'a> {
+    fragment: Fragment,
+    counter: &'a dyn TokenCounter,
+    start: usize,
+    cost: usize,
+}
+
+impl<'a> RungWriter<'a> {
+    fn new(closing: &'static str, counter: &'a dyn TokenCounter) -> Self {
+        let fragment = Fragment { text: String::new(), closing, rungs: [(0, 0, 0); 4] };
+        Self { fragment, counter, start: 0, cost: counter.count(closing) }
+    }
+
+    fn push(&mut self, element: &str) {
+        self.cost += self.counter.count(element);
+        self.fragment.text.push_str(element);
+    }
+
+    fn end(&mut self, rung: Rung) {
+        self.fragment.rungs[rung as usize - 1] = (self.start, self.fragment.text.len(), self.cost);
+    }
+
+    /// The end of the text and its cost, to restart from.
+    fn mark(&self) -> (usize, usize) {
+        (self.fragment.text.len(), self.cost)
+    }
+
+    fn restart(&mut self, (end, cost): (usize, usize)) {
+        let head = self.fragment.text[self.start..end].to_owned();
+        self.start = self.fragment.text.len();
+        self.fragment.text.push_str(&head);
+        self.cost = cost;
+    }
+
+    fn open(&mut self, name: &str, handle: Handle, node: &Node) {
+        self.push(&format!("<{name} id=\"{handle}\" status=\"{}\">\n", node.status()));
+    }
+
+    fn title(&mut self, title: &str) {
+        self.text("title", title, TITLE_TOKENS);
+    }
+
+    fn text(&mut self, name: &str, text: &str, limit: usize) {
+        let text = text.trim();
+        if !text.is_empty() {
+            let cost = |part: &str| self.counter.count(&content(part));
+            let text = truncate_by(text, limit, CUT, cost);
+            self.push(&format!("<{name}>{}</{name}>\n", content(&text)));
+        }
+    }
+
+    fn artifacts(&mut self, artifacts: &[String]) {
+        let (shown, hidden) = self.newest(artifacts);
+        if !shown.is_empty() {
+            let more = if hidden > 0 { format!(" (and {hidden} before)") } else { String::new() };
+            self.push(&format!("<artifacts>{}{more}</artifacts>\n", content(&shown.join(", "))));
+        }
+    }
+
+    fn decisions(&mut self, decisions: &[String]) {
+        let (shown, hidden) = self.newest(decisions);
+        if shown.is_empty() {
+            return;
+        }
+        self.push("<decisions>\n");
+        if hidden > 0 {
+            self.push(&format!("({hidden} before)\n"));
+        }
+        for decision in &shown {
+            self.push(&format!("<decision>{}</decision>\n", content(decision)));
+        }
+        self.push("</decisions>\n");
+    }
+
+    /// The newest entries that fit, in order, and how many do not.
+    fn newest(&self, entries: &[String]) -> (Vec<String>, usize) {
+        let cost = |part: &str| self.counter.count(&content(part)) + 1;
+        let mut shown = Vec::new();
+        let mut left = LIST_TOKENS;
+        for entry in entries.iter().rev() {
+            let entry = truncate_by(entry.trim(), LIST_TOKENS - 1, CUT, |part| cost(part) - 1);
+            let needed = cost(&entry);
+            if needed > left {
+                break;
+            }
+            left -= needed;
+            shown.push(entry.into_owned());
+        }
+        shown.reverse();
+        let hidden = entries.len() - shown.len();
+        (shown, hidden)
+    }
+}

@@ -1,0 +1,196 @@
+//! Words that carry meaning: splitting, stop words, a small stemmer, and paths.
+
+/// Words too common to tell one task from another, sorted for binary search.
+#[rustfmt::skip]
+const STOP_WORDS: &[&str] = &[
+    "a", "add", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "do",
+    "does", "done", "each", "for", "from", "had", "has", "have", "here", "how", "if", "in", "into", "is", "it",
+    "its", "more", "must", "new", "no", "not", "of", "on", "only", "or", "other", "our", "per", "should", "so",
+    "such", "than", "that", "the", "their", "then", "there", "these", "they", "this", "those", "to", "use",
+    "used", "using", "via", "was", "we", "were", "what", "when", "which", "who", "will", "with", "yes", "you",
+    "your",
+];
+
+/// Endings that a stem goes without, longest first, and what takes their place.
+const ENDINGS: &[(&str, &str)] = &[
+    ("ational", "ate"),
+    ("ization", "ize"),
+    ("ations", "ate"),
+    ("ation", "ate"),
+    ("ities", "ity"),
+    ("ments", "ment"),
+    ("ings", ""),
+    ("ing", ""),
+    ("ies", "y"),
+    ("ers", "er"),
+    ("ed", ""),
+    ("es", ""),
+    ("s", ""),
+];
+
+/// The distinct significant words of a text, as stems, in order of appearance.
+///
+/// Words are split at everything that is no letter or digit and inside `camelCase`; stop words and
+/// single letters are left out. Scripts written without spaces give pairs of characters.
+///
+/// ```
+/// use callstack_core::context::keywords;
+/// assert_eq!(keywords("Implementing the parseTokens functions"), ["implement", "parse", "token", "function"]);
+/// ```
+pub fn keywords(text: &str) -> Vec<String> {
+    let mut seen = std::collections::HashSet::new();
+    let mut words = Vec::new();
+    for_each_word(text, |stem| {
+        if seen.insert(stem.to_owned()) {
+            words.push(stem.to_owned());
+        }
+    });
+    words
+}
+
+/// Calls `visit` with the stem of every significant word, repetitions included.
+pub(super) fn for_each_word(text: &str, mut visit: impl FnMut(&str)) {
+    let mut word = String::new();
+    let mut previous = Class::Other;
+    let mut previous_character = '\0';
+    let mut pair = String::new();
+    for character in text.chars() {
+        let class = Class::of(character);
+        let ends = match (previous, class) {
+            (Class::Lower | Class::Digit, Class::Upper) => true,
+            (_, Class::Other | Class::Unspaced) => true,
+            _ => false,
+        };
+        if ends {
+            finish(&mut word, &mut visit);
+        }
+        match class {
+            Class::Other => {}
+            Class::Unspaced if previous == Class::Unspaced => {
+                pair.clear();
+                pair.extend([previous_character, character]);
+                visit(&pair);
+            }
+            Class::Unspaced => {}
+            _ => word.extend(character.to_lowercase()),
+        }
+        previous = class;
+        previous_character = character;
+    }
+    finish(&mut word, &mut visit);
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Class {
+    Lower,
+    Upper,
+    Digit,
+    /// Of a script without spaces between words: Han, kana, Thai, …
+    Unspaced,
+    Other,
+}
+
+impl Class {
+    fn of(character: char) -> Self {
+        match character {
+            'a'..='z' => Class::Lower,
+            'A'..='Z' => Class::Upper,
+            '0'..='9' => Class::Digit,
+            '\0'..='\u{7f}' => Class::Other,
+            '\u{e00}'..='\u{eff}'
+            | '\u{1000}'..='\u{109f}'
+            | '\u{1780}'..='\u{17ff}'
+            | '\u{3040}'..='\u{30ff}'
+            | '\u{3400}'..='\u{9fff}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{20000}'..='\u{3ffff}' => Class::Unspaced,
+            _ if character.is_uppercase() => Class::Upper,
+            _ if character.is_alphabetic() => Class::Lower,
+            _ if character.is_numeric() => Class::Digit,
+            _ => Class::Other,
+        }
+    }
+}
+
+fn finish(word: &mut String, visit: &mut impl FnMut(&str)) {
+    if word.len() > 1 && STOP_WORDS.binary_search(&word.as_str()).is_err() {
+        stem(word);
+        visit(word);
+    }
+    word.clear();
+}
+
+/// Cuts an English ending off, if three letters stay.
+fn stem(word: &mut String) {
+    let ending = ENDINGS.iter().find(|(ending, _)| word.len() >= ending.len() + 3 && word.ends_with(ending));
+    if let Some((ending, instead)) = ending {
+        word.truncate(word.len() - ending.len());
+        word.push_str(instead);
+    }
+}
+
+/// Calls `visit` with every token that may name something: a path or file (`true`), or another
+/// token that may be a frame's ID or handle (`false`). Tokens are in lower case.
+pub(super) fn for_each_name(text: &str, mut visit: impl FnMut(&str, bool)) {
+    let mut counted_thing = false;
+    let is_part = |character: char| character.is_alphanumeric() || "_-./#".contains(character);
+    for token in text.split(|character| !is_part(character)) {
+        let token = token.trim_matches(['.', '/', '-', '#']);
+        if token.is_empty() {
+            continue;
+        }
+        let lower = token.to_lowercase();
+        let is_number = lower.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        if is_path(&lower) {
+            visit(&lower, true);
+        }
+        // A bare number names a frame only behind a word for one, as in "task 3".
+        if !is_number || counted_thing {
+            visit(&lower, false);
+        }
+        let singular = lower.strip_suffix('s').unwrap_or(&lower);
+        counted_thing = matches!(singular, "task" | "subtask" | "step" | "frame" | "issue" | "item")
+            || (counted_thing && (is_number || lower == "and"));
+    }
+}
+
+/// `src/main.rs`, `docs/`, `main.rs`: has a directory, or an extension of one to five characters.
+fn is_path(token: &str) -> bool {
+    let (directory, file) = token.rsplit_once('/').unwrap_or(("", token));
+    let has_extension = file.rsplit_once('.').is_some_and(|(name, extension)| {
+        name.len() > 1
+            && (1..=5).contains(&extension.len())
+            && extension.starts_with(|character: char| character.is_ascii_alphabetic())
+    });
+    has_extension || directory.len() > 2 && file.len() > 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stop_words_are_sorted_for_the_search() {
+        assert!(STOP_WORDS.is_sorted());
+    }
+
+    #[test]
+    fn names_are_paths_ids_and_counted_things() {
+        let mut names = Vec::new();
+        for_each_name(
+            "See src/auth.rs, main.py and bd-07b; after Tasks 3 and 4.2, not 7 items, e.g. none.",
+            |name, path| {
+                names.push((name.to_owned(), path));
+            },
+        );
+        let has = |name: &str, path: bool| names.contains(&(name.to_owned(), path));
+        assert!(has("src/auth.rs", true) && has("main.py", true) && has("bd-07b", false));
+        assert!(has("3", false) && has("4.2", false), "{names:?}");
+        assert!(!has("7", false) && !has("e.g", true), "{names:?}");
+    }
+
+    #[test]
+    fn words_of_unspaced_scripts_are_pairs() {
+        assert_eq!(keywords("解析器 test"), ["解析", "析器", "test"]);
+    }
+}

@@ -1,0 +1,208 @@
+//! From a tree to a prompt: the small XML text that an agent sees of its call stack.
+//!
+//! A context is made in three steps, each fed by the one before: *consider* (which frames might
+//! matter, and how much), *select* (which are shown, on which [`Rung`], within the budget) and
+//! *render*. Frames are rendered once and kept, so that a context is made by choosing and copying.
+//!
+//! # What holds for every context
+//! 1. Its tokens, counted on the final escaped text, never exceed the total budget.
+//! 2. The same tree, settings and counter give the same bytes.
+//! 3. A larger total never drops or shortens anything.
+//! 4. The current frame, its parent and its root are always there, at least as stubs; its
+//!    dependencies come next.
+//! 5. What is left out is counted, and can be reached by handle.
+//! 6. It is well-formed XML 1.0, whatever the frames' texts hold.
+//! 7. The stable part keeps its bytes until a frame is pushed, activated, popped, blocked,
+//!    resumed or invalidated, or the settings change. A sibling that finishes is appended behind
+//!    those already shown, as long as the budget has room.
+//!
+//! This floor reads trees and never changes one; it knows no clock, no disk and no host.
+
+mod cache;
+mod considered;
+mod fragment;
+mod guidance;
+mod keywords;
+mod relevance;
+mod render;
+mod select;
+mod settings;
+mod skeleton;
+mod tokens;
+mod volatile;
+mod xml;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::frame::Handle;
+use crate::tree::Tree;
+use cache::Cache;
+use fragment::Fragment;
+use relevance::{Query, Scored, SiblingIndex};
+use skeleton::Costs;
+use volatile::Volatile;
+
+pub use cache::CacheStatistics;
+pub use fragment::Rung;
+pub use keywords::keywords;
+pub use select::{Entry, Omission, Section};
+pub use settings::{Budget, Guidance, Settings};
+#[cfg(feature = "tokenizer")]
+pub use tokens::O200k;
+pub use tokens::{Approx, Chars4, TokenCounter, truncate};
+pub use volatile::{SiblingOrder, sibling_order};
+pub use xml::escape;
+
+/// The context of a frame.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Context {
+    /// All of it as one XML document, `stack-context`, the static part first.
+    pub xml: String,
+    /// The part that seldom changes, a document of its own (`stack-context`): for the system
+    /// prompt, where it is cached.
+    pub stable: String,
+    /// The part that changes often, a document of its own (`stack-now`): for the place behind the
+    /// newest message.
+    pub volatile: String,
+    /// Upper bound of the tokens, of `xml` as well as of `stable` and `volatile` together. Never
+    /// more than the total budget.
+    pub tokens: usize,
+    /// What was considered, and what became of it.
+    pub report: Report,
+}
+
+/// What was considered for a context, and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// The frame whose context it is.
+    pub handle: Handle,
+    /// Upper bound of the stable part's tokens.
+    pub stable_tokens: usize,
+    /// Upper bound of the volatile part's tokens.
+    pub volatile_tokens: usize,
+    /// Every frame considered: the current one, planned children, ancestors from the parent up,
+    /// dependencies, siblings in the order shown.
+    pub entries: Vec<Entry>,
+}
+
+/// Frames rendered, queries and indexes kept at once, at most; past that all are forgotten.
+const KEPT: usize = 65_536;
+
+/// Makes the contexts of one tree, and keeps what it can use again.
+pub(crate) struct Contexts {
+    counter: Arc<dyn TokenCounter>,
+    costs: Costs,
+    kept: RwLock<HashMap<Handle, Kept>>,
+    indexes: Mutex<HashMap<Handle, Arc<Mutex<SiblingIndex>>>>,
+    cache: Mutex<Cache>,
+}
+
+/// What is kept of a frame, each with the revision it was made from.
+#[derive(Default)]
+struct Kept {
+    settled: Option<(u64, Arc<Fragment>)>,
+    current: Option<(u64, Arc<Fragment>)>,
+    query: Option<(u64, Arc<Query>)>,
+}
+
+impl Contexts {
+    pub(crate) fn new(counter: Arc<dyn TokenCounter>) -> Self {
+        Self {
+            costs: Costs::of(&*counter),
+            counter,
+            kept: RwLock::default(),
+            indexes: Mutex::default(),
+            cache: Mutex::default(),
+        }
+    }
+
+    /// The context of a frame, made anew.
+    pub(crate) fn assemble(&self, tree: &Tree, handle: Handle, settings: &Settings) -> Result<Context> {
+        settings.check()?;
+        let considered = considered::consider(self, tree, handle);
+        let mut volatile = Volatile::new(self, tree, handle);
+        let stable = select::select(self, tree, &considered, settings, volatile.tokens)?;
+        volatile.fill(self, tree, &considered, &settings.budget, stable.left);
+        Ok(render::render(self, &considered, settings, stable, volatile))
+    }
+
+    /// The context of a frame, from the cache if nothing in it has changed.
+    pub(crate) fn cached(&self, tree: &Tree, handle: Handle, settings: &Settings, now: u64) -> Result<Arc<Context>> {
+        let revision = tree.context_revision(handle);
+        if let Some(context) = self.cache.lock().get(handle, settings, revision, now) {
+            return Ok(context);
+        }
+        let context = Arc::new(self.assemble(tree, handle, settings)?);
+        self.cache.lock().put(handle, settings, revision, now, context.clone());
+        Ok(context)
+    }
+
+    pub(crate) fn cache_statistics(&self) -> CacheStatistics {
+        self.cache.lock().statistics()
+    }
+
+    pub(crate) fn clear_cache(&self, handle: Option<Handle>) {
+        self.cache.lock().clear(handle);
+    }
+
+    fn fragment(&self, tree: &Tree, handle: Handle) -> Arc<Fragment> {
+        let node = tree.node(handle);
+        let make = || Fragment::settled(handle, node, &*self.counter);
+        self.keep(handle, node.settled_revision(), |kept| &mut kept.settled, |kept| &kept.settled, make)
+    }
+
+    fn current_fragment(&self, tree: &Tree, handle: Handle) -> Arc<Fragment> {
+        let node = tree.node(handle);
+        let make = || Fragment::current(handle, node, &*self.counter);
+        self.keep(handle, node.revision(), |kept| &mut kept.current, |kept| &kept.current, make)
+    }
+
+    fn sibling_scores(&self, tree: &Tree, handle: Handle) -> Vec<Scored> {
+        let node = tree.node(handle);
+        let Some(parent) = node.parent() else { return Vec::new() };
+        if tree.node(parent).finished_children().is_empty() {
+            return Vec::new();
+        }
+        let make = || Query::of(node);
+        let query = self.keep(handle, node.settled_revision(), |kept| &mut kept.query, |kept| &kept.query, make);
+        let index = {
+            let mut indexes = self.indexes.lock();
+            if indexes.len() >= KEPT {
+                indexes.clear();
+            }
+            indexes.entry(parent).or_default().clone()
+        };
+        let mut index = index.lock();
+        index.update(tree, parent);
+        index.scores(handle, node, &query)
+    }
+
+    fn keep<T>(
+        &self,
+        handle: Handle,
+        revision: u64,
+        place: impl Fn(&mut Kept) -> &mut Option<(u64, Arc<T>)>,
+        look: impl Fn(&Kept) -> &Option<(u64, Arc<T>)>,
+        make: impl FnOnce() -> T,
+    ) -> Arc<T> {
+        if let Some((made_from, made)) = self.kept.read().get(&handle).and_then(|kept| look(kept).as_ref())
+            && *made_from == revision
+        {
+            return made.clone();
+        }
+        let made = Arc::new(make());
+        let mut kept = self.kept.write();
+        if kept.len() >= KEPT {
+            kept.clear();
+        }
+        *place(kept.entry(handle).or_default()) = Some((revision, made.clone()));
+        made
+    }
+}

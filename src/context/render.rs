@@ -1,0 +1,102 @@
+//! The selection as text: the document for hosts with one place for it, and the same in two parts
+//! for hosts with a prompt cache.
+
+use super::considered::Considered;
+use super::select::{Section, Stable};
+use super::settings::Settings;
+use super::skeleton::{self, Truncation};
+use super::volatile::Volatile;
+use super::{Context, Contexts, Report, guidance};
+use crate::frame::Handle;
+
+pub(super) fn render(
+    contexts: &Contexts,
+    considered: &Considered,
+    settings: &Settings,
+    selected: Stable,
+    volatile: Volatile,
+) -> Context {
+    let handle = considered.handle;
+    let mut stable = String::with_capacity(selected.tokens * 4 + 64);
+    write_stable(considered, settings, &selected, &mut stable);
+    let mut pieces = String::with_capacity(volatile.tokens * 4 + 64);
+    volatile.write_pieces(&mut pieces);
+
+    let xml = [&stable, &pieces, skeleton::STABLE_CLOSE].concat();
+    let now = [volatile.open(), &pieces, skeleton::VOLATILE_CLOSE].concat();
+    stable.push_str(skeleton::STABLE_CLOSE);
+
+    let mut entries = Vec::with_capacity(selected.items.len() + 1);
+    volatile.report(handle, &*contexts.counter, &mut entries);
+    let (stable_tokens, volatile_tokens) = (selected.tokens, volatile.tokens);
+    entries.extend(selected.items.into_iter().map(|item| item.entry));
+    Context {
+        xml,
+        stable,
+        volatile: now,
+        tokens: stable_tokens + volatile_tokens,
+        report: Report { handle, stable_tokens, volatile_tokens, entries },
+    }
+}
+
+/// The stable part without its closing tag. What changes at a pop stands behind what does not: a
+/// newly finished sibling comes after those already shown, and the counts after all.
+fn write_stable(considered: &Considered, settings: &Settings, selected: &Stable, out: &mut String) {
+    let ancestors = &selected.items[..selected.ranges.dependencies];
+    let dependencies = &selected.items[selected.ranges.dependencies..selected.ranges.siblings];
+    let siblings = &selected.items[selected.ranges.siblings..];
+    let hidden = |section: Section| {
+        let of_section = |item: &&super::select::Item| item.entry.section == section && !item.is_shown();
+        selected.items.iter().filter(of_section).count()
+    };
+    let wrap = |[open, close]: [&str; 2], items: &[super::select::Item], out: &mut String| {
+        if items.iter().any(|item| item.is_shown()) {
+            out.push_str(open);
+            items.iter().for_each(|item| item.write(out));
+            out.push_str(close);
+        }
+    };
+
+    out.push_str(&skeleton::stable_open(considered.handle));
+    if selected.brief_guidance {
+        out.push_str(skeleton::MANAGEMENT[0]);
+        out.push_str(guidance::PHILOSOPHY);
+        if selected.full_guidance {
+            out.push_str(guidance::WHEN_TO_CREATE_CHILD_FRAMES);
+        }
+        out.push_str(guidance::RULES);
+        out.push_str(skeleton::MANAGEMENT[1]);
+    }
+    if let Some(root) = ancestors.last() {
+        out.push_str(&skeleton::ancestors_open(ancestors.len()));
+        root.write(out);
+        let below_root = &ancestors[..ancestors.len() - 1];
+        let gap: Vec<Handle> =
+            below_root.iter().filter(|item| !item.is_shown()).map(|item| item.entry.handle).collect();
+        if let (Some(nearest), Some(farthest)) = (gap.first(), gap.last()) {
+            out.push_str(&skeleton::gap(gap.len(), *farthest, *nearest));
+        }
+        below_root.iter().rev().for_each(|item| item.write(out));
+        out.push_str(skeleton::ANCESTORS_CLOSE);
+    }
+    wrap(skeleton::DEPENDENCIES, dependencies, out);
+    wrap(skeleton::SIBLINGS, siblings, out);
+    let truncation = Truncation {
+        ancestors: hidden(Section::Ancestors),
+        dependencies: hidden(Section::Dependencies),
+        siblings: hidden(Section::CompletedSiblings),
+        see: considered.ancestors.first().copied().unwrap_or(considered.handle),
+    };
+    let before = out.len();
+    out.push_str(skeleton::METADATA[0]);
+    let empty = out.len();
+    if selected.budget_element {
+        out.push_str(&skeleton::budget_element(&settings.budget));
+    }
+    truncation.write(out);
+    if out.len() == empty {
+        out.truncate(before);
+    } else {
+        out.push_str(skeleton::METADATA[1]);
+    }
+}

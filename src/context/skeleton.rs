@@ -1,0 +1,154 @@
+//! What surrounds the frames in the XML: elements, counts, and what they cost.
+
+use std::fmt::Write;
+
+use super::Contexts;
+use super::considered::Considered;
+use super::fragment::TITLE_TOKENS;
+use super::guidance;
+use super::settings::Budget;
+use super::tokens::TokenCounter;
+use crate::frame::{FrameStatus, Handle};
+
+pub(super) const STABLE_CLOSE: &str = "</stack-context>\n";
+pub(super) const VOLATILE_CLOSE: &str = "</stack-now>\n";
+pub(super) const MANAGEMENT: [&str; 2] = ["<stack-task-management>\n", "</stack-task-management>\n"];
+pub(super) const ANCESTORS_CLOSE: &str = "</ancestors>\n";
+pub(super) const DEPENDENCIES: [&str; 2] = ["<dependencies>\n", "</dependencies>\n"];
+pub(super) const SIBLINGS: [&str; 2] = ["<completed-siblings>\n", "</completed-siblings>\n"];
+pub(super) const METADATA: [&str; 2] = ["<metadata>\n", "</metadata>\n"];
+pub(super) const PLANNED_CLOSE: &str = "</planned-children>\n";
+
+pub(super) fn stable_open(handle: Handle) -> String {
+    format!("<stack-context session=\"{handle}\">\n")
+}
+
+pub(super) fn volatile_open(handle: Handle) -> String {
+    format!("<stack-now session=\"{handle}\">\n")
+}
+
+pub(super) fn ancestors_open(count: usize) -> String {
+    format!("<ancestors count=\"{count}\">\n")
+}
+
+/// Stands for ancestors left out between the root and those shown.
+pub(super) fn gap(count: usize, from: Handle, to: Handle) -> String {
+    format!("<omitted count=\"{count}\" from=\"{from}\" to=\"{to}\"/>\n")
+}
+
+/// How many frames the stable part leaves out; their parents' handles lead to them.
+pub(super) struct Truncation {
+    pub(super) ancestors: usize,
+    pub(super) dependencies: usize,
+    pub(super) siblings: usize,
+    pub(super) see: Handle,
+}
+
+impl Truncation {
+    pub(super) fn write(&self, out: &mut String) {
+        let counts = [
+            ("omitted-ancestors", self.ancestors),
+            ("omitted-dependencies", self.dependencies),
+            ("omitted-siblings", self.siblings),
+        ];
+        if counts.iter().all(|(_, count)| *count == 0) {
+            return;
+        }
+        out.push_str("<truncation");
+        for (name, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+            let _ = write!(out, " {name}=\"{count}\"");
+        }
+        let _ = writeln!(out, " see=\"{}\"/>", self.see);
+    }
+}
+
+pub(super) fn budget_element(budget: &Budget) -> String {
+    let Budget { total, ancestors, siblings, current, .. } = budget;
+    format!("<budget total=\"{total}\" ancestors=\"{ancestors}\" siblings=\"{siblings}\" current=\"{current}\"/>\n")
+}
+
+pub(super) fn budget_cost(contexts: &Contexts, budget: &Budget) -> usize {
+    contexts.counter.count(&budget_element(budget))
+}
+
+pub(super) fn planned_open(count: usize, omitted: usize) -> String {
+    match omitted {
+        0 => format!("<planned-children count=\"{count}\">\n"),
+        _ => format!("<planned-children count=\"{count}\" omitted=\"{omitted}\">\n"),
+    }
+}
+
+/// The most that everything around the frames of a stable part can cost. It depends on what is
+/// considered, not on what is chosen of it.
+pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered) -> usize {
+    let counter = &*contexts.counter;
+    let Considered { handle, ancestors, dependencies, siblings, .. } = considered;
+    let (costs, count) = (&contexts.costs, |text: &str| counter.count(text));
+    let mut cost = count(&stable_open(*handle)) + costs.stable_close + costs.metadata;
+    if let Some(parent) = ancestors.first() {
+        cost += count(&ancestors_open(ancestors.len())) + costs.ancestors_close;
+        if ancestors.len() > 2 {
+            cost += count(&gap(ancestors.len(), *parent, *parent));
+        }
+    }
+    if !dependencies.is_empty() {
+        cost += costs.dependencies;
+    }
+    if !siblings.is_empty() {
+        cost += costs.siblings;
+    }
+    let mut truncation = String::new();
+    Truncation {
+        ancestors: ancestors.len().saturating_sub(2),
+        dependencies: dependencies.len() + siblings.iter().filter(|sibling| sibling.is_dependency).count(),
+        siblings: siblings.len(),
+        see: ancestors.first().copied().unwrap_or(*handle),
+    }
+    .write(&mut truncation);
+    cost + count(&truncation)
+}
+
+/// What the unchanging pieces cost with a given counter.
+#[derive(Debug)]
+pub(super) struct Costs {
+    pub(super) stable_close: usize,
+    pub(super) volatile_close: usize,
+    pub(super) ancestors_close: usize,
+    pub(super) dependencies: usize,
+    pub(super) siblings: usize,
+    pub(super) metadata: usize,
+    pub(super) brief_guidance: usize,
+    /// On top of the brief form.
+    pub(super) full_guidance: usize,
+    pub(super) initial_planning: usize,
+    /// The most that the volatile part can need for the current frame's stub alone.
+    pub(super) volatile_least: usize,
+}
+
+impl Costs {
+    pub(super) fn of(counter: &dyn TokenCounter) -> Self {
+        let count = |text: &str| counter.count(text);
+        let pair = |texts: [&str; 2]| count(texts[0]) + count(texts[1]);
+        let last = Handle::from_index(Handle::LIMIT - 1).expect("the last handle");
+        let longest_status = FrameStatus::ALL.iter().map(|status| status.as_str()).max_by_key(|name| count(name));
+        let stub = format!("<current-frame id=\"{last}\" status=\"{}\">\n", longest_status.unwrap_or_default());
+        Self {
+            stable_close: count(STABLE_CLOSE),
+            volatile_close: count(VOLATILE_CLOSE),
+            ancestors_close: count(ANCESTORS_CLOSE),
+            dependencies: pair(DEPENDENCIES),
+            siblings: pair(SIBLINGS),
+            metadata: pair(METADATA),
+            brief_guidance: pair(MANAGEMENT) + count(guidance::PHILOSOPHY) + count(guidance::RULES),
+            full_guidance: count(guidance::WHEN_TO_CREATE_CHILD_FRAMES),
+            initial_planning: count(guidance::INITIAL_PLANNING),
+            volatile_least: count(&volatile_open(last))
+                + count(VOLATILE_CLOSE)
+                + count(&stub)
+                + count("<title>")
+                + TITLE_TOKENS
+                + count("</title>\n")
+                + count("</current-frame>\n"),
+        }
+    }
+}

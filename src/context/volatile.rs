@@ -1,0 +1,330 @@
+//! The part of a context that changes often: what is planned, where the frame stands, what to do
+//! next, and the frame itself with all that is new.
+
+use std::sync::Arc;
+
+use super::considered::Considered;
+use super::fragment::{CUT, Fragment, Rung, TITLE_TOKENS};
+use super::select::{Entry, Omission, Section};
+use super::settings::Budget;
+use super::tokens::{TokenCounter, truncate_by};
+use super::xml::escape;
+use super::{Contexts, guidance, skeleton};
+use crate::frame::{FrameStatus, Handle};
+use crate::tree::Tree;
+
+/// Planned children shown before the current frame gets its artifacts and decisions.
+const FIRST_PLANNED: usize = 8;
+/// Warnings of one kind; the rest are counted.
+const WARNINGS: usize = 5;
+
+/// The volatile part, piece by piece in the order of the text.
+pub(super) struct Volatile {
+    open: String,
+    initial_planning: bool,
+    planned: Vec<Handle>,
+    planned_elements: Vec<String>,
+    position: String,
+    next: String,
+    warnings: String,
+    current: Arc<Fragment>,
+    rung: Rung,
+    /// Upper bound of the part's tokens.
+    pub(super) tokens: usize,
+}
+
+impl Volatile {
+    /// The current frame's stub alone, which is always there.
+    pub(super) fn new(contexts: &Contexts, tree: &Tree, handle: Handle) -> Self {
+        let current = contexts.current_fragment(tree, handle);
+        let open = skeleton::volatile_open(handle);
+        let tokens = contexts.counter.count(&open) + contexts.costs.volatile_close + current.cost(Rung::Stub);
+        Self {
+            open,
+            initial_planning: false,
+            planned: Vec::new(),
+            planned_elements: Vec::new(),
+            position: String::new(),
+            next: String::new(),
+            warnings: String::new(),
+            current,
+            rung: Rung::Stub,
+            tokens,
+        }
+    }
+
+    /// Adds, in a fixed order, as much as fits into `limit` tokens.
+    pub(super) fn fill(
+        &mut self,
+        contexts: &Contexts,
+        tree: &Tree,
+        considered: &Considered,
+        budget: &Budget,
+        limit: usize,
+    ) {
+        let node = tree.node(considered.handle);
+        let children = node.children().iter().copied();
+        self.planned = children.filter(|child| tree.node(*child).status() == FrameStatus::Planned).collect();
+        let mut room = Room { counter: &*contexts.counter, spent: self.tokens, limit, is_closed: false };
+
+        self.climb(&mut room, Rung::Compact);
+        room.text(&mut self.warnings, || waiting_warnings(tree, considered));
+        room.text(&mut self.next, || next_action(contexts, tree, considered.handle, &self.planned));
+        room.text(&mut self.position, || position(tree, considered.handle));
+        let mut more_warnings = String::new();
+        room.text(&mut more_warnings, || state_warnings(tree, considered.handle));
+        self.warnings.push_str(&more_warnings);
+        if node.parent().is_none() && node.status().is_open() && node.children().is_empty() {
+            self.initial_planning = room.spend(contexts.costs.initial_planning);
+        }
+        self.show_planned(contexts, tree, &mut room, FIRST_PLANNED);
+        let quota = budget.current;
+        for rung in [Rung::Standard, Rung::Full] {
+            if self.current.cost(rung) <= quota {
+                self.climb(&mut room, rung);
+            }
+        }
+        self.show_planned(contexts, tree, &mut room, usize::MAX);
+        self.climb(&mut room, Rung::Standard);
+        self.climb(&mut room, Rung::Full);
+        self.tokens = room.spent;
+    }
+
+    fn climb(&mut self, room: &mut Room<'_>, rung: Rung) {
+        if rung > self.rung && room.spend(self.current.cost(rung) - self.current.cost(self.rung)) {
+            self.rung = rung;
+        }
+    }
+
+    fn show_planned(&mut self, contexts: &Contexts, tree: &Tree, room: &mut Room<'_>, most: usize) {
+        let total = self.planned.len();
+        while !room.is_closed && self.planned_elements.len() < total.min(most) {
+            if self.planned_elements.is_empty() {
+                let around = skeleton::planned_open(total, total);
+                if !room.spend(room.counter.count(&around) + room.counter.count(skeleton::PLANNED_CLOSE)) {
+                    return;
+                }
+            }
+            let child = self.planned[self.planned_elements.len()];
+            let element = format!("<frame {}/>\n", id_and_title(contexts, tree, child));
+            if room.spend(room.counter.count(&element)) {
+                self.planned_elements.push(element);
+            }
+        }
+    }
+
+    /// The pieces without the element around them.
+    pub(super) fn write_pieces(&self, out: &mut String) {
+        if self.initial_planning {
+            out.push_str(guidance::INITIAL_PLANNING);
+        }
+        if !self.planned_elements.is_empty() {
+            let omitted = self.planned.len() - self.planned_elements.len();
+            out.push_str(&skeleton::planned_open(self.planned.len(), omitted));
+            self.planned_elements.iter().for_each(|element| out.push_str(element));
+            out.push_str(skeleton::PLANNED_CLOSE);
+        }
+        out.push_str(&self.position);
+        out.push_str(&self.next);
+        out.push_str(&self.warnings);
+        self.current.write(self.rung, out);
+    }
+
+    pub(super) fn open(&self) -> &str {
+        &self.open
+    }
+
+    /// What became of the current frame, then of the planned children.
+    pub(super) fn report(&self, handle: Handle, counter: &dyn TokenCounter, entries: &mut Vec<Entry>) {
+        entries.push(Entry {
+            handle,
+            section: Section::CurrentFrame,
+            rung: self.rung,
+            score: 100.0,
+            tokens: self.current.cost(self.rung),
+            omission: None,
+        });
+        entries.extend(self.planned.iter().enumerate().map(|(index, child)| {
+            let element = self.planned_elements.get(index);
+            Entry {
+                handle: *child,
+                section: Section::PlannedChildren,
+                rung: if element.is_some() { Rung::Stub } else { Rung::Omitted },
+                score: 100.0,
+                tokens: element.map_or(0, |element| counter.count(element)),
+                omission: element.is_none().then_some(Omission::Budget),
+            }
+        }));
+    }
+}
+
+/// What is left to spend. Once something does not fit, nothing does; see the stable part.
+struct Room<'a> {
+    counter: &'a dyn TokenCounter,
+    spent: usize,
+    limit: usize,
+    is_closed: bool,
+}
+
+impl Room<'_> {
+    fn spend(&mut self, tokens: usize) -> bool {
+        self.is_closed |= self.spent + tokens > self.limit;
+        if !self.is_closed {
+            self.spent += tokens;
+        }
+        !self.is_closed
+    }
+
+    fn text(&mut self, place: &mut String, make: impl FnOnce() -> String) {
+        if !self.is_closed {
+            let text = make();
+            if self.spend(self.counter.count(&text)) {
+                *place = text;
+            }
+        }
+    }
+}
+
+fn id_and_title(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
+    let cost = |part: &str| contexts.counter.count(&escape(part));
+    let title = truncate_by(tree.node(handle).title().trim(), TITLE_TOKENS, CUT, cost);
+    format!("id=\"{handle}\" title=\"{}\"", escape(&title))
+}
+
+/// `<position>` among the siblings that count, and `<sibling-status>`; nothing for a root.
+fn position(tree: &Tree, handle: Handle) -> String {
+    let Some(order) = sibling_order(tree, handle) else { return String::new() };
+    let mut text = format!("<position>Task {} of {}</position>\n<sibling-status", order.position, order.total);
+    for (name, count) in [
+        ("completed", Some(order.completed)),
+        ("in-progress", Some(order.in_progress)),
+        ("pending", Some(order.planned)),
+        ("blocked", Some(order.blocked).filter(|count| *count > 0)),
+        ("failed", Some(order.failed).filter(|count| *count > 0)),
+    ] {
+        if let Some(count) = count {
+            text.push_str(&format!(" {name}=\"{count}\""));
+        }
+    }
+    text.push_str("/>\n");
+    text
+}
+
+/// Where a frame stands among the children of its parent, invalidated ones left aside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SiblingOrder {
+    /// Counted from 1.
+    pub position: usize,
+    /// How many there are, the frame itself included.
+    pub total: usize,
+    /// How many of them are completed.
+    pub completed: usize,
+    /// How many are in progress.
+    pub in_progress: usize,
+    /// How many are planned.
+    pub planned: usize,
+    /// How many are blocked.
+    pub blocked: usize,
+    /// How many failed.
+    pub failed: usize,
+}
+
+/// Where a frame stands among its siblings; `None` for roots and invalidated frames.
+pub fn sibling_order(tree: &Tree, handle: Handle) -> Option<SiblingOrder> {
+    let parent = tree.node(handle).parent()?;
+    let mut order = SiblingOrder::default();
+    for child in tree.children(parent) {
+        match tree.node(*child).status() {
+            FrameStatus::Planned => order.planned += 1,
+            FrameStatus::InProgress => order.in_progress += 1,
+            FrameStatus::Completed => order.completed += 1,
+            FrameStatus::Failed => order.failed += 1,
+            FrameStatus::Blocked => order.blocked += 1,
+            FrameStatus::Invalidated => continue,
+        }
+        order.total += 1;
+        if *child == handle {
+            order.position = order.total;
+        }
+    }
+    (order.position > 0).then_some(order)
+}
+
+fn next_action(contexts: &Contexts, tree: &Tree, handle: Handle, planned: &[Handle]) -> String {
+    let node = tree.node(handle);
+    let mut pointer = String::new();
+    let action = match node.status() {
+        FrameStatus::Planned => format!("This frame is planned: begin it with stack_frame_activate {handle}."),
+        FrameStatus::Invalidated => format!("This frame is out of the plan: {}", go_on_above(tree, handle)),
+        FrameStatus::Completed | FrameStatus::Failed => {
+            format!("This frame is {}: {}", node.status(), go_on_above(tree, handle))
+        }
+        FrameStatus::InProgress | FrameStatus::Blocked => {
+            let open = node.children().iter().find(|child| tree.node(**child).status().is_open());
+            let ready = planned.iter().find(|child| tree.is_ready(**child));
+            if let Some(child) = open {
+                format!("Child {child} is {}: finish it before this frame.", tree.node(*child).status())
+            } else if let Some(child) = ready {
+                pointer = format!("<first-child {}/>\n", id_and_title(contexts, tree, *child));
+                format!("Begin the next planned child with stack_frame_activate {child}.")
+            } else if !planned.is_empty() {
+                "No planned child can begin: their dependencies are not completed. Replan them.".to_owned()
+            } else {
+                let next = tree
+                    .siblings(handle)
+                    .find(|sibling| tree.node(*sibling).status() == FrameStatus::Planned && tree.is_ready(*sibling));
+                if let Some(next) = next {
+                    pointer = format!("<next-sibling {}/>\n", id_and_title(contexts, tree, next));
+                }
+                match (next, node.parent()) {
+                    (Some(next), _) => {
+                        format!("Meet the criteria, then call stack_frame_pop; next is stack_frame_activate {next}.")
+                    }
+                    (None, Some(parent)) => {
+                        format!("Meet the criteria, then call stack_frame_pop; {parent} goes on.")
+                    }
+                    (None, None) => "Meet the criteria, then call stack_frame_pop: the whole task is done.".to_owned(),
+                }
+            }
+        }
+    };
+    format!("<next-action>{action}</next-action>\n{pointer}")
+}
+
+fn go_on_above(tree: &Tree, handle: Handle) -> String {
+    match tree.node(handle).parent().and_then(|parent| tree.nearest_open(parent)) {
+        Some(above) => format!("go on in {above}."),
+        None => "its tree is done.".to_owned(),
+    }
+}
+
+fn waiting_warnings(tree: &Tree, considered: &Considered) -> String {
+    warnings(&considered.waiting_for, |dependency| {
+        let status = tree.node(dependency).status();
+        format!("This frame depends on {dependency}, which is {status}.")
+    })
+}
+
+/// What is odd about the frame's place: blocked children, a parent that is done already.
+fn state_warnings(tree: &Tree, handle: Handle) -> String {
+    let node = tree.node(handle);
+    let blocked: Vec<Handle> =
+        node.children().iter().copied().filter(|child| tree.node(*child).status() == FrameStatus::Blocked).collect();
+    let mut text = warnings(&blocked, |child| format!("Child {child} is blocked and waits for help."));
+    let parent = node.parent().map(|parent| (parent, tree.node(parent).status()));
+    if let Some((parent, status)) = parent.filter(|(_, status)| node.status().is_open() && !status.is_open()) {
+        text.push_str(&format!("<warning>The parent {parent} is {status} already.</warning>\n"));
+    }
+    text
+}
+
+fn warnings(frames: &[Handle], say: impl Fn(Handle) -> String) -> String {
+    let mut text = String::new();
+    for frame in frames.iter().take(WARNINGS) {
+        text.push_str(&format!("<warning>{}</warning>\n", say(*frame)));
+    }
+    if frames.len() > WARNINGS {
+        text.push_str(&format!("<warning>And {} more of these.</warning>\n", frames.len() - WARNINGS));
+    }
+    text
+}

@@ -1,0 +1,165 @@
+//! The errors of the crate: one variant for each thing a caller can do something about.
+
+use crate::frame::{FrameStatus, Handle};
+
+/// What went wrong, which thing it concerns, and what to do about it.
+///
+/// No failed call changes anything: the tree is as it was before. The message is written for the
+/// one who made the call, often an agent; [`Error::code`] is for programs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No frame has this handle, ID or ID prefix.
+    #[error("no frame matches `{reference}`; give a handle such as f1, a session ID, or the beginning of one")]
+    UnknownFrame {
+        /// The reference as it was given.
+        reference: String,
+    },
+    /// Several IDs begin with the prefix that was given.
+    #[error("`{reference}` fits several frames: {}; give more of the ID, or the handle", .candidates.join(", "))]
+    AmbiguousFrame {
+        /// The reference as it was given.
+        reference: String,
+        /// Up to eight of the frames it fits, each as `handle (ID)`.
+        candidates: Vec<String>,
+    },
+    /// Another frame already has the ID.
+    #[error("the ID `{session_id}` already belongs to frame {handle}; choose another")]
+    DuplicateId {
+        /// The ID in question.
+        session_id: String,
+        /// The frame that has it.
+        handle: Handle,
+    },
+    /// A text that must say something is empty.
+    #[error("`{field}` is empty; give it a value")]
+    Empty {
+        /// The field's documented name.
+        field: &'static str,
+    },
+    /// The table of legal transitions does not have this one.
+    #[error("frame {handle} is {from} and cannot become {to}; {}", .from.advice())]
+    Transition {
+        /// The frame.
+        handle: Handle,
+        /// Its status now.
+        from: FrameStatus,
+        /// The status asked for.
+        to: FrameStatus,
+    },
+    /// A frame can only be put below a frame that is still to be worked on.
+    #[error("frame {handle} is {status} and takes no new children; name an open frame as the parent")]
+    ParentClosed {
+        /// The parent that was asked for.
+        handle: Handle,
+        /// Its status.
+        status: FrameStatus,
+    },
+    /// A pushed frame runs at once, so its parent must have been activated.
+    #[error("frame {handle} is planned and nothing can be pushed below it; activate {handle} first, or plan the child")]
+    ParentPlanned {
+        /// The parent that was asked for.
+        handle: Handle,
+    },
+    /// Title and criteria of a frame are set once and stay.
+    #[error("frame {handle} has its title and criteria already, and they never change; push or plan another frame")]
+    IdentityFixed {
+        /// The frame.
+        handle: Handle,
+    },
+    /// A `dependsOn` entry that can never be satisfied or makes no sense.
+    #[error("`{frame}` cannot depend on `{dependency}`: {reason}")]
+    Dependency {
+        /// The frame that would depend.
+        frame: String,
+        /// The frame it would depend on.
+        dependency: String,
+        /// Why not, and what to do.
+        reason: &'static str,
+    },
+    /// Two imported frames would be above each other.
+    #[error("`{frame}` cannot go below `{parent}`, which is below it; give one of them another parent")]
+    ParentCircle {
+        /// ID of the frame.
+        frame: String,
+        /// ID of the parent it names.
+        parent: String,
+    },
+    /// A finished or invalidated frame cannot be the active one.
+    #[error("frame {handle} is {status} and cannot be activated; only in_progress and blocked frames can be active")]
+    NotOpen {
+        /// The frame.
+        handle: Handle,
+        /// Its status.
+        status: FrameStatus,
+    },
+    /// The total budget does not even hold the frame's own stub, its parent's and its root's.
+    #[error("a context of frame {handle} needs at least {needed} tokens and the total budget is {total}; raise it")]
+    BudgetTooSmall {
+        /// The frame.
+        handle: Handle,
+        /// The total that was given, in tokens.
+        total: usize,
+        /// The smallest total that works now, in tokens.
+        needed: usize,
+    },
+    /// A setting or environment variable holds something it cannot hold.
+    #[error("{name} is `{value}`, but must be {expected}")]
+    Setting {
+        /// Name of the setting or of the environment variable.
+        name: String,
+        /// The value found.
+        value: String,
+        /// What would be accepted.
+        expected: &'static str,
+    },
+    /// Text that is no JSON, or JSON of another shape.
+    #[error("{what} cannot be read: {message}")]
+    Json {
+        /// What was being read.
+        what: &'static str,
+        /// The parser's message with line and column.
+        message: String,
+    },
+    /// The file was written by a newer version of the library.
+    #[error("the state has version {found}, this library reads up to {supported}; update the library")]
+    Version {
+        /// The version in the file.
+        found: u64,
+        /// The newest version that can be read.
+        supported: u64,
+    },
+    /// The tree holds as many frames as a handle can number.
+    #[error("the tree is full: {limit} frames; start another one")]
+    Full {
+        /// The most frames a tree can hold.
+        limit: usize,
+    },
+}
+
+impl Error {
+    /// A short name for programs. It never changes for a given variant.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::UnknownFrame { .. } => "unknown_frame",
+            Error::AmbiguousFrame { .. } => "ambiguous_frame",
+            Error::DuplicateId { .. } => "duplicate_id",
+            Error::Empty { .. } => "empty",
+            Error::Transition { .. } => "transition",
+            Error::ParentClosed { .. } => "parent_closed",
+            Error::ParentPlanned { .. } => "parent_planned",
+            Error::IdentityFixed { .. } => "identity_fixed",
+            Error::Dependency { .. } => "dependency",
+            Error::ParentCircle { .. } => "parent_circle",
+            Error::NotOpen { .. } => "not_open",
+            Error::BudgetTooSmall { .. } => "budget_too_small",
+            Error::Setting { .. } => "setting",
+            Error::Json { .. } => "json",
+            Error::Version { .. } => "version",
+            Error::Full { .. } => "full",
+        }
+    }
+}
+
+/// The result of a call that may fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,15 @@
+//! What a frame is: its handle, its status and the table of transitions, the record, the events.
+//!
+//! This floor knows nothing of trees; everything above builds on it.
+
+mod event;
+mod handle;
+mod record;
+mod state;
+mod status;
+
+pub use event::{Change, Event};
+pub use handle::{FrameRef, Handle};
+pub use record::{Frame, Identity, NewFrame, Parent};
+pub use state::{Repair, STATE_VERSION, StackState};
+pub use status::{FrameStatus, PopStatus};

@@ -1,0 +1,176 @@
+//! The record of a frame, under the documented JSON names, and what a caller gives to make one.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{FrameRef, FrameStatus};
+
+/// Everything there is to know about a frame, with the JSON names of the specification
+/// (`FrameMetadata` in its implementation document).
+///
+/// Times are milliseconds since the Unix epoch. Keys that are no part of the specification
+/// (`dependsOn`, `placeholder`) are left out when empty; keys that this version does not know are
+/// kept in [`Frame::extra`] and written back.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Frame {
+    /// The frame's ID: the host's session, or `plan-…` until the frame is activated.
+    #[serde(rename = "sessionID")]
+    pub session_id: String,
+    /// ID of the parent; absent for a root.
+    #[serde(rename = "parentSessionID", skip_serializing_if = "Option::is_none")]
+    pub parent_session_id: Option<String>,
+    /// Where the frame is in its life.
+    pub status: FrameStatus,
+    /// Short name, two to five words.
+    pub title: String,
+    /// What must be true when the frame is done, in terms that can be checked.
+    pub success_criteria: String,
+    /// The same, dense, for prompts.
+    pub success_criteria_compacted: String,
+    /// What was achieved, in full.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub results: Option<String>,
+    /// The same, dense, for the prompts of parents and siblings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub results_compacted: Option<String>,
+    /// When the frame was made, in milliseconds since the epoch.
+    pub created_at: u64,
+    /// When the frame last changed, in milliseconds since the epoch.
+    pub updated_at: u64,
+    /// Files and other resources that the work produced, each once.
+    pub artifacts: Vec<String>,
+    /// Decisions taken on the way, in order.
+    pub decisions: Vec<String>,
+    /// IDs of the frames whose results this one needs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<String>,
+    /// Path of the frame's full log, if one was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_path: Option<String>,
+    /// Why the frame was invalidated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invalidation_reason: Option<String>,
+    /// When the frame was invalidated, in milliseconds since the epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invalidated_at: Option<u64>,
+    /// IDs of the children that are still planned. Derived from the tree; as the original writes
+    /// it, present on planned frames even if empty, and elsewhere only if not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planned_children: Option<Vec<String>>,
+    /// Made only because a session appeared: title and criteria may still be given, once.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub placeholder: bool,
+    /// Keys of the file that this version does not know.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Default for FrameStatus {
+    /// A record that does not say is of a plan.
+    fn default() -> Self {
+        FrameStatus::Planned
+    }
+}
+
+/// The immutable part of a frame: what it is called and when it is done.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Identity {
+    /// Short name, two to five words.
+    pub title: String,
+    /// What must be true when the frame is done.
+    #[serde(default)]
+    pub success_criteria: String,
+    /// The same, dense, for prompts. Empty: the full criteria serve.
+    #[serde(default)]
+    pub success_criteria_compacted: String,
+}
+
+/// Under which frame a new one goes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Parent {
+    /// The calling session's open frame; if there is none the active frame; else a root.
+    #[default]
+    Auto,
+    /// None: the frame starts a tree of its own.
+    Root,
+    /// This frame.
+    Frame(FrameRef),
+}
+
+/// A frame to be pushed or planned.
+///
+/// ```
+/// use callstack_core::{NewFrame, Stack};
+///
+/// let stack = Stack::in_memory();
+/// let root = stack.push(NewFrame::new("Build the API").id("ses_1"))?;
+/// let routes = stack.plan(NewFrame::new("API routes").criteria("CRUD works").below(root))?;
+/// let cache = stack.plan(NewFrame::new("Caching").below(root).depends_on(routes))?;
+/// assert_eq!(stack.ready(), [routes]);
+/// # let _ = cache;
+/// # Ok::<(), callstack_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NewFrame {
+    /// The frame's ID. `None`: an ID of the form `plan-…` is made.
+    pub session_id: Option<String>,
+    /// Title and criteria.
+    pub identity: Identity,
+    /// Where it goes.
+    pub parent: Parent,
+    /// ID of the session that makes the call; [`Parent::Auto`] starts from its frame.
+    pub caller: Option<String>,
+    /// The frames whose results this one needs.
+    pub depends_on: Vec<FrameRef>,
+}
+
+impl NewFrame {
+    /// A frame of this title, which must not be empty.
+    pub fn new(title: impl Into<String>) -> Self {
+        Self { identity: Identity { title: title.into(), ..Identity::default() }, ..Self::default() }
+    }
+
+    /// Sets the ID: the host's session.
+    pub fn id(mut self, session_id: impl Into<String>) -> Self {
+        self.session_id = Some(session_id.into());
+        self
+    }
+
+    /// Sets the success criteria.
+    pub fn criteria(mut self, criteria: impl Into<String>) -> Self {
+        self.identity.success_criteria = criteria.into();
+        self
+    }
+
+    /// Sets the dense form of the success criteria, which prompts show.
+    pub fn criteria_compacted(mut self, criteria: impl Into<String>) -> Self {
+        self.identity.success_criteria_compacted = criteria.into();
+        self
+    }
+
+    /// Puts the frame below this one.
+    pub fn below(mut self, parent: impl Into<FrameRef>) -> Self {
+        self.parent = Parent::Frame(parent.into());
+        self
+    }
+
+    /// Makes the frame the root of a tree of its own.
+    pub fn root(mut self) -> Self {
+        self.parent = Parent::Root;
+        self
+    }
+
+    /// Names the session that makes the call.
+    pub fn caller(mut self, session_id: impl Into<String>) -> Self {
+        self.caller = Some(session_id.into());
+        self
+    }
+
+    /// Adds a frame whose results this one needs.
+    pub fn depends_on(mut self, dependency: impl Into<FrameRef>) -> Self {
+        self.depends_on.push(dependency.into());
+        self
+    }
+}

@@ -1,0 +1,296 @@
+//! The whole state in the specification's JSON (`StackState`), read leniently: what can be read is
+//! kept, and what had to be repaired is said.
+
+use std::fmt;
+
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::{Frame, FrameStatus};
+use crate::error::{Error, Result};
+
+/// The version of the layout that this library writes, and the newest it reads.
+pub const STATE_VERSION: u64 = 1;
+
+/// The whole tree as the specification stores it in `state.json`:
+///
+/// ```json
+/// {"version": 1, "frames": {"ses_1": {"sessionID": "ses_1", "status": "in_progress", …}},
+///  "activeFrameID": "ses_1", "rootFrameIDs": ["ses_1"], "updatedAt": 1795293106903}
+/// ```
+///
+/// `revision`, a key of ours, is left out when 0. It says that the frames stand in the order of
+/// their handles; without it they are numbered by `createdAt`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StackState {
+    /// Version of the layout: 1.
+    pub version: u64,
+    /// All frames. In JSON a map from ID to frame.
+    #[serde(serialize_with = "serialize_frames")]
+    pub frames: Vec<Frame>,
+    /// ID of the active frame.
+    #[serde(rename = "activeFrameID", skip_serializing_if = "Option::is_none")]
+    pub active_frame_id: Option<String>,
+    /// IDs of the frames without a parent.
+    #[serde(rename = "rootFrameIDs")]
+    pub root_frame_ids: Vec<String>,
+    /// When anything last changed, in milliseconds since the epoch.
+    pub updated_at: u64,
+    /// How many events the tree has seen.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub revision: u64,
+    /// Keys of the file that this version does not know.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Default for StackState {
+    fn default() -> Self {
+        Self {
+            version: STATE_VERSION,
+            frames: Vec::new(),
+            active_frame_id: None,
+            root_frame_ids: Vec::new(),
+            updated_at: 0,
+            revision: 0,
+            extra: Map::new(),
+        }
+    }
+}
+
+/// Something in a state that was not as it should be, and what was made of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repair {
+    /// ID of the frame concerned; `None` if it is the state as a whole.
+    pub frame: Option<String>,
+    /// What was wrong and what was done, in one sentence.
+    pub message: String,
+}
+
+impl Repair {
+    pub(crate) fn of_frame(frame: &str, message: impl Into<String>) -> Self {
+        Self { frame: Some(frame.to_owned()), message: message.into() }
+    }
+
+    pub(crate) fn of_state(message: impl Into<String>) -> Self {
+        Self { frame: None, message: message.into() }
+    }
+}
+
+impl fmt::Display for Repair {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.frame {
+            Some(frame) => write!(formatter, "frame {frame}: {}", self.message),
+            None => formatter.write_str(&self.message),
+        }
+    }
+}
+
+impl StackState {
+    /// Reads a state. Frames with missing or mistyped fields are kept with what can be read, and
+    /// the list says what was wrong. How the frames fit together is checked when a
+    /// [`Tree`](crate::Tree) is made of the state.
+    ///
+    /// # Errors
+    /// [`Error::Json`] if the text is no JSON object, [`Error::Version`] if a newer version wrote it.
+    pub fn from_json(text: &str) -> Result<(Self, Vec<Repair>)> {
+        let mut file: StateFile = serde_json::from_str(text)
+            .map_err(|error| Error::Json { what: "the state", message: error.to_string() })?;
+        let mut repairs = Vec::new();
+        let mut fields = Fields { fields: &mut file.rest, frame: None, repairs: &mut repairs };
+        let version = fields.number("version").unwrap_or(STATE_VERSION);
+        if version > STATE_VERSION {
+            return Err(Error::Version { found: version, supported: STATE_VERSION });
+        }
+        let active_frame_id = fields.text("activeFrameID");
+        let root_frame_ids = fields.texts("rootFrameIDs").unwrap_or_default();
+        let updated_at = fields.number("updatedAt").unwrap_or_default();
+        let revision = fields.number("revision").unwrap_or_default();
+        let frames = file.frames.0.into_iter().filter_map(|(id, value)| read_frame(id, value, &mut repairs)).collect();
+        let state = Self { version, frames, active_frame_id, root_frame_ids, updated_at, revision, extra: file.rest };
+        Ok((state, repairs))
+    }
+
+    /// The state as JSON on one line.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("a state has only string keys and finite numbers")
+    }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+fn serialize_frames<S: Serializer>(frames: &[Frame], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(frames.len()))?;
+    for frame in frames {
+        map.serialize_entry(&frame.session_id, frame)?;
+    }
+    map.end()
+}
+
+fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Frame> {
+    let Value::Object(mut object) = value else {
+        repairs.push(Repair::of_frame(&key, "the entry is no object and holds nothing to keep; left out"));
+        return None;
+    };
+    let mut fields = Fields { fields: &mut object, frame: Some(&key), repairs };
+    let session_id = match fields.text("sessionID") {
+        Some(id) if id == key => id,
+        Some(other) => {
+            fields.report(format!("its sessionID is `{other}`; the key under which it stands counts"));
+            key.clone()
+        }
+        None => {
+            fields.report("it has no sessionID; the key under which it stands serves");
+            key.clone()
+        }
+    };
+    let created_at = fields.required("createdAt", Fields::number).unwrap_or_default();
+    let results = fields.text("results");
+    let status = match fields.text("status") {
+        Some(text) => text.parse().unwrap_or_else(|_| {
+            let status = likely_status(&key, results.is_some());
+            fields.report(format!("its status `{text}` is unknown; taken as {status}"));
+            status
+        }),
+        None => {
+            let status = likely_status(&key, results.is_some());
+            fields.report(format!("it has no status; taken as {status}"));
+            status
+        }
+    };
+    let title = fields.required("title", Fields::text).unwrap_or_default();
+    let success_criteria = fields.required("successCriteria", Fields::text).unwrap_or_default();
+    let mut frame = Frame {
+        parent_session_id: fields.text("parentSessionID"),
+        status,
+        placeholder: fields
+            .flag("placeholder")
+            .unwrap_or_else(|| is_auto_created(&session_id, &title, &success_criteria)),
+        title,
+        success_criteria,
+        success_criteria_compacted: fields.text("successCriteriaCompacted").unwrap_or_default(),
+        results,
+        results_compacted: fields.text("resultsCompacted"),
+        created_at,
+        updated_at: fields.number("updatedAt").unwrap_or(created_at),
+        artifacts: fields.texts("artifacts").unwrap_or_default(),
+        decisions: fields.texts("decisions").unwrap_or_default(),
+        depends_on: fields.texts("dependsOn").unwrap_or_default(),
+        log_path: fields.text("logPath"),
+        invalidation_reason: fields.text("invalidationReason"),
+        invalidated_at: fields.number("invalidatedAt"),
+        planned_children: fields.texts("plannedChildren"),
+        session_id,
+        extra: Map::new(),
+    };
+    frame.extra = object;
+    Some(frame)
+}
+
+/// What a frame of an unknown status most likely is: nothing is lost by it.
+fn likely_status(id: &str, has_results: bool) -> FrameStatus {
+    match (has_results, id.starts_with("plan-")) {
+        (true, _) => FrameStatus::Completed,
+        (false, true) => FrameStatus::Planned,
+        (false, false) => FrameStatus::Blocked,
+    }
+}
+
+/// The original plugin titles a frame made for a session `Session <first 8 of the ID>`, with
+/// criteria that say so.
+fn is_auto_created(id: &str, title: &str, criteria: &str) -> bool {
+    criteria.starts_with("(Auto-created")
+        && title.strip_prefix("Session ").is_some_and(|rest| !rest.is_empty() && id.starts_with(rest))
+}
+
+/// Takes typed fields out of a JSON object; what has another type is reported and stays behind.
+struct Fields<'a> {
+    fields: &'a mut Map<String, Value>,
+    frame: Option<&'a str>,
+    repairs: &'a mut Vec<Repair>,
+}
+
+impl Fields<'_> {
+    fn report(&mut self, message: impl Into<String>) {
+        self.repairs.push(Repair { frame: self.frame.map(str::to_owned), message: message.into() });
+    }
+
+    fn take<T>(&mut self, key: &str, expected: &str, read: impl Fn(&Value) -> Option<T>) -> Option<T> {
+        let value = self.fields.remove(key)?;
+        if value.is_null() {
+            return None;
+        }
+        let found = read(&value);
+        if found.is_none() {
+            self.report(format!("its `{key}` is no {expected}; not used, kept as `{key} (unreadable)`"));
+            self.fields.insert(format!("{key} (unreadable)"), value);
+        }
+        found
+    }
+
+    fn required<T>(&mut self, key: &str, take: impl Fn(&mut Self, &str) -> Option<T>) -> Option<T> {
+        if !self.fields.contains_key(key) {
+            self.report(format!("it has no `{key}`"));
+        }
+        take(self, key)
+    }
+
+    fn text(&mut self, key: &str) -> Option<String> {
+        self.take(key, "text", |value| value.as_str().map(str::to_owned))
+    }
+
+    fn flag(&mut self, key: &str) -> Option<bool> {
+        self.take(key, "true or false", Value::as_bool)
+    }
+
+    /// Times may have been written with a fraction.
+    fn number(&mut self, key: &str) -> Option<u64> {
+        self.take(key, "number from 0 on", |value| {
+            value.as_u64().or_else(|| value.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64))
+        })
+    }
+
+    fn texts(&mut self, key: &str) -> Option<Vec<String>> {
+        self.take(key, "list of texts", |value| {
+            value.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+        })
+    }
+}
+
+/// The file as it stands: the frames in their order, which a plain JSON map would lose.
+#[derive(Deserialize)]
+struct StateFile {
+    frames: Entries,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+/// The entries of a JSON object in the order of the text.
+struct Entries(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EntriesVisitor;
+        impl<'de> Visitor<'de> for EntriesVisitor {
+            type Value = Entries;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object of frames by ID")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(EntriesVisitor)
+    }
+}

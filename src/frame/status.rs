@@ -1,0 +1,133 @@
+//! The status of a frame and the one table of legal transitions.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+/// Where a frame is in its life (specification, section 8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FrameStatus {
+    /// Sketched, not begun.
+    Planned,
+    /// Being worked on.
+    InProgress,
+    /// Finished, with results.
+    Completed,
+    /// Tried and not achieved; its results hold the lessons.
+    Failed,
+    /// Waits for something from outside.
+    Blocked,
+    /// No longer wanted.
+    Invalidated,
+}
+
+impl FrameStatus {
+    /// Every status, in the order of the specification.
+    pub const ALL: [FrameStatus; 6] = [
+        FrameStatus::Planned,
+        FrameStatus::InProgress,
+        FrameStatus::Completed,
+        FrameStatus::Failed,
+        FrameStatus::Blocked,
+        FrameStatus::Invalidated,
+    ];
+
+    /// The table of legal transitions; all others are [`Error::Transition`].
+    ///
+    /// | from | to |
+    /// |---|---|
+    /// | planned | in_progress, invalidated |
+    /// | in_progress | completed, failed, blocked, invalidated |
+    /// | blocked | in_progress, completed, failed, blocked, invalidated |
+    /// | completed, failed | invalidated |
+    /// | invalidated | – |
+    pub const fn can_become(self, to: FrameStatus) -> bool {
+        use FrameStatus::*;
+        match self {
+            Planned => matches!(to, InProgress | Invalidated),
+            InProgress => matches!(to, Completed | Failed | Blocked | Invalidated),
+            Blocked => matches!(to, InProgress | Completed | Failed | Blocked | Invalidated),
+            Completed | Failed => matches!(to, Invalidated),
+            Invalidated => false,
+        }
+    }
+
+    /// Begun and not finished: in_progress or blocked.
+    pub const fn is_open(self) -> bool {
+        matches!(self, FrameStatus::InProgress | FrameStatus::Blocked)
+    }
+
+    /// Ended by a pop: completed or failed.
+    pub const fn is_finished(self) -> bool {
+        matches!(self, FrameStatus::Completed | FrameStatus::Failed)
+    }
+
+    /// The name in JSON and prompts, such as `in_progress`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            FrameStatus::Planned => "planned",
+            FrameStatus::InProgress => "in_progress",
+            FrameStatus::Completed => "completed",
+            FrameStatus::Failed => "failed",
+            FrameStatus::Blocked => "blocked",
+            FrameStatus::Invalidated => "invalidated",
+        }
+    }
+
+    /// What can still be done with a frame in this status, for error messages.
+    pub(crate) const fn advice(self) -> &'static str {
+        match self {
+            FrameStatus::Planned => "activate it first, or invalidate it",
+            FrameStatus::InProgress => "pop it as completed, failed or blocked, or invalidate it",
+            FrameStatus::Blocked => "resume it, pop it as completed or failed, or invalidate it",
+            FrameStatus::Completed | FrameStatus::Failed => {
+                "it is finished; push a new frame for further work, or invalidate it"
+            }
+            FrameStatus::Invalidated => "it is out of the plan for good; plan a new frame instead",
+        }
+    }
+}
+
+impl fmt::Display for FrameStatus {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.as_str())
+    }
+}
+
+impl FromStr for FrameStatus {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        FrameStatus::ALL.into_iter().find(|status| status.as_str() == text).ok_or_else(|| Error::Setting {
+            name: "status".into(),
+            value: text.into(),
+            expected: "planned, in_progress, completed, failed, blocked or invalidated",
+        })
+    }
+}
+
+/// The statuses a pop may leave behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PopStatus {
+    /// The criteria are met.
+    Completed,
+    /// They are not, and will not be by this frame.
+    Failed,
+    /// They are not yet: something from outside is needed.
+    Blocked,
+}
+
+impl From<PopStatus> for FrameStatus {
+    fn from(status: PopStatus) -> Self {
+        match status {
+            PopStatus::Completed => FrameStatus::Completed,
+            PopStatus::Failed => FrameStatus::Failed,
+            PopStatus::Blocked => FrameStatus::Blocked,
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Plans of other tools as frames.

@@ -1,0 +1,47 @@
+//! callstack-core gives LLM agents a call stack instead of a chat log.
+//!
+//! Work lives in a tree of frames: push a frame for a sub-task, pop it with results. Before each
+//! model call the host asks for the frame's context and gets a small XML text with its ancestors,
+//! the siblings that matter, the plan, and nothing else.
+//!
+//! ```
+//! use callstack_core::{NewFrame, PopStatus, Settings, Stack};
+//!
+//! let stack = Stack::in_memory();
+//! let root = stack.push(NewFrame::new("Build a shop").id("ses_1").criteria("Customers can pay"))?;
+//! let cart = stack.push(NewFrame::new("Shopping cart").id("ses_2").below(root))?;
+//! stack.pop(cart, PopStatus::Completed, "Cart with totals in src/cart.rs", "src/cart.rs: Cart::total()")?;
+//! let pay = stack.push(NewFrame::new("Pay for the cart").id("ses_3").below(root))?;
+//! println!("{}", stack.context(pay, &Settings::default())?.xml);
+//! # Ok::<(), callstack_core::Error>(())
+//! ```
+//!
+//! # The floors
+//! Each knows those above it in this list and none below.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`error`] | one variant for each thing a caller can do something about |
+//! | [`frame`] | what a frame is: handle, status and the table of transitions, record, events |
+//! | [`tree`] | frames together: queries, and every change as *decide* and *apply* |
+//! | [`context`] | from a tree to a prompt: tokens, relevance, selection, XML, cache |
+//! | [`import`] | plans of other tools as frames |
+//! | [`stack`] | [`Stack`], the façade that hosts hold |
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod context;
+pub mod error;
+pub mod frame;
+pub mod import;
+pub mod stack;
+pub mod tree;
+
+pub use context::{Budget, Context, Guidance, Settings};
+pub use error::{Error, Result};
+pub use frame::{
+    Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Repair, StackState,
+};
+pub use stack::{Stack, StackOptions};
+pub use tree::{Command, Node, OutlineOptions, OutlineStyle, Tree, decide};

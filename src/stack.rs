@@ -1,0 +1,477 @@
+//! The façade that hosts hold: commands in, answers out, contexts on demand.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::context::{CacheStatistics, Context, Contexts, Settings, TokenCounter};
+use crate::error::Result;
+use crate::frame::{
+    Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Repair, StackState,
+};
+use crate::tree::{Command, OutlineOptions, Tree, decide, outline};
+
+/// Where the time comes from: milliseconds since the epoch.
+pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+/// Where the random part of `plan-…` IDs comes from.
+pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+/// A call stack: a tree of frames, and the contexts of its frames.
+///
+/// Cheap to clone; all clones are one stack. Any thread may call at any time: commands are carried
+/// out one after the other, and readers wait for the change itself alone.
+///
+/// A frame is named by its handle (`f3`), its ID, or a beginning of its ID that fits no other
+/// frame. A call that fails changes nothing.
+///
+/// ```
+/// use callstack_core::{NewFrame, PopStatus, Settings, Stack};
+///
+/// let stack = Stack::in_memory();
+/// let root = stack.push(NewFrame::new("Build the API").id("ses_1").criteria("All routes work"))?;
+/// let auth = stack.push(NewFrame::new("Authentication").id("ses_2").below(root))?;
+/// stack.pop(auth, PopStatus::Completed, "JWT with refresh tokens in src/auth.rs", "JWT in src/auth.rs")?;
+/// let routes = stack.push(NewFrame::new("Routes behind authentication").id("ses_3").below(root))?;
+/// let context = stack.context(routes, &Settings::default())?;
+/// assert!(context.xml.contains("JWT in src/auth.rs"));
+/// assert!(context.tokens <= 4000);
+/// # Ok::<(), callstack_core::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Stack {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// Taken for a whole command, before the tree, so that decisions are made on the newest tree.
+    commands: Mutex<()>,
+    tree: RwLock<Tree>,
+    contexts: Contexts,
+    clock: Clock,
+    random: Random,
+}
+
+/// What a stack is made with.
+#[derive(Clone)]
+pub struct StackOptions {
+    /// Where the time comes from; the system's clock by default.
+    pub clock: Clock,
+    /// Where the random part of `plan-…` IDs comes from.
+    pub random: Random,
+    /// How tokens are counted; [`Approx`](crate::context::Approx) by default.
+    pub counter: Arc<dyn TokenCounter>,
+}
+
+impl Default for StackOptions {
+    fn default() -> Self {
+        Self { clock: Arc::new(system_time), random: system_random(), counter: Arc::new(crate::context::Approx) }
+    }
+}
+
+/// What a [`Stack::pop`] left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Popped {
+    /// The frame that was popped.
+    pub handle: Handle,
+    /// Its parent; `None`: it was a root, and its tree is done.
+    pub parent: Option<Handle>,
+    /// The frame that is active now.
+    pub active: Option<Handle>,
+    /// Frames below it that are still in_progress or blocked.
+    pub still_open: Vec<Handle>,
+    /// Frames below it that were planned and never begun.
+    pub still_planned: Vec<Handle>,
+}
+
+/// What a [`Stack::invalidate`] touched, and what it did not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invalidated {
+    /// The frame itself, then the planned frames below it.
+    pub invalidated: Vec<Handle>,
+    /// Frames below it that are in_progress or blocked: reported, not touched.
+    pub still_open: Vec<Handle>,
+    /// Frames that depend on an invalidated one and are not finished.
+    pub dependents: Vec<Handle>,
+}
+
+impl Stack {
+    /// An empty stack that lives in memory.
+    pub fn in_memory() -> Self {
+        Self::with_options(StackOptions::default())
+    }
+
+    /// An empty stack in memory, with a clock or a token counter of the caller's.
+    pub fn with_options(options: StackOptions) -> Self {
+        Self::of_tree(Tree::new(), options)
+    }
+
+    /// A stack in memory that begins with a stored state. The list says what was inconsistent and
+    /// what was made of it; no frame is lost.
+    pub fn from_state(state: StackState, options: StackOptions) -> (Self, Vec<Repair>) {
+        let (tree, repairs) = Tree::from_state(state);
+        (Self::of_tree(tree, options), repairs)
+    }
+
+    fn of_tree(tree: Tree, options: StackOptions) -> Self {
+        let StackOptions { clock, random, counter } = options;
+        let inner = Inner {
+            commands: Mutex::new(()),
+            tree: RwLock::new(tree),
+            contexts: Contexts::new(counter),
+            clock,
+            random,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Carries out a command and returns the events that did it. The other methods are this one
+    /// with arguments and answers that fit.
+    ///
+    /// # Errors
+    /// Those of [`decide`]; nothing has changed then.
+    pub fn execute(&self, command: Command) -> Result<Vec<Event>> {
+        let inner = &*self.inner;
+        let _one_at_a_time = inner.commands.lock();
+        let events = decide(&inner.tree.read(), command, (inner.clock)())?;
+        let mut tree = inner.tree.write();
+        for event in &events {
+            tree.apply(event);
+        }
+        Ok(events)
+    }
+
+    /// Makes a frame that is worked on at once, and makes it the active one. Without an ID of its
+    /// own it gets one of the form `plan-…`.
+    ///
+    /// # Errors
+    /// Duplicate or empty ID, empty title, unknown parent or dependency, a parent that is not open.
+    pub fn push(&self, frame: NewFrame) -> Result<Handle> {
+        self.execute(Command::Push(self.with_id(frame))).map(first_handle)
+    }
+
+    /// Makes a frame for later.
+    ///
+    /// # Errors
+    /// As [`Stack::push`], but the parent may be planned too.
+    pub fn plan(&self, frame: NewFrame) -> Result<Handle> {
+        self.execute(Command::Plan(self.with_id(frame))).map(first_handle)
+    }
+
+    /// Makes several planned children of one frame, all or none.
+    ///
+    /// # Errors
+    /// As [`Stack::plan`], for any of the children.
+    pub fn plan_children(&self, parent: impl Into<FrameRef>, children: Vec<NewFrame>) -> Result<Vec<Handle>> {
+        let children = children.into_iter().map(|child| self.with_id(child)).collect();
+        let command = Command::PlanChildren { parent: Parent::Frame(parent.into()), caller: None, children };
+        let events = self.execute(command)?;
+        let added = events.iter().filter(|event| matches!(event.change, crate::frame::Change::Added { .. }));
+        Ok(added.map(|event| event.handle).collect())
+    }
+
+    /// The frame of a session; a placeholder is made if the session has none.
+    ///
+    /// # Errors
+    /// Empty ID, unknown parent.
+    pub fn ensure(&self, session_id: &str, title: Option<&str>, parent: Option<FrameRef>) -> Result<Handle> {
+        if let Some(handle) = self.inner.tree.read().by_id(session_id) {
+            return Ok(handle);
+        }
+        let command = Command::Ensure { session_id: session_id.to_owned(), title: title.map(str::to_owned), parent };
+        self.execute(command)?;
+        self.resolve(session_id)
+    }
+
+    /// Gives a placeholder frame its title and criteria, once.
+    ///
+    /// # Errors
+    /// Unknown frame, empty title, a frame that has its identity already.
+    pub fn identify(&self, frame: impl Into<FrameRef>, identity: Identity) -> Result<()> {
+        self.execute(Command::Identify { frame: frame.into(), identity }).map(drop)
+    }
+
+    /// Begins a planned frame, and makes it the active one.
+    ///
+    /// # Errors
+    /// Unknown frame, a frame that is not planned.
+    pub fn activate(&self, frame: impl Into<FrameRef>) -> Result<()> {
+        self.execute(Command::Activate { frame: frame.into() }).map(drop)
+    }
+
+    /// Gives a frame another ID. Its handle stays.
+    ///
+    /// # Errors
+    /// Unknown frame, empty ID, an ID that another frame has.
+    pub fn replace_id(&self, frame: impl Into<FrameRef>, session_id: impl Into<String>) -> Result<()> {
+        self.execute(Command::ReplaceId { frame: frame.into(), session_id: session_id.into() }).map(drop)
+    }
+
+    /// Changes the status as [`FrameStatus::can_become`] allows, with results or without. To
+    /// invalidate this way, give the reason as the results.
+    ///
+    /// # Errors
+    /// Unknown frame, a transition that is not in the table.
+    pub fn set_status(
+        &self,
+        frame: impl Into<FrameRef>,
+        status: FrameStatus,
+        results: Option<&str>,
+        results_compacted: Option<&str>,
+    ) -> Result<()> {
+        let command = Command::SetStatus {
+            frame: frame.into(),
+            status,
+            results: results.map(str::to_owned),
+            results_compacted: results_compacted.map(str::to_owned),
+        };
+        self.execute(command).map(drop)
+    }
+
+    /// Finishes a frame with results. If it was active, or a frame below it, the nearest open
+    /// frame above becomes active. A root pops too: its tree is done.
+    ///
+    /// # Errors
+    /// Unknown frame, a frame that is not in_progress or blocked.
+    pub fn pop(
+        &self,
+        frame: impl Into<FrameRef>,
+        status: PopStatus,
+        results: impl Into<String>,
+        results_compacted: impl Into<String>,
+    ) -> Result<Popped> {
+        let command = Command::Pop {
+            frame: frame.into(),
+            status,
+            results: results.into(),
+            results_compacted: results_compacted.into(),
+        };
+        let handle = first_handle(self.execute(command)?);
+        let tree = self.inner.tree.read();
+        let below = |is: fn(FrameStatus) -> bool| below_with(&tree, handle, is);
+        Ok(Popped {
+            handle,
+            parent: tree.node(handle).parent(),
+            active: tree.active(),
+            still_open: below(FrameStatus::is_open),
+            still_planned: below(|status| status == FrameStatus::Planned),
+        })
+    }
+
+    /// Takes a frame, and what is planned below it, out of the plan.
+    ///
+    /// # Errors
+    /// Unknown frame, empty reason, a frame that is invalidated already.
+    pub fn invalidate(&self, frame: impl Into<FrameRef>, reason: impl Into<String>) -> Result<Invalidated> {
+        let events = self.execute(Command::Invalidate { frame: frame.into(), reason: reason.into() })?;
+        let invalidated: Vec<Handle> = events
+            .iter()
+            .filter(|event| matches!(event.change, crate::frame::Change::Invalidated { .. }))
+            .map(|event| event.handle)
+            .collect();
+        let tree = self.inner.tree.read();
+        let unfinished = |status: FrameStatus| status.is_open() || status == FrameStatus::Planned;
+        let mut dependents: Vec<Handle> = invalidated
+            .iter()
+            .flat_map(|handle| tree.node(*handle).dependents())
+            .copied()
+            .filter(|dependent| unfinished(tree.node(*dependent).status()))
+            .collect();
+        dependents.sort_unstable();
+        dependents.dedup();
+        let still_open = below_with(&tree, invalidated[0], FrameStatus::is_open);
+        Ok(Invalidated { invalidated, still_open, dependents })
+    }
+
+    /// Records a file or another resource that the frame's work produced. False: it was there.
+    ///
+    /// # Errors
+    /// Unknown frame, empty artifact.
+    pub fn add_artifact(&self, frame: impl Into<FrameRef>, artifact: impl Into<String>) -> Result<bool> {
+        let command = Command::AddArtifact { frame: frame.into(), artifact: artifact.into() };
+        self.execute(command).map(|events| !events.is_empty())
+    }
+
+    /// Records a decision.
+    ///
+    /// # Errors
+    /// Unknown frame, empty decision.
+    pub fn add_decision(&self, frame: impl Into<FrameRef>, decision: impl Into<String>) -> Result<()> {
+        self.execute(Command::AddDecision { frame: frame.into(), decision: decision.into() }).map(drop)
+    }
+
+    /// Makes an open frame the active one.
+    ///
+    /// # Errors
+    /// Unknown frame, a frame that is not in_progress or blocked.
+    pub fn set_active(&self, frame: impl Into<FrameRef>) -> Result<()> {
+        self.execute(Command::SetActive { frame: frame.into() }).map(drop)
+    }
+
+    /// Adds frames as they are, all or none: a plan read by [`crate::import`], say.
+    ///
+    /// # Errors
+    /// IDs that are empty or taken, parents or dependencies that do not exist or go in a circle.
+    pub fn import(&self, frames: Vec<Frame>) -> Result<Vec<Handle>> {
+        let events = self.execute(Command::Import { frames })?;
+        let added = events.iter().filter(|event| matches!(event.change, crate::frame::Change::Added { .. }));
+        Ok(added.map(|event| event.handle).collect())
+    }
+
+    /// The context of a frame: what its agent should see before the next model call. Calls for
+    /// the same frame and settings are answered from a cache while nothing in it has changed.
+    ///
+    /// # Errors
+    /// Unknown frame; [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall), which says how much
+    /// is needed; a setting that is zero.
+    pub fn context(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Arc<Context>> {
+        let tree = self.inner.tree.read();
+        let handle = tree.resolve(&frame.into())?;
+        self.inner.contexts.cached(&tree, handle, settings, (self.inner.clock)())
+    }
+
+    /// The same as [`Stack::context`], made anew and not kept.
+    ///
+    /// # Errors
+    /// As [`Stack::context`].
+    pub fn context_uncached(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Context> {
+        let tree = self.inner.tree.read();
+        let handle = tree.resolve(&frame.into())?;
+        self.inner.contexts.assemble(&tree, handle, settings)
+    }
+
+    /// Hits and misses of the context cache, and how many contexts it holds.
+    pub fn cache_statistics(&self) -> CacheStatistics {
+        self.inner.contexts.cache_statistics()
+    }
+
+    /// Forgets the cached contexts of a frame, or all of them.
+    ///
+    /// # Errors
+    /// Unknown frame.
+    pub fn clear_cache(&self, frame: Option<FrameRef>) -> Result<()> {
+        let handle = frame.map(|frame| self.resolve(frame)).transpose()?;
+        self.inner.contexts.clear_cache(handle);
+        Ok(())
+    }
+
+    /// Calls `read` with the tree as it is now. Commands wait until it returns, so it must not
+    /// call any.
+    pub fn read<T>(&self, read: impl FnOnce(&Tree) -> T) -> T {
+        read(&self.inner.tree.read())
+    }
+
+    /// The handle of a frame named by ID, handle, or unambiguous beginning of an ID.
+    ///
+    /// # Errors
+    /// Unknown frame; an ambiguous beginning, with the candidates named.
+    pub fn resolve(&self, frame: impl Into<FrameRef>) -> Result<Handle> {
+        self.inner.tree.read().resolve(&frame.into())
+    }
+
+    /// The record of a frame.
+    ///
+    /// # Errors
+    /// Unknown frame.
+    pub fn frame(&self, frame: impl Into<FrameRef>) -> Result<Frame> {
+        let tree = self.inner.tree.read();
+        Ok(tree.frame(tree.resolve(&frame.into())?))
+    }
+
+    /// The frame being worked on, if any.
+    pub fn active(&self) -> Option<Handle> {
+        self.inner.tree.read().active()
+    }
+
+    /// The parent, its parent, and so on up to the root.
+    ///
+    /// # Errors
+    /// Unknown frame.
+    pub fn ancestors(&self, frame: impl Into<FrameRef>) -> Result<Vec<Handle>> {
+        self.query(frame, |tree, handle| tree.ancestors(handle).collect())
+    }
+
+    /// The other children of the parent, whatever their status, in creation order.
+    ///
+    /// # Errors
+    /// Unknown frame.
+    pub fn siblings(&self, frame: impl Into<FrameRef>) -> Result<Vec<Handle>> {
+        self.query(frame, |tree, handle| tree.siblings(handle).collect())
+    }
+
+    /// The siblings that were completed, in creation order.
+    ///
+    /// # Errors
+    /// Unknown frame.
+    pub fn completed_siblings(&self, frame: impl Into<FrameRef>) -> Result<Vec<Handle>> {
+        self.query(frame, |tree, handle| tree.completed_siblings(handle).collect())
+    }
+
+    /// The children, whatever their status, in creation order.
+    ///
+    /// # Errors
+    /// Unknown frame.
+    pub fn children(&self, frame: impl Into<FrameRef>) -> Result<Vec<Handle>> {
+        self.query(frame, |tree, handle| tree.children(handle).to_vec())
+    }
+
+    /// All frames with this status, in creation order.
+    pub fn with_status(&self, status: FrameStatus) -> Vec<Handle> {
+        self.inner.tree.read().with_status(status).collect()
+    }
+
+    /// Planned frames that can begin: all that they depend on is completed.
+    pub fn ready(&self) -> Vec<Handle> {
+        self.inner.tree.read().ready().collect()
+    }
+
+    /// The whole tree as the specification's `StackState`.
+    pub fn state(&self) -> StackState {
+        self.inner.tree.read().state()
+    }
+
+    /// The tree as text for people.
+    pub fn outline(&self, options: &OutlineOptions) -> String {
+        outline(&self.inner.tree.read(), options)
+    }
+
+    fn query<T>(&self, frame: impl Into<FrameRef>, query: impl FnOnce(&Tree, Handle) -> T) -> Result<T> {
+        let tree = self.inner.tree.read();
+        let handle = tree.resolve(&frame.into())?;
+        Ok(query(&tree, handle))
+    }
+
+    fn with_id(&self, mut frame: NewFrame) -> NewFrame {
+        if frame.session_id.is_none() {
+            let random = (self.inner.random)();
+            frame.session_id = Some(format!("plan-{}-{random:016x}", (self.inner.clock)()));
+        }
+        frame
+    }
+}
+
+fn first_handle(events: Vec<Event>) -> Handle {
+    events[0].handle
+}
+
+fn below_with(tree: &Tree, handle: Handle, is: impl Fn(FrameStatus) -> bool) -> Vec<Handle> {
+    tree.subtree(handle).skip(1).filter(|frame| is(tree.node(*frame).status())).collect()
+}
+
+fn system_time() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
+}
+
+/// Randomly keyed hashes of a counter: unique enough for IDs that are checked for duplicates.
+fn system_random() -> Random {
+    let keys = RandomState::new();
+    let counter = AtomicU64::new(0);
+    Arc::new(move || {
+        let mut hasher = keys.build_hasher();
+        hasher.write_u64(counter.fetch_add(1, Ordering::Relaxed));
+        hasher.finish()
+    })
+}

@@ -1,0 +1,181 @@
+//! The second half of a change: what an event does to a tree. It cannot fail, and replay and live
+//! run share it.
+
+use super::Tree;
+use super::node::{Before, Node};
+use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Identity};
+
+impl Tree {
+    /// Carries out an event that [`decide`](super::decide) made for this tree at this revision,
+    /// or a replayed one in its turn. An event of a frame that the tree does not have changes
+    /// nothing but the revision.
+    pub fn apply(&mut self, event: &Event) {
+        self.revision = event.revision;
+        self.updated_at = event.time;
+        if let Change::Added { frame } = &event.change {
+            if event.handle.index() == self.nodes.len() {
+                self.add(frame);
+                self.touch(event.handle, event.time);
+                if frame.status != FrameStatus::Planned {
+                    self.settle();
+                }
+            }
+            return;
+        }
+        if event.handle.index() >= self.nodes.len() {
+            return;
+        }
+        self.change(event.handle, &event.change, event.time);
+    }
+
+    /// Adds a frame at the end of the arena. Links to frames that are not there are left out.
+    pub(super) fn add(&mut self, record: &Frame) {
+        let Some(handle) = Handle::from_index(self.nodes.len()) else { return };
+        let parent = record.parent_session_id.as_ref().and_then(|id| self.by_id(id));
+        let frame = Frame { parent_session_id: None, depends_on: Vec::new(), planned_children: None, ..record.clone() };
+        match parent {
+            Some(parent) => self.nodes[parent.index()].children.push(handle),
+            None => self.roots.push(handle),
+        }
+        self.ids.insert(frame.session_id.clone(), handle);
+        self.nodes.push(Node::new(frame, parent));
+        self.link_dependencies(handle, &record.depends_on);
+        self.record_progress(handle, record.status);
+    }
+
+    /// Notes what a frame depends on. IDs that no frame has are left out.
+    pub(super) fn link_dependencies(&mut self, handle: Handle, ids: &[String]) {
+        for id in ids {
+            if let Some(dependency) = self.by_id(id) {
+                self.nodes[dependency.index()].dependents.push(handle);
+                self.nodes[handle.index()].dependencies.push(dependency);
+            }
+        }
+    }
+
+    fn change(&mut self, handle: Handle, change: &Change, time: u64) {
+        let node = &mut self.nodes[handle.index()];
+        match change {
+            Change::Added { .. } => unreachable!("handled by apply"),
+            Change::DependenciesAdded { depends_on } => self.link_dependencies(handle, depends_on),
+            Change::Identified { identity } => {
+                self.remember(handle, true);
+                let node = &mut self.nodes[handle.index()];
+                set_identity(&mut node.frame, identity);
+            }
+            Change::StatusChanged { status, results, results_compacted } => {
+                node.frame.status = *status;
+                if results.is_some() {
+                    node.frame.results.clone_from(results);
+                }
+                if results_compacted.is_some() {
+                    node.frame.results_compacted.clone_from(results_compacted);
+                }
+                self.record_progress(handle, *status);
+            }
+            Change::Invalidated { reason } => {
+                let was_finished = node.frame.status.is_finished();
+                node.frame.status = FrameStatus::Invalidated;
+                node.frame.invalidation_reason = Some(reason.clone());
+                node.frame.invalidated_at = Some(time);
+                if let Some(parent) = node.parent.filter(|_| was_finished) {
+                    self.nodes[parent.index()].finished_children.retain(|child| *child != handle);
+                }
+            }
+            Change::IdReplaced { session_id } => {
+                let old = std::mem::replace(&mut node.frame.session_id, session_id.clone());
+                self.ids.remove(&old);
+                self.ids.insert(session_id.clone(), handle);
+            }
+            Change::ArtifactAdded { artifact } => {
+                self.remember(handle, false);
+                self.nodes[handle.index()].frame.artifacts.push(artifact.clone());
+            }
+            Change::DecisionAdded { decision } => {
+                self.remember(handle, false);
+                self.nodes[handle.index()].frame.decisions.push(decision.clone());
+            }
+            Change::ActiveChanged { active } => {
+                self.active = active.then_some(handle);
+                // Nothing of the frame itself has changed.
+                return;
+            }
+        }
+        self.touch(handle, time);
+        if matches!(change, Change::StatusChanged { .. } | Change::Invalidated { .. }) {
+            self.settle();
+        }
+    }
+
+    /// Notes starts and finishes in the tree's sequence.
+    fn record_progress(&mut self, handle: Handle, status: FrameStatus) {
+        if status == FrameStatus::Planned || status == FrameStatus::Invalidated {
+            return;
+        }
+        let node = &mut self.nodes[handle.index()];
+        if node.started == 0 {
+            self.sequence += 1;
+            node.started = self.sequence;
+        }
+        if status.is_finished() {
+            self.sequence += 1;
+            node.finished = self.sequence;
+            if let Some(parent) = node.parent {
+                self.nodes[parent.index()].finished_children.push(handle);
+            }
+        }
+    }
+
+    fn touch(&mut self, handle: Handle, time: u64) {
+        let revision = self.revision;
+        let node = &mut self.nodes[handle.index()];
+        node.frame.updated_at = node.frame.updated_at.max(time);
+        node.revision = revision;
+        if node.before.is_none() {
+            node.settled_revision = revision;
+        }
+        if let Some(parent) = node.parent {
+            self.nodes[parent.index()].children_revision = revision;
+        }
+    }
+
+    /// Keeps the settled view of a frame before a change that the stable part must not show yet.
+    fn remember(&mut self, handle: Handle, with_identity: bool) {
+        let node = &mut self.nodes[handle.index()];
+        let frame = &node.frame;
+        if node.before.is_none() {
+            self.unsettled.push(handle);
+        }
+        let before = node.before.get_or_insert_with(|| {
+            Box::new(Before { artifacts: frame.artifacts.len(), decisions: frame.decisions.len(), identity: None })
+        });
+        if with_identity {
+            before.identity.get_or_insert_with(|| Identity {
+                title: frame.title.clone(),
+                success_criteria: frame.success_criteria.clone(),
+                success_criteria_compacted: frame.success_criteria_compacted.clone(),
+            });
+        }
+    }
+
+    /// A push, pop or invalidation: from now on the stable part shows everything.
+    fn settle(&mut self) {
+        let revision = self.revision;
+        for handle in std::mem::take(&mut self.unsettled) {
+            let node = &mut self.nodes[handle.index()];
+            node.before = None;
+            node.revision = revision;
+            node.settled_revision = revision;
+            if let Some(parent) = node.parent {
+                self.nodes[parent.index()].children_revision = revision;
+            }
+        }
+    }
+}
+
+fn set_identity(frame: &mut Frame, identity: &Identity) {
+    frame.title.clone_from(&identity.title);
+    frame.success_criteria.clone_from(&identity.success_criteria);
+    frame.success_criteria_compacted.clone_from(&identity.success_criteria_compacted);
+    frame.placeholder = false;
+}

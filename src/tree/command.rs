@@ -1,0 +1,105 @@
+//! Commands: what callers ask of a tree.
+
+use crate::frame::{Frame, FrameRef, FrameStatus, Identity, NewFrame, Parent, PopStatus};
+
+/// One thing asked of a tree. [`decide`](super::decide) says whether it can be done, and by which
+/// events. [`Stack`](crate::Stack) has a method for each.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Make a frame that is worked on at once, and make it the active one.
+    Push(NewFrame),
+    /// Make a frame for later.
+    Plan(NewFrame),
+    /// Make several planned children of one frame, all or none. A child may depend on those
+    /// before it in the list, by their IDs. The children's own `parent` is not used.
+    PlanChildren {
+        /// Where they go.
+        parent: Parent,
+        /// ID of the session that makes the call.
+        caller: Option<String>,
+        /// The children, in order.
+        children: Vec<NewFrame>,
+    },
+    /// Make a placeholder frame for a session, unless the session has a frame.
+    Ensure {
+        /// The session's ID.
+        session_id: String,
+        /// A title. `None`: `Session <first 8 of the ID>`.
+        title: Option<String>,
+        /// The parent; `None` makes a root.
+        parent: Option<FrameRef>,
+    },
+    /// Give a placeholder frame its title and criteria, once.
+    Identify {
+        /// The frame.
+        frame: FrameRef,
+        /// What it is called from now on.
+        identity: Identity,
+    },
+    /// Begin a planned frame, and make it the active one.
+    Activate {
+        /// The frame.
+        frame: FrameRef,
+    },
+    /// Give a frame another ID.
+    ReplaceId {
+        /// The frame.
+        frame: FrameRef,
+        /// The ID from now on.
+        session_id: String,
+    },
+    /// Change the status as the table of transitions allows, with results or without.
+    SetStatus {
+        /// The frame.
+        frame: FrameRef,
+        /// The status from now on.
+        status: FrameStatus,
+        /// Results, if there are any to record.
+        results: Option<String>,
+        /// Their dense form.
+        results_compacted: Option<String>,
+    },
+    /// Finish a frame with results.
+    Pop {
+        /// The frame.
+        frame: FrameRef,
+        /// How it ended.
+        status: PopStatus,
+        /// What was achieved, in full.
+        results: String,
+        /// The same, dense.
+        results_compacted: String,
+    },
+    /// Take a frame, and what is planned below it, out of the plan.
+    Invalidate {
+        /// The frame.
+        frame: FrameRef,
+        /// Why.
+        reason: String,
+    },
+    /// Record an artifact; one that is there already is not recorded again.
+    AddArtifact {
+        /// The frame.
+        frame: FrameRef,
+        /// The artifact, usually a path.
+        artifact: String,
+    },
+    /// Record a decision.
+    AddDecision {
+        /// The frame.
+        frame: FrameRef,
+        /// The decision.
+        decision: String,
+    },
+    /// Make an open frame the active one.
+    SetActive {
+        /// The frame.
+        frame: FrameRef,
+    },
+    /// Add frames as they are, all or none: a plan from elsewhere. Parents and dependencies are
+    /// named by ID and may stand anywhere in the list.
+    Import {
+        /// The frames; among siblings the order counts.
+        frames: Vec<Frame>,
+    },
+}

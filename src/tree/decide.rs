@@ -1,0 +1,339 @@
+//! The first half of a change: whether a command can be done on a tree, and by which events.
+
+use std::collections::HashMap;
+
+use super::links::Links;
+use super::{Command, Tree};
+use crate::error::{Error, Result};
+use crate::frame::{Change, Event, Frame, FrameRef, FrameStatus, Handle, NewFrame, Parent};
+
+/// Checks a command against a tree and returns the events that carry it out, none if everything
+/// is so already. Changes nothing.
+///
+/// `now` is the time of the events in milliseconds since the epoch.
+///
+/// # Errors
+/// Whatever stands against the command; see [`Error`].
+pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Vec<Event>> {
+    let mut events = Events { tree, now, events: Vec::new() };
+    match command {
+        Command::Push(frame) => {
+            let frame = new_frame(tree, frame, FrameStatus::InProgress)?;
+            let handle = events.add(vec![frame])?;
+            events.push(handle, Change::ActiveChanged { active: true });
+        }
+        Command::Plan(frame) => {
+            events.add(vec![new_frame(tree, frame, FrameStatus::Planned)?])?;
+        }
+        Command::PlanChildren { parent, caller, children } => {
+            let frames = planned_children(tree, &parent, caller.as_deref(), children)?;
+            if !frames.is_empty() {
+                events.add(frames)?;
+            }
+        }
+        Command::Ensure { session_id, title, parent } => events.ensure(session_id, title, parent)?,
+        Command::Identify { frame, identity } => {
+            let handle = tree.resolve(&frame)?;
+            if !tree.node(handle).record().placeholder {
+                return Err(Error::IdentityFixed { handle });
+            }
+            not_empty("title", &identity.title)?;
+            events.push(handle, Change::Identified { identity });
+        }
+        Command::Activate { frame } => {
+            let handle = tree.resolve(&frame)?;
+            let from = tree.node(handle).status();
+            if from != FrameStatus::Planned {
+                return Err(Error::Transition { handle, from, to: FrameStatus::InProgress });
+            }
+            events.set_status(handle, FrameStatus::InProgress, None, None)?;
+        }
+        Command::ReplaceId { frame, session_id } => {
+            let handle = tree.resolve(&frame)?;
+            not_empty("sessionID", &session_id)?;
+            match tree.by_id(&session_id) {
+                Some(other) if other == handle => {}
+                Some(other) => return Err(Error::DuplicateId { session_id, handle: other }),
+                None => events.push(handle, Change::IdReplaced { session_id }),
+            }
+        }
+        Command::SetStatus { frame, status: FrameStatus::Invalidated, results, .. } => {
+            events.invalidate(tree.resolve(&frame)?, results.unwrap_or_default())?;
+        }
+        Command::SetStatus { frame, status, results, results_compacted } => {
+            events.set_status(tree.resolve(&frame)?, status, results, results_compacted)?;
+        }
+        Command::Pop { frame, status, results, results_compacted } => {
+            let handle = tree.resolve(&frame)?;
+            events.set_status(handle, status.into(), Some(results), Some(results_compacted))?;
+        }
+        Command::Invalidate { frame, reason } => events.invalidate(tree.resolve(&frame)?, reason)?,
+        Command::AddArtifact { frame, artifact } => {
+            let handle = tree.resolve(&frame)?;
+            not_empty("artifact", &artifact)?;
+            if !tree.node(handle).record().artifacts.contains(&artifact) {
+                events.push(handle, Change::ArtifactAdded { artifact });
+            }
+        }
+        Command::AddDecision { frame, decision } => {
+            let handle = tree.resolve(&frame)?;
+            not_empty("decision", &decision)?;
+            events.push(handle, Change::DecisionAdded { decision });
+        }
+        Command::SetActive { frame } => {
+            let handle = tree.resolve(&frame)?;
+            let status = tree.node(handle).status();
+            if !status.is_open() {
+                return Err(Error::NotOpen { handle, status });
+            }
+            events.activate(Some(handle));
+        }
+        Command::Import { frames } => {
+            for frame in &frames {
+                check_id(tree, &frame.session_id)?;
+            }
+            if !frames.is_empty() {
+                events.add(frames)?;
+            }
+        }
+    }
+    Ok(events.events)
+}
+
+/// The events of a command as they come to be.
+struct Events<'a> {
+    tree: &'a Tree,
+    now: u64,
+    events: Vec<Event>,
+}
+
+impl Events<'_> {
+    fn push(&mut self, handle: Handle, change: Change) {
+        let revision = self.tree.revision() + 1 + self.events.len() as u64;
+        self.events.push(Event { revision, time: self.now, handle, change });
+    }
+
+    /// Adds frames whose links are IDs, of the tree or of each other, and returns the handle of
+    /// the first. Frames without times get the time of the command.
+    fn add(&mut self, mut frames: Vec<Frame>) -> Result<Handle> {
+        let tree = self.tree;
+        let full = || Error::Full { limit: Handle::LIMIT };
+        let first = Handle::from_index(tree.len()).ok_or_else(full)?;
+        Handle::from_index(tree.len() + frames.len() - 1).ok_or_else(full)?;
+        let order = match &frames[..] {
+            // A frame alone has had its links resolved and cannot stand in a circle.
+            [alone] if alone.depends_on.is_empty() => vec![0],
+            _ => check_links(tree, &frames)?,
+        };
+        let mut late = Vec::new();
+        let mut positions = HashMap::new();
+        for (position, index) in order.into_iter().enumerate() {
+            let handle = Handle::from_index(tree.len() + position).expect("checked above");
+            let mut frame = std::mem::take(&mut frames[index]);
+            if frame.created_at == 0 {
+                frame.created_at = self.now;
+            }
+            frame.updated_at = frame.updated_at.max(frame.created_at);
+            if !frame.depends_on.is_empty() {
+                let (known, unknown) = std::mem::take(&mut frame.depends_on)
+                    .into_iter()
+                    .partition(|id| positions.contains_key(id) || tree.by_id(id).is_some());
+                frame.depends_on = known;
+                if !Vec::is_empty(&unknown) {
+                    late.push((handle, unknown));
+                }
+            }
+            positions.insert(frame.session_id.clone(), handle);
+            self.push(handle, Change::Added { frame: Box::new(frame) });
+        }
+        for (handle, depends_on) in late {
+            self.push(handle, Change::DependenciesAdded { depends_on });
+        }
+        Ok(first)
+    }
+
+    fn ensure(&mut self, session_id: String, title: Option<String>, parent: Option<FrameRef>) -> Result<()> {
+        if self.tree.by_id(&session_id).is_some() {
+            return Ok(());
+        }
+        not_empty("sessionID", &session_id)?;
+        let parent = parent.map(|parent| self.tree.resolve(&parent)).transpose()?;
+        let title = title.filter(|title| !title.trim().is_empty());
+        let frame = Frame {
+            title: title.unwrap_or_else(|| format!("Session {}", session_id.chars().take(8).collect::<String>())),
+            session_id,
+            parent_session_id: parent.map(|parent| self.tree.node(parent).session_id().to_owned()),
+            status: FrameStatus::InProgress,
+            placeholder: true,
+            ..Frame::default()
+        };
+        let handle = self.add(vec![frame])?;
+        if self.tree.active().is_none() {
+            self.push(handle, Change::ActiveChanged { active: true });
+        }
+        Ok(())
+    }
+
+    fn set_status(
+        &mut self,
+        handle: Handle,
+        status: FrameStatus,
+        results: Option<String>,
+        results_compacted: Option<String>,
+    ) -> Result<()> {
+        let from = self.tree.node(handle).status();
+        if !from.can_become(status) {
+            return Err(Error::Transition { handle, from, to: status });
+        }
+        self.push(handle, Change::StatusChanged { status, results, results_compacted });
+        if status == FrameStatus::InProgress {
+            self.activate(Some(handle));
+        } else {
+            let at_or_below = |active: Handle| active == handle || self.tree.is_ancestor(handle, active);
+            if self.tree.active().is_some_and(at_or_below) {
+                self.return_above(handle);
+            }
+        }
+        Ok(())
+    }
+
+    fn invalidate(&mut self, handle: Handle, reason: String) -> Result<()> {
+        let tree = self.tree;
+        not_empty("reason", &reason)?;
+        let from = tree.node(handle).status();
+        if !from.can_become(FrameStatus::Invalidated) {
+            return Err(Error::Transition { handle, from, to: FrameStatus::Invalidated });
+        }
+        for frame in tree.subtree(handle) {
+            if frame == handle || tree.node(frame).status() == FrameStatus::Planned {
+                self.push(frame, Change::Invalidated { reason: reason.clone() });
+            }
+        }
+        if tree.active() == Some(handle) {
+            self.return_above(handle);
+        }
+        Ok(())
+    }
+
+    /// Makes the nearest open frame above `handle` active, or none.
+    fn return_above(&mut self, handle: Handle) {
+        let above = self.tree.node(handle).parent().and_then(|parent| self.tree.nearest_open(parent));
+        self.activate(above);
+    }
+
+    fn activate(&mut self, frame: Option<Handle>) {
+        match (frame, self.tree.active()) {
+            (Some(frame), Some(active)) if frame == active => {}
+            (Some(frame), _) => self.push(frame, Change::ActiveChanged { active: true }),
+            (None, Some(active)) => self.push(active, Change::ActiveChanged { active: false }),
+            (None, None) => {}
+        }
+    }
+}
+
+/// The order in which frames can be added.
+fn check_links(tree: &Tree, frames: &[Frame]) -> Result<Vec<usize>> {
+    let links = Links::new(tree, frames);
+    let mut seen = HashMap::new();
+    for (index, frame) in frames.iter().enumerate() {
+        if let Some(first) = seen.insert(frame.session_id.as_str(), index) {
+            let handle = Handle::from_index(tree.len() + first).expect("checked by the caller");
+            return Err(Error::DuplicateId { session_id: frame.session_id.clone(), handle });
+        }
+    }
+    let bad = links.bad_parents().into_iter().next().or_else(|| links.bad_dependencies().into_iter().next());
+    match bad {
+        Some(link) => Err(link.into_error(frames)),
+        None => Ok(links.parents_first()),
+    }
+}
+
+fn new_frame(tree: &Tree, new: NewFrame, status: FrameStatus) -> Result<Frame> {
+    let parent = resolve_parent(tree, &new.parent, new.caller.as_deref())?;
+    if let Some(parent) = parent {
+        check_parent(tree, parent, status)?;
+    }
+    let depends_on = new
+        .depends_on
+        .iter()
+        .map(|dependency| Ok(tree.node(tree.resolve(dependency)?).session_id().to_owned()))
+        .collect::<Result<Vec<_>>>()?;
+    record(tree, new, parent, depends_on, status)
+}
+
+/// Children may name each other before any of them is in the tree.
+fn planned_children(tree: &Tree, parent: &Parent, caller: Option<&str>, children: Vec<NewFrame>) -> Result<Vec<Frame>> {
+    let parent = resolve_parent(tree, parent, caller)?;
+    if let Some(parent) = parent {
+        check_parent(tree, parent, FrameStatus::Planned)?;
+    }
+    let ids: Vec<Option<String>> = children.iter().map(|child| child.session_id.clone()).collect();
+    let resolve = |dependency: &FrameRef| match dependency {
+        FrameRef::Text(text) if ids.iter().any(|id| id.as_ref() == Some(text)) => Ok(text.clone()),
+        other => Ok(tree.node(tree.resolve(other)?).session_id().to_owned()),
+    };
+    children
+        .into_iter()
+        .map(|child| {
+            let depends_on = child.depends_on.iter().map(resolve).collect::<Result<Vec<_>>>()?;
+            record(tree, child, parent, depends_on, FrameStatus::Planned)
+        })
+        .collect()
+}
+
+fn record(
+    tree: &Tree,
+    new: NewFrame,
+    parent: Option<Handle>,
+    mut depends_on: Vec<String>,
+    status: FrameStatus,
+) -> Result<Frame> {
+    let session_id = new.session_id.unwrap_or_default();
+    check_id(tree, &session_id)?;
+    not_empty("title", &new.identity.title)?;
+    let mut seen = std::collections::HashSet::new();
+    depends_on.retain(|id| seen.insert(id.clone()));
+    Ok(Frame {
+        session_id,
+        parent_session_id: parent.map(|parent| tree.node(parent).session_id().to_owned()),
+        status,
+        title: new.identity.title,
+        success_criteria: new.identity.success_criteria,
+        success_criteria_compacted: new.identity.success_criteria_compacted,
+        depends_on,
+        ..Frame::default()
+    })
+}
+
+fn check_id(tree: &Tree, session_id: &str) -> Result<()> {
+    not_empty("sessionID", session_id)?;
+    match tree.by_id(session_id) {
+        Some(handle) => Err(Error::DuplicateId { session_id: session_id.to_owned(), handle }),
+        None => Ok(()),
+    }
+}
+
+fn not_empty(field: &'static str, text: &str) -> Result<()> {
+    if text.trim().is_empty() { Err(Error::Empty { field }) } else { Ok(()) }
+}
+
+/// Explicit, else the calling session's open frame, else the active frame.
+fn resolve_parent(tree: &Tree, parent: &Parent, caller: Option<&str>) -> Result<Option<Handle>> {
+    match parent {
+        Parent::Frame(reference) => tree.resolve(reference).map(Some),
+        Parent::Root => Ok(None),
+        Parent::Auto => {
+            let own = caller.and_then(|caller| tree.by_id(caller));
+            Ok(own.filter(|frame| tree.node(*frame).status().is_open()).or(tree.active()))
+        }
+    }
+}
+
+fn check_parent(tree: &Tree, parent: Handle, child: FrameStatus) -> Result<()> {
+    match tree.node(parent).status() {
+        FrameStatus::Planned if child == FrameStatus::Planned => Ok(()),
+        FrameStatus::Planned => Err(Error::ParentPlanned { handle: parent }),
+        status if status.is_open() => Ok(()),
+        status => Err(Error::ParentClosed { handle: parent, status }),
+    }
+}

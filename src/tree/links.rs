@@ -1,0 +1,204 @@
+//! How frames that come together (a plan, an import, a file) hang together: finds what is wrong
+//! with their parents and dependencies, and the order in which they can be added.
+
+use std::collections::HashMap;
+
+use super::Tree;
+use crate::error::Error;
+use crate::frame::{Frame, Handle};
+
+/// A link of a new frame that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BadLink {
+    /// Position of the frame among the new ones.
+    pub(super) index: usize,
+    /// ID at the other end.
+    pub(super) target: String,
+    pub(super) fault: Fault,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    UnknownParent,
+    ParentCircle,
+    UnknownDependency,
+    DependsOnKin,
+    DependencyCircle,
+}
+
+impl Fault {
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Fault::UnknownParent => "there is no such parent",
+            Fault::ParentCircle => "they would be above each other; give one of them another parent",
+            Fault::UnknownDependency => "there is no such frame; name one by handle or ID",
+            Fault::DependsOnKin => {
+                "a frame cannot depend on itself or on one above or below it; the call order sees to that"
+            }
+            Fault::DependencyCircle => "each would wait for the other; leave one of the two out",
+        }
+    }
+}
+
+impl BadLink {
+    pub(super) fn into_error(self, frames: &[Frame]) -> Error {
+        match self.fault {
+            Fault::UnknownParent | Fault::UnknownDependency => Error::UnknownFrame { reference: self.target },
+            Fault::ParentCircle => {
+                Error::ParentCircle { frame: frames[self.index].session_id.clone(), parent: self.target }
+            }
+            Fault::DependsOnKin | Fault::DependencyCircle => Error::Dependency {
+                frame: frames[self.index].session_id.clone(),
+                dependency: self.target,
+                reason: self.fault.reason(),
+            },
+        }
+    }
+}
+
+/// A frame of the tree or, by position, one of the new ones.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Old(Handle),
+    New(usize),
+}
+
+/// New frames, whose IDs are unique and not in the tree, beside the tree they shall join.
+pub(super) struct Links<'a> {
+    tree: &'a Tree,
+    frames: &'a [Frame],
+    places: HashMap<&'a str, usize>,
+}
+
+impl<'a> Links<'a> {
+    pub(super) fn new(tree: &'a Tree, frames: &'a [Frame]) -> Self {
+        let places = frames.iter().enumerate().map(|(index, frame)| (frame.session_id.as_str(), index)).collect();
+        Self { tree, frames, places }
+    }
+
+    fn place(&self, id: &str) -> Option<Place> {
+        self.places.get(id).map(|index| Place::New(*index)).or_else(|| self.tree.by_id(id).map(Place::Old))
+    }
+
+    fn parent(&self, place: Place) -> Option<Place> {
+        match place {
+            Place::Old(handle) => self.tree.node(handle).parent().map(Place::Old),
+            Place::New(index) => self.frames[index].parent_session_id.as_deref().and_then(|id| self.place(id)),
+        }
+    }
+
+    fn is_ancestor(&self, ancestor: Place, place: Place) -> bool {
+        std::iter::successors(self.parent(place), |above| self.parent(*above)).any(|above| above == ancestor)
+    }
+
+    /// The parents that do not exist or stand in a circle.
+    pub(super) fn bad_parents(&self) -> Vec<BadLink> {
+        let mut bad = Vec::new();
+        // 0: not looked at; n: on the walk that began at frame n - 1. A walk that meets its own
+        // mark has gone in a circle; one that meets another's has not.
+        let mut walk = vec![0; self.frames.len()];
+        for start in 0..self.frames.len() {
+            let mut index = start;
+            while walk[index] == 0 {
+                walk[index] = start + 1;
+                let Some(id) = self.frames[index].parent_session_id.as_deref() else { break };
+                let report = |fault| BadLink { index, target: id.to_owned(), fault };
+                match self.place(id) {
+                    None => bad.push(report(Fault::UnknownParent)),
+                    Some(Place::New(parent)) if walk[parent] == start + 1 => bad.push(report(Fault::ParentCircle)),
+                    Some(Place::New(parent)) => {
+                        index = parent;
+                        continue;
+                    }
+                    Some(Place::Old(_)) => {}
+                }
+                break;
+            }
+        }
+        bad
+    }
+
+    /// The dependencies that cannot be. The parents must be in order.
+    pub(super) fn bad_dependencies(&self) -> Vec<BadLink> {
+        let mut bad = Vec::new();
+        for (index, frame) in self.frames.iter().enumerate() {
+            for target in &frame.depends_on {
+                let fault = match self.place(target) {
+                    None => Fault::UnknownDependency,
+                    Some(place) if self.is_kin(Place::New(index), place) => Fault::DependsOnKin,
+                    Some(_) => continue,
+                };
+                bad.push(BadLink { index, target: target.clone(), fault });
+            }
+        }
+        bad.extend(self.dependency_circles());
+        bad
+    }
+
+    fn is_kin(&self, frame: Place, other: Place) -> bool {
+        frame == other || self.is_ancestor(other, frame) || self.is_ancestor(frame, other)
+    }
+
+    /// The dependencies that close a circle, found depth first without recursion.
+    fn dependency_circles(&self) -> Vec<BadLink> {
+        #[derive(Clone, Copy, PartialEq)]
+        enum Mark {
+            New,
+            Open,
+            Done,
+        }
+        let mut marks = vec![Mark::New; self.frames.len()];
+        let mut circles = Vec::new();
+        for start in 0..self.frames.len() {
+            let mut path = vec![(start, 0)];
+            while let Some((index, next)) = path.last_mut() {
+                let index = *index;
+                marks[index] = match marks[index] {
+                    Mark::Done => {
+                        path.pop();
+                        continue;
+                    }
+                    _ => Mark::Open,
+                };
+                let Some(target) = self.frames[index].depends_on.get(*next) else {
+                    marks[index] = Mark::Done;
+                    path.pop();
+                    continue;
+                };
+                *next += 1;
+                match self.places.get(target.as_str()) {
+                    // On itself: reported as kin.
+                    Some(place) if *place == index => {}
+                    Some(place) if marks[*place] == Mark::Open => {
+                        circles.push(BadLink { index, target: target.clone(), fault: Fault::DependencyCircle })
+                    }
+                    Some(place) if marks[*place] == Mark::New => path.push((*place, 0)),
+                    _ => {}
+                }
+            }
+        }
+        circles
+    }
+
+    /// The positions of the new frames with every parent before its children, otherwise in the
+    /// order given. The parents must be in order.
+    pub(super) fn parents_first(&self) -> Vec<usize> {
+        let mut order = Vec::with_capacity(self.frames.len());
+        let mut added = vec![false; self.frames.len()];
+        let mut waiting: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (index, frame) in self.frames.iter().enumerate() {
+            let parent = frame.parent_session_id.as_deref().and_then(|id| self.places.get(id));
+            if let Some(parent) = parent.filter(|parent| !added[**parent]) {
+                waiting.entry(*parent).or_default().push(index);
+                continue;
+            }
+            let mut next = vec![index];
+            while let Some(index) = next.pop() {
+                added[index] = true;
+                order.push(index);
+                next.extend(waiting.remove(&index).unwrap_or_default().into_iter().rev());
+            }
+        }
+        order
+    }
+}

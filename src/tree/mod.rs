@@ -1,0 +1,248 @@
+//! Frames together: the arena, its queries, and the two halves of every change: [`decide`]
+//! (checks everything, changes nothing) and [`Tree::apply`] (changes, cannot fail).
+//!
+//! This floor knows frames alone: no tokens, no XML, no clock, no disk.
+
+mod apply;
+mod command;
+mod decide;
+mod links;
+mod node;
+mod outline;
+mod state;
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::frame::{Frame, FrameRef, FrameStatus, Handle};
+
+pub use command::Command;
+pub use decide::decide;
+pub use node::Node;
+pub use outline::{OutlineOptions, OutlineStyle, format_duration, outline};
+
+/// A tree of frames, or rather a forest: every root is the start of a task.
+///
+/// Frames are never removed, so a [`Handle`] is a position in the arena and stays valid for ever.
+/// A tree changes only by [`Tree::apply`].
+///
+/// # The specification's operations
+///
+/// | `FrameStateManager` | here | by itself |
+/// |---|---|---|
+/// | createFrame | [`Stack::push`](crate::Stack::push) | [`Command::Push`] |
+/// | updateFrameStatus | [`Stack::set_status`](crate::Stack::set_status) | [`Command::SetStatus`] |
+/// | completeFrame | [`Stack::pop`](crate::Stack::pop) | [`Command::Pop`] |
+/// | getFrame | [`Stack::frame`](crate::Stack::frame) | [`Tree::resolve`], [`Tree::frame`] |
+/// | getActiveFrame, setActiveFrame | [`Stack::active`](crate::Stack::active), [`Stack::set_active`](crate::Stack::set_active) | [`Tree::active`], [`Command::SetActive`] |
+/// | getAncestors | [`Stack::ancestors`](crate::Stack::ancestors) | [`Tree::ancestors`] |
+/// | getCompletedSiblings | [`Stack::completed_siblings`](crate::Stack::completed_siblings) | [`Tree::completed_siblings`] |
+/// | getAllSiblings | [`Stack::siblings`](crate::Stack::siblings) | [`Tree::siblings`] |
+/// | getChildren, getAllChildren | [`Stack::children`](crate::Stack::children) | [`Tree::children`] |
+/// | getAllFrames, loadState | [`Stack::state`](crate::Stack::state) | [`Tree::state`] |
+/// | saveState | [`StackState::to_json`](crate::StackState::to_json) | |
+/// | ensureFrame | [`Stack::ensure`](crate::Stack::ensure) | [`Command::Ensure`] |
+/// | createPlannedFrame | [`Stack::plan`](crate::Stack::plan) | [`Command::Plan`] |
+/// | createPlannedChildren | [`Stack::plan_children`](crate::Stack::plan_children) | [`Command::PlanChildren`] |
+/// | activateFrame | [`Stack::activate`](crate::Stack::activate) | [`Command::Activate`] |
+/// | replaceFrameID | [`Stack::replace_id`](crate::Stack::replace_id) | [`Command::ReplaceId`] |
+/// | invalidateFrame | [`Stack::invalidate`](crate::Stack::invalidate) | [`Command::Invalidate`] |
+/// | getFramesByStatus | [`Stack::with_status`](crate::Stack::with_status) | [`Tree::with_status`] |
+///
+/// The specification tells children from all children by status; here one query gives all, and
+/// [`Node::status`] tells them apart.
+#[derive(Debug, Default)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    ids: HashMap<String, Handle>,
+    roots: Vec<Handle>,
+    active: Option<Handle>,
+    revision: u64,
+    updated_at: u64,
+    /// Counts pushes, activations and finishes, so that what came before what can be told.
+    sequence: u64,
+    /// Frames with changes that the stable part of contexts does not show yet.
+    unsettled: Vec<Handle>,
+    extra: Map<String, Value>,
+}
+
+impl Tree {
+    /// A tree without frames.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many frames there are, whatever their status.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// True if there is no frame.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// How many events the tree has seen.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// All handles, in creation order.
+    pub fn handles(&self) -> impl DoubleEndedIterator<Item = Handle> + ExactSizeIterator + use<> {
+        (0..self.nodes.len()).map(|index| Handle::from_index(index).expect("the arena never grows past the limit"))
+    }
+
+    /// The frame with this handle and its links.
+    ///
+    /// # Panics
+    /// If the handle is not of this tree; [`Tree::resolve`] checks handles from outside.
+    pub fn node(&self, handle: Handle) -> &Node {
+        &self.nodes[handle.index()]
+    }
+
+    /// The record of a frame, complete with parent, dependencies and planned children.
+    ///
+    /// # Panics
+    /// As [`Tree::node`].
+    pub fn frame(&self, handle: Handle) -> Frame {
+        let node = self.node(handle);
+        let id = |handle: &Handle| self.node(*handle).session_id().to_owned();
+        let planned: Vec<String> =
+            node.children.iter().filter(|child| self.node(**child).status() == FrameStatus::Planned).map(id).collect();
+        Frame {
+            parent_session_id: node.parent.as_ref().map(id),
+            depends_on: node.dependencies.iter().map(id).collect(),
+            planned_children: (!planned.is_empty() || node.status() == FrameStatus::Planned).then_some(planned),
+            ..node.frame.clone()
+        }
+    }
+
+    /// Finds the frame a caller means: by ID, by handle, or by the beginning of an ID that fits
+    /// one frame alone.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`]; [`Error::AmbiguousFrame`], which names the candidates.
+    pub fn resolve(&self, reference: &FrameRef) -> Result<Handle> {
+        let unknown = || Error::UnknownFrame { reference: reference.to_string() };
+        let text = match reference {
+            FrameRef::Handle(handle) => {
+                return Some(*handle).filter(|handle| handle.index() < self.len()).ok_or_else(unknown);
+            }
+            FrameRef::Text(text) => text,
+        };
+        if let Some(handle) = self.by_id(text) {
+            return Ok(handle);
+        }
+        if let Some(handle) = text.parse::<Handle>().ok().filter(|handle| handle.index() < self.len()) {
+            return Ok(handle);
+        }
+        if text.is_empty() {
+            return Err(unknown());
+        }
+        let mut fitting = self.handles().filter(|handle| self.node(*handle).session_id().starts_with(text.as_str()));
+        match (fitting.next(), fitting.next()) {
+            (None, _) => Err(unknown()),
+            (Some(handle), None) => Ok(handle),
+            (Some(first), Some(second)) => Err(Error::AmbiguousFrame {
+                reference: text.clone(),
+                candidates: [first, second]
+                    .into_iter()
+                    .chain(fitting.take(6))
+                    .map(|handle| format!("{handle} ({})", self.node(handle).session_id()))
+                    .collect(),
+            }),
+        }
+    }
+
+    /// The frame that has exactly this ID.
+    pub fn by_id(&self, session_id: &str) -> Option<Handle> {
+        self.ids.get(session_id).copied()
+    }
+
+    /// The frames without a parent, in creation order.
+    pub fn roots(&self) -> &[Handle] {
+        &self.roots
+    }
+
+    /// The frame being worked on, if any.
+    pub fn active(&self) -> Option<Handle> {
+        self.active
+    }
+
+    /// The parent, its parent, and so on up to the root.
+    pub fn ancestors(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
+        std::iter::successors(self.node(handle).parent, |ancestor| self.node(*ancestor).parent)
+    }
+
+    /// True if `ancestor` is a parent, grandparent, … of `handle`.
+    pub fn is_ancestor(&self, ancestor: Handle, handle: Handle) -> bool {
+        self.ancestors(handle).any(|other| other == ancestor)
+    }
+
+    /// The children, whatever their status, in creation order.
+    pub fn children(&self, handle: Handle) -> &[Handle] {
+        &self.node(handle).children
+    }
+
+    /// The other children of the parent, whatever their status, in creation order. Roots have
+    /// none: each is a task of its own.
+    pub fn siblings(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
+        let children = self.node(handle).parent.map_or(&[][..], |parent| self.children(parent));
+        children.iter().copied().filter(move |sibling| *sibling != handle)
+    }
+
+    /// The siblings that were completed, in creation order.
+    pub fn completed_siblings(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
+        self.siblings(handle).filter(|sibling| self.node(*sibling).status() == FrameStatus::Completed)
+    }
+
+    /// All frames with this status, in creation order.
+    pub fn with_status(&self, status: FrameStatus) -> impl Iterator<Item = Handle> + '_ {
+        self.handles().filter(move |handle| self.node(*handle).status() == status)
+    }
+
+    /// Planned frames that can begin: all that they depend on is completed.
+    pub fn ready(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.with_status(FrameStatus::Planned).filter(|handle| self.is_ready(*handle))
+    }
+
+    /// True if everything the frame depends on is completed.
+    pub fn is_ready(&self, handle: Handle) -> bool {
+        self.unfinished_dependencies(handle).next().is_none()
+    }
+
+    /// The dependencies that are not completed.
+    pub fn unfinished_dependencies(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
+        let dependencies = self.node(handle).dependencies.iter().copied();
+        dependencies.filter(|dependency| self.node(*dependency).status() != FrameStatus::Completed)
+    }
+
+    /// The frame itself or its nearest ancestor that is open.
+    pub fn nearest_open(&self, handle: Handle) -> Option<Handle> {
+        std::iter::once(handle).chain(self.ancestors(handle)).find(|frame| self.node(*frame).status().is_open())
+    }
+
+    /// The frame and everything below it, parents before children, in creation order among
+    /// siblings. Iterative: depth costs no stack.
+    pub fn subtree(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
+        let mut pending = vec![handle];
+        std::iter::from_fn(move || {
+            let next = pending.pop()?;
+            pending.extend(self.children(next).iter().rev());
+            Some(next)
+        })
+    }
+
+    /// The revision of everything a context of the frame may show: as long as it stays, so does
+    /// the context.
+    pub fn context_revision(&self, handle: Handle) -> u64 {
+        let node = self.node(handle);
+        let own = node.revision.max(node.children_revision);
+        let siblings = node.parent.map_or(0, |parent| self.node(parent).children_revision);
+        let ancestors = self.ancestors(handle).map(|ancestor| self.node(ancestor).revision);
+        let dependencies = node.dependencies.iter().map(|dependency| self.node(*dependency).revision);
+        ancestors.chain(dependencies).fold(own.max(siblings), u64::max)
+    }
+}

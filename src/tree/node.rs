@@ -1,0 +1,162 @@
+//! A frame in its place: the record, the links to other frames, and when it changed.
+
+use crate::frame::{Frame, FrameStatus, Handle, Identity};
+
+/// A frame of a [`Tree`](super::Tree) with its links.
+///
+/// The link fields of the record inside (parent, dependencies, planned children) are empty: links
+/// are kept as handles, and filled in when a record leaves the tree.
+#[derive(Debug)]
+pub struct Node {
+    pub(super) frame: Frame,
+    pub(super) parent: Option<Handle>,
+    pub(super) children: Vec<Handle>,
+    pub(super) dependencies: Vec<Handle>,
+    pub(super) dependents: Vec<Handle>,
+    /// Finished children in the order in which they finished.
+    pub(super) finished_children: Vec<Handle>,
+    /// When it was pushed or activated, and when it finished, in the tree's sequence; 0: not yet.
+    pub(super) started: u64,
+    pub(super) finished: u64,
+    /// Revisions of the last change: of the frame, of its settled view, of any child.
+    pub(super) revision: u64,
+    pub(super) settled_revision: u64,
+    pub(super) children_revision: u64,
+    /// What changed since the last push, pop or invalidation, as it was before; see [`Settled`].
+    pub(super) before: Option<Box<Before>>,
+}
+
+/// A frame as it was at the last push, pop or invalidation. The stable part of a context shows
+/// this view, so that an artifact recorded in an ancestor does not cost the prompt cache.
+#[derive(Debug, Clone, Copy)]
+pub struct Settled<'a> {
+    /// Short name.
+    pub title: &'a str,
+    /// What must be true when the frame is done.
+    pub success_criteria: &'a str,
+    /// The same, dense.
+    pub success_criteria_compacted: &'a str,
+    /// Files and other resources.
+    pub artifacts: &'a [String],
+    /// Decisions taken.
+    pub decisions: &'a [String],
+}
+
+#[derive(Debug)]
+pub(super) struct Before {
+    pub(super) artifacts: usize,
+    pub(super) decisions: usize,
+    pub(super) identity: Option<Identity>,
+}
+
+impl Node {
+    pub(super) fn new(frame: Frame, parent: Option<Handle>) -> Self {
+        Self {
+            frame,
+            parent,
+            children: Vec::new(),
+            dependencies: Vec::new(),
+            dependents: Vec::new(),
+            finished_children: Vec::new(),
+            started: 0,
+            finished: 0,
+            revision: 0,
+            settled_revision: 0,
+            children_revision: 0,
+            before: None,
+        }
+    }
+
+    /// The ID: the host's session or `plan-…`.
+    pub fn session_id(&self) -> &str {
+        &self.frame.session_id
+    }
+
+    /// Where the frame is in its life.
+    pub fn status(&self) -> FrameStatus {
+        self.frame.status
+    }
+
+    /// Short name.
+    pub fn title(&self) -> &str {
+        &self.frame.title
+    }
+
+    /// The record, without its link fields; [`Tree::frame`](super::Tree::frame) gives it whole.
+    pub fn record(&self) -> &Frame {
+        &self.frame
+    }
+
+    /// The parent; `None` for a root.
+    pub fn parent(&self) -> Option<Handle> {
+        self.parent
+    }
+
+    /// The children in creation order.
+    pub fn children(&self) -> &[Handle] {
+        &self.children
+    }
+
+    /// The children that are completed or failed, in the order in which they finished.
+    pub fn finished_children(&self) -> &[Handle] {
+        &self.finished_children
+    }
+
+    /// The frames whose results this one needs.
+    pub fn dependencies(&self) -> &[Handle] {
+        &self.dependencies
+    }
+
+    /// The frames that need this one's results.
+    pub fn dependents(&self) -> &[Handle] {
+        &self.dependents
+    }
+
+    /// Place of the push or activation in the tree's sequence of starts and finishes; `None`
+    /// before it.
+    pub fn started(&self) -> Option<u64> {
+        (self.started > 0).then_some(self.started)
+    }
+
+    /// Place of the finish in the tree's sequence of starts and finishes; 0 before it.
+    pub fn finished(&self) -> u64 {
+        self.finished
+    }
+
+    /// Revision of the frame's last change.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Revision at which the settled view last changed.
+    pub fn settled_revision(&self) -> u64 {
+        self.settled_revision
+    }
+
+    /// Revision of the last change to any child.
+    pub fn children_revision(&self) -> u64 {
+        self.children_revision
+    }
+
+    /// The frame as it was at the last push, pop or invalidation anywhere in the tree.
+    pub fn settled(&self) -> Settled<'_> {
+        let frame = &self.frame;
+        let mut settled = Settled {
+            title: &frame.title,
+            success_criteria: &frame.success_criteria,
+            success_criteria_compacted: &frame.success_criteria_compacted,
+            artifacts: &frame.artifacts,
+            decisions: &frame.decisions,
+        };
+        if let Some(before) = &self.before {
+            settled.artifacts = &frame.artifacts[..before.artifacts];
+            settled.decisions = &frame.decisions[..before.decisions];
+            if let Some(identity) = &before.identity {
+                settled.title = &identity.title;
+                settled.success_criteria = &identity.success_criteria;
+                settled.success_criteria_compacted = &identity.success_criteria_compacted;
+            }
+        }
+        settled
+    }
+}

@@ -1,0 +1,266 @@
+//! Trees as text for people: one form with marks, legend and statistics, one plainly indented.
+//! Linear in the frames shown, and without recursion.
+
+use std::fmt::Write;
+
+use super::Tree;
+use crate::frame::{FrameStatus, Handle};
+
+/// Levels that are drawn as indentation; deeper frames state their depth instead, since a line
+/// that is mostly indentation tells nothing and makes deep trees quadratic.
+const INDENTED_LEVELS: usize = 24;
+
+/// How a tree is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OutlineStyle {
+    /// Branches, a mark for each status, the active frame, a legend and statistics.
+    #[default]
+    Marked,
+    /// Two spaces a level, the status in brackets, a summary below finished frames.
+    Indented,
+}
+
+/// What of a tree is drawn, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutlineOptions {
+    /// Marked or indented.
+    pub style: OutlineStyle,
+    /// Only this frame and what is below it; `None`: everything.
+    pub root: Option<Handle>,
+    /// Criteria, results, artifacts, decisions and the time taken, below each frame.
+    pub details: bool,
+    /// How many levels below the first are shown; `None`: all.
+    pub depth: Option<usize>,
+    /// The longest line, in characters; longer ones end in `…`. 0: no limit.
+    pub width: usize,
+}
+
+impl Default for OutlineOptions {
+    fn default() -> Self {
+        Self { style: OutlineStyle::Marked, root: None, details: false, depth: None, width: 120 }
+    }
+}
+
+/// Draws a tree.
+///
+/// ```
+/// use callstack_core::{NewFrame, OutlineOptions, PopStatus, Stack};
+///
+/// let stack = Stack::in_memory();
+/// let root = stack.push(NewFrame::new("Build the app").id("ses_1"))?;
+/// stack.plan(NewFrame::new("Write the docs").below(root))?;
+/// let text = stack.outline(&OutlineOptions::default());
+/// assert!(text.contains("[>] f1 Build the app  <-- ACTIVE"));
+/// assert!(text.contains("`-- [ ] f2 Write the docs"));
+/// # Ok::<(), callstack_core::Error>(())
+/// ```
+pub fn outline(tree: &Tree, options: &OutlineOptions) -> String {
+    let mut drawing = Drawing { tree, options, text: String::new(), last: Vec::new() };
+    match options.style {
+        OutlineStyle::Marked => drawing.marked(),
+        OutlineStyle::Indented => drawing.indented(),
+    }
+    drawing.text
+}
+
+struct Drawing<'a> {
+    tree: &'a Tree,
+    options: &'a OutlineOptions,
+    text: String,
+    /// For each level of the path being drawn: is it the last among its siblings?
+    last: Vec<bool>,
+}
+
+impl Drawing<'_> {
+    fn marked(&mut self) {
+        if self.tree.is_empty() {
+            self.text.push_str("No frames yet. Push or plan the first one.\n");
+            return;
+        }
+        let shown = self.walk(|drawing, handle| {
+            let node = drawing.tree.node(handle);
+            let active = if drawing.tree.active() == Some(handle) { "  <-- ACTIVE" } else { "" };
+            let line = format!("{} {handle} {}", mark(node.status()), one_line(node.title()));
+            drawing.line(true, &line, active);
+            if drawing.options.details {
+                drawing.details(handle);
+            }
+        });
+        let mut counts = [0usize; FrameStatus::ALL.len()];
+        for handle in shown {
+            counts[self.tree.node(handle).status() as usize] += 1;
+        }
+        self.text.push_str("\nLegend:");
+        for status in FrameStatus::ALL {
+            let _ = write!(self.text, " {} {status}", mark(status));
+        }
+        let total: usize = counts.iter().sum();
+        let _ = write!(self.text, "\nFrames: {total}");
+        let named = FrameStatus::ALL.iter().zip(counts).filter(|(_, count)| *count > 0);
+        for (index, (status, count)) in named.enumerate() {
+            let _ = write!(self.text, "{} {count} {status}", if index == 0 { ":" } else { "," });
+        }
+        self.text.push('\n');
+        match self.tree.active() {
+            Some(handle) => {
+                let line = format!("Active: {handle} {}", one_line(self.tree.node(handle).title()));
+                self.plain_line(&line);
+            }
+            None => self.text.push_str("Active: none\n"),
+        }
+    }
+
+    fn indented(&mut self) {
+        self.text.push_str("=== Frame Tree ===\n");
+        self.walk(|drawing, handle| {
+            let node = drawing.tree.node(handle);
+            let current = if drawing.tree.active() == Some(handle) { " <-- CURRENT" } else { "" };
+            drawing.line(true, &format!("[{}] {}", node.status(), one_line(node.title())), current);
+            let frame = node.record();
+            if drawing.options.details {
+                drawing.details(handle);
+            } else if let Some(summary) = frame.results_compacted.as_ref().or(frame.results.as_ref()) {
+                drawing.line(false, &format!("Summary: {}", one_line(summary)), "");
+            }
+        });
+        self.text.push_str("==================\n");
+    }
+
+    /// Visits the frames to be shown, parents before children, and returns all that belong to the
+    /// drawing, those below the depth limit too.
+    fn walk(&mut self, mut visit: impl FnMut(&mut Self, Handle)) -> Vec<Handle> {
+        let tree = self.tree;
+        let limit = self.options.depth.unwrap_or(usize::MAX);
+        let mut seen = Vec::new();
+        let mut pending: Vec<(Handle, usize, bool)> = Vec::new();
+        let first = match &self.options.root {
+            Some(root) => std::slice::from_ref(root),
+            None => tree.roots(),
+        };
+        let below = |handles: &[Handle], depth: usize, pending: &mut Vec<_>| {
+            let last = handles.len().wrapping_sub(1);
+            pending.extend(handles.iter().enumerate().rev().map(|(index, handle)| (*handle, depth, index == last)));
+        };
+        below(first, 0, &mut pending);
+        while let Some((handle, depth, is_last)) = pending.pop() {
+            self.last.truncate(depth);
+            self.last.push(is_last);
+            seen.push(handle);
+            visit(self, handle);
+            let children = tree.children(handle);
+            if depth < limit {
+                below(children, depth + 1, &mut pending);
+            } else if !children.is_empty() {
+                let hidden = tree.subtree(handle).skip(1);
+                let before = seen.len();
+                seen.extend(hidden);
+                self.line(false, &format!("... {} more below {handle}", seen.len() - before), "");
+            }
+        }
+        seen
+    }
+
+    fn details(&mut self, handle: Handle) {
+        let frame = self.tree.node(handle).record();
+        let first = |texts: [&str; 2]| texts.into_iter().find(|text| !text.is_empty()).map(one_line);
+        let mut detail = |name: &str, text: Option<String>| {
+            if let Some(text) = text {
+                self.line(false, &format!("{name}: {text}"), "");
+            }
+        };
+        detail("ID", Some(one_line(&frame.session_id)));
+        detail("Criteria", first([&frame.success_criteria_compacted, &frame.success_criteria]));
+        let results = [&frame.results_compacted, &frame.results].map(|text| text.as_deref().unwrap_or_default());
+        detail("Results", first(results));
+        detail("Artifacts", join(&frame.artifacts, ", "));
+        detail("Decisions", join(&frame.decisions, "; "));
+        detail("Invalidated", frame.invalidation_reason.as_deref().map(one_line));
+        let taken = frame.updated_at.saturating_sub(frame.created_at);
+        detail("Time", (taken > 0).then(|| format_duration(taken)));
+    }
+
+    /// One line in its place: of the frame itself, or of what is said below it.
+    fn line(&mut self, is_frame: bool, text: &str, suffix: &str) {
+        let depth = self.last.len() - 1;
+        let mut line = String::new();
+        let marked = self.options.style == OutlineStyle::Marked;
+        for (level, last) in self.last.iter().enumerate().take(INDENTED_LEVELS + 1) {
+            let own = level == depth;
+            line.push_str(match (marked, level, own, is_frame, *last) {
+                (false, 0, ..) | (true, 0, true, ..) | (true, 0, false, ..) => "",
+                (false, ..) => "  ",
+                (true, _, true, true, true) => "`-- ",
+                (true, _, true, true, false) => "|-- ",
+                (true, _, _, _, true) => "    ",
+                (true, _, _, _, false) => "|   ",
+            });
+        }
+        if depth > INDENTED_LEVELS {
+            let _ = write!(line, "(level {depth}) ");
+        }
+        if !is_frame {
+            line.push_str(if marked { "    " } else { "  " });
+        }
+        line.push_str(text);
+        let room = match self.options.width {
+            0 => 0,
+            width => width.saturating_sub(suffix.chars().count()).max(1),
+        };
+        self.text.push_str(&cut(&line, room));
+        self.text.push_str(suffix);
+        self.text.push('\n');
+    }
+
+    fn plain_line(&mut self, line: &str) {
+        self.text.push_str(&cut(line, self.options.width));
+        self.text.push('\n');
+    }
+}
+
+/// Spaces for line ends and other control characters: a frame is a line.
+fn one_line(text: &str) -> String {
+    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+}
+
+fn join(texts: &[String], separator: &str) -> Option<String> {
+    (!texts.is_empty()).then(|| one_line(&texts.join(separator)))
+}
+
+fn cut(line: &str, width: usize) -> std::borrow::Cow<'_, str> {
+    if width == 0 || line.len() <= width || line.chars().count() <= width {
+        return line.into();
+    }
+    let mut short: String = line.chars().take(width - 1).collect();
+    short.push('…');
+    short.into()
+}
+
+const fn mark(status: FrameStatus) -> &'static str {
+    match status {
+        FrameStatus::Planned => "[ ]",
+        FrameStatus::InProgress => "[>]",
+        FrameStatus::Completed => "[x]",
+        FrameStatus::Failed => "[!]",
+        FrameStatus::Blocked => "[?]",
+        FrameStatus::Invalidated => "[-]",
+    }
+}
+
+/// A length of time for people: `850ms`, `12.3s`, `4m 10s`, `2h 5m`.
+///
+/// ```
+/// use callstack_core::tree::format_duration;
+/// assert_eq!(format_duration(850), "850ms");
+/// assert_eq!(format_duration(12_300), "12.3s");
+/// assert_eq!(format_duration(250_000), "4m 10s");
+/// assert_eq!(format_duration(7_500_000), "2h 5m");
+/// ```
+pub fn format_duration(milliseconds: u64) -> String {
+    let seconds = milliseconds / 1000;
+    match milliseconds {
+        0..1000 => format!("{milliseconds}ms"),
+        1000..60_000 => format!("{seconds}.{}s", milliseconds % 1000 / 100),
+        60_000..3_600_000 => format!("{}m {}s", seconds / 60, seconds % 60),
+        _ => format!("{}h {}m", seconds / 3600, seconds % 3600 / 60),
+    }
+}

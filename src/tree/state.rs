@@ -1,0 +1,190 @@
+//! A tree as the specification's state, and back: what does not fit together is repaired and
+//! reported, and no frame is lost.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Tree;
+use super::links::{Fault, Links};
+use crate::frame::{Frame, FrameStatus, Handle, Repair, StackState};
+
+impl Tree {
+    /// The whole tree as the specification's `StackState`, frames in the order of their handles.
+    pub fn state(&self) -> StackState {
+        let id = |handle: &Handle| self.node(*handle).session_id().to_owned();
+        StackState {
+            frames: self.handles().map(|handle| self.frame(handle)).collect(),
+            active_frame_id: self.active.as_ref().map(id),
+            root_frame_ids: self.roots.iter().map(id).collect(),
+            updated_at: self.updated_at,
+            revision: self.revision,
+            extra: self.extra.clone(),
+            ..StackState::default()
+        }
+    }
+
+    /// Makes a tree of a state. Every frame is kept; whatever was inconsistent is in the list, with
+    /// what was made of it.
+    pub fn from_state(state: StackState) -> (Tree, Vec<Repair>) {
+        let StackState { mut frames, active_frame_id, root_frame_ids, updated_at, revision, extra, .. } = state;
+        if revision == 0 {
+            frames.sort_by_key(|frame| frame.created_at);
+        }
+        let mut repairs = Vec::new();
+        make_ids_unique(&mut frames, &mut repairs);
+        cut_bad_links(&mut frames, &mut repairs);
+
+        let mut tree = Tree { updated_at, revision, extra, ..Tree::default() };
+        let order = Links::new(&Tree::new(), &frames).parents_first();
+        for index in &order {
+            let depends_on = std::mem::take(&mut frames[*index].depends_on);
+            tree.add(&frames[*index]);
+            frames[*index].depends_on = depends_on;
+        }
+        for (position, index) in order.iter().enumerate() {
+            let handle = Handle::from_index(position).expect("as many were added");
+            tree.link_dependencies(handle, &frames[*index].depends_on);
+        }
+        tree.sequence_by_time();
+        for handle in tree.handles() {
+            let listed = frames[order[handle.index()]].planned_children.as_deref().unwrap_or_default();
+            tree.check_planned_children(handle, listed, &mut repairs);
+        }
+        tree.check_roots(&root_frame_ids, &mut repairs);
+        tree.take_active(active_frame_id, &mut repairs);
+        (tree, repairs)
+    }
+
+    /// The order of starts and finishes, as far as the times tell it. Of equal times finishes come
+    /// first: a frame that runs has its finished siblings behind it.
+    fn sequence_by_time(&mut self) {
+        let mut moments = Vec::new();
+        for handle in self.handles() {
+            let frame = self.node(handle).record();
+            if frame.status.is_finished() {
+                moments.push((frame.updated_at, false, handle));
+            }
+            if !matches!(frame.status, FrameStatus::Planned | FrameStatus::Invalidated) {
+                moments.push((frame.created_at, true, handle));
+            }
+        }
+        moments.sort_unstable();
+        self.sequence = moments.len() as u64;
+        for (place, (_, is_start, handle)) in (1..).zip(moments) {
+            let node = &mut self.nodes[handle.index()];
+            if is_start {
+                node.started = place;
+            } else {
+                node.finished = place;
+            }
+        }
+        for index in 0..self.nodes.len() {
+            let mut finished = std::mem::take(&mut self.nodes[index].finished_children);
+            finished.sort_by_key(|child| self.node(*child).finished);
+            self.nodes[index].finished_children = finished;
+        }
+    }
+
+    fn check_planned_children(&self, parent: Handle, listed: &[String], repairs: &mut Vec<Repair>) {
+        let id = self.node(parent).session_id();
+        let mut seen = HashSet::new();
+        for child in listed {
+            let found = self.by_id(child);
+            let problem = match found {
+                _ if !seen.insert(child.as_str()) => "stands there twice; listed once",
+                None => "is no frame of the state; left out",
+                Some(child) if self.node(child).parent() != Some(parent) => "is no child of it; left out",
+                Some(child) if self.node(child).status() != FrameStatus::Planned => "is not planned any more; left out",
+                Some(_) => continue,
+            };
+            repairs.push(Repair::of_frame(id, format!("its plannedChildren name `{child}`, which {problem}")));
+        }
+        for child in self.children(parent) {
+            let child = self.node(*child);
+            if child.status() == FrameStatus::Planned && !seen.contains(child.session_id()) {
+                let message = format!("its plannedChildren lack `{}`; added", child.session_id());
+                repairs.push(Repair::of_frame(id, message));
+            }
+        }
+    }
+
+    fn check_roots(&self, listed: &[String], repairs: &mut Vec<Repair>) {
+        let mut seen = HashSet::new();
+        for id in listed {
+            let problem = match self.by_id(id) {
+                _ if !seen.insert(id.as_str()) => "twice; listed once",
+                None => "but there is no such frame; left out",
+                Some(handle) if self.node(handle).parent().is_some() => "but the frame has a parent; left out",
+                Some(_) => continue,
+            };
+            repairs.push(Repair::of_state(format!("rootFrameIDs name `{id}`, {problem}")));
+        }
+        for root in &self.roots {
+            let id = self.node(*root).session_id();
+            if !seen.contains(id) {
+                repairs.push(Repair::of_frame(id, "it has no parent but rootFrameIDs lack it; added"));
+            }
+        }
+    }
+
+    fn take_active(&mut self, id: Option<String>, repairs: &mut Vec<Repair>) {
+        let Some(id) = id else { return };
+        let problem = match self.by_id(&id) {
+            None => "but there is no such frame".to_owned(),
+            Some(handle) if !self.node(handle).status().is_open() => {
+                format!("but the frame is {}", self.node(handle).status())
+            }
+            Some(handle) => {
+                self.active = Some(handle);
+                return;
+            }
+        };
+        repairs.push(Repair::of_state(format!("activeFrameID is `{id}`, {problem}; no frame is active")));
+    }
+}
+
+fn make_ids_unique(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for frame in frames.iter() {
+        *seen.entry(frame.session_id.clone()).or_default() += 1;
+    }
+    let taken: HashSet<String> = seen.keys().cloned().collect();
+    let mut met = HashSet::new();
+    for frame in frames {
+        if !frame.session_id.is_empty() && met.insert(frame.session_id.clone()) {
+            continue;
+        }
+        let base = if frame.session_id.is_empty() { "unnamed" } else { &frame.session_id };
+        let new = (2..)
+            .map(|number| format!("{base} ({number})"))
+            .find(|id| !taken.contains(id) && !met.contains(id))
+            .expect("there are more numbers than frames");
+        let problem = if frame.session_id.is_empty() { "its ID is empty" } else { "another frame has the same ID" };
+        repairs.push(Repair::of_frame(&frame.session_id, format!("{problem}; kept as `{new}`")));
+        met.insert(new.clone());
+        frame.session_id = new;
+    }
+}
+
+fn cut_bad_links(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
+    let nothing = Tree::new();
+    for link in Links::new(&nothing, frames).bad_parents() {
+        let frame = &mut frames[link.index];
+        let what = match link.fault {
+            Fault::UnknownParent => "is not in the state",
+            _ => "is below it",
+        };
+        let message = format!("its parent `{}` {what}; kept as a root", link.target);
+        repairs.push(Repair::of_frame(&frame.session_id, message));
+        frame.parent_session_id = None;
+    }
+    for frame in frames.iter_mut() {
+        let mut seen = HashSet::new();
+        frame.depends_on.retain(|id| seen.insert(id.clone()));
+    }
+    for link in Links::new(&nothing, frames).bad_dependencies() {
+        let frame = &mut frames[link.index];
+        let message = format!("it cannot depend on `{}`: {}; left out", link.target, link.fault.reason());
+        repairs.push(Repair::of_frame(&frame.session_id, message));
+        frame.depends_on.retain(|id| *id != link.target);
+    }
+}
