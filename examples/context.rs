@@ -1,0 +1,87 @@
+//! Prints the context of a frame of a real plan: a Task Master `tasks.json`, a Beads
+//! `issues.jsonl` or a `state.json`.
+//!
+//! `cargo run --example context -- FILE [FRAME] [TOTAL]`
+//!
+//! FRAME is a handle, an ID or the beginning of one; without it the active frame is taken, else
+//! the first one in progress, else the first one ready to begin, else the last one. TOTAL is the
+//! token budget.
+
+use std::process::ExitCode;
+
+use callstack_core::{
+    FrameStatus, OutlineOptions, Settings, Stack, StackOptions, StackState, Tree, context::Rung, import,
+};
+
+fn main() -> ExitCode {
+    match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<(), String> {
+    let (file, frame, total) = match arguments {
+        [file] => (file, None, None),
+        [file, frame] => (file, Some(frame), None),
+        [file, frame, total] => (file, Some(frame), Some(total)),
+        _ => return Err("usage: context FILE [FRAME] [TOTAL]".into()),
+    };
+    let mut settings =
+        Settings { budget: callstack_core::Budget::from_environment().map_err(say)?, ..Settings::default() };
+    if let Some(total) = total {
+        settings.budget.total =
+            total.parse().map_err(|_| format!("TOTAL is `{total}`, but must be a number of tokens"))?;
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+    let (tree, problems) = import::read(&text).map_err(|error| format!("{file}: {error}"))?;
+    for problem in &problems {
+        eprintln!("{file}: {problem}");
+    }
+    let stack = stack_of(&tree);
+    let handle = match frame {
+        Some(frame) => stack.resolve(frame).map_err(say)?,
+        None => likely_frame(&stack).ok_or("the file holds no frames")?,
+    };
+    let context = stack.context(handle, &settings).map_err(say)?;
+
+    println!("{}", stack.outline(&OutlineOptions { depth: Some(1), width: 100, ..OutlineOptions::default() }));
+    println!("{}", context.xml);
+    println!("Considered for {handle}: {} frames", context.report.entries.len());
+    for entry in context.report.entries.iter().filter(|entry| entry.rung != Rung::Omitted) {
+        println!(
+            "  {:>5} {:<18} {:<9} score {:>3.0} {:>4} tokens",
+            entry.handle.to_string(),
+            format!("{:?}", entry.section),
+            format!("{:?}", entry.rung),
+            entry.score,
+            entry.tokens
+        );
+    }
+    println!("{} of {} tokens", context.tokens, settings.budget.total);
+    Ok(())
+}
+
+fn say(error: callstack_core::Error) -> String {
+    error.to_string()
+}
+
+fn stack_of(tree: &Tree) -> Stack {
+    let state: StackState = tree.state();
+    Stack::from_state(state, StackOptions::default()).0
+}
+
+fn likely_frame(stack: &Stack) -> Option<callstack_core::Handle> {
+    stack
+        .active()
+        .or_else(|| {
+            stack.read(|tree| {
+                tree.with_status(FrameStatus::InProgress).find(|frame| tree.node(*frame).parent().is_some())
+            })
+        })
+        .or_else(|| stack.ready().first().copied())
+        .or_else(|| stack.read(|tree| tree.handles().last()))
+}
