@@ -313,7 +313,8 @@ fn state_warnings(tree: &Tree, handle: Handle) -> String {
     let mut text = warnings(&blocked, |child| format!("Child {child} is blocked and waits for help."));
     let parent = node.parent().map(|parent| (parent, tree.node(parent).status()));
     if let Some((parent, status)) = parent.filter(|(_, status)| node.status().is_open() && !status.is_open()) {
-        text.push_str(&format!("<warning>The parent {parent} is {status} already.</warning>\n"));
+        let state = if status == FrameStatus::Planned { "not activated yet" } else { status.as_str() };
+        text.push_str(&format!("<warning>The parent {parent} is {state}.</warning>\n"));
     }
     text
 }

@@ -38,7 +38,7 @@ impl Tree {
             None => self.roots.push(handle),
         }
         self.ids.insert(frame.session_id.clone(), handle);
-        self.nodes.push(Node::new(frame, parent));
+        self.nodes.push(Box::new(Node::new(frame, parent)));
         self.link_dependencies(handle, &record.depends_on);
         self.record_progress(handle, record.status);
     }

@@ -55,7 +55,8 @@ pub use outline::{OutlineOptions, OutlineStyle, format_duration, outline};
 /// [`Node::status`] tells them apart.
 #[derive(Debug, Default)]
 pub struct Tree {
-    nodes: Vec<Node>,
+    #[expect(clippy::vec_box, reason = "growing moves pointers, not frames, and wastes little memory")]
+    nodes: Vec<Box<Node>>,
     ids: HashMap<String, Handle>,
     roots: Vec<Handle>,
     active: Option<Handle>,

@@ -1,0 +1,59 @@
+//! What a context costs: cold at several sizes, from the cache, with many siblings, with many
+//! ancestors; and what copying its bytes costs, below which nothing can go.
+
+#[allow(dead_code, reason = "each bench uses some of the shapes")]
+mod trees;
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use callstack_core::{Settings, Stack};
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use trees::Texts;
+
+fn cold(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("context/cold");
+    for count in [63, 1_000, 10_000, 100_000, 1_000_000] {
+        let texts = if count <= 10_000 { Texts::Large } else { Texts::Small };
+        let stack = trees::full(count, 8, texts);
+        let frame = stack.resolve(trees::id(count - 1)).unwrap();
+        let settings = Settings::default();
+        group.bench_function(BenchmarkId::from_parameter(count), |bencher| {
+            bencher.iter(|| stack.context_uncached(black_box(frame), &settings).unwrap());
+        });
+    }
+}
+
+fn one(criterion: &mut Criterion, group: &str, parameter: usize, stack: &Stack, last: usize) {
+    let frame = stack.resolve(trees::id(last)).unwrap();
+    let settings = Settings::default();
+    criterion.benchmark_group(group).bench_function(BenchmarkId::from_parameter(parameter), |bencher| {
+        bencher.iter(|| stack.context_uncached(black_box(frame), &settings).unwrap());
+    });
+}
+
+fn shapes(criterion: &mut Criterion) {
+    one(criterion, "context/wide", 10_000, &trees::wide(10_000), 10_001);
+    one(criterion, "context/deep", 1_000, &trees::deep(1_000), 999);
+}
+
+fn cached_and_limit(criterion: &mut Criterion) {
+    let stack = trees::full(63, 8, Texts::Large);
+    let (id, settings) = (trees::id(62), Settings::default());
+    let frame = stack.resolve(&id).unwrap();
+    let bytes = stack.context(&id, &settings).unwrap().xml.clone();
+    println!("the context of 63 frames has {} bytes", bytes.len());
+    criterion.benchmark_group("context/cached").bench_function(BenchmarkId::from_parameter(63), |bencher| {
+        bencher.iter(|| stack.context(black_box(frame), &settings).unwrap());
+    });
+    criterion.benchmark_group("limit/copy").bench_function(BenchmarkId::from_parameter(63), |bencher| {
+        bencher.iter(|| black_box(&bytes).clone());
+    });
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(3));
+    targets = cached_and_limit, cold, shapes
+}
+criterion_main!(benches);

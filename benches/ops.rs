@@ -1,0 +1,117 @@
+//! What commands cost, on small trees and large ones.
+
+#[allow(dead_code, reason = "each bench uses some of the shapes")]
+mod trees;
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use callstack_core::{Frame, FrameStatus, Handle, NewFrame, PopStatus, Stack, StackOptions, StackState};
+use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use trees::Texts;
+
+/// Times `run` on trees of `size` frames, a tenth of that many commands at a time, so that the tree
+/// stays about as large as the name says. Fewer commands are never timed alone: right behind the
+/// making of a tree they would measure cold caches.
+///
+/// Trees are not freed: the allocator would spend the next measurement on putting the pieces of
+/// the last tree together again.
+fn on_trees(criterion: &mut Criterion, name: &str, mut run: impl FnMut(&Stack, u64, u64) -> Duration) {
+    let mut group = criterion.benchmark_group(name);
+    for size in [1_000, 100_000] {
+        let commands = size as u64 / 10;
+        group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
+            bencher.iter_custom(|iterations| {
+                let rounds = iterations.div_ceil(commands).min(20);
+                let mut time = Duration::ZERO;
+                for _ in 0..rounds {
+                    let stack = trees::full(size, 8, Texts::Small);
+                    time += run(&stack, commands, size as u64);
+                    std::mem::forget(stack);
+                }
+                time.mul_f64(iterations as f64 / (rounds * commands) as f64)
+            });
+        });
+    }
+}
+
+fn new_frame(number: u64, parent: Handle) -> NewFrame {
+    NewFrame::new("Parse the configuration")
+        .id(format!("ses_new_{number:016}"))
+        .criteria("All options of the file are read, unknown ones are reported with their line")
+        .criteria_compacted("All options read, unknown ones reported")
+        .below(parent)
+}
+
+/// Frames that take children: the last one and its ancestors.
+fn parents(stack: &Stack, size: u64) -> Vec<Handle> {
+    let last = stack.resolve(trees::id(size as usize - 1)).unwrap();
+    let mut parents = stack.ancestors(last).unwrap();
+    parents.push(last);
+    parents
+}
+
+fn push_and_plan(criterion: &mut Criterion) {
+    for (name, add) in [("ops/push", Stack::push as fn(&Stack, NewFrame) -> _), ("ops/plan", Stack::plan)] {
+        on_trees(criterion, name, |stack, count, size| {
+            let parents = parents(stack, size);
+            let frames: Vec<NewFrame> =
+                (0..count).map(|number| new_frame(number, parents[number as usize % parents.len()])).collect();
+            let start = Instant::now();
+            for frame in frames {
+                black_box(add(stack, frame).unwrap());
+            }
+            start.elapsed()
+        });
+    }
+}
+
+fn pop(criterion: &mut Criterion) {
+    on_trees(criterion, "ops/pop", |stack, count, size| {
+        let parents = parents(stack, size);
+        let pushed: Vec<Handle> = (0..count)
+            .map(|number| stack.push(new_frame(number, parents[number as usize % parents.len()])).unwrap())
+            .collect();
+        let start = Instant::now();
+        for handle in pushed {
+            let results = "The parser reads all options; see src/config.rs";
+            black_box(stack.pop(handle, PopStatus::Completed, results, "src/config.rs").unwrap());
+        }
+        start.elapsed()
+    });
+}
+
+fn invalidate(criterion: &mut Criterion) {
+    let count = 10_000;
+    let frames: Vec<Frame> = (0..count)
+        .map(|index: usize| Frame {
+            session_id: trees::id(index),
+            parent_session_id: index.checked_sub(1).map(|index| trees::id(index / 8)),
+            status: FrameStatus::Planned,
+            title: "Planned".into(),
+            created_at: 1,
+            planned_children: Some(
+                (index * 8 + 1..=index * 8 + 8).filter(|child| *child < count).map(trees::id).collect(),
+            ),
+            ..Frame::default()
+        })
+        .collect();
+    let state = StackState { frames, root_frame_ids: vec![trees::id(0)], revision: 1, ..StackState::default() };
+    criterion.benchmark_group("ops/invalidate").bench_function(BenchmarkId::from_parameter(count), |bencher| {
+        bencher.iter_batched(
+            || Stack::from_state(state.clone(), StackOptions::default()).0,
+            |stack| {
+                stack.invalidate(trees::id(0).as_str(), "the plan has changed").unwrap();
+                stack
+            },
+            BatchSize::PerIteration,
+        );
+    });
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(3)).sample_size(20);
+    targets = push_and_plan, pop, invalidate
+}
+criterion_main!(benches);
