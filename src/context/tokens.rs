@@ -59,8 +59,10 @@ enum Before {
     Joined,
     /// Signs; many vocabularies join one to the word behind it.
     Sign,
-    /// A space or a line end.
+    /// One space, which joins a word or sign behind it, but no digit.
     Space,
+    /// More spaces, or a line end: a token of its own.
+    Gap,
     /// A letter of another alphabet.
     Letter,
 }
@@ -77,7 +79,7 @@ const WORD_UNITS: [[usize; 16]; 3] = [
     [109, 168, 168, 168, 168, 168, 168, 168, 168, 227, 227, 227, 227, 286, 286, 286],
 ];
 /// Each further letter.
-const LONG_WORD_UNITS: usize = 18;
+const LONG_WORD_UNITS: usize = 17;
 /// Each capital letter behind the first of a word.
 const CAPITAL_UNITS: usize = 48;
 /// Cost of a run of up to five signs.
@@ -104,7 +106,7 @@ fn units(text: &str) -> usize {
                 let capitals = run(at, u8::is_ascii_uppercase);
                 let length = capitals + run(at + capitals, u8::is_ascii_lowercase);
                 let kind = match before {
-                    Before::Space => 0,
+                    Before::Space | Before::Gap => 0,
                     Before::Sign => 1,
                     Before::Joined | Before::Letter => 2,
                 };
@@ -115,26 +117,25 @@ fn units(text: &str) -> usize {
                 before = Before::Joined;
             }
             b'0'..=b'9' => {
-                // Up to three digits are a token, and a space before them is one too.
+                // Up to three digits are a token, and a lone space before them is one too.
                 let length = run(at, u8::is_ascii_digit);
                 total += (length.div_ceil(3) + usize::from(before == Before::Space)) * UNIT;
                 at += length;
                 before = Before::Joined;
             }
             b' ' | b'\t' => {
-                // One space joins the word or sign behind it; more of them are a token.
                 let length = run(at, |byte| matches!(byte, b' ' | b'\t'));
                 at += length;
-                if length > 1 || at == bytes.len() {
+                before = if length > 1 { Before::Gap } else { Before::Space };
+                if before == Before::Gap || at == bytes.len() {
                     total += UNIT;
                 }
-                before = Before::Space;
             }
             b'\n' | b'\r' => {
                 // Line ends join the signs before them.
                 total += if before == Before::Sign { 0 } else { UNIT };
                 at += run(at, |byte| matches!(byte, b'\n' | b'\r'));
-                before = Before::Space;
+                before = Before::Gap;
             }
             byte if byte.is_ascii_punctuation() => {
                 let length = run(at, u8::is_ascii_punctuation);

@@ -1,0 +1,174 @@
+//! What several tests need: random trees with hostile texts, and the files of real plans.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use callstack_core::{Frame, FrameStatus, Stack, StackOptions, StackState};
+
+/// A file of the tests' data.
+pub fn data(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+/// The text of a file of the tests' data.
+pub fn read_data(name: &str) -> String {
+    let path = data(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Options with a clock that the test sets.
+pub fn options_at(now: &Arc<AtomicU64>) -> StackOptions {
+    let clock = now.clone();
+    StackOptions { clock: Arc::new(move || clock.load(Ordering::Relaxed)), ..StackOptions::default() }
+}
+
+/// Random numbers that are the same for the same seed (xorshift).
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// A number below `limit`.
+    pub fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit.max(1) as u64) as usize
+    }
+
+    /// True once in `times`.
+    pub fn once_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    pub fn pick<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
+        choices[self.below(choices.len())]
+    }
+}
+
+/// A text of up to about `words` words, with whatever is hard on XML, on budgets and on people.
+pub fn text(random: &mut Random, words: usize) -> String {
+    const PIECES: &[&str] = &[
+        "parser",
+        "Tokens",
+        "src/main.rs",
+        "cache",
+        "getUserName",
+        "index",
+        "fix the",
+        "f3",
+        "retry",
+        "x86_64",
+        "100%",
+        "&",
+        "<b>",
+        "]]>",
+        "&amp;",
+        "\"quoted\"",
+        "it's",
+        "\0",
+        "\u{1}\u{2}",
+        "\u{fffe}\u{ffff}",
+        "\r\n",
+        "\t",
+        "\n\n",
+        "👩‍👩‍👧‍👦",
+        "🇩🇪",
+        "שלום",
+        "مرحبا",
+        "解析器完成",
+        "テスト",
+        "naïve",
+        "Привет",
+        "aGVsbG8gd29ybGQ=",
+        "—",
+        "\u{202e}",
+        "    ",
+        "<!--",
+        "<?xml",
+        "=====",
+        "a/b/c.py",
+        "\u{b}",
+        "e\u{301}",
+        "\u{10ffff}",
+    ];
+    match random.below(12) {
+        0 => String::new(),
+        1 => " \n ".into(),
+        2 => "word".repeat(random.below(words * 2 + 1)),
+        _ => {
+            let count = random.below(words + 1);
+            let mut text = String::new();
+            for _ in 0..count {
+                text.push_str(random.pick(PIECES));
+                if !random.once_in(6) {
+                    text.push(' ');
+                }
+            }
+            text
+        }
+    }
+}
+
+/// A random forest of `size` frames: deep, wide or neither, with dependencies.
+pub fn state(random: &mut Random, size: usize) -> StackState {
+    let shape = random.below(4);
+    let verbosity = [3, 30, 200][random.below(3)];
+    let mut frames: Vec<Frame> = Vec::with_capacity(size);
+    for index in 0..size {
+        let parent = match (index, shape) {
+            (0, _) => None,
+            (_, 0) => Some(index - 1),
+            (_, 1) => Some(0),
+            (_, 2) => Some(index.saturating_sub(1 + random.below(3))),
+            _ if random.once_in(40) => None,
+            _ => Some(random.below(index)),
+        };
+        let status = match random.below(8) {
+            0..3 => FrameStatus::Completed,
+            3 => FrameStatus::Failed,
+            4 => FrameStatus::Planned,
+            5 => FrameStatus::Blocked,
+            6 if random.once_in(3) => FrameStatus::Invalidated,
+            _ => FrameStatus::InProgress,
+        };
+        let finished = status == FrameStatus::Completed || status == FrameStatus::Failed;
+        let list = |random: &mut Random| (0..random.below(4)).map(|_| text(random, 6)).collect();
+        frames.push(Frame {
+            session_id: format!("ses_{index}"),
+            parent_session_id: parent.map(|parent| format!("ses_{parent}")),
+            status,
+            title: text(random, 8),
+            success_criteria: text(random, verbosity),
+            success_criteria_compacted: text(random, verbosity / 2),
+            results: (finished && !random.once_in(4)).then(|| text(random, verbosity)),
+            results_compacted: (finished && !random.once_in(3)).then(|| text(random, verbosity / 2)),
+            created_at: 1_000 + random.below(50) as u64 * 60_000,
+            updated_at: 5_000_000 + random.below(1_000) as u64,
+            artifacts: list(random),
+            decisions: list(random),
+            depends_on: (0..random.below(12).saturating_sub(8))
+                .map(|_| format!("ses_{}", random.below(size)))
+                .collect(),
+            placeholder: random.once_in(5),
+            ..Frame::default()
+        });
+    }
+    if random.once_in(300) {
+        let index = random.below(size);
+        frames[index].title = "A very long title & more ".repeat(1_000_000 / 25);
+    }
+    StackState { frames, revision: 1, ..StackState::default() }
+}
+
+/// A stack of that state. Links that cannot be are left out.
+pub fn stack_of(state: &StackState) -> Stack {
+    Stack::from_state(state.clone(), StackOptions::default()).0
+}

@@ -1,0 +1,231 @@
+//! The seven invariants of contexts, on random trees with hostile texts.
+//!
+//! The number of cases is set by `PROPTEST_CASES`; `make soak` takes a million.
+
+#[allow(dead_code, reason = "shared by several tests")]
+mod common;
+
+use callstack_core::context::{Approx, Chars4, Omission, Rung, Section, TokenCounter};
+use callstack_core::{
+    Budget, Context, Error, FrameStatus, Guidance, Handle, Identity, NewFrame, PopStatus, Settings, Stack,
+};
+use common::Random;
+use proptest::prelude::*;
+
+/// Mostly small trees, for many cases, and some of up to 5,000 frames.
+fn sizes() -> impl Strategy<Value = usize> {
+    prop_oneof![900 => 1usize..12, 90 => 12usize..80, 9 => 80usize..600, 1 => 600usize..5_000]
+}
+
+fn settings(random: &mut Random) -> Settings {
+    let mut settings = Settings::default();
+    if random.once_in(2) {
+        settings.budget = Budget {
+            total: 0,
+            ancestors: 1 + random.below(2_000),
+            siblings: 1 + random.below(2_000),
+            current: 1 + random.below(1_000),
+            overhead: random.below(400),
+        };
+        settings.minimum_relevance = random.below(101) as u8;
+        settings.guidance = [Guidance::Full, Guidance::Brief, Guidance::None][random.below(3)];
+    }
+    settings
+}
+
+fn with_total(settings: &Settings, total: usize) -> Settings {
+    Settings { budget: Budget { total, ..settings.budget }, ..*settings }
+}
+
+/// The context at this total, after checking all that holds for one context alone.
+fn checked(stack: &Stack, counter: &dyn TokenCounter, frame: Handle, settings: &Settings) -> Result<Context, Error> {
+    let context = stack.context_uncached(frame, settings)?;
+    let total = settings.budget.total;
+
+    let both = counter.count(&context.stable) + counter.count(&context.volatile);
+    assert!(counter.count(&context.xml) <= total, "1: xml has {} tokens of {total}", counter.count(&context.xml));
+    assert!(both <= total, "1: the two parts have {both} tokens of {total}");
+    assert!(context.tokens <= total, "1: {} tokens are reported of {total}", context.tokens);
+    assert!(counter.count(&context.xml).max(both) <= context.tokens, "1: the reported tokens are no upper bound");
+
+    let rung = |handle: Handle| {
+        let entry = context.report.entries.iter().find(|entry| entry.handle == handle);
+        entry.map_or(Rung::Omitted, |entry| entry.rung)
+    };
+    let ancestors = stack.ancestors(frame).unwrap();
+    let required = [Some(frame), ancestors.first().copied(), ancestors.last().copied()];
+    for required in required.into_iter().flatten() {
+        assert!(rung(required) >= Rung::Stub, "4: {required} is not there");
+    }
+    let dependencies: Vec<Handle> = stack.read(|tree| {
+        let finished = |handle: &&Handle| tree.node(**handle).status().is_finished();
+        tree.node(frame).dependencies().iter().filter(finished).copied().collect()
+    });
+    let others_shown = context.report.entries.iter().any(|entry| {
+        entry.section == Section::CompletedSiblings
+            && entry.rung > Rung::Omitted
+            && !dependencies.contains(&entry.handle)
+    });
+    for dependency in &dependencies {
+        assert!(
+            !others_shown || rung(*dependency) >= Rung::Stub,
+            "4: siblings are shown, dependency {dependency} is not"
+        );
+    }
+
+    for (name, part) in [("xml", &context.xml), ("stable", &context.stable), ("volatile", &context.volatile)] {
+        let document = roxmltree::Document::parse(part).unwrap_or_else(|error| panic!("6: {name}: {error}\n{part}"));
+        let element = if name == "volatile" { "stack-now" } else { "stack-context" };
+        assert!(document.root_element().has_tag_name(element), "6: {name} is no <{element}>");
+    }
+    check_counts(&context);
+    Ok(context)
+}
+
+/// 5: what is left out is counted, and the count stands beside a handle that leads to it.
+fn check_counts(context: &Context) {
+    let document = roxmltree::Document::parse(&context.xml).unwrap();
+    let find = |name: &str| document.descendants().find(|node| node.has_tag_name(name));
+    let attribute = |element: &str, name: &str| {
+        find(element).and_then(|node| node.attribute(name)).map_or(0, |count| count.parse::<usize>().unwrap())
+    };
+    let omitted = |section: Section| {
+        context.report.entries.iter().filter(|entry| entry.section == section && entry.rung == Rung::Omitted).count()
+    };
+    for (name, section) in [
+        ("omitted-ancestors", Section::Ancestors),
+        ("omitted-dependencies", Section::Dependencies),
+        ("omitted-siblings", Section::CompletedSiblings),
+    ] {
+        assert_eq!(attribute("truncation", name), omitted(section), "5: {name}");
+    }
+    assert_eq!(attribute("omitted", "count"), omitted(Section::Ancestors), "5: the gap between the ancestors");
+    if find("planned-children").is_some() {
+        assert_eq!(attribute("planned-children", "omitted"), omitted(Section::PlannedChildren), "5: planned children");
+    }
+}
+
+/// 3: everything that the smaller context has, the larger one has too.
+fn assert_grows(smaller: &Context, larger: &Context) {
+    for (one, other) in smaller.report.entries.iter().zip(&larger.report.entries) {
+        assert_eq!(one.handle, other.handle, "3: the totals must not change what is considered");
+        assert!(one.rung <= other.rung, "3: {} sinks from {:?} to {:?}", one.handle, one.rung, other.rung);
+    }
+    for element in [
+        "<philosophy",
+        "<rules",
+        "<when-to-create",
+        "<initial-planning",
+        "<budget",
+        "<position",
+        "<sibling-status",
+        "<next-action",
+        "<first-child",
+        "<next-sibling",
+        "<warning",
+    ] {
+        let count = |context: &Context| context.xml.matches(element).count();
+        assert!(count(smaller) <= count(larger), "3: {element} is lost");
+    }
+}
+
+/// Changes that must not move a byte of any stable part.
+fn disturb(stack: &Stack, random: &mut Random, frames: usize) {
+    for round in 0..6 {
+        let frame = Handle::from_index(random.below(frames)).unwrap();
+        let note = format!("{round} {}", common::text(random, 5));
+        // Some of these are refused, and then nothing has changed anyway.
+        let _ = match random.below(6) {
+            0 => stack.add_artifact(frame, note).map(drop),
+            1 => stack.add_decision(frame, note),
+            2 => stack.plan(NewFrame::new(note).below(frame)).map(drop),
+            3 => stack.replace_id(frame, format!("new_{round}_{}", random.next())),
+            4 => stack.set_active(frame),
+            _ => stack.identify(frame, Identity { title: note, ..Identity::default() }),
+        };
+    }
+}
+
+/// What stands inside `<completed-siblings>`.
+fn siblings_text(context: &Context) -> &str {
+    let inside = context.stable.split_once("<completed-siblings>\n").map_or("", |(_, rest)| rest);
+    inside.split_once("</completed-siblings>").map_or("", |(inside, _)| inside)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_context_keeps_its_promises(seed in any::<u64>(), size in sizes()) {
+        let mut random = Random::new(seed);
+        let state = common::state(&mut random, size);
+        let stack = common::stack_of(&state);
+        let frame = Handle::from_index(random.below(size)).unwrap();
+        let settings = settings(&mut random);
+        let check = |total: usize| checked(&stack, &Approx, frame, &with_total(&settings, total));
+
+        let Err(Error::BudgetTooSmall { needed, .. }) = check(1) else { panic!("a token is enough for {frame}") };
+        let Err(Error::BudgetTooSmall { needed: again, .. }) = check(needed - 1) else {
+            panic!("{} tokens are enough, but {needed} are said to be needed", needed - 1)
+        };
+        prop_assert_eq!(needed, again);
+        let mut totals = vec![needed, needed + 1, needed + random.below(60), needed + random.below(500)];
+        totals.extend([random.below(3_000), random.below(9_000)].map(|more| needed + more));
+        totals.sort_unstable();
+        let contexts: Vec<Context> = totals.iter().map(|total| check(*total).unwrap()).collect();
+        for pair in contexts.windows(2) {
+            assert_grows(&pair[0], &pair[1]);
+        }
+
+        let last = with_total(&settings, totals[totals.len() - 1]);
+        let again = common::stack_of(&state).context_uncached(frame, &last).unwrap();
+        prop_assert_eq!(&contexts[contexts.len() - 1], &again, "2: the same tree gives other bytes");
+    }
+
+    #[test]
+    fn the_stable_part_stays_until_a_push_a_pop_or_an_invalidation(seed in any::<u64>(), size in sizes()) {
+        let mut random = Random::new(seed);
+        let stack = common::stack_of(&common::state(&mut random, size));
+        let frame = Handle::from_index(random.below(size)).unwrap();
+        let settings = with_total(&settings(&mut random), 600 + random.below(6_000));
+        let before = stack.context(frame, &settings).unwrap();
+        disturb(&stack, &mut random, size);
+        let after = stack.context(frame, &settings).unwrap();
+        prop_assert_eq!(&before.stable, &after.stable, "7: the stable part has moved");
+        prop_assert!(checked(&stack, &Approx, frame, &settings).unwrap() == *after, "the cache answers with another context");
+
+        // With room for all, a sibling that finishes is appended.
+        let roomy = Settings { budget: Budget { siblings: 200_000, ancestors: 200_000, ..Budget::of_total(500_000) }, ..settings };
+        let open = |tree: &callstack_core::Tree| {
+            let mut siblings = tree.siblings(frame).filter(|sibling| {
+                tree.node(*sibling).status().is_open() && !tree.node(frame).dependencies().contains(sibling)
+            });
+            siblings.next()
+        };
+        if let Some(sibling) = stack.read(open).filter(|_| stack.read(|tree| tree.node(frame).started().is_some())) {
+            stack.set_status(sibling, FrameStatus::Blocked, None, None).ok();
+            let before = stack.context(frame, &roomy).unwrap();
+            stack.pop(sibling, PopStatus::Completed, common::text(&mut random, 40), "").unwrap();
+            let after = stack.context(frame, &roomy).unwrap();
+            let crowded = after.report.entries.iter().any(|entry| entry.omission == Some(Omission::Rank));
+            prop_assert!(
+                crowded || siblings_text(&after).starts_with(siblings_text(&before)),
+                "7: {sibling} is not appended\n{}\n---\n{}", before.stable, after.stable
+            );
+        }
+    }
+
+    #[test]
+    fn costs_of_pieces_add_up_to_no_less_than_the_whole(seed in any::<u64>()) {
+        let mut random = Random::new(seed);
+        let text = common::text(&mut random, 60);
+        let at = text.floor_char_boundary(random.below(text.len() + 1));
+        let (one, other) = text.split_at(at);
+        for (name, counter) in [("Approx", &Approx as &dyn TokenCounter), ("Chars4", &Chars4)] {
+            prop_assert!(
+                counter.count(&text) <= counter.count(one) + counter.count(other),
+                "{name}: {one:?} and {other:?} cost less apart"
+            );
+        }
+    }
+}
