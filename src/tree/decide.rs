@@ -118,11 +118,13 @@ impl Events<'_> {
     fn add(&mut self, mut frames: Vec<Frame>) -> Result<Handle> {
         let tree = self.tree;
         let full = || Error::Full { limit: Handle::LIMIT };
+        let parent_is_known =
+            |frame: &Frame| frame.parent_session_id.as_deref().is_none_or(|id| tree.by_id(id).is_some());
         let first = Handle::from_index(tree.len()).ok_or_else(full)?;
         Handle::from_index(tree.len() + frames.len() - 1).ok_or_else(full)?;
         let order = match &frames[..] {
-            // A frame alone has had its links resolved and cannot stand in a circle.
-            [alone] if alone.depends_on.is_empty() => vec![0],
+            // The usual case: one frame, below one of the tree or none, can stand in no circle.
+            [alone] if alone.depends_on.is_empty() && parent_is_known(alone) => vec![0],
             _ => check_links(tree, &frames)?,
         };
         let mut late = Vec::new();

@@ -1,0 +1,239 @@
+//! Bad input: a typed error that names the thing and says what to do, and the tree as it was.
+
+use callstack_core::{
+    Budget, Error, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, PopStatus, Settings, Stack,
+};
+
+fn stack() -> Stack {
+    let stack = Stack::in_memory();
+    let root = stack.push(NewFrame::new("Root").id("ses_root")).unwrap();
+    stack.plan(NewFrame::new("Parse").id("plan-aa1").below(root)).unwrap();
+    stack.plan(NewFrame::new("Print").id("plan-aa2").below(root)).unwrap();
+    stack
+}
+
+/// The message of a refused call, after checking that nothing has changed.
+fn refused<T: std::fmt::Debug>(stack: &Stack, code: &str, call: impl FnOnce(&Stack) -> Result<T, Error>) -> String {
+    let before = stack.state();
+    let error = call(stack).expect_err("the call should be refused");
+    assert_eq!(error.code(), code, "{error}");
+    assert_eq!(stack.state(), before, "a refused call changed the tree: {error}");
+    error.to_string()
+}
+
+#[test]
+fn frames_that_are_not_there_are_named() {
+    let stack = stack();
+    let message = refused(&stack, "unknown_frame", |stack| stack.frame("f9"));
+    assert_eq!(message, "no frame matches `f9`; give a handle such as f1, a session ID, or the beginning of one");
+    refused(&stack, "unknown_frame", |stack| stack.activate(""));
+    refused(&stack, "unknown_frame", |stack| stack.frame("f01"));
+    refused(&stack, "unknown_frame", |stack| stack.frame(Handle::from_index(70).unwrap()));
+    refused(&stack, "unknown_frame", |stack| stack.push(NewFrame::new("x").id("x").below("nothing")));
+    refused(&stack, "unknown_frame", |stack| stack.plan(NewFrame::new("x").id("x").depends_on("nothing")));
+    refused(&stack, "unknown_frame", |stack| stack.context("nothing", &Settings::default()));
+}
+
+#[test]
+fn ambiguous_beginnings_name_the_candidates() {
+    let stack = stack();
+    let message = refused(&stack, "ambiguous_frame", |stack| stack.activate("plan-aa"));
+    assert_eq!(
+        message,
+        "`plan-aa` fits several frames: f2 (plan-aa1), f3 (plan-aa2); give more of the ID, or the handle"
+    );
+    assert_eq!(stack.resolve("plan-aa2").unwrap().to_string(), "f3");
+    assert_eq!(stack.resolve("ses_r").unwrap().to_string(), "f1");
+}
+
+#[test]
+fn an_id_comes_before_a_handle_that_reads_the_same() {
+    let stack = stack();
+    stack.push(NewFrame::new("Named like a handle").id("f2").below("f1")).unwrap();
+    assert_eq!(stack.resolve("f2").unwrap().to_string(), "f4");
+}
+
+#[test]
+fn ids_are_unique_and_not_empty() {
+    let stack = stack();
+    let message = refused(&stack, "duplicate_id", |stack| stack.push(NewFrame::new("x").id("plan-aa1")));
+    assert_eq!(message, "the ID `plan-aa1` already belongs to frame f2; choose another");
+    refused(&stack, "empty", |stack| stack.push(NewFrame::new("x").id("")));
+    refused(&stack, "empty", |stack| stack.ensure(" ", None, None));
+    refused(&stack, "duplicate_id", |stack| stack.replace_id("f2", "ses_root"));
+    refused(&stack, "empty", |stack| stack.replace_id("f2", ""));
+}
+
+#[test]
+fn texts_that_must_say_something_are_not_empty() {
+    let stack = stack();
+    assert_eq!(refused(&stack, "empty", |stack| stack.push(NewFrame::new("  "))), "`title` is empty; give it a value");
+    refused(&stack, "empty", |stack| stack.add_artifact("f1", ""));
+    refused(&stack, "empty", |stack| stack.add_decision("f1", "\n"));
+    refused(&stack, "empty", |stack| stack.invalidate("f2", ""));
+    refused(&stack, "empty", |stack| stack.set_status("f2", FrameStatus::Invalidated, None, None));
+}
+
+#[test]
+fn every_transition_is_as_the_table_says() {
+    use FrameStatus::*;
+    let legal = |from, to| match from {
+        Planned => [InProgress, Invalidated].contains(&to),
+        InProgress => [Completed, Failed, Blocked, Invalidated].contains(&to),
+        Blocked => [InProgress, Completed, Failed, Blocked, Invalidated].contains(&to),
+        Completed | Failed => to == Invalidated,
+        Invalidated => false,
+    };
+    for from in FrameStatus::ALL {
+        for to in FrameStatus::ALL {
+            let stack = Stack::in_memory();
+            let frame = Frame { session_id: "a".into(), title: "A".into(), status: from, ..Frame::default() };
+            let handle = stack.import(vec![frame]).unwrap()[0];
+            let change = |stack: &Stack| stack.set_status(handle, to, Some("why"), None);
+            if legal(from, to) {
+                change(&stack).unwrap_or_else(|error| panic!("{from} → {to}: {error}"));
+                assert_eq!(stack.frame(handle).unwrap().status, to);
+            } else {
+                let message = refused(&stack, "transition", change);
+                assert!(message.starts_with(&format!("frame f1 is {from} and cannot become {to}; ")), "{message}");
+            }
+            assert_eq!(from.can_become(to), legal(from, to), "{from} → {to}");
+        }
+    }
+}
+
+#[test]
+fn children_go_below_frames_that_are_still_worked_on() {
+    let stack = stack();
+    let message = refused(&stack, "parent_planned", |stack| stack.push(NewFrame::new("x").below("f2")));
+    assert!(message.contains("activate f2 first"), "{message}");
+    stack.plan(NewFrame::new("Sketch").below("f2")).unwrap();
+    stack.pop("f1", PopStatus::Completed, "done", "d").unwrap();
+    for call in [Stack::push, Stack::plan] {
+        refused(&stack, "parent_closed", |stack| call(stack, NewFrame::new("x").below("f1")));
+    }
+}
+
+#[test]
+fn planned_children_come_all_or_none() {
+    let stack = stack();
+    let children = || vec![NewFrame::new("one").id("one"), NewFrame::new("two").id("plan-aa1")];
+    refused(&stack, "duplicate_id", |stack| stack.plan_children("f1", children()));
+    let twice = || vec![NewFrame::new("one").id("one"), NewFrame::new("two").id("one")];
+    refused(&stack, "duplicate_id", |stack| stack.plan_children("f1", twice()));
+    let circle =
+        || vec![NewFrame::new("one").id("one").depends_on("two"), NewFrame::new("two").id("two").depends_on("one")];
+    refused(&stack, "dependency", |stack| stack.plan_children("f1", circle()));
+    let later = vec![NewFrame::new("one").id("one").depends_on("two"), NewFrame::new("two").id("two")];
+    let planned = stack.plan_children("f1", later).unwrap();
+    assert_eq!(stack.frame(planned[0]).unwrap().depends_on, ["two"]);
+    assert!(!stack.ready().contains(&planned[0]) && stack.ready().contains(&planned[1]));
+}
+
+#[test]
+fn dependencies_above_are_refused() {
+    let stack = stack();
+    let message =
+        refused(&stack, "dependency", |stack| stack.plan(NewFrame::new("x").id("x").below("f2").depends_on("f1")));
+    assert!(message.starts_with("`x` cannot depend on `ses_root`"), "{message}");
+}
+
+#[test]
+fn imports_come_all_or_none() {
+    let frame = |id: &str, parent: Option<&str>, depends_on: &[&str]| Frame {
+        session_id: id.into(),
+        title: id.into(),
+        parent_session_id: parent.map(Into::into),
+        depends_on: depends_on.iter().map(|id| (*id).into()).collect(),
+        ..Frame::default()
+    };
+    let stack = stack();
+    let import = |code: &str, frames: Vec<Frame>| refused(&stack, code, |stack| stack.import(frames));
+    import("unknown_frame", vec![frame("a", Some("nowhere"), &[])]);
+    import("parent_circle", vec![frame("a", Some("b"), &[]), frame("b", Some("a"), &[])]);
+    import("dependency", vec![frame("a", None, &["b"]), frame("b", None, &["a"])]);
+    import("dependency", vec![frame("a", None, &["b"]), frame("b", Some("a"), &[])]);
+    import("duplicate_id", vec![frame("a", None, &[]), frame("ses_root", None, &[])]);
+    let added = stack.import(vec![
+        frame("child", Some("parent"), &["later"]),
+        frame("parent", None, &[]),
+        frame("later", None, &[]),
+    ]);
+    assert_eq!(added.unwrap().len(), 3);
+    assert_eq!(stack.frame("child").unwrap().depends_on, ["later"]);
+    assert_eq!(stack.frame("child").unwrap().parent_session_id.as_deref(), Some("parent"));
+}
+
+#[test]
+fn identities_are_given_once() {
+    let stack = stack();
+    let session = stack.ensure("ses_seen", None, Some(FrameRef::from("f1"))).unwrap();
+    assert_eq!(stack.frame(session).unwrap().title, "Session ses_seen");
+    assert_eq!(stack.ensure("ses_seen", Some("other"), None).unwrap(), session);
+    let identity = Identity { title: "Real".into(), success_criteria: "Works".into(), ..Identity::default() };
+    stack.identify(session, identity.clone()).unwrap();
+    refused(&stack, "identity_fixed", |stack| stack.identify(session, identity.clone()));
+    refused(&stack, "identity_fixed", |stack| stack.identify("f2", identity));
+}
+
+#[test]
+fn only_open_frames_become_active() {
+    let stack = stack();
+    let message = refused(&stack, "not_open", |stack| stack.set_active("f2"));
+    assert!(message.starts_with("frame f2 is planned and cannot be activated"), "{message}");
+}
+
+#[test]
+fn budgets_too_small_say_how_much_is_needed() {
+    let stack = stack();
+    let Err(Error::BudgetTooSmall { needed, total: 1, .. }) = stack.context("f2", &Settings::of_total(1)) else {
+        panic!("a budget of one token should be refused")
+    };
+    assert!(stack.context("f2", &Settings::of_total(needed)).is_ok());
+    assert!(stack.context("f2", &Settings::of_total(needed - 1)).is_err());
+    for (name, budget) in [
+        ("budget.total", Budget { total: 0, ..Budget::default() }),
+        ("budget.ancestors", Budget { ancestors: 0, ..Budget::default() }),
+        ("budget.siblings", Budget { siblings: 0, ..Budget::default() }),
+        ("budget.current", Budget { current: 0, ..Budget::default() }),
+    ] {
+        let settings = Settings { budget, ..Settings::default() };
+        let message = refused(&stack, "setting", |stack| stack.context("f2", &settings));
+        assert_eq!(message, format!("{name} is `0`, but must be a whole number of tokens from 1 on"));
+    }
+    let huge = Budget {
+        total: usize::MAX,
+        ancestors: usize::MAX,
+        siblings: usize::MAX,
+        current: usize::MAX,
+        overhead: usize::MAX,
+    };
+    assert!(stack.context("f2", &Settings { budget: huge, ..Settings::default() }).is_ok());
+}
+
+#[test]
+fn settings_are_read_from_json_and_environment() {
+    let settings = Settings::from_json(r#"{"budget": {"total": 900}, "guidance": "brief"}"#).unwrap();
+    assert_eq!((settings.budget.total, settings.budget.ancestors, settings.minimum_relevance), (900, 1500, 30));
+    for (text, code) in [
+        ("", "json"),
+        ("{", "json"),
+        (r#"{"budgets": {}}"#, "json"),
+        (r#"{"budget": {"total": -1}}"#, "json"),
+        (r#"{"budget": {"total": 0}}"#, "setting"),
+        (r#"{"minimumRelevance": 101}"#, "setting"),
+    ] {
+        assert_eq!(Settings::from_json(text).unwrap_err().code(), code, "{text}");
+    }
+    for variable in ["TOTAL", "ANCESTORS", "SIBLINGS", "CURRENT"] {
+        let name = format!("STACK_TOKEN_BUDGET_{variable}");
+        for bad in ["", "0", "-5", "lots", "1.5", "99999999999999999999999"] {
+            let error = Budget::from_variables(|asked| (asked == name).then(|| bad.into())).unwrap_err();
+            let expected = format!("{name} is `{bad}`, but must be a whole number of tokens from 1 on");
+            assert_eq!(error.to_string(), expected);
+        }
+        let budget = Budget::from_variables(|asked| (asked == name).then(|| " 123 ".into())).unwrap();
+        let values = [budget.total, budget.ancestors, budget.siblings, budget.current];
+        assert_eq!(values.iter().filter(|value| **value == 123).count(), 1, "{name}");
+    }
+}
