@@ -4,37 +4,52 @@
 #[allow(dead_code, reason = "each bench uses some of the shapes")]
 mod trees;
 
+use std::cell::LazyCell;
 use std::hint::black_box;
 use std::time::Duration;
 
-use callstack_core::{Settings, Stack};
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use callstack_core::{Settings, Stack, StackOptions};
+use criterion::measurement::WallTime;
+use criterion::{BatchSize, BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
 use trees::Texts;
 
 fn cold(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("context/cold");
     for count in [63, 1_000, 10_000, 100_000, 1_000_000] {
         let texts = if count <= 10_000 { Texts::Large } else { Texts::Small };
-        let stack = trees::full(count, 8, texts);
-        let frame = stack.resolve(trees::id(count - 1)).unwrap();
-        let settings = Settings::default();
-        group.bench_function(BenchmarkId::from_parameter(count), |bencher| {
-            bencher.iter(|| stack.context_uncached(black_box(frame), &settings).unwrap());
-        });
+        uncached(&mut group, count, || trees::full(count, 8, texts));
     }
 }
 
-fn one(criterion: &mut Criterion, group: &str, parameter: usize, stack: &Stack, last: usize) {
-    let frame = stack.resolve(trees::id(last)).unwrap();
+/// Times the context of the last frame of a tree, which is made only if the bench is asked for.
+fn uncached(group: &mut BenchmarkGroup<'_, WallTime>, parameter: usize, make: impl Fn() -> Stack) {
+    let stack = LazyCell::new(make);
     let settings = Settings::default();
-    criterion.benchmark_group(group).bench_function(BenchmarkId::from_parameter(parameter), |bencher| {
+    group.bench_function(BenchmarkId::from_parameter(parameter), |bencher| {
+        let frame = stack.read(|tree| tree.handles().last().unwrap());
         bencher.iter(|| stack.context_uncached(black_box(frame), &settings).unwrap());
     });
 }
 
 fn shapes(criterion: &mut Criterion) {
-    one(criterion, "context/wide", 10_000, &trees::wide(10_000), 10_001);
-    one(criterion, "context/deep", 1_000, &trees::deep(1_000), 999);
+    uncached(&mut criterion.benchmark_group("context/wide"), 10_000, || trees::wide(10_000));
+    uncached(&mut criterion.benchmark_group("context/deep"), 1_000, || trees::deep(1_000));
+}
+
+/// The very first context of a tree, when no frame has been rendered and no sibling indexed.
+fn first(criterion: &mut Criterion) {
+    let state = trees::full(63, 8, Texts::Large).state();
+    let settings = Settings::default();
+    criterion.benchmark_group("context/first").bench_function(BenchmarkId::from_parameter(63), |bencher| {
+        bencher.iter_batched(
+            || Stack::from_state(state.clone(), StackOptions::default()).0,
+            |stack| {
+                let frame = stack.read(|tree| tree.handles().last().unwrap());
+                (stack.context_uncached(frame, &settings).unwrap(), stack)
+            },
+            BatchSize::LargeInput,
+        );
+    });
 }
 
 fn cached_and_limit(criterion: &mut Criterion) {
@@ -54,6 +69,6 @@ fn cached_and_limit(criterion: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default().warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(3));
-    targets = cached_and_limit, cold, shapes
+    targets = cached_and_limit, cold, shapes, first
 }
 criterion_main!(benches);

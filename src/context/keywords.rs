@@ -1,5 +1,7 @@
 //! Words that carry meaning: splitting, stop words, a small stemmer, and paths.
 
+use std::borrow::Cow;
+
 /// Words too common to tell one task from another, sorted for binary search.
 #[rustfmt::skip]
 const STOP_WORDS: &[&str] = &[
@@ -72,6 +74,7 @@ pub(super) fn for_each_word(text: &str, mut visit: impl FnMut(&str)) {
                 visit(&pair);
             }
             Class::Unspaced => {}
+            _ if character.is_ascii() => word.push(character.to_ascii_lowercase()),
             _ => word.extend(character.to_lowercase()),
         }
         previous = class;
@@ -139,7 +142,10 @@ pub(super) fn for_each_name(text: &str, mut visit: impl FnMut(&str, bool)) {
         if token.is_empty() {
             continue;
         }
-        let lower = token.to_lowercase();
+        let lower = match token.chars().any(char::is_uppercase) {
+            true => Cow::Owned(token.to_lowercase()),
+            false => Cow::Borrowed(token),
+        };
         let is_number = lower.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         if is_path(&lower) {
             visit(&lower, true);

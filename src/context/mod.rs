@@ -22,6 +22,7 @@ mod cache;
 mod considered;
 mod fragment;
 mod guidance;
+mod keys;
 mod keywords;
 mod relevance;
 mod render;
@@ -32,7 +33,6 @@ mod tokens;
 mod volatile;
 mod xml;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -43,6 +43,7 @@ use crate::frame::Handle;
 use crate::tree::Tree;
 use cache::Cache;
 use fragment::Fragment;
+use keys::KeyMap;
 use relevance::{Query, Scored, SiblingIndex};
 use skeleton::Costs;
 use volatile::Volatile;
@@ -99,8 +100,8 @@ const KEPT: usize = 65_536;
 pub(crate) struct Contexts {
     counter: Arc<dyn TokenCounter>,
     costs: Costs,
-    kept: RwLock<HashMap<Handle, Kept>>,
-    indexes: Mutex<HashMap<Handle, Arc<Mutex<SiblingIndex>>>>,
+    kept: RwLock<KeyMap<Handle, Kept>>,
+    indexes: Mutex<KeyMap<Handle, Arc<Mutex<SiblingIndex>>>>,
     cache: Mutex<Cache>,
 }
 

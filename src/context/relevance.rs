@@ -1,9 +1,7 @@
 //! Which finished siblings matter to a frame: BM25 over their texts, with signals a reader can
 //! check: named in the task, shared paths, planned together, finished lately.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
+use super::keys::KeyMap;
 use super::keywords::{for_each_name, for_each_word};
 use crate::frame::{FrameStatus, Handle};
 use crate::tree::{Node, Tree};
@@ -48,7 +46,7 @@ pub(super) struct Query {
 impl Query {
     pub(super) fn of(node: &Node) -> Self {
         let settled = node.settled();
-        let mut counts: TermMap<f32> = TermMap::default();
+        let mut counts: KeyMap<u64, f32> = KeyMap::default();
         let mut order = Vec::new();
         let mut paths = Vec::new();
         let mut names = Vec::new();
@@ -80,9 +78,9 @@ impl Query {
 pub(super) struct SiblingIndex {
     documents: Vec<Document>,
     /// For each word the documents that have it, in order, and how often (weighted).
-    words: TermMap<Vec<(u32, f32)>>,
+    words: KeyMap<u64, Vec<(u32, f32)>>,
     /// The same for paths and names, where once is enough.
-    names: TermMap<Vec<u32>>,
+    names: KeyMap<u64, Vec<u32>>,
     checked_at: u64,
 }
 
@@ -128,7 +126,7 @@ impl SiblingIndex {
         let artifacts = settled.artifacts.iter().map(|text| (text.as_str(), 1.0));
         let decisions = settled.decisions.iter().map(|text| (text.as_str(), 1.0));
         let texts = [(settled.title, TITLE_WEIGHT), (settled.success_criteria, 1.0), (results, 1.0)];
-        let mut counts: TermMap<f32> = TermMap::default();
+        let mut counts: KeyMap<u64, f32> = KeyMap::default();
         let mut paths = Vec::new();
         let mut length = 0.0;
         for (text, weight) in texts.into_iter().chain(artifacts).chain(decisions) {
@@ -174,7 +172,9 @@ impl SiblingIndex {
     pub(super) fn scores(&self, handle: Handle, node: &Node, query: &Query) -> Vec<Scored> {
         let begun = node.started().unwrap_or(u64::MAX);
         let base = self.documents.partition_point(|document| document.finished < begun);
-        let mut signals = vec![Signals::default(); self.documents.len()];
+        let mut signals: Vec<Signals> = (0..self.documents.len())
+            .map(|place| Signals { dampening: self.dampening(place, base), ..Signals::default() })
+            .collect();
         let mut ideal = 0.0;
         for (word, weight) in &query.words {
             let postings = self.words.get(word).map_or(&[][..], Vec::as_slice);
@@ -184,7 +184,8 @@ impl SiblingIndex {
             for (position, (place, count)) in postings.iter().enumerate() {
                 let place = *place as usize;
                 let rarity = if place < base { rarity } else { self::rarity(place + 1, position + 1) };
-                signals[place].text += rarity * weight * self.saturated(*count, place, base);
+                signals[place].text +=
+                    rarity * weight * count * (SATURATION + 1.0) / (count + signals[place].dampening);
             }
         }
         for path in &query.paths {
@@ -224,24 +225,30 @@ impl SiblingIndex {
             .collect()
     }
 
-    fn saturated(&self, count: f32, place: usize, base: usize) -> f32 {
+    /// What BM25 holds against a term's count: the more, the longer the text is than those known
+    /// when it came into view.
+    fn dampening(&self, place: usize, base: usize) -> f32 {
         let known = if place < base { base } else { place + 1 };
         let average = (self.documents[known - 1].total_length / known as f64) as f32;
         let length = self.documents[place].length / average.max(1.0);
-        count * (SATURATION + 1.0) / (count + SATURATION * (1.0 - LENGTH_CORRECTION + LENGTH_CORRECTION * length))
+        SATURATION * (1.0 - LENGTH_CORRECTION + LENGTH_CORRECTION * length)
     }
 }
 
 #[derive(Clone, Copy, Default)]
 struct Signals {
+    dampening: f32,
     text: f32,
     paths: f32,
     is_named: bool,
 }
 
-/// BM25's inverse document frequency, in the form that is never negative.
+/// BM25's inverse document frequency, in the form that is never negative. The logarithm is read off
+/// the number's exponent and mantissa: rough, but the same on every machine, as libraries' are not.
 fn rarity(documents: usize, having: usize) -> f32 {
-    (1.0 + (documents as f32 - having as f32 + 0.5) / (having as f32 + 0.5)).ln()
+    let ratio = 1.0 + (documents as f32 - having as f32 + 0.5) / (having as f32 + 0.5);
+    let bits = ratio.to_bits();
+    (bits >> 23) as f32 - 127.0 + (bits & 0x7f_ffff) as f32 / 8_388_608.0
 }
 
 /// How much an ancestor matters: the nearer, the more. The parent has 100.
@@ -259,24 +266,3 @@ fn term(kind: u64, text: &str) -> u64 {
     let start = 0xcbf2_9ce4_8422_2325 ^ kind;
     text.bytes().fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
-
-/// Terms are hashes already.
-#[derive(Default)]
-struct TermHasher(u64);
-
-impl Hasher for TermHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("terms are u64")
-    }
-
-    fn write_u64(&mut self, term: u64) {
-        // hashbrown takes the top bits as tags; FNV mixes its low bits best.
-        self.0 = term ^ term.rotate_left(32);
-    }
-}
-
-type TermMap<V> = HashMap<u64, V, BuildHasherDefault<TermHasher>>;
