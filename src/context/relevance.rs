@@ -17,10 +17,11 @@ const TITLE_WEIGHT: f32 = 3.0;
 /// could give at all, so that the least bad of unrelated siblings does not look relevant.
 const LEAST_IDEAL_SHARE: f32 = 0.1;
 
-/// Points of a score, which ends at 100: what each signal gives at its strongest.
-const TEXT_POINTS: f32 = 62.0;
-const RECENCY_POINTS: f32 = 15.0;
-const TOGETHER_POINTS: f32 = 23.0;
+/// Points of a score, which ends at 100: what each signal gives at its strongest. Of the text match
+/// the square root counts: half the words of the best match are more than half as telling.
+const TEXT_POINTS: f32 = 56.0;
+const RECENCY_POINTS: f32 = 16.0;
+const TOGETHER_POINTS: f32 = 28.0;
 const MENTION_POINTS: f32 = 30.0;
 const PATH_POINTS: f32 = 6.0;
 /// Recency halves at this many finished siblings in between.
@@ -203,6 +204,10 @@ impl SiblingIndex {
         }
         let best = signals[..base].iter().map(|signals| signals.text).fold(ideal * LEAST_IDEAL_SHARE, f32::max);
         let created_at = node.record().created_at;
+        let together =
+            |document: &Document| 1.0 / (1.0 + created_at.abs_diff(document.created_at) as f32 / TOGETHER_HALF);
+        // Frames all made at once were not more planned together than others were.
+        let usual = self.documents[..base].iter().map(together).sum::<f32>() / base.max(1) as f32;
         let scored = self
             .documents
             .iter()
@@ -212,12 +217,11 @@ impl SiblingIndex {
         scored
             .map(|(place, (document, signals))| {
                 let since = base.saturating_sub(place + 1) as f32;
-                let apart = created_at.abs_diff(document.created_at) as f32;
                 let best = best.max(signals.text);
                 let text = if best > 0.0 { signals.text / best } else { 0.0 };
-                let score = TEXT_POINTS * text
+                let score = TEXT_POINTS * text.sqrt()
                     + RECENCY_POINTS / (1.0 + since / RECENCY_HALF)
-                    + TOGETHER_POINTS / (1.0 + apart / TOGETHER_HALF)
+                    + TOGETHER_POINTS * (together(document) - usual).max(0.0)
                     + PATH_POINTS * signals.paths.min(1.0)
                     + if signals.is_named { MENTION_POINTS } else { 0.0 };
                 Scored { handle: document.handle, score: score.min(100.0) }

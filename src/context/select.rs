@@ -143,8 +143,10 @@ pub(super) fn select(
         return Err(Error::BudgetTooSmall { handle: *handle, total: budget.total, needed: least + required });
     }
     // What is kept for the volatile part does not depend on what it holds, or a change there would
-    // move stable bytes. Dependencies may take of it all but what the current frame's stub needs.
-    let reserved = contexts.costs.volatile_least.max(budget.current.saturating_add(budget.overhead));
+    // move stable bytes; of a small total it is half. Dependencies may take of it all but what the
+    // current frame's stub needs.
+    let quota = budget.current.saturating_add(budget.overhead);
+    let reserved = contexts.costs.volatile_least.max(quota.min(budget.total / 2));
     let dependency_stubs: usize = dependency_range.clone().map(|index| ladder.cost(index, Rung::Stub)).sum();
     let with_dependencies = (least + dependency_stubs).min(budget.total.saturating_sub(contexts.costs.volatile_least));
     ladder.limit = least.max(with_dependencies).max(budget.total.saturating_sub(reserved));

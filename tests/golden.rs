@@ -1,0 +1,149 @@
+//! Texts as they are: contexts, their two parts, outlines. `UPDATE_GOLDEN=1 cargo test --test golden`
+//! writes the files anew; read the difference before you commit it.
+
+#[allow(dead_code, reason = "shared by several tests")]
+mod common;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use callstack_core::{Guidance, Identity, NewFrame, OutlineOptions, OutlineStyle, PopStatus, Settings, Stack, import};
+
+fn assert_golden(name: &str, text: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_default();
+    if golden != text {
+        let line = golden.lines().zip(text.lines()).position(|(one, other)| one != other);
+        let line = line.unwrap_or(golden.lines().count().min(text.lines().count()));
+        panic!(
+            "{name} differs from line {} on:\n  golden: {:?}\n  now:    {:?}\nUPDATE_GOLDEN=1 writes it anew",
+            line + 1,
+            golden.lines().nth(line),
+            text.lines().nth(line)
+        );
+    }
+}
+
+/// The example of the documents: a REST API, with a minute between the steps.
+fn api() -> Stack {
+    let now = Arc::new(AtomicU64::new(1_700_000_000_000));
+    let stack = Stack::with_options(common::options_at(&now));
+    let later = || now.fetch_add(60_000, Ordering::Relaxed);
+    let root = stack
+        .push(NewFrame::new("Build REST API with authentication").id("ses_root").criteria("All endpoints tested"))
+        .unwrap();
+    let plan = |title: &str, id: &str, criteria: &str| NewFrame::new(title).id(id).criteria(criteria);
+    stack
+        .plan_children(
+            root,
+            vec![
+                plan("Implement JWT authentication", "auth", "Login, refresh and logout work"),
+                plan("Choose a <database>", "database", "Decided & written down"),
+                plan("Build API routes", "routes", "CRUD behind authentication").depends_on("auth"),
+                plan("Add caching layer", "caching", "Reads come from memory").depends_on("routes"),
+            ],
+        )
+        .unwrap();
+    later();
+    stack.activate("auth").unwrap();
+    stack.add_artifact("auth", "src/auth/jwt.rs").unwrap();
+    stack.add_artifact("auth", "src/models/user.rs").unwrap();
+    stack.add_decision("auth", "Refresh tokens rotate, since stolen ones must not live on").unwrap();
+    later();
+    stack
+        .pop(
+            "auth",
+            PopStatus::Completed,
+            "JWT with rotating refresh tokens.",
+            "JWT auth with User model, middleware `require`",
+        )
+        .unwrap();
+    stack.activate("database").unwrap();
+    later();
+    stack
+        .pop("database", PopStatus::Failed, "SQLite locks under load; no server allowed.", "SQLite locks under load")
+        .unwrap();
+    stack.activate("routes").unwrap();
+    stack.add_artifact("routes", "src/routes/mod.rs").unwrap();
+    stack.push(NewFrame::new("CRUD endpoints").id("crud").criteria("GET, POST, PUT, DELETE").below("routes")).unwrap();
+    later();
+    stack.pop("crud", PopStatus::Completed, "Four endpoints for users.", "REST endpoints for users").unwrap();
+    stack.plan(NewFrame::new("Pagination").id("pages").criteria("Cursor-based").below("routes")).unwrap();
+    stack
+}
+
+#[test]
+fn contexts_of_a_small_project() {
+    let stack = api();
+    let settings = Settings::default();
+    for frame in ["ses_root", "routes", "crud", "pages", "caching"] {
+        let context = stack.context(frame, &settings).unwrap();
+        assert_golden(&format!("api/{frame}.xml"), &context.xml);
+    }
+    let parts = stack.context("routes", &settings).unwrap();
+    assert_golden("api/routes.stable.xml", &parts.stable);
+    assert_golden("api/routes.volatile.xml", &parts.volatile);
+    let report = serde_json::to_string_pretty(&parts.report).unwrap() + "\n";
+    assert_golden("api/routes.report.json", &report);
+}
+
+#[test]
+fn contexts_under_small_budgets() {
+    let stack = api();
+    for total in [110, 200, 320, 480] {
+        let settings = Settings { guidance: Guidance::Brief, ..Settings::of_total(total) };
+        let text =
+            stack.context("routes", &settings).map_or_else(|error| format!("{error}\n"), |context| context.xml.clone());
+        assert_golden(&format!("budgets/routes-{total}.xml"), &text);
+    }
+}
+
+#[test]
+fn context_of_a_new_root() {
+    let stack = Stack::in_memory();
+    stack.ensure("ses_e002f6dd8ffe7", None, None).unwrap();
+    assert_golden("root/seen.xml", &stack.context("f1", &Settings::default()).unwrap().xml);
+    let identity = Identity {
+        title: "Write a parser".into(),
+        success_criteria: "All samples parse".into(),
+        ..Identity::default()
+    };
+    stack.identify("f1", identity).unwrap();
+    assert_golden("root/identified.xml", &stack.context("f1", &Settings::default()).unwrap().xml);
+}
+
+#[test]
+fn context_of_a_real_plan() {
+    let (tree, problems) = import::read(&common::read_data("plans/testcraft.tasks.json")).unwrap();
+    assert!(problems.is_empty(), "{problems:?}");
+    let (stack, _) = Stack::from_state(tree.state(), Default::default());
+    for (name, frame) in [("task", "master/30"), ("subtask", "master/34.4")] {
+        let Ok(handle) = stack.resolve(frame) else { panic!("the plan has no {frame}") };
+        assert_golden(&format!("testcraft/{name}.xml"), &stack.context(handle, &Settings::default()).unwrap().xml);
+    }
+}
+
+#[test]
+fn outlines() {
+    let stack = api();
+    stack.invalidate("caching", "A CDN does it").unwrap();
+    let with = |change: fn(&mut OutlineOptions)| {
+        let mut options = OutlineOptions::default();
+        change(&mut options);
+        stack.outline(&options)
+    };
+    assert_golden("outline/marked.txt", &with(|_| ()));
+    assert_golden("outline/details.txt", &with(|options| options.details = true));
+    assert_golden("outline/depth-1.txt", &with(|options| options.depth = Some(1)));
+    assert_golden("outline/width-24.txt", &with(|options| options.width = 24));
+    assert_golden("outline/indented.txt", &with(|options| options.style = OutlineStyle::Indented));
+    let routes = stack.resolve("routes").unwrap();
+    let options = OutlineOptions { root: Some(routes), ..OutlineOptions::default() };
+    assert_golden("outline/subtree.txt", &stack.outline(&options));
+    assert_golden("outline/empty.txt", &Stack::in_memory().outline(&OutlineOptions::default()));
+}
