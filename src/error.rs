@@ -1,6 +1,6 @@
 //! The errors of the crate: one variant for each thing a caller can do something about.
 
-use crate::frame::{FrameStatus, Handle};
+use crate::frame::{FrameStatus, Handle, StateError};
 
 /// What went wrong, which thing it concerns, and what to do about it.
 ///
@@ -157,6 +157,15 @@ impl Error {
             Error::Json { .. } => "json",
             Error::Version { .. } => "version",
             Error::Full { .. } => "full",
+        }
+    }
+}
+
+impl From<StateError> for Error {
+    fn from(error: StateError) -> Self {
+        match error {
+            StateError::Json { message } => Error::Json { what: "the state", message },
+            StateError::Version { found, supported } => Error::Version { found, supported },
         }
     }
 }

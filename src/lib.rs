@@ -17,12 +17,12 @@
 //! ```
 //!
 //! # The floors
-//! Each knows those above it in this list and none below.
+//! Each may know those above it in this list, and none below.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`error`] | one variant for each thing a caller can do something about |
 //! | [`frame`] | what a frame is: handle, status and the table of transitions, record, events |
+//! | [`error`] | one variant for each thing a caller can do something about |
 //! | [`tree`] | frames together: queries, and every change as *decide* and *apply* |
 //! | [`context`] | from a tree to a prompt: tokens, relevance, selection, XML, cache |
 //! | [`import`] | plans of other tools as frames |

@@ -174,13 +174,13 @@ fn an_unreadable_field_is_kept_beside_its_stand_in() {
 #[test]
 fn what_is_no_state_is_an_error() {
     for text in ["", "{", "[]", "5", "null", "{}", r#"{"frames": 5}"#, r#"{"frames": {"a": }}"#, "\u{feff}{}"] {
-        let error = StackState::from_json(text).unwrap_err();
+        let error = Error::from(StackState::from_json(text).unwrap_err());
         assert_eq!(error.code(), "json", "{text}: {error}");
     }
     let deep = format!(r#"{{"frames": {}1{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
-    assert_eq!(StackState::from_json(&deep).unwrap_err().code(), "json");
+    assert_eq!(Error::from(StackState::from_json(&deep).unwrap_err()).code(), "json");
     let newer = StackState::from_json(r#"{"version": 2, "frames": {}}"#).unwrap_err();
-    assert_eq!(newer, Error::Version { found: 2, supported: 1 });
+    assert_eq!(Error::from(newer), Error::Version { found: 2, supported: 1 });
 }
 
 #[test]

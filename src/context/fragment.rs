@@ -86,23 +86,23 @@ impl Fragment {
     pub(super) fn current(handle: Handle, node: &Node, counter: &dyn TokenCounter) -> Self {
         let frame = node.record();
         let (full, compacted) = (&frame.success_criteria, &frame.success_criteria_compacted);
-        let full = first_filled(full, compacted);
-        let compacted = if compacted.trim().is_empty() || counter.count(compacted) > counter.count(full) {
-            full
-        } else {
-            compacted
-        };
         let mut rungs = RungWriter::new("</current-frame>\n", counter);
+        let full = rungs.element("success-criteria", first_filled(full, compacted), CRITERIA_TOKENS);
+        let compacted =
+            rungs.element("success-criteria", first_filled(compacted, &frame.success_criteria), TEXT_TOKENS);
         rungs.open("current-frame", handle, node);
         rungs.title(&frame.title);
         rungs.end(Rung::Stub);
-        let head = rungs.mark();
-        rungs.text("success-criteria", compacted, TEXT_TOKENS);
-        rungs.end(Rung::Compact);
-        if compacted != full {
+        if counter.count(&compacted) < counter.count(&full) {
+            let head = rungs.mark();
+            rungs.push(&compacted);
+            rungs.end(Rung::Compact);
             // The full criteria replace the compacted ones: the rung begins again from the head.
             rungs.restart(head);
-            rungs.text("success-criteria", full, CRITERIA_TOKENS);
+            rungs.push(&full);
+        } else {
+            rungs.push(&full);
+            rungs.end(Rung::Compact);
         }
         rungs.artifacts(&frame.artifacts);
         rungs.end(Rung::Standard);
@@ -168,12 +168,19 @@ impl<'a> RungWriter<'a> {
     }
 
     fn text(&mut self, name: &str, text: &str, limit: usize) {
+        let element = self.element(name, text, limit);
+        self.push(&element);
+    }
+
+    /// A text in its element, cut to the limit; nothing if it is empty.
+    fn element(&self, name: &str, text: &str, limit: usize) -> String {
         let text = text.trim();
-        if !text.is_empty() {
-            let cost = |part: &str| self.counter.count(&content(part));
-            let text = truncate_by(text, limit, CUT, cost);
-            self.push(&format!("<{name}>{}</{name}>\n", content(&text)));
+        if text.is_empty() {
+            return String::new();
         }
+        let cost = |part: &str| self.counter.count(&content(part));
+        let text = truncate_by(text, limit, CUT, cost);
+        format!("<{name}>{}</{name}>\n", content(&text))
     }
 
     fn artifacts(&mut self, artifacts: &[String]) {

@@ -9,7 +9,7 @@ mod state;
 mod status;
 
 pub use event::{Change, Event};
-pub use handle::{FrameRef, Handle};
+pub use handle::{FrameRef, Handle, ParseHandleError};
 pub use record::{Frame, Identity, NewFrame, Parent};
-pub use state::{Repair, STATE_VERSION, StackState};
-pub use status::{FrameStatus, PopStatus};
+pub use state::{Repair, STATE_VERSION, StackState, StateError};
+pub use status::{FrameStatus, ParseStatusError, PopStatus};

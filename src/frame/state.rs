@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{Frame, FrameStatus};
-use crate::error::{Error, Result};
 
 /// The version of the layout that this library writes, and the newest it reads.
 pub const STATE_VERSION: u64 = 1;
@@ -89,21 +88,40 @@ impl fmt::Display for Repair {
     }
 }
 
+/// A text that no state can be read from.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StateError {
+    /// It is no JSON, or no object with an object of frames.
+    #[error("the state cannot be read: {message}")]
+    Json {
+        /// The parser's message with line and column.
+        message: String,
+    },
+    /// A newer version of the library wrote it.
+    #[error("the state has version {found}, this library reads up to {supported}; update the library")]
+    Version {
+        /// The version in the text.
+        found: u64,
+        /// The newest version that can be read.
+        supported: u64,
+    },
+}
+
 impl StackState {
     /// Reads a state. Frames with missing or mistyped fields are kept with what can be read, and
     /// the list says what was wrong. How the frames fit together is checked when a
     /// [`Tree`](crate::Tree) is made of the state.
     ///
     /// # Errors
-    /// [`Error::Json`] if the text is no JSON object, [`Error::Version`] if a newer version wrote it.
-    pub fn from_json(text: &str) -> Result<(Self, Vec<Repair>)> {
-        let mut file: StateFile = serde_json::from_str(text)
-            .map_err(|error| Error::Json { what: "the state", message: error.to_string() })?;
+    /// [`StateError`]; it converts into [`Error`](crate::Error).
+    pub fn from_json(text: &str) -> Result<(Self, Vec<Repair>), StateError> {
+        let mut file: StateFile =
+            serde_json::from_str(text).map_err(|error| StateError::Json { message: error.to_string() })?;
         let mut repairs = Vec::new();
         let mut fields = Fields { fields: &mut file.rest, frame: None, repairs: &mut repairs };
         let version = fields.number("version").unwrap_or(STATE_VERSION);
         if version > STATE_VERSION {
-            return Err(Error::Version { found: version, supported: STATE_VERSION });
+            return Err(StateError::Version { found: version, supported: STATE_VERSION });
         }
         let active_frame_id = fields.text("activeFrameID");
         let root_frame_ids = fields.texts("rootFrameIDs").unwrap_or_default();

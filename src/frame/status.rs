@@ -5,8 +5,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
-
 /// Where a frame is in its life (specification, section 8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -36,7 +34,8 @@ impl FrameStatus {
         FrameStatus::Invalidated,
     ];
 
-    /// The table of legal transitions; all others are [`Error::Transition`].
+    /// The table of legal transitions; all others are refused as
+    /// [`Error::Transition`](crate::Error::Transition).
     ///
     /// | from | to |
     /// |---|---|
@@ -98,15 +97,16 @@ impl fmt::Display for FrameStatus {
     }
 }
 
-impl FromStr for FrameStatus {
-    type Err = Error;
+/// The text is the name of no status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a status is planned, in_progress, completed, failed, blocked or invalidated")]
+pub struct ParseStatusError;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
-        FrameStatus::ALL.into_iter().find(|status| status.as_str() == text).ok_or_else(|| Error::Setting {
-            name: "status".into(),
-            value: text.into(),
-            expected: "planned, in_progress, completed, failed, blocked or invalidated",
-        })
+impl FromStr for FrameStatus {
+    type Err = ParseStatusError;
+
+    fn from_str(text: &str) -> Result<Self, ParseStatusError> {
+        FrameStatus::ALL.into_iter().find(|status| status.as_str() == text).ok_or(ParseStatusError)
     }
 }
 
