@@ -43,16 +43,16 @@ fn main() -> ExitCode {
 
 /// Sums over cases.
 #[derive(Default)]
-struct Figures {
-    cases: usize,
-    recall_at_3: f64,
-    recall_at_5: f64,
-    reciprocal_rank: f64,
-    ndcg_at_5: f64,
+pub struct Figures {
+    pub cases: usize,
+    pub recall_at_3: f64,
+    pub recall_at_5: f64,
+    pub reciprocal_rank: f64,
+    pub ndcg_at_5: f64,
 }
 
 impl Figures {
-    fn add(&mut self, other: &Figures) {
+    pub fn add(&mut self, other: &Figures) {
         self.cases += other.cases;
         self.recall_at_3 += other.recall_at_3;
         self.recall_at_5 += other.recall_at_5;
@@ -96,7 +96,7 @@ impl std::fmt::Display for Figures {
     }
 }
 
-fn measure(file: &str) -> Result<Figures, String> {
+pub fn measure(file: &str) -> Result<Figures, String> {
     let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
     let format = Format::of(&text).map_err(|error| error.to_string())?;
     let imported = match format {
