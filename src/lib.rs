@@ -28,6 +28,10 @@
 //! | [`import`] | plans of other tools as frames |
 //! | [`stack`] | [`Stack`], the façade that hosts hold |
 
+//!
+//! # Features
+//! `tokenizer` adds [`context::O200k`], which counts with the o200k vocabulary instead of estimating.
+
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -45,3 +49,8 @@ pub use frame::{
 };
 pub use stack::{Stack, StackOptions};
 pub use tree::{Command, Node, OutlineOptions, OutlineStyle, Tree, decide};
+
+/// The README's code is compiled and run with the tests of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

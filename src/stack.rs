@@ -1,5 +1,6 @@
 //! The façade that hosts hold: commands in, answers out, contexts on demand.
 
+use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,6 +54,15 @@ struct Inner {
     contexts: Contexts,
     clock: Clock,
     random: Random,
+}
+
+impl fmt::Debug for Stack {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tree = self.inner.tree.read();
+        let mut structure = formatter.debug_struct("Stack");
+        structure.field("frames", &tree.len()).field("active", &tree.active()).field("revision", &tree.revision());
+        structure.finish_non_exhaustive()
+    }
 }
 
 /// What a stack is made with.

@@ -195,7 +195,7 @@ fn planned_children_left_out_are_counted() {
     }
     let context = project.0.context("root", &Settings::of_total(600)).unwrap();
     let shown = context.xml.matches("<frame id=").count();
-    assert!(shown >= 8 && shown < 200);
+    assert!((8..200).contains(&shown), "{shown} are shown");
     assert!(context.xml.contains(&format!("<planned-children count=\"200\" omitted=\"{}\">", 200 - shown)));
     let entries = context.report.entries.iter().filter(|entry| entry.section == Section::PlannedChildren);
     assert_eq!(entries.filter(|entry| entry.omission.is_some()).count(), 200 - shown);
@@ -237,9 +237,12 @@ fn any_counter_keeps_the_cap() {
         stack.push(NewFrame::new("Parser").id("now").below("root")).unwrap();
         stack
     };
-    let mut counters: Vec<Arc<dyn TokenCounter>> = vec![Arc::new(Approx), Arc::new(Chars4)];
-    #[cfg(feature = "tokenizer")]
-    counters.push(Arc::new(callstack_core::context::O200k));
+    let counters: &[Arc<dyn TokenCounter>] = &[
+        Arc::new(Approx),
+        Arc::new(Chars4),
+        #[cfg(feature = "tokenizer")]
+        Arc::new(callstack_core::context::O200k),
+    ];
     for counter in counters {
         let stack = project(counter.clone());
         for total in [300, 700, 1_500, 4_000] {

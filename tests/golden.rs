@@ -147,3 +147,18 @@ fn outlines() {
     assert_golden("outline/subtree.txt", &stack.outline(&options));
     assert_golden("outline/empty.txt", &Stack::in_memory().outline(&OutlineOptions::default()));
 }
+
+#[test]
+fn the_readme_shows_what_its_program_prints() {
+    let stack = Stack::in_memory();
+    let root = stack.push(NewFrame::new("Build a shop").id("ses_1").criteria("Customers can pay")).unwrap();
+    let cart = stack.push(NewFrame::new("Shopping cart").id("ses_2").below(root)).unwrap();
+    stack.pop(cart, PopStatus::Completed, "Cart with totals in src/cart.rs", "src/cart.rs: Cart::total()").unwrap();
+    let pay = stack.push(NewFrame::new("Pay for the cart").id("ses_3").below(root)).unwrap();
+    let printed = &stack.context(pay, &Settings::default()).unwrap().xml;
+    let (head, rest) = printed.split_once("<stack-task-management>\n").unwrap();
+    let (_, tail) = rest.split_once("</stack-task-management>\n").unwrap();
+    let readme = include_str!("../README.md");
+    let shown = readme.split_once("```xml\n").unwrap().1.split_once("```").unwrap().0;
+    assert_eq!(shown, format!("{head}{tail}"));
+}

@@ -80,7 +80,7 @@ fn random_ask(random: &mut Random, count: usize) -> Ask {
 /// The reference of a position: by handle or by ID, as chance will have it.
 fn reference(model: &Model, position: usize) -> FrameRef {
     match model.frames.get(position) {
-        Some(frame) if position % 2 == 0 => FrameRef::Text(frame.id.clone()),
+        Some(frame) if position.is_multiple_of(2) => FrameRef::Text(frame.id.clone()),
         _ => FrameRef::Text(format!("f{}", position + 1)),
     }
 }

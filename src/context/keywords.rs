@@ -58,11 +58,10 @@ pub(super) fn for_each_word(text: &str, mut visit: impl FnMut(&str)) {
     let mut pair = String::new();
     for character in text.chars() {
         let class = Class::of(character);
-        let ends = match (previous, class) {
-            (Class::Lower | Class::Digit, Class::Upper) => true,
-            (_, Class::Other | Class::Unspaced) => true,
-            _ => false,
-        };
+        let ends = matches!(
+            (previous, class),
+            (Class::Lower | Class::Digit, Class::Upper) | (_, Class::Other | Class::Unspaced)
+        );
         if ends {
             finish(&mut word, &mut visit);
         }

@@ -16,6 +16,20 @@
 //!    resumed or invalidated, or the settings change. A sibling that finishes is appended behind
 //!    those already shown, as long as the budget has room.
 //!
+//! # The specification's helper functions
+//!
+//! | there | here |
+//! |---|---|
+//! | estimateTokens | [`TokenCounter::count`] of [`Approx`], or of [`Chars4`] for its own estimate |
+//! | truncateToTokenBudget | [`truncate`] |
+//! | extractKeywords | [`keywords`] |
+//! | escapeXml | [`escape`] |
+//! | calculateSiblingOrder | [`sibling_order`] |
+//! | generateStateHash | [`Tree::context_revision`] |
+//! | scoreAncestor, scoreSibling, selectAncestors, selectSiblings | the [`Report`] of a context |
+//! | invalidateAllCache | [`Stack::clear_cache`](crate::Stack::clear_cache) |
+//! | formatDuration | [`format_duration`](crate::tree::format_duration) |
+//!
 //! This floor reads trees and never changes one; it knows no clock, no disk and no host.
 
 mod cache;
@@ -93,8 +107,10 @@ pub struct Report {
     pub entries: Vec<Entry>,
 }
 
-/// Frames rendered, queries and indexes kept at once, at most; past that all are forgotten.
-const KEPT: usize = 65_536;
+/// Frames whose renderings are kept at once, at most; past that all are forgotten.
+const KEPT_FRAMES: usize = 16_384;
+/// Parents whose children are kept indexed at once, at most; past that all are forgotten.
+const KEPT_INDEXES: usize = 1_024;
 
 /// Makes the contexts of one tree, and keeps what it can use again.
 pub(crate) struct Contexts {
@@ -175,7 +191,7 @@ impl Contexts {
         let query = self.keep(handle, node.settled_revision(), |kept| &mut kept.query, |kept| &kept.query, make);
         let index = {
             let mut indexes = self.indexes.lock();
-            if indexes.len() >= KEPT {
+            if indexes.len() >= KEPT_INDEXES && !indexes.contains_key(&parent) {
                 indexes.clear();
             }
             indexes.entry(parent).or_default().clone()
@@ -200,7 +216,7 @@ impl Contexts {
         }
         let made = Arc::new(make());
         let mut kept = self.kept.write();
-        if kept.len() >= KEPT {
+        if kept.len() >= KEPT_FRAMES && !kept.contains_key(&handle) {
             kept.clear();
         }
         *place(kept.entry(handle).or_default()) = Some((revision, made.clone()));

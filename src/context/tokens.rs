@@ -7,6 +7,24 @@ use std::borrow::Cow;
 /// An implementation must be subadditive, `count(ab) <= count(a) + count(b)`: costs of pieces are
 /// added up, and the sum must not be less than the count of the whole. Contexts are cut into
 /// pieces behind line ends alone, so it is enough if it holds there.
+///
+/// ```
+/// use std::sync::Arc;
+/// use callstack_core::context::TokenCounter;
+/// use callstack_core::{Stack, StackOptions};
+///
+/// /// Every byte is a token, as for models that read bytes.
+/// struct Bytes;
+///
+/// impl TokenCounter for Bytes {
+///     fn count(&self, text: &str) -> usize {
+///         text.len()
+///     }
+/// }
+///
+/// let stack = Stack::with_options(StackOptions { counter: Arc::new(Bytes), ..StackOptions::default() });
+/// # let _ = stack;
+/// ```
 pub trait TokenCounter: Send + Sync {
     /// How many tokens the text has, exactly or estimated.
     fn count(&self, text: &str) -> usize;
@@ -167,7 +185,7 @@ fn units(text: &str) -> usize {
 fn other_units(character: char, before: Before) -> (usize, Before) {
     match character {
         _ if before == Before::Symbol(character) => (REPEATED_SYMBOL_UNITS, before),
-        '\u{a0}'..='\u{bf}' | '\u{d7}' | '\u{f7}' | '\u{2000}'..='\u{2bff}' => (UNIT, Before::Symbol(character)),
+        '\u{a0}'..='\u{bf}' | '\u{d7}' | '\u{f7}' | '\u{2000}'..='\u{27bf}' => (UNIT, Before::Symbol(character)),
         '\u{3040}'..='\u{30ff}' | '\u{ac00}'..='\u{d7af}' => (KANA_UNITS, Before::Joined),
         '\u{3000}'..='\u{303f}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}' => {
             (HAN_UNITS, Before::Joined)

@@ -20,6 +20,22 @@ pub const STATE_VERSION: u64 = 1;
 ///  "activeFrameID": "ses_1", "rootFrameIDs": ["ses_1"], "updatedAt": 1795293106903}
 /// ```
 ///
+/// ```
+/// use callstack_core::{Stack, StackOptions, StackState};
+///
+/// let text = r#"{"version": 1, "frames": {"ses_1": {"sessionID": "ses_1", "status": "in_progress", "title": "Build",
+///     "successCriteria": "", "createdAt": 1}}, "activeFrameID": "ses_9", "rootFrameIDs": ["ses_1"], "updatedAt": 1}"#;
+/// let (state, unreadable) = StackState::from_json(text)?;
+/// let (stack, inconsistent) = Stack::from_state(state, StackOptions::default());
+/// assert!(unreadable.is_empty());
+/// assert_eq!(
+///     inconsistent[0].to_string(),
+///     "activeFrameID is `ses_9`, but there is no such frame; no frame is active"
+/// );
+/// assert_eq!(stack.frame("ses_1")?.title, "Build");
+/// # Ok::<(), callstack_core::Error>(())
+/// ```
+///
 /// `revision`, a key of ours, is left out when 0. It says that the frames stand in the order of
 /// their handles; without it they are numbered by `createdAt`.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -28,6 +28,19 @@ pub use outline::{OutlineOptions, OutlineStyle, format_duration, outline};
 /// Frames are never removed, so a [`Handle`] is a position in the arena and stays valid for ever.
 /// A tree changes only by [`Tree::apply`].
 ///
+/// ```
+/// use callstack_core::{Command, NewFrame, Tree, decide};
+///
+/// let mut tree = Tree::new();
+/// let push = Command::Push(NewFrame::new("Build").id("ses_1"));
+/// let events = decide(&tree, push.clone(), 1_700_000_000_000)?;
+/// assert!(tree.is_empty(), "deciding changes nothing");
+/// events.iter().for_each(|event| tree.apply(event));
+/// assert_eq!(tree.len(), 1);
+/// assert_eq!(decide(&tree, push, 1_700_000_000_001).unwrap_err().code(), "duplicate_id");
+/// # Ok::<(), callstack_core::Error>(())
+/// ```
+///
 /// # The specification's operations
 ///
 /// | `FrameStateManager` | here | by itself |
