@@ -2,7 +2,7 @@
 //! for hosts with a prompt cache.
 
 use super::considered::Considered;
-use super::select::{Section, Stable};
+use super::select::{Item, Section, Stable};
 use super::settings::Settings;
 use super::skeleton::{self, Truncation};
 use super::volatile::Volatile;
@@ -46,10 +46,10 @@ fn write_stable(considered: &Considered, settings: &Settings, selected: &Stable,
     let dependencies = &selected.items[selected.ranges.dependencies..selected.ranges.siblings];
     let siblings = &selected.items[selected.ranges.siblings..];
     let hidden = |section: Section| {
-        let of_section = |item: &&super::select::Item| item.entry.section == section && !item.is_shown();
+        let of_section = |item: &&Item| item.entry.section == section && !item.is_shown();
         selected.items.iter().filter(of_section).count()
     };
-    let wrap = |[open, close]: [&str; 2], items: &[super::select::Item], out: &mut String| {
+    let wrap = |[open, close]: [&str; 2], items: &[Item], out: &mut String| {
         if items.iter().any(|item| item.is_shown()) {
             out.push_str(open);
             items.iter().for_each(|item| item.write(out));

@@ -1,12 +1,14 @@
 //! Which frames are shown, and how much of each: a fixed order of steps, of which the longest
 //! beginning that fits the budget is taken. So a larger total never takes anything away.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::considered::Considered;
 use super::fragment::{Fragment, Rung};
+use super::relevance::ancestor_score;
 use super::settings::{Guidance, Settings};
 use super::{Contexts, skeleton};
 use crate::error::{Error, Result};
@@ -119,83 +121,18 @@ pub(super) fn select(
     settings: &Settings,
     required: usize,
 ) -> Result<Stable> {
-    let budget = &settings.budget;
-    let Considered { handle, ancestors, dependencies, siblings, .. } = considered;
-    let mut items = Vec::with_capacity(ancestors.len() + dependencies.len() + siblings.len());
-    items.extend((1..).zip(ancestors).map(|(distance, ancestor)| {
-        Item::new(*ancestor, Section::Ancestors, super::relevance::ancestor_score(distance))
-    }));
-    items.extend(dependencies.iter().map(|dependency| Item::new(*dependency, Section::Dependencies, 100.0)));
-    items.extend(siblings.iter().map(|sibling| Item::new(sibling.handle, Section::CompletedSiblings, sibling.score)));
-    let ranges = Ranges { dependencies: ancestors.len(), siblings: ancestors.len() + dependencies.len() };
-    let sibling_dependencies = siblings.iter().filter(|sibling| sibling.is_dependency).count();
-    let dependency_range = ranges.dependencies..ranges.siblings + sibling_dependencies;
-
-    let mut ladder = Ladder { contexts, tree, items, spent: 0, limit: usize::MAX, is_closed: false };
-    ladder.spent = skeleton::stable_cost(contexts, considered);
-    // The parent and the root are always there.
-    if !ancestors.is_empty() {
-        ladder.climb(0, Rung::Stub);
-        ladder.climb(ancestors.len() - 1, Rung::Stub);
+    let mut ladder = Ladder::new(contexts, tree, considered, settings);
+    ladder.take_parent_and_root();
+    let (least, total) = (ladder.spent, settings.budget.total);
+    if least + required > total {
+        return Err(Error::BudgetTooSmall { handle: considered.handle, total, needed: least + required });
     }
-    let least = ladder.spent;
-    if least + required > budget.total {
-        return Err(Error::BudgetTooSmall { handle: *handle, total: budget.total, needed: least + required });
-    }
-    // What is kept for the volatile part does not depend on what it holds, or a change there would
-    // move stable bytes; of a small total it is half. Dependencies may take of it all but what the
-    // current frame's stub needs.
-    let quota = budget.current.saturating_add(budget.overhead);
-    let reserved = contexts.costs.volatile_least.max(quota.min(budget.total / 2));
-    let dependency_stubs: usize = dependency_range.clone().map(|index| ladder.cost(index, Rung::Stub)).sum();
-    let with_dependencies = (least + dependency_stubs).min(budget.total.saturating_sub(contexts.costs.volatile_least));
-    ladder.limit = least.max(with_dependencies).max(budget.total.saturating_sub(reserved));
-
-    for index in dependency_range.clone() {
-        ladder.climb(index, Rung::Stub);
-    }
-    let costs = &contexts.costs;
-    let brief_guidance = settings.guidance != Guidance::None && ladder.spend(costs.brief_guidance);
-    let budget_element = ladder.spend(skeleton::budget_cost(contexts, budget));
-    for index in dependency_range.clone() {
-        ladder.climb(index, Rung::Compact);
-    }
-    let mut quotas = Quotas { ancestors: budget.ancestors, siblings: budget.siblings };
-    if !ancestors.is_empty() {
-        ladder.climb(0, Rung::Compact);
-        ladder.climb(ancestors.len() - 1, Rung::Compact);
-    }
-    for index in [0..ranges.dependencies, dependency_range.clone()].into_iter().flatten() {
-        quotas.charge(&ladder.items[index], ladder.items[index].entry.tokens);
-    }
-    let spine = ladder.spine(&mut quotas, budget.ancestors / 2);
-
-    let mut steps = ladder.steps(ranges, spine, settings.minimum_relevance);
-    steps.sort_by(|one, other| other.utility.total_cmp(&one.utility));
-    let mut deferred = Vec::new();
-    for step in steps {
-        let more = ladder.cost(step.index, step.rung) - ladder.cost(step.index, step.from);
-        if step.is_reachable(&ladder.items) && quotas.allow(&ladder.items[step.index], more) {
-            quotas.charge(&ladder.items[step.index], more);
-            ladder.climb(step.index, step.rung);
-        } else {
-            deferred.push(step);
-        }
-    }
-    let full_guidance = settings.guidance == Guidance::Full && ladder.spend(costs.full_guidance);
-    for step in deferred {
-        if step.from == Rung::Omitted {
-            ladder.climb(step.index, Rung::Stub);
-        }
-        ladder.climb(step.index, step.rung);
-    }
-    for index in spine..ancestors.len() {
-        ladder.climb(index, Rung::Stub);
-    }
-    let left = budget.total - if ladder.is_closed { ladder.limit } else { ladder.spent };
-    let tokens = ladder.spent;
-    let items = ladder.items;
-    Ok(Stable { items, ranges, brief_guidance, full_guidance, budget_element, tokens, left })
+    ladder.limit = ladder.stable_limit(least);
+    ladder.take_dependencies_and_advice();
+    let spine = ladder.take_spine();
+    let deferred = ladder.take_best_within_quotas(spine);
+    ladder.take_rest(deferred, spine);
+    Ok(ladder.into_stable())
 }
 
 /// The part of the quotas that is not used yet.
@@ -231,24 +168,160 @@ struct Step {
     utility: f32,
 }
 
-impl Step {
-    fn is_reachable(&self, items: &[Item]) -> bool {
-        items[self.index].entry.rung >= self.from
-    }
-}
-
 /// Takes steps until one does not fit; from then on none, or a larger budget could take the one
-/// and lack the room for a later, smaller one.
+/// and lack the room for a later, smaller one. What the steps are and how they are ordered must not
+/// depend on the total, as long as none was refused.
 struct Ladder<'a> {
     contexts: &'a Contexts,
     tree: &'a Tree,
+    settings: &'a Settings,
     items: Vec<Item>,
+    ranges: Ranges,
+    /// The finished dependencies among the items, siblings or not.
+    dependencies: Range<usize>,
+    quotas: Quotas,
+    brief_guidance: bool,
+    full_guidance: bool,
+    budget_element: bool,
     spent: usize,
     limit: usize,
     is_closed: bool,
 }
 
-impl Ladder<'_> {
+impl<'a> Ladder<'a> {
+    fn new(contexts: &'a Contexts, tree: &'a Tree, considered: &Considered, settings: &'a Settings) -> Self {
+        let Considered { ancestors, dependencies, siblings, .. } = considered;
+        let mut items = Vec::with_capacity(ancestors.len() + dependencies.len() + siblings.len());
+        items.extend(
+            (1..)
+                .zip(ancestors)
+                .map(|(distance, ancestor)| Item::new(*ancestor, Section::Ancestors, ancestor_score(distance))),
+        );
+        items.extend(dependencies.iter().map(|dependency| Item::new(*dependency, Section::Dependencies, 100.0)));
+        items.extend(
+            siblings.iter().map(|sibling| Item::new(sibling.handle, Section::CompletedSiblings, sibling.score)),
+        );
+        let ranges = Ranges { dependencies: ancestors.len(), siblings: ancestors.len() + dependencies.len() };
+        let sibling_dependencies = siblings.iter().filter(|sibling| sibling.is_dependency).count();
+        let budget = &settings.budget;
+        Self {
+            contexts,
+            tree,
+            settings,
+            items,
+            ranges,
+            dependencies: ranges.dependencies..ranges.siblings + sibling_dependencies,
+            quotas: Quotas { ancestors: budget.ancestors, siblings: budget.siblings },
+            brief_guidance: false,
+            full_guidance: false,
+            budget_element: false,
+            spent: skeleton::stable_cost(contexts, considered),
+            limit: usize::MAX,
+            is_closed: false,
+        }
+    }
+
+    /// They are always there.
+    fn take_parent_and_root(&mut self) {
+        self.raise_ends(Rung::Stub);
+    }
+
+    /// What the stable part may spend, if it needs at least `least`.
+    ///
+    /// What is kept for the volatile part does not depend on what it holds, or a change there would
+    /// move stable bytes; of a small total it is half. Dependencies may take of it all but what the
+    /// current frame's stub needs.
+    fn stable_limit(&mut self, least: usize) -> usize {
+        let (budget, current_stub) = (&self.settings.budget, self.contexts.costs.volatile_least);
+        let quota = budget.current.saturating_add(budget.overhead);
+        let reserved = current_stub.max(quota.min(budget.total / 2));
+        let dependency_stubs: usize = self.dependencies.clone().map(|index| self.cost(index, Rung::Stub)).sum();
+        let with_dependencies = (least + dependency_stubs).min(budget.total.saturating_sub(current_stub));
+        least.max(with_dependencies).max(budget.total.saturating_sub(reserved))
+    }
+
+    fn take_dependencies_and_advice(&mut self) {
+        self.dependencies.clone().for_each(|index| self.climb(index, Rung::Stub));
+        let costs = &self.contexts.costs;
+        self.brief_guidance = self.settings.guidance != Guidance::None && self.spend(costs.brief_guidance);
+        self.budget_element = self.spend(skeleton::budget_cost(self.contexts, &self.settings.budget));
+        self.dependencies.clone().for_each(|index| self.climb(index, Rung::Compact));
+        self.raise_ends(Rung::Compact);
+        for item in &self.items[..self.dependencies.end] {
+            self.quotas.charge(item, item.entry.tokens);
+        }
+    }
+
+    /// Raises the parent and the root.
+    fn raise_ends(&mut self, rung: Rung) {
+        if self.ranges.dependencies > 0 {
+            self.climb(0, rung);
+            self.climb(self.ranges.dependencies - 1, rung);
+        }
+    }
+
+    /// Stubs of the ancestors, nearest first, for half of their quota. Returns how many there are.
+    fn take_spine(&mut self) -> usize {
+        let mut used = 0;
+        for index in 0..self.ranges.dependencies {
+            let cost = self.cost(index, Rung::Stub);
+            used += cost;
+            if used > self.settings.budget.ancestors / 2 || self.is_closed {
+                return index;
+            }
+            if !self.items[index].is_shown() {
+                self.quotas.charge(&self.items[index], cost);
+                self.climb(index, Rung::Stub);
+            }
+        }
+        self.ranges.dependencies
+    }
+
+    /// Takes what gives most relevance for a token, as far as each section's quota goes, and
+    /// returns the steps that are left.
+    fn take_best_within_quotas(&mut self, spine: usize) -> Vec<Step> {
+        let mut steps = self.steps(spine);
+        steps.sort_by(|one, other| other.utility.total_cmp(&one.utility));
+        let mut deferred = Vec::new();
+        for step in steps {
+            let more = self.cost(step.index, step.rung) - self.cost(step.index, step.from);
+            let item = &self.items[step.index];
+            if item.entry.rung >= step.from && self.quotas.allow(item, more) {
+                self.quotas.charge(item, more);
+                self.climb(step.index, step.rung);
+            } else {
+                deferred.push(step);
+            }
+        }
+        deferred
+    }
+
+    /// Spends what the quotas have left over.
+    fn take_rest(&mut self, deferred: Vec<Step>, spine: usize) {
+        let costs = &self.contexts.costs;
+        self.full_guidance = self.settings.guidance == Guidance::Full && self.spend(costs.full_guidance);
+        for step in deferred {
+            self.climb(step.index, Rung::Stub);
+            self.climb(step.index, step.rung);
+        }
+        for index in spine..self.ranges.dependencies {
+            self.climb(index, Rung::Stub);
+        }
+    }
+
+    fn into_stable(self) -> Stable {
+        let taken = if self.is_closed { self.limit } else { self.spent };
+        Stable {
+            items: self.items,
+            ranges: self.ranges,
+            brief_guidance: self.brief_guidance,
+            full_guidance: self.full_guidance,
+            budget_element: self.budget_element,
+            tokens: self.spent,
+            left: self.settings.budget.total - taken,
+        }
+    }
+
     fn cost(&mut self, index: usize, rung: Rung) -> usize {
         if rung == Rung::Omitted {
             return 0;
@@ -277,29 +350,11 @@ impl Ladder<'_> {
         }
     }
 
-    /// Stubs of the ancestors, nearest first, as far as `quota` goes. Returns how many there are.
-    fn spine(&mut self, quotas: &mut Quotas, quota: usize) -> usize {
-        let ancestors = self.items.iter().take_while(|item| item.entry.section == Section::Ancestors).count();
-        let mut used = 0;
-        for index in 0..ancestors {
-            let cost = self.cost(index, Rung::Stub);
-            used += cost;
-            if used > quota || self.is_closed {
-                return index;
-            }
-            if !self.items[index].is_shown() {
-                quotas.charge(&self.items[index], cost);
-                self.climb(index, Rung::Stub);
-            }
-        }
-        ancestors
-    }
-
     /// Every step above what is shown already, of the frames that are worth one.
-    fn steps(&mut self, ranges: Ranges, spine: usize, minimum: u8) -> Vec<Step> {
+    fn steps(&mut self, spine: usize) -> Vec<Step> {
         let mut indexes: Vec<usize> = (0..spine.min(DETAILED_ANCESTORS)).collect();
-        indexes.extend(ranges.dependencies..ranges.siblings);
-        indexes.extend(self.best_siblings(ranges.siblings, minimum));
+        indexes.extend(self.ranges.dependencies..self.ranges.siblings);
+        indexes.extend(self.best_siblings());
         let mut steps = Vec::with_capacity(indexes.len() * 3);
         for index in indexes {
             let mut from = self.items[index].entry.rung;
@@ -318,10 +373,11 @@ impl Ladder<'_> {
     }
 
     /// The siblings that are relevant enough, at most the best 512 of them, in their order.
-    fn best_siblings(&mut self, first: usize, minimum: u8) -> Vec<usize> {
+    fn best_siblings(&mut self) -> Vec<usize> {
+        let minimum = f32::from(self.settings.minimum_relevance);
         let mut relevant = Vec::new();
-        for (index, item) in self.items.iter_mut().enumerate().skip(first) {
-            if item.is_shown() || item.entry.score >= f32::from(minimum) {
+        for (index, item) in self.items.iter_mut().enumerate().skip(self.ranges.siblings) {
+            if item.is_shown() || item.entry.score >= minimum {
                 relevant.push(index);
             } else {
                 item.entry.omission = Some(Omission::Irrelevant);
