@@ -23,6 +23,6 @@ fn siblings_that_tasks_depended_on_are_ranked_high() {
     println!("{all}");
     assert_eq!(all.cases, 195);
     let cases = all.cases as f64;
-    assert!(all.recall_at_5 / cases >= 0.72, "{all}");
-    assert!(all.ndcg_at_5 / cases >= 0.63, "{all}");
+    assert!(all.recall_at_5 / cases >= 0.73, "{all}");
+    assert!(all.ndcg_at_5 / cases >= 0.64, "{all}");
 }

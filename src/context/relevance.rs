@@ -1,5 +1,6 @@
 //! Which finished siblings matter to a frame: BM25 over their texts, with signals a reader can
-//! check: named in the task, shared paths, planned together, finished lately.
+//! check: named in the task, shared paths, planned together, finished lately, or first of all, as
+//! the foundations are that later work stands on.
 
 use super::keys::KeyMap;
 use super::keywords::{for_each_name, for_each_word};
@@ -22,6 +23,7 @@ const LEAST_IDEAL_SHARE: f32 = 0.1;
 const TEXT_POINTS: f32 = 56.0;
 const RECENCY_POINTS: f32 = 16.0;
 const TOGETHER_POINTS: f32 = 28.0;
+const FOUNDATION_POINTS: f32 = 10.0;
 const MENTION_POINTS: f32 = 30.0;
 const PATH_POINTS: f32 = 6.0;
 /// Recency halves at this many finished siblings in between.
@@ -29,7 +31,7 @@ const RECENCY_HALF: f32 = 4.0;
 /// "Planned together" halves at this distance of the creation times, in milliseconds.
 const TOGETHER_HALF: f32 = 1_800_000.0;
 
-/// A sibling and how much it matters, 0 to 100.
+/// A sibling and how much it matters, 0 to 100 in tenths.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Scored {
     pub(super) handle: Handle,
@@ -222,9 +224,10 @@ impl SiblingIndex {
                 let score = TEXT_POINTS * text.sqrt()
                     + RECENCY_POINTS / (1.0 + since / RECENCY_HALF)
                     + TOGETHER_POINTS * (together(document) - usual).max(0.0)
+                    + FOUNDATION_POINTS / (1.0 + place as f32)
                     + PATH_POINTS * signals.paths.min(1.0)
                     + if signals.is_named { MENTION_POINTS } else { 0.0 };
-                Scored { handle: document.handle, score: score.min(100.0) }
+                Scored { handle: document.handle, score: (score.min(100.0) * 10.0).round() / 10.0 }
             })
             .collect()
     }
