@@ -14,7 +14,8 @@
 //! 6. It is well-formed XML 1.0, whatever the frames' texts hold.
 //! 7. The stable part keeps its bytes until a frame is pushed, activated, popped, blocked,
 //!    resumed or invalidated, or the settings change. A sibling that finishes is appended behind
-//!    those already shown, as long as the budget has room.
+//!    those already shown, as long as the budget has room. (Another ID for a finished sibling
+//!    counts as a change if the current frame's criteria name that ID.)
 //!
 //! # The specification's helper functions
 //!
@@ -43,6 +44,7 @@ mod render;
 mod select;
 mod settings;
 mod skeleton;
+mod spending;
 mod tokens;
 mod volatile;
 mod xml;

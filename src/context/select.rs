@@ -10,6 +10,7 @@ use super::considered::Considered;
 use super::fragment::{Fragment, Rung};
 use super::relevance::ancestor_score;
 use super::settings::{Guidance, Settings};
+use super::spending::Spending;
 use super::{Contexts, skeleton};
 use crate::error::{Error, Result};
 use crate::frame::Handle;
@@ -123,11 +124,11 @@ pub(super) fn select(
 ) -> Result<Stable> {
     let mut ladder = Ladder::new(contexts, tree, considered, settings);
     ladder.take_parent_and_root();
-    let (least, total) = (ladder.spent, settings.budget.total);
+    let (least, total) = (ladder.spending.spent, settings.budget.total);
     if least + required > total {
         return Err(Error::BudgetTooSmall { handle: considered.handle, total, needed: least + required });
     }
-    ladder.limit = ladder.stable_limit(least);
+    ladder.spending.limit = ladder.stable_limit(least);
     ladder.take_dependencies_and_advice();
     let spine = ladder.take_spine();
     let deferred = ladder.take_best_within_quotas(spine);
@@ -168,9 +169,8 @@ struct Step {
     utility: f32,
 }
 
-/// Takes steps until one does not fit; from then on none, or a larger budget could take the one
-/// and lack the room for a later, smaller one. What the steps are and how they are ordered must not
-/// depend on the total, as long as none was refused.
+/// Takes steps until one does not fit. What the steps are and how they are ordered must not depend on
+/// the total, as long as none was refused.
 struct Ladder<'a> {
     contexts: &'a Contexts,
     tree: &'a Tree,
@@ -183,9 +183,7 @@ struct Ladder<'a> {
     brief_guidance: bool,
     full_guidance: bool,
     budget_element: bool,
-    spent: usize,
-    limit: usize,
-    is_closed: bool,
+    spending: Spending,
 }
 
 impl<'a> Ladder<'a> {
@@ -215,9 +213,7 @@ impl<'a> Ladder<'a> {
             brief_guidance: false,
             full_guidance: false,
             budget_element: false,
-            spent: skeleton::stable_cost(contexts, considered),
-            limit: usize::MAX,
-            is_closed: false,
+            spending: Spending::new(skeleton::stable_cost(contexts, considered), usize::MAX),
         }
     }
 
@@ -243,8 +239,8 @@ impl<'a> Ladder<'a> {
     fn take_dependencies_and_advice(&mut self) {
         self.dependencies.clone().for_each(|index| self.climb(index, Rung::Stub));
         let costs = &self.contexts.costs;
-        self.brief_guidance = self.settings.guidance != Guidance::None && self.spend(costs.brief_guidance);
-        self.budget_element = self.spend(skeleton::budget_cost(self.contexts, &self.settings.budget));
+        self.brief_guidance = self.settings.guidance != Guidance::None && self.spending.spend(costs.brief_guidance);
+        self.budget_element = self.spending.spend(skeleton::budget_cost(self.contexts, &self.settings.budget));
         self.dependencies.clone().for_each(|index| self.climb(index, Rung::Compact));
         self.raise_ends(Rung::Compact);
         for item in &self.items[..self.dependencies.end] {
@@ -266,7 +262,7 @@ impl<'a> Ladder<'a> {
         for index in 0..self.ranges.dependencies {
             let cost = self.cost(index, Rung::Stub);
             used += cost;
-            if used > self.settings.budget.ancestors / 2 || self.is_closed {
+            if used > self.settings.budget.ancestors / 2 || self.spending.is_closed {
                 return index;
             }
             if !self.items[index].is_shown() {
@@ -299,7 +295,7 @@ impl<'a> Ladder<'a> {
     /// Spends what the quotas have left over.
     fn take_rest(&mut self, deferred: Vec<Step>, spine: usize) {
         let costs = &self.contexts.costs;
-        self.full_guidance = self.settings.guidance == Guidance::Full && self.spend(costs.full_guidance);
+        self.full_guidance = self.settings.guidance == Guidance::Full && self.spending.spend(costs.full_guidance);
         for step in deferred {
             self.climb(step.index, Rung::Stub);
             self.climb(step.index, step.rung);
@@ -310,14 +306,14 @@ impl<'a> Ladder<'a> {
     }
 
     fn into_stable(self) -> Stable {
-        let taken = if self.is_closed { self.limit } else { self.spent };
+        let taken = if self.spending.is_closed { self.spending.limit } else { self.spending.spent };
         Stable {
             items: self.items,
             ranges: self.ranges,
             brief_guidance: self.brief_guidance,
             full_guidance: self.full_guidance,
             budget_element: self.budget_element,
-            tokens: self.spent,
+            tokens: self.spending.spent,
             left: self.settings.budget.total - taken,
         }
     }
@@ -331,20 +327,12 @@ impl<'a> Ladder<'a> {
         fragment.cost(rung)
     }
 
-    fn spend(&mut self, tokens: usize) -> bool {
-        self.is_closed |= self.spent + tokens > self.limit;
-        if !self.is_closed {
-            self.spent += tokens;
-        }
-        !self.is_closed
-    }
-
     fn climb(&mut self, index: usize, rung: Rung) {
-        if self.is_closed || self.items[index].entry.rung >= rung {
+        if self.spending.is_closed || self.items[index].entry.rung >= rung {
             return;
         }
         let cost = self.cost(index, rung);
-        if self.spend(cost - self.items[index].entry.tokens) {
+        if self.spending.spend(cost - self.items[index].entry.tokens) {
             let entry = &mut self.items[index].entry;
             (entry.rung, entry.tokens, entry.omission) = (rung, cost, None);
         }

@@ -7,6 +7,7 @@ use super::considered::Considered;
 use super::fragment::{CUT, Fragment, Rung, TITLE_TOKENS};
 use super::select::{Entry, Omission, Section};
 use super::settings::Budget;
+use super::spending::Spending;
 use super::tokens::{TokenCounter, truncate_by};
 use super::xml::escape;
 use super::{Contexts, guidance, skeleton};
@@ -65,7 +66,7 @@ impl Volatile {
         let node = tree.node(considered.handle);
         let children = node.children().iter().copied();
         self.planned = children.filter(|child| tree.node(*child).status() == FrameStatus::Planned).collect();
-        let mut room = Room { counter: &*contexts.counter, spent: self.tokens, limit, is_closed: false };
+        let mut room = Room { counter: &*contexts.counter, spending: Spending::new(self.tokens, limit) };
 
         self.climb(&mut room, Rung::Compact);
         room.text(&mut self.warnings, || waiting_warnings(tree, considered));
@@ -75,7 +76,7 @@ impl Volatile {
         room.text(&mut more_warnings, || state_warnings(tree, considered.handle));
         self.warnings.push_str(&more_warnings);
         if node.parent().is_none() && node.status().is_open() && node.children().is_empty() {
-            self.initial_planning = room.spend(contexts.costs.initial_planning);
+            self.initial_planning = room.spending.spend(contexts.costs.initial_planning);
         }
         self.show_planned(contexts, tree, &mut room, FIRST_PLANNED);
         let quota = budget.current;
@@ -87,27 +88,27 @@ impl Volatile {
         self.show_planned(contexts, tree, &mut room, usize::MAX);
         self.climb(&mut room, Rung::Standard);
         self.climb(&mut room, Rung::Full);
-        self.tokens = room.spent;
+        self.tokens = room.spending.spent;
     }
 
     fn climb(&mut self, room: &mut Room<'_>, rung: Rung) {
-        if rung > self.rung && room.spend(self.current.cost(rung) - self.current.cost(self.rung)) {
+        if rung > self.rung && room.spending.spend(self.current.cost(rung) - self.current.cost(self.rung)) {
             self.rung = rung;
         }
     }
 
     fn show_planned(&mut self, contexts: &Contexts, tree: &Tree, room: &mut Room<'_>, most: usize) {
         let total = self.planned.len();
-        while !room.is_closed && self.planned_elements.len() < total.min(most) {
+        while !room.spending.is_closed && self.planned_elements.len() < total.min(most) {
             if self.planned_elements.is_empty() {
-                let around = skeleton::planned_open(total, total);
-                if !room.spend(room.counter.count(&around) + room.counter.count(skeleton::PLANNED_CLOSE)) {
+                let around = [&skeleton::planned_open(total, total), skeleton::PLANNED_CLOSE];
+                if !room.spending.spend(around.iter().map(|tag| room.counter.count(tag)).sum()) {
                     return;
                 }
             }
             let child = self.planned[self.planned_elements.len()];
             let element = format!("<frame {}/>\n", id_and_title(contexts, tree, child));
-            if room.spend(room.counter.count(&element)) {
+            if room.spend(&element) {
                 self.planned_elements.push(element);
             }
         }
@@ -158,27 +159,22 @@ impl Volatile {
     }
 }
 
-/// What is left to spend. Once something does not fit, nothing does; see the stable part.
+/// Spends on what it counts.
 struct Room<'a> {
     counter: &'a dyn TokenCounter,
-    spent: usize,
-    limit: usize,
-    is_closed: bool,
+    spending: Spending,
 }
 
 impl Room<'_> {
-    fn spend(&mut self, tokens: usize) -> bool {
-        self.is_closed |= self.spent + tokens > self.limit;
-        if !self.is_closed {
-            self.spent += tokens;
-        }
-        !self.is_closed
+    fn spend(&mut self, text: &str) -> bool {
+        self.spending.spend(self.counter.count(text))
     }
 
+    /// Makes a text, unless there is no room anyway, and keeps it if it fits.
     fn text(&mut self, place: &mut String, make: impl FnOnce() -> String) {
-        if !self.is_closed {
+        if !self.spending.is_closed {
             let text = make();
-            if self.spend(self.counter.count(&text)) {
+            if self.spend(&text) {
                 *place = text;
             }
         }
