@@ -237,3 +237,17 @@ fn settings_are_read_from_json_and_environment() {
         assert_eq!(values.iter().filter(|value| **value == 123).count(), 1, "{name}");
     }
 }
+
+#[test]
+fn extra_keys_never_hide_documented_ones() {
+    let stack = stack();
+    let mut frame = Frame { session_id: "a".into(), title: "A".into(), ..Frame::default() };
+    frame.extra.insert("status".into(), "odd".into());
+    frame.extra.insert("color".into(), "red".into());
+    let events = stack.execute(callstack_core::Command::Import { frames: vec![frame] }).unwrap();
+    let text = serde_json::to_string(&events).unwrap();
+    let read: Vec<callstack_core::Event> = serde_json::from_str(&text).expect("each key stands there once");
+    assert_eq!(read, events);
+    let extra = stack.frame("a").unwrap().extra;
+    assert_eq!((&extra["status (unreadable)"], &extra["color"]), (&"odd".into(), &"red".into()));
+}

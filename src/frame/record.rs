@@ -61,9 +61,33 @@ pub struct Frame {
     /// Made only because a session appeared: title and criteria may still be given, once.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub placeholder: bool,
-    /// Keys of the file that this version does not know.
+    /// Keys of the file that this version does not know. A documented key among them is renamed when
+    /// the frame enters a tree: `status` becomes `status (unreadable)`.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+/// The documented keys of a frame in JSON.
+#[rustfmt::skip]
+const KEYS: &[&str] = &[
+    "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "results",
+    "resultsCompacted", "createdAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
+    "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder",
+];
+
+impl Frame {
+    /// Renames extra keys that are documented ones, or the JSON would have the key twice and could
+    /// not be read again.
+    pub(crate) fn separate_extra_keys(&mut self) {
+        if self.extra.is_empty() {
+            return;
+        }
+        for key in KEYS {
+            if let Some(value) = self.extra.remove(*key) {
+                self.extra.insert(format!("{key} (unreadable)"), value);
+            }
+        }
+    }
 }
 
 impl Default for FrameStatus {
@@ -172,5 +196,30 @@ impl NewFrame {
     pub fn depends_on(mut self, dependency: impl Into<FrameRef>) -> Self {
         self.depends_on.push(dependency.into());
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documented_keys_are_those_of_the_record() {
+        let full = Frame {
+            parent_session_id: Some(String::new()),
+            results: Some(String::new()),
+            results_compacted: Some(String::new()),
+            depends_on: vec![String::new()],
+            log_path: Some(String::new()),
+            invalidation_reason: Some(String::new()),
+            invalidated_at: Some(1),
+            planned_children: Some(Vec::new()),
+            placeholder: true,
+            ..Frame::default()
+        };
+        let Ok(Value::Object(written)) = serde_json::to_value(&full) else { panic!("a frame is an object") };
+        let mut keys = KEYS.to_vec();
+        keys.sort_unstable();
+        assert_eq!(written.keys().collect::<Vec<_>>(), keys);
     }
 }

@@ -132,6 +132,7 @@ impl Events<'_> {
         for (position, index) in order.into_iter().enumerate() {
             let handle = Handle::from_index(tree.len() + position).expect("checked above");
             let mut frame = std::mem::take(&mut frames[index]);
+            frame.separate_extra_keys();
             if frame.created_at == 0 {
                 frame.created_at = self.now;
             }

@@ -29,6 +29,7 @@ impl Tree {
         if revision == 0 {
             frames.sort_by_key(|frame| frame.created_at);
         }
+        frames.iter_mut().for_each(Frame::separate_extra_keys);
         let mut repairs = Vec::new();
         make_ids_unique(&mut frames, &mut repairs);
         cut_bad_links(&mut frames, &mut repairs);
@@ -143,25 +144,35 @@ impl Tree {
 }
 
 fn make_ids_unique(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
-    let mut seen: HashMap<String, usize> = HashMap::new();
-    for frame in frames.iter() {
-        *seen.entry(frame.session_id.clone()).or_default() += 1;
-    }
-    let taken: HashSet<String> = seen.keys().cloned().collect();
+    let taken: HashSet<String> = frames.iter().map(|frame| frame.session_id.clone()).collect();
     let mut met = HashSet::new();
-    for frame in frames {
-        if !frame.session_id.is_empty() && met.insert(frame.session_id.clone()) {
+    let mut blank = HashMap::new();
+    for frame in frames.iter_mut() {
+        let is_blank = frame.session_id.trim().is_empty();
+        let is_first = met.insert(frame.session_id.clone());
+        if is_first && !is_blank {
             continue;
         }
-        let base = if frame.session_id.is_empty() { "unnamed" } else { &frame.session_id };
+        let (base, problem) = match is_blank {
+            true => ("unnamed", "its ID is empty"),
+            false => (frame.session_id.as_str(), "another frame has the same ID"),
+        };
         let new = (2..)
             .map(|number| format!("{base} ({number})"))
             .find(|id| !taken.contains(id) && !met.contains(id))
             .expect("there are more numbers than frames");
-        let problem = if frame.session_id.is_empty() { "its ID is empty" } else { "another frame has the same ID" };
         repairs.push(Repair::of_frame(&frame.session_id, format!("{problem}; kept as `{new}`")));
         met.insert(new.clone());
-        frame.session_id = new;
+        let old = std::mem::replace(&mut frame.session_id, new);
+        if is_first {
+            blank.insert(old, frame.session_id.clone());
+        }
+    }
+    // Links to a blank ID follow it; those to a doubled one mean the first frame that has it.
+    for id in frames.iter_mut().flat_map(|frame| frame.parent_session_id.iter_mut().chain(&mut frame.depends_on)) {
+        if let Some(new) = blank.get(id) {
+            id.clone_from(new);
+        }
     }
 }
 
