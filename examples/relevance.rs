@@ -116,7 +116,8 @@ pub fn measure(file: &str) -> Result<Figures, String> {
     let mut figures = Figures::default();
     for mut group in groups {
         if format == Format::Beads {
-            group.sort_by_key(|frame| (!is_closed(frame), if is_closed(frame) { frame.updated_at } else { 0 }));
+            let closed_at = |frame: &Frame| frame.extra.contains_key("closed_at").then_some(frame.updated_at);
+            group.sort_by_key(|frame| closed_at(frame).unwrap_or(u64::MAX));
         }
         for (index, frame) in group.iter().enumerate().skip(4) {
             let earlier = &group[..index];
@@ -133,10 +134,6 @@ pub fn measure(file: &str) -> Result<Figures, String> {
         }
     }
     Ok(figures)
-}
-
-fn is_closed(frame: &Frame) -> bool {
-    frame.status.is_finished()
 }
 
 /// The IDs of the earlier siblings as the engine ranks them for the frame, best first.

@@ -146,6 +146,7 @@ fn beads_parents_blockers_and_times() {
     assert_eq!(child.extra["dependencies"].as_array().unwrap().len(), 1, "the related one is kept as it was");
     let done = frame(&imported, "b-3");
     assert_eq!((done.results.as_deref(), done.updated_at), (Some("It works"), 1_767_398_400_000));
+    assert_eq!(done.extra["closed_at"], "2026-01-03T00:00:00Z");
     assert_eq!(frame(&imported, "b-4").invalidation_reason.as_deref(), Some("duplicate"));
 }
 

@@ -12,8 +12,8 @@ const ROOT: &str = "beads";
 ///
 /// All issues without a parent go below one root, `beads`. The `parent-child` dependency names the
 /// parent, `blocks` dependencies what the issue depends on; `acceptance_criteria`, else
-/// `description`, become the criteria, `close_reason` the results. All other keys are kept as
-/// they are. Siblings keep the order of the file; [`read`](super::read) numbers frames by `created_at`.
+/// `description`, become the criteria, `close_reason` the results, `closed_at`, else `updated_at`,
+/// the time of the last change. All other keys are kept as they are, and so are those two. Siblings keep the order of the file; [`read`](super::read) numbers frames by `created_at`.
 ///
 /// Lines that are no issue are reported and left out; so this cannot fail.
 pub fn beads(text: &str) -> Imported {
@@ -61,6 +61,12 @@ fn read_issue(mut issue: Map<String, Value>, place: &str, collector: &mut Collec
     let results = text("close_reason").unwrap_or_default();
     let created_at = text("created_at");
     let [closed_at, updated_at] = ["closed_at", "updated_at"].map(&mut text);
+    // They say more than the one time that a frame has for them.
+    for (key, text) in [("closed_at", &closed_at), ("updated_at", &updated_at)] {
+        if let Some(text) = text {
+            issue.insert(key.into(), text.as_str().into());
+        }
+    }
     let status = match status.as_deref() {
         Some("closed") => FrameStatus::Completed,
         Some("in_progress" | "in-progress" | "hooked") => FrameStatus::InProgress,
@@ -116,8 +122,9 @@ fn read_issue(mut issue: Map<String, Value>, place: &str, collector: &mut Collec
     }
     let mut frame = task_frame(id, Some(parent.as_deref().unwrap_or(ROOT)), status, Texts { title, criteria, results });
     frame.created_at = created_at;
-    frame.updated_at = closed_at.filter(|_| status.is_finished()).or(updated_at).unwrap_or(created_at);
+    frame.updated_at = closed_at.or(updated_at).unwrap_or(created_at);
     if status == FrameStatus::Invalidated {
+        frame.invalidated_at = Some(frame.updated_at);
         let reason = issue.get("delete_reason").and_then(Value::as_str).unwrap_or("deleted");
         frame.invalidation_reason = Some(reason.to_owned());
     }
