@@ -155,7 +155,7 @@ fn imports_come_all_or_none() {
     import("dependency", vec![frame("a", None, &["b"]), frame("b", Some("a"), &[])]);
     import("duplicate_id", vec![frame("a", None, &[]), frame("ses_root", None, &[])]);
     let added = stack.import(vec![
-        frame("child", Some("parent"), &["later"]),
+        frame("child", Some("parent"), &["later", "later"]),
         frame("parent", None, &[]),
         frame("later", None, &[]),
     ]);

@@ -1,6 +1,6 @@
 //! The first half of a change: whether a command can be done on a tree, and by which events.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::links::Links;
 use super::{Command, Tree};
@@ -138,6 +138,8 @@ impl Events<'_> {
             }
             frame.updated_at = frame.updated_at.max(frame.created_at);
             if !frame.depends_on.is_empty() {
+                let mut seen = HashSet::new();
+                frame.depends_on.retain(|id| seen.insert(id.clone()));
                 let (known, unknown) = std::mem::take(&mut frame.depends_on)
                     .into_iter()
                     .partition(|id| positions.contains_key(id) || tree.by_id(id).is_some());
@@ -288,14 +290,12 @@ fn record(
     tree: &Tree,
     new: NewFrame,
     parent: Option<Handle>,
-    mut depends_on: Vec<String>,
+    depends_on: Vec<String>,
     status: FrameStatus,
 ) -> Result<Frame> {
     let session_id = new.session_id.unwrap_or_default();
     check_id(tree, &session_id)?;
     not_empty("title", &new.identity.title)?;
-    let mut seen = std::collections::HashSet::new();
-    depends_on.retain(|id| seen.insert(id.clone()));
     Ok(Frame {
         session_id,
         parent_session_id: parent.map(|parent| tree.node(parent).session_id().to_owned()),
