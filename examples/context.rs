@@ -48,7 +48,8 @@ fn run(arguments: &[String]) -> Result<(), String> {
     };
     let context = stack.context(handle, &settings).map_err(say)?;
 
-    println!("{}", stack.outline(&OutlineOptions { depth: Some(1), width: 100, ..OutlineOptions::default() }));
+    let outline = OutlineOptions { depth: Some(1), width: 100, ..OutlineOptions::default() };
+    println!("{}", stack.outline(&outline).map_err(say)?);
     println!("{}", context.xml);
     println!("Considered for {handle}: {} frames", context.report.entries.len());
     for entry in context.report.entries.iter().filter(|entry| entry.rung != Rung::Omitted) {

@@ -28,7 +28,7 @@ fn main() -> Result<()> {
     )?;
 
     stack.activate("routes")?;
-    println!("{}", stack.outline(&OutlineOptions::default()));
+    println!("{}", stack.outline(&OutlineOptions::default())?);
     println!("{}", stack.context("routes", &Settings::default())?.xml);
     Ok(())
 }

@@ -444,7 +444,10 @@ impl Stack {
     }
 
     /// The tree as text for people.
-    pub fn outline(&self, options: &OutlineOptions) -> String {
+    ///
+    /// # Errors
+    /// An unknown or ambiguous [`OutlineOptions::root`].
+    pub fn outline(&self, options: &OutlineOptions) -> Result<String> {
         outline(&self.inner.tree.read(), options)
     }
 

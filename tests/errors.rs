@@ -1,7 +1,7 @@
 //! Bad input: a typed error that names the thing and says what to do, and the tree as it was.
 
 use callstack_core::{
-    Budget, Error, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, PopStatus, Settings, Stack,
+    Budget, Error, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, OutlineOptions, PopStatus, Settings, Stack,
 };
 
 fn stack() -> Stack {
@@ -32,6 +32,8 @@ fn frames_that_are_not_there_are_named() {
     refused(&stack, "unknown_frame", |stack| stack.push(NewFrame::new("x").id("x").below("nothing")));
     refused(&stack, "unknown_frame", |stack| stack.plan(NewFrame::new("x").id("x").depends_on("nothing")));
     refused(&stack, "unknown_frame", |stack| stack.context("nothing", &Settings::default()));
+    let nowhere = OutlineOptions { root: Some(Handle::from_index(70).unwrap().into()), ..OutlineOptions::default() };
+    refused(&stack, "unknown_frame", |stack| stack.outline(&nowhere));
 }
 
 #[test]

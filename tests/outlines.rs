@@ -29,7 +29,7 @@ fn stack(frames: Vec<Frame>) -> Stack {
 fn an_outline_grows_with_the_frames_and_not_with_their_depth() {
     for style in [OutlineStyle::Marked, OutlineStyle::Indented] {
         let options = OutlineOptions { style, width: 0, details: true, ..OutlineOptions::default() };
-        let size = |length: usize| stack(chain(length, FrameStatus::InProgress)).outline(&options).len();
+        let size = |length: usize| stack(chain(length, FrameStatus::InProgress)).outline(&options).unwrap().len();
         let (thousand, ten_thousand) = (size(1_000), size(10_000));
         assert!(ten_thousand < thousand * 11, "{style:?}: {thousand} bytes, ten times as deep {ten_thousand}");
     }
@@ -39,7 +39,7 @@ fn an_outline_grows_with_the_frames_and_not_with_their_depth() {
 fn ten_thousand_frames_have_a_line_each() {
     let mut random = common::Random::new(7);
     let state = common::state(&mut random, 10_000);
-    let text = common::stack_of(&state).outline(&OutlineOptions::default());
+    let text = common::stack_of(&state).outline(&OutlineOptions::default()).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 10_000 + 4, "a line a frame, and an empty one, the legend, the counts, the active frame");
     assert!(lines.iter().take(10_000).all(|line| line.chars().count() <= 120));
@@ -48,7 +48,7 @@ fn ten_thousand_frames_have_a_line_each() {
 #[test]
 fn a_line_break_in_a_title_breaks_no_line() {
     let stack = stack(vec![Frame { title: "one\ntwo\u{1b}[31m".into(), session_id: "a".into(), ..Frame::default() }]);
-    let text = stack.outline(&OutlineOptions { details: true, ..OutlineOptions::default() });
+    let text = stack.outline(&OutlineOptions { details: true, ..OutlineOptions::default() }).unwrap();
     assert!(text.starts_with("[ ] f1 one two [31m\n"), "{text}");
 }
 
@@ -63,7 +63,10 @@ fn depth_costs_no_stack() {
         assert_eq!(stack.ancestors(last).unwrap().len(), depth - 1);
         let context = stack.context(last, &Settings::default()).unwrap();
         roxmltree::Document::parse(&context.xml).unwrap();
-        assert!(stack.outline(&OutlineOptions { details: true, ..OutlineOptions::default() }).lines().count() > depth);
+        assert!(
+            stack.outline(&OutlineOptions { details: true, ..OutlineOptions::default() }).unwrap().lines().count()
+                > depth
+        );
         let (again, repairs) = StackState::from_json(&stack.state().to_json()).unwrap();
         assert_eq!(again.frames.len(), depth, "{repairs:?}");
         assert_eq!(Stack::in_memory().import(frames).unwrap().len(), depth);

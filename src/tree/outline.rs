@@ -4,7 +4,8 @@
 use std::fmt::Write;
 
 use super::Tree;
-use crate::frame::{FrameStatus, Handle};
+use crate::error::Result;
+use crate::frame::{Frame, FrameRef, FrameStatus, Handle};
 
 /// Levels that are drawn as indentation; deeper frames state their depth instead, since a line
 /// that is mostly indentation tells nothing and makes deep trees quadratic.
@@ -26,7 +27,7 @@ pub struct OutlineOptions {
     /// Marked or indented.
     pub style: OutlineStyle,
     /// Only this frame and what is below it; `None`: everything.
-    pub root: Option<Handle>,
+    pub root: Option<FrameRef>,
     /// Criteria, results, artifacts, decisions and the time taken, below each frame.
     pub details: bool,
     /// How many levels below the first are shown; `None`: all.
@@ -49,23 +50,33 @@ impl Default for OutlineOptions {
 /// let stack = Stack::in_memory();
 /// let root = stack.push(NewFrame::new("Build the app").id("ses_1"))?;
 /// stack.plan(NewFrame::new("Write the docs").below(root))?;
-/// let text = stack.outline(&OutlineOptions::default());
+/// let text = stack.outline(&OutlineOptions::default())?;
 /// assert!(text.contains("[>] f1 Build the app  <-- ACTIVE"));
 /// assert!(text.contains("`-- [ ] f2 Write the docs"));
 /// # Ok::<(), callstack_core::Error>(())
 /// ```
-pub fn outline(tree: &Tree, options: &OutlineOptions) -> String {
-    let mut drawing = Drawing { tree, options, text: String::new(), last: Vec::new() };
+///
+/// # Errors
+/// [`Error::UnknownFrame`](crate::Error::UnknownFrame) and
+/// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame) for [`OutlineOptions::root`].
+pub fn outline(tree: &Tree, options: &OutlineOptions) -> Result<String> {
+    let first = match &options.root {
+        Some(root) => vec![tree.resolve(root)?],
+        None => tree.roots().to_vec(),
+    };
+    let mut drawing = Drawing { tree, options, first, text: String::new(), last: Vec::new() };
     match options.style {
         OutlineStyle::Marked => drawing.marked(),
         OutlineStyle::Indented => drawing.indented(),
     }
-    drawing.text
+    Ok(drawing.text)
 }
 
 struct Drawing<'a> {
     tree: &'a Tree,
     options: &'a OutlineOptions,
+    /// The frames at the top.
+    first: Vec<Handle>,
     text: String,
     /// For each level of the path being drawn: is it the last among its siblings?
     last: Vec<bool>,
@@ -116,11 +127,10 @@ impl Drawing<'_> {
             let node = drawing.tree.node(handle);
             let current = if drawing.tree.active() == Some(handle) { " <-- CURRENT" } else { "" };
             drawing.line(true, &format!("[{}] {}", node.status(), one_line(node.title())), current);
-            let frame = node.record();
             if drawing.options.details {
                 drawing.details(handle);
-            } else if let Some(summary) = frame.results_compacted.as_ref().or(frame.results.as_ref()) {
-                drawing.line(false, &format!("Summary: {}", one_line(summary)), "");
+            } else if let Some(summary) = summary(node.record()) {
+                drawing.line(false, &format!("Summary: {summary}"), "");
             }
         });
         self.text.push_str("==================\n");
@@ -133,15 +143,11 @@ impl Drawing<'_> {
         let limit = self.options.depth.unwrap_or(usize::MAX);
         let mut seen = Vec::new();
         let mut pending: Vec<(Handle, usize, bool)> = Vec::new();
-        let first = match &self.options.root {
-            Some(root) => std::slice::from_ref(root),
-            None => tree.roots(),
-        };
         let below = |handles: &[Handle], depth: usize, pending: &mut Vec<_>| {
             let last = handles.len().wrapping_sub(1);
             pending.extend(handles.iter().enumerate().rev().map(|(index, handle)| (*handle, depth, index == last)));
         };
-        below(first, 0, &mut pending);
+        below(&self.first, 0, &mut pending);
         while let Some((handle, depth, is_last)) = pending.pop() {
             self.last.truncate(depth);
             self.last.push(is_last);
@@ -162,16 +168,14 @@ impl Drawing<'_> {
 
     fn details(&mut self, handle: Handle) {
         let frame = self.tree.node(handle).record();
-        let first = |texts: [&str; 2]| texts.into_iter().find(|text| !text.is_empty()).map(one_line);
         let mut detail = |name: &str, text: Option<String>| {
             if let Some(text) = text {
                 self.line(false, &format!("{name}: {text}"), "");
             }
         };
         detail("ID", Some(one_line(&frame.session_id)));
-        detail("Criteria", first([&frame.success_criteria_compacted, &frame.success_criteria]));
-        let results = [&frame.results_compacted, &frame.results].map(|text| text.as_deref().unwrap_or_default());
-        detail("Results", first(results));
+        detail("Criteria", first_filled([&frame.success_criteria_compacted, &frame.success_criteria]));
+        detail("Results", summary(frame));
         detail("Artifacts", join(&frame.artifacts, ", "));
         detail("Decisions", join(&frame.decisions, "; "));
         detail("Invalidated", frame.invalidation_reason.as_deref().map(one_line));
@@ -215,6 +219,14 @@ impl Drawing<'_> {
         self.text.push_str(&cut(line, self.options.width));
         self.text.push('\n');
     }
+}
+
+fn summary(frame: &Frame) -> Option<String> {
+    first_filled([&frame.results_compacted, &frame.results].map(|text| text.as_deref().unwrap_or_default()))
+}
+
+fn first_filled(texts: [&str; 2]) -> Option<String> {
+    texts.into_iter().find(|text| !text.trim().is_empty()).map(one_line)
 }
 
 /// Spaces for line ends and other control characters: a frame is a line.
