@@ -11,7 +11,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::context::{CacheStatistics, Context, Contexts, Settings, TokenCounter};
 use crate::error::Result;
 use crate::frame::{
-    Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Repair, StackState,
+    Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Repair, StackState,
 };
 use crate::tree::{Command, OutlineOptions, Tree, decide, outline};
 
@@ -179,8 +179,7 @@ impl Stack {
         let children = children.into_iter().map(|child| self.with_id(child)).collect();
         let command = Command::PlanChildren { parent: Parent::Frame(parent.into()), caller: None, children };
         let events = self.execute(command)?;
-        let added = events.iter().filter(|event| matches!(event.change, crate::frame::Change::Added { .. }));
-        Ok(added.map(|event| event.handle).collect())
+        Ok(frames_with(&events, |change| matches!(change, Change::Added { .. })))
     }
 
     /// The frame of a session; a placeholder is made if the session has none.
@@ -277,11 +276,7 @@ impl Stack {
     /// Unknown frame, empty reason, a frame that is invalidated already.
     pub fn invalidate(&self, frame: impl Into<FrameRef>, reason: impl Into<String>) -> Result<Invalidated> {
         let events = self.execute(Command::Invalidate { frame: frame.into(), reason: reason.into() })?;
-        let invalidated: Vec<Handle> = events
-            .iter()
-            .filter(|event| matches!(event.change, crate::frame::Change::Invalidated { .. }))
-            .map(|event| event.handle)
-            .collect();
+        let invalidated = frames_with(&events, |change| matches!(change, Change::Invalidated { .. }));
         let tree = self.inner.tree.read();
         let unfinished = |status: FrameStatus| status.is_open() || status == FrameStatus::Planned;
         let mut dependents: Vec<Handle> = invalidated
@@ -327,8 +322,7 @@ impl Stack {
     /// IDs that are empty or taken, parents or dependencies that do not exist or go in a circle.
     pub fn import(&self, frames: Vec<Frame>) -> Result<Vec<Handle>> {
         let events = self.execute(Command::Import { frames })?;
-        let added = events.iter().filter(|event| matches!(event.change, crate::frame::Change::Added { .. }));
-        Ok(added.map(|event| event.handle).collect())
+        Ok(frames_with(&events, |change| matches!(change, Change::Added { .. })))
     }
 
     /// The context of a frame: what its agent should see before the next model call. Calls for
@@ -468,6 +462,11 @@ impl Stack {
 
 fn first_handle(events: Vec<Event>) -> Handle {
     events[0].handle
+}
+
+/// The frames of the events that made such a change.
+fn frames_with(events: &[Event], is: impl Fn(&Change) -> bool) -> Vec<Handle> {
+    events.iter().filter(|event| is(&event.change)).map(|event| event.handle).collect()
 }
 
 fn below_with(tree: &Tree, handle: Handle, is: impl Fn(FrameStatus) -> bool) -> Vec<Handle> {

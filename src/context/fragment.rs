@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tokens::{TokenCounter, truncate_by};
 use super::xml::content;
-use crate::frame::{Frame, Handle};
+use crate::frame::{Handle, first_filled};
 use crate::tree::Node;
 
 /// How much of a frame is shown.
@@ -69,7 +69,7 @@ impl Fragment {
         rungs.title(settled.title);
         rungs.end(Rung::Stub);
         if node.status().is_finished() {
-            rungs.text("results", results_compacted(node.record()), TEXT_TOKENS);
+            rungs.text("results", node.record().dense_results(), TEXT_TOKENS);
         } else {
             let criteria = first_filled(settled.success_criteria_compacted, settled.success_criteria);
             rungs.text("success-criteria", criteria, TEXT_TOKENS);
@@ -85,11 +85,10 @@ impl Fragment {
     /// The current frame as it stands at the end of the volatile part, with all that is new.
     pub(super) fn current(handle: Handle, node: &Node, counter: &dyn TokenCounter) -> Self {
         let frame = node.record();
-        let (full, compacted) = (&frame.success_criteria, &frame.success_criteria_compacted);
         let mut rungs = RungWriter::new("</current-frame>\n", counter);
-        let full = rungs.element("success-criteria", first_filled(full, compacted), CRITERIA_TOKENS);
-        let compacted =
-            rungs.element("success-criteria", first_filled(compacted, &frame.success_criteria), TEXT_TOKENS);
+        let full = first_filled(&frame.success_criteria, &frame.success_criteria_compacted);
+        let full = rungs.element("success-criteria", full, CRITERIA_TOKENS);
+        let compacted = rungs.element("success-criteria", frame.dense_criteria(), TEXT_TOKENS);
         rungs.open("current-frame", handle, node);
         rungs.title(&frame.title);
         rungs.end(Rung::Stub);
@@ -107,20 +106,10 @@ impl Fragment {
         rungs.artifacts(&frame.artifacts);
         rungs.end(Rung::Standard);
         rungs.decisions(&frame.decisions);
-        if frame.results.is_some() || frame.results_compacted.is_some() {
-            rungs.text("results", results_compacted(frame), TEXT_TOKENS);
-        }
+        rungs.text("results", frame.dense_results(), TEXT_TOKENS);
         rungs.end(Rung::Full);
         rungs.fragment
     }
-}
-
-fn results_compacted(frame: &Frame) -> &str {
-    first_filled(frame.results_compacted.as_deref().unwrap_or_default(), frame.results.as_deref().unwrap_or_default())
-}
-
-fn first_filled<'a>(first: &'a str, second: &'a str) -> &'a str {
-    if first.trim().is_empty() { second } else { first }
 }
 
 /// Writes the rungs of a fragment one after the other, each what the one before has and more.

@@ -10,6 +10,7 @@ mod status;
 
 pub use event::{Change, Event};
 pub use handle::{FrameRef, Handle, ParseHandleError};
+pub(crate) use record::first_filled;
 pub use record::{Frame, Identity, NewFrame, Parent};
 pub use state::{Repair, STATE_VERSION, StackState, StateError};
 pub use status::{FrameStatus, ParseStatusError, PopStatus};

@@ -76,6 +76,18 @@ const KEYS: &[&str] = &[
 ];
 
 impl Frame {
+    /// The compacted criteria, or the full ones if there are none.
+    pub fn dense_criteria(&self) -> &str {
+        first_filled(&self.success_criteria_compacted, &self.success_criteria)
+    }
+
+    /// The compacted results, or the full ones if there are none; empty before there are any.
+    pub fn dense_results(&self) -> &str {
+        let [compacted, full] =
+            [&self.results_compacted, &self.results].map(|text| text.as_deref().unwrap_or_default());
+        first_filled(compacted, full)
+    }
+
     /// Renames extra keys that are documented ones, or the JSON would have the key twice and could
     /// not be read again.
     pub(crate) fn separate_extra_keys(&mut self) {
@@ -88,6 +100,11 @@ impl Frame {
             }
         }
     }
+}
+
+/// The first text, unless it is blank.
+pub(crate) fn first_filled<'a>(first: &'a str, second: &'a str) -> &'a str {
+    if first.trim().is_empty() { second } else { first }
 }
 
 impl Default for FrameStatus {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::Tree;
 use crate::error::Result;
-use crate::frame::{Frame, FrameRef, FrameStatus, Handle};
+use crate::frame::{FrameRef, FrameStatus, Handle};
 
 /// Levels that are drawn as indentation; deeper frames state their depth instead, since a line
 /// that is mostly indentation tells nothing and makes deep trees quadratic.
@@ -129,7 +129,7 @@ impl Drawing<'_> {
             drawing.line(true, &format!("[{}] {}", node.status(), one_line(node.title())), current);
             if drawing.options.details {
                 drawing.details(handle);
-            } else if let Some(summary) = summary(node.record()) {
+            } else if let Some(summary) = said(node.record().dense_results()) {
                 drawing.line(false, &format!("Summary: {summary}"), "");
             }
         });
@@ -174,8 +174,8 @@ impl Drawing<'_> {
             }
         };
         detail("ID", Some(one_line(&frame.session_id)));
-        detail("Criteria", first_filled([&frame.success_criteria_compacted, &frame.success_criteria]));
-        detail("Results", summary(frame));
+        detail("Criteria", said(frame.dense_criteria()));
+        detail("Results", said(frame.dense_results()));
         detail("Artifacts", join(&frame.artifacts, ", "));
         detail("Decisions", join(&frame.decisions, "; "));
         detail("Invalidated", frame.invalidation_reason.as_deref().map(one_line));
@@ -221,12 +221,9 @@ impl Drawing<'_> {
     }
 }
 
-fn summary(frame: &Frame) -> Option<String> {
-    first_filled([&frame.results_compacted, &frame.results].map(|text| text.as_deref().unwrap_or_default()))
-}
-
-fn first_filled(texts: [&str; 2]) -> Option<String> {
-    texts.into_iter().find(|text| !text.trim().is_empty()).map(one_line)
+/// A text as one line, if it says anything.
+fn said(text: &str) -> Option<String> {
+    (!text.trim().is_empty()).then(|| one_line(text))
 }
 
 /// Spaces for line ends and other control characters: a frame is a line.
