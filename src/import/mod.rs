@@ -111,13 +111,10 @@ pub fn read(text: &str) -> Result<(Tree, Vec<Problem>)> {
         Format::TaskMaster => task_master(text)?,
         Format::Beads => beads(text),
     };
-    let root_frame_ids =
-        imported.frames.iter().filter(|frame| frame.parent_session_id.is_none()).map(|frame| frame.session_id.clone());
-    let state =
-        StackState { root_frame_ids: root_frame_ids.collect(), frames: imported.frames, ..StackState::default() };
-    let (tree, repairs) = Tree::from_state(state);
-    let mut problems = imported.problems;
-    problems.extend(repairs.into_iter().map(Problem::from));
+    let Imported { mut frames, problems } = imported;
+    frames.sort_by_key(|frame| frame.created_at);
+    // What is imported is sound: there is nothing to mend.
+    let (tree, _, _) = Tree::from_frames(&mut frames);
     Ok((tree, problems))
 }
 
@@ -151,19 +148,8 @@ impl Collector {
     /// Cuts what does not hold, orders parents before children, and gives each root the status
     /// that follows from its children.
     fn finish(mut self) -> Imported {
-        let state = StackState { frames: std::mem::take(&mut self.frames), revision: 1, ..StackState::default() };
-        let (tree, repairs) = Tree::from_state(StackState {
-            root_frame_ids: state
-                .frames
-                .iter()
-                .filter(|frame| frame.parent_session_id.is_none())
-                .map(|frame| frame.session_id.clone())
-                .collect(),
-            ..state
-        });
-        // Which children are planned is derived, and no fault of the file.
-        let links = repairs.into_iter().filter(|repair| !repair.message.contains("plannedChildren"));
-        self.problems.extend(links.map(Problem::from));
+        let (tree, _, repairs) = Tree::from_frames(&mut self.frames);
+        self.problems.extend(repairs.into_iter().map(Problem::from));
         let mut frames = tree.state().frames;
         for root in tree.roots() {
             let mut below = tree.subtree(*root).skip(1).peekable();

@@ -29,13 +29,28 @@ impl Tree {
         if revision == 0 {
             frames.sort_by_key(|frame| frame.created_at);
         }
-        frames.iter_mut().for_each(Frame::separate_extra_keys);
-        let mut repairs = Vec::new();
-        make_ids_unique(&mut frames, &mut repairs);
-        cut_bad_links(&mut frames, &mut repairs);
+        let (tree, order, mut repairs) = Tree::from_frames(&mut frames);
+        let mut tree = Tree { updated_at, revision, extra, ..tree };
+        for handle in tree.handles() {
+            let listed = frames[order[handle.index()]].planned_children.as_deref().unwrap_or_default();
+            tree.check_planned_children(handle, listed, &mut repairs);
+        }
+        tree.check_roots(&root_frame_ids, &mut repairs);
+        tree.take_active(active_frame_id, &mut repairs);
+        (tree, repairs)
+    }
 
-        let mut tree = Tree { updated_at, revision, extra, ..Tree::default() };
-        let order = Links::new(&Tree::new(), &frames).parents_first();
+    /// Makes a tree of frames in this order, but parents before children. IDs and links that cannot
+    /// be are mended in the frames, and listed. Beside the tree comes the position among the frames
+    /// of each handle.
+    pub(crate) fn from_frames(frames: &mut [Frame]) -> (Tree, Vec<usize>, Vec<Repair>) {
+        let mut repairs = Vec::new();
+        frames.iter_mut().for_each(Frame::separate_extra_keys);
+        make_ids_unique(frames, &mut repairs);
+        cut_bad_links(frames, &mut repairs);
+
+        let mut tree = Tree::new();
+        let order = Links::new(&Tree::new(), frames).parents_first();
         for index in &order {
             let depends_on = std::mem::take(&mut frames[*index].depends_on);
             tree.add(&frames[*index]);
@@ -46,13 +61,7 @@ impl Tree {
             tree.link_dependencies(handle, &frames[*index].depends_on);
         }
         tree.sequence_by_time();
-        for handle in tree.handles() {
-            let listed = frames[order[handle.index()]].planned_children.as_deref().unwrap_or_default();
-            tree.check_planned_children(handle, listed, &mut repairs);
-        }
-        tree.check_roots(&root_frame_ids, &mut repairs);
-        tree.take_active(active_frame_id, &mut repairs);
-        (tree, repairs)
+        (tree, order, repairs)
     }
 
     /// The order of starts and finishes, as far as the times tell it. Of equal times finishes come
