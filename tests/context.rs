@@ -3,7 +3,8 @@
 #[allow(dead_code, reason = "shared by several tests")]
 mod common;
 
-use callstack_core::context::{Approx, Chars4, Omission, Rung, Section, TokenCounter, sibling_order, truncate};
+use callstack_core::context::{Approx, Chars4, Omission, Rung, Section, TokenCounter, truncate};
+use callstack_core::tree::sibling_order;
 use callstack_core::{Budget, Context, Guidance, Handle, NewFrame, PopStatus, Settings, Stack, StackOptions};
 use std::sync::Arc;
 

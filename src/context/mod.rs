@@ -25,7 +25,7 @@
 //! | truncateToTokenBudget | [`truncate`] |
 //! | extractKeywords | [`keywords`] |
 //! | escapeXml | [`escape`] |
-//! | calculateSiblingOrder | [`sibling_order`] |
+//! | calculateSiblingOrder | [`sibling_order`](crate::tree::sibling_order) |
 //! | generateStateHash | [`Tree::context_revision`] |
 //! | scoreAncestor, scoreSibling, selectAncestors, selectSiblings | the [`Report`] of a context |
 //! | invalidateAllCache | [`Stack::clear_cache`](crate::Stack::clear_cache) |
@@ -72,7 +72,6 @@ pub use settings::{Budget, Guidance, Settings};
 #[cfg(feature = "tokenizer")]
 pub use tokens::O200k;
 pub use tokens::{Approx, Chars4, TokenCounter, truncate};
-pub use volatile::{SiblingOrder, sibling_order};
 pub use xml::escape;
 
 /// The context of a frame.

@@ -9,6 +9,7 @@ mod decide;
 mod links;
 mod node;
 mod outline;
+mod sibling_order;
 mod state;
 
 use std::collections::HashMap;
@@ -22,6 +23,7 @@ pub use command::Command;
 pub use decide::decide;
 pub use node::Node;
 pub use outline::{OutlineOptions, OutlineStyle, format_duration, outline};
+pub use sibling_order::{SiblingOrder, sibling_order};
 
 /// A tree of frames, or rather a forest: every root is the start of a task.
 ///
