@@ -4,7 +4,7 @@ use crate::frame::{FrameStatus, Handle, StateError};
 
 /// What went wrong, which thing it concerns, and what to do about it.
 ///
-/// No failed call changes anything: the tree is as it was before. The message is written for the
+/// No failed call changes anything: the tree is as it was before, and so is what is stored of it. The message is written for the
 /// one who made the call, often an agent; [`Error::code`] is for programs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -122,12 +122,74 @@ pub enum Error {
         message: String,
     },
     /// The file was written by a newer version of the library.
-    #[error("the state has version {found}, this library reads up to {supported}; update the library")]
+    #[error("{what} has version {found}, this library reads up to {supported}; update the library")]
     Version {
+        /// What was being read: a file, or `the state`.
+        what: String,
         /// The version in the file.
         found: u64,
         /// The newest version that can be read.
         supported: u64,
+    },
+    /// An event that cannot stand where it stands in a history.
+    #[error("event {revision} does not fit the history before it: {message}; the history is incomplete or damaged")]
+    History {
+        /// The event's revision.
+        revision: u64,
+        /// What does not fit.
+        message: String,
+    },
+    /// A place for a new history that holds one already.
+    #[error("{path} holds a stack already; choose an empty folder")]
+    NotEmpty {
+        /// The folder.
+        path: String,
+    },
+    /// Something that only a stack on disk, or with a store, has.
+    #[error("this stack lives in memory and has no {what}; open it in a folder with Stack::open")]
+    InMemory {
+        /// What was asked for.
+        what: &'static str,
+    },
+    /// A file or folder that the operating system does not let us use.
+    #[error("cannot {action} {path}: {message}")]
+    Io {
+        /// What was tried, such as `read`.
+        action: &'static str,
+        /// The file or folder.
+        path: String,
+        /// What the operating system says.
+        message: String,
+    },
+    /// No room is left. Nothing was recorded of the call that met it.
+    #[error("cannot write {path}: the disk is full; free some space, then call again")]
+    DiskFull {
+        /// The file or folder.
+        path: String,
+    },
+    /// The file, its folder or the disk may only be read.
+    #[error("cannot write {path}: it is read-only; open the stack where this process may write")]
+    ReadOnly {
+        /// The file or folder.
+        path: String,
+    },
+    /// Other processes kept the database to themselves.
+    #[error("{path} has been in use by other processes for {waited} ms; call again")]
+    Busy {
+        /// The database.
+        path: String,
+        /// How long this call has waited, in milliseconds.
+        waited: u64,
+    },
+    /// A file that is not what its name says. It was left as it is.
+    #[error("{path} is damaged and was left as it is: {message}; {advice}")]
+    Damaged {
+        /// The file.
+        path: String,
+        /// What was found.
+        message: String,
+        /// What to do.
+        advice: &'static str,
     },
     /// The tree holds as many frames as a handle can number.
     #[error("the tree is full: {limit} frames; start another one")]
@@ -156,6 +218,14 @@ impl Error {
             Error::Setting { .. } => "setting",
             Error::Json { .. } => "json",
             Error::Version { .. } => "version",
+            Error::History { .. } => "history",
+            Error::NotEmpty { .. } => "not_empty",
+            Error::InMemory { .. } => "in_memory",
+            Error::Io { .. } => "io",
+            Error::DiskFull { .. } => "disk_full",
+            Error::ReadOnly { .. } => "read_only",
+            Error::Busy { .. } => "busy",
+            Error::Damaged { .. } => "damaged",
             Error::Full { .. } => "full",
         }
     }
@@ -165,7 +235,7 @@ impl From<StateError> for Error {
     fn from(error: StateError) -> Self {
         match error {
             StateError::Json { message } => Error::Json { what: "the state", message },
-            StateError::Version { found, supported } => Error::Version { found, supported },
+            StateError::Version { found, supported } => Error::Version { what: "the state".into(), found, supported },
         }
     }
 }

@@ -26,11 +26,12 @@
 //! | [`tree`] | frames together: queries, and every change as *decide* and *apply* |
 //! | [`context`] | from a tree to a prompt: tokens, relevance, selection, XML, cache |
 //! | [`import`] | plans of other tools as frames |
+//! | [`store`] | where a tree lasts: the store of its events, the documented files, logs |
 //! | [`stack`] | [`Stack`], the façade that hosts hold |
-
 //!
 //! # Features
-//! `tokenizer` adds [`context::O200k`], which counts with the o200k vocabulary instead of estimating.
+//! `sqlite` (default) adds [`SqliteStore`] and [`Stack::open`]; without it the crate is the engine in
+//! memory, and needs no C compiler. `tokenizer` adds [`context::O200k`], which counts with the o200k vocabulary instead of estimating.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -40,6 +41,7 @@ pub mod error;
 pub mod frame;
 pub mod import;
 pub mod stack;
+pub mod store;
 pub mod tree;
 
 pub use context::{Budget, Context, Guidance, Settings};
@@ -48,6 +50,9 @@ pub use frame::{
     Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Repair, StackState,
 };
 pub use stack::{Stack, StackOptions};
+#[cfg(feature = "sqlite")]
+pub use store::{SqliteOptions, SqliteStore};
+pub use store::{Durability, EventQuery, LogPage, LogQuery, MemoryStore, MirrorStatus, Store, read_history};
 pub use tree::{Command, Node, OutlineOptions, OutlineStyle, Tree, decide};
 
 /// The README's code is compiled and run with the tests of the documentation.

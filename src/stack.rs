@@ -1,5 +1,10 @@
 //! The façade that hosts hold: commands in, answers out, contexts on demand.
 
+mod disk;
+mod history;
+mod logs;
+mod open;
+
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
@@ -8,11 +13,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
 
+use self::disk::Disk;
+use self::logs::Logs;
 use crate::context::{CacheStatistics, Context, Contexts, Settings, TokenCounter};
 use crate::error::Result;
 use crate::frame::{
     Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Repair, StackState,
 };
+use crate::store::Durability;
 use crate::tree::{Command, OutlineOptions, Tree, decide, outline};
 
 /// Where the time comes from: milliseconds since the epoch.
@@ -25,6 +33,11 @@ pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 ///
 /// Cheap to clone; all clones are one stack. Any thread may call at any time: commands are carried
 /// out one after the other, and readers wait for the change itself alone.
+///
+/// A stack in a folder ([`Stack::open`]) lasts: what a command has acknowledged is there after the
+/// death of the process. Any number of processes may have the folder open; every command sees what
+/// all of them have done, and [`Stack::refresh`] shows it to readers. Readers never wait for the
+/// disk.
 ///
 /// A frame is named by its handle (`f3`), its ID, or a beginning of its ID that fits no other
 /// frame. A call that fails changes nothing.
@@ -49,9 +62,11 @@ pub struct Stack {
 
 struct Inner {
     /// Taken for a whole command, before the tree, so that decisions are made on the newest tree.
-    commands: Mutex<()>,
+    disk: Mutex<Disk>,
     tree: RwLock<Tree>,
     contexts: Contexts,
+    logs: Logs,
+    repairs: Vec<Repair>,
     clock: Clock,
     random: Random,
 }
@@ -65,7 +80,7 @@ impl fmt::Debug for Stack {
     }
 }
 
-/// What a stack is made with.
+/// What a stack is made with. The last three are for stacks in a folder.
 #[derive(Clone)]
 pub struct StackOptions {
     /// Where the time comes from; the system's clock by default.
@@ -74,11 +89,25 @@ pub struct StackOptions {
     pub random: Random,
     /// How tokens are counted; [`Approx`](crate::context::Approx) by default.
     pub counter: Arc<dyn TokenCounter>,
+    /// What survives what; [`Durability::Normal`] by default.
+    pub durability: Durability,
+    /// How long a command waits for other processes before it fails with
+    /// [`Error::Busy`](crate::Error::Busy), in milliseconds; 10,000 by default.
+    pub busy_timeout: u64,
+    /// Whether `state.json` and `frames/` are kept up to date beside the database; true by default.
+    pub mirror: bool,
 }
 
 impl Default for StackOptions {
     fn default() -> Self {
-        Self { clock: Arc::new(system_time), random: system_random(), counter: Arc::new(crate::context::Approx) }
+        Self {
+            clock: Arc::new(system_time),
+            random: system_random(),
+            counter: Arc::new(crate::context::Approx),
+            durability: Durability::default(),
+            busy_timeout: 10_000,
+            mirror: true,
+        }
     }
 }
 
@@ -109,49 +138,35 @@ pub struct Invalidated {
 }
 
 impl Stack {
-    /// An empty stack that lives in memory.
+    /// An empty stack that lives in memory and keeps no history: see [`MemoryStore`] for one.
+    ///
+    /// [`MemoryStore`]: crate::MemoryStore
     pub fn in_memory() -> Self {
         Self::with_options(StackOptions::default())
     }
 
     /// An empty stack in memory, with a clock or a token counter of the caller's.
     pub fn with_options(options: StackOptions) -> Self {
-        Self::of_tree(Tree::new(), options)
+        Self::of(Tree::new(), Disk::none(), Vec::new(), options)
     }
 
     /// A stack in memory that begins with a stored state. The list says what was inconsistent and
     /// what was made of it; no frame is lost.
     pub fn from_state(state: StackState, options: StackOptions) -> (Self, Vec<Repair>) {
         let (tree, repairs) = Tree::from_state(state);
-        (Self::of_tree(tree, options), repairs)
-    }
-
-    fn of_tree(tree: Tree, options: StackOptions) -> Self {
-        let StackOptions { clock, random, counter } = options;
-        let inner = Inner {
-            commands: Mutex::new(()),
-            tree: RwLock::new(tree),
-            contexts: Contexts::new(counter),
-            clock,
-            random,
-        };
-        Self { inner: Arc::new(inner) }
+        (Self::of(tree, Disk::none(), repairs.clone(), options), repairs)
     }
 
     /// Carries out a command and returns the events that did it. The other methods are this one
     /// with arguments and answers that fit.
     ///
     /// # Errors
-    /// Those of [`decide`]; nothing has changed then.
+    /// Those of [`decide`], and those of the store; nothing has changed then. (Of a store that fails
+    /// while it commits nobody knows at once whether the commit lasted. If it did, the next command
+    /// or [`Stack::refresh`] finds the events in the store.)
     pub fn execute(&self, command: Command) -> Result<Vec<Event>> {
-        let inner = &*self.inner;
-        let _one_at_a_time = inner.commands.lock();
-        let events = decide(&inner.tree.read(), command, (inner.clock)())?;
-        let mut tree = inner.tree.write();
-        for event in &events {
-            tree.apply(event);
-        }
-        Ok(events)
+        let now = (self.inner.clock)();
+        self.commit(|tree| decide(tree, command, now))
     }
 
     /// Makes a frame that is worked on at once, and makes it the active one. Without an ID of its
@@ -332,9 +347,10 @@ impl Stack {
     /// Unknown frame; [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall), which says how much
     /// is needed; a setting that is zero.
     pub fn context(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Arc<Context>> {
-        let tree = self.inner.tree.read();
-        let handle = tree.resolve(&frame.into())?;
-        self.inner.contexts.cached(&tree, handle, settings, (self.inner.clock)())
+        let frame = frame.into();
+        self.with_logs_that_exist(|tree| {
+            self.inner.contexts.cached(tree, tree.resolve(&frame)?, settings, (self.inner.clock)())
+        })
     }
 
     /// The same as [`Stack::context`], made anew and not kept.
@@ -342,9 +358,8 @@ impl Stack {
     /// # Errors
     /// As [`Stack::context`].
     pub fn context_uncached(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Context> {
-        let tree = self.inner.tree.read();
-        let handle = tree.resolve(&frame.into())?;
-        self.inner.contexts.assemble(&tree, handle, settings)
+        let frame = frame.into();
+        self.with_logs_that_exist(|tree| self.inner.contexts.assemble(tree, tree.resolve(&frame)?, settings))
     }
 
     /// Hits and misses of the context cache, and how many contexts it holds.

@@ -9,7 +9,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("tree", &["error", "frame"]),
     ("context", &["error", "frame", "tree"]),
     ("import", &["error", "frame", "tree"]),
-    ("stack", &["error", "frame", "tree", "context"]),
+    ("store", &["error", "frame"]),
+    ("stack", &["error", "frame", "tree", "context", "store"]),
 ];
 
 fn sources(folder: &Path) -> Vec<PathBuf> {

@@ -180,7 +180,7 @@ fn what_is_no_state_is_an_error() {
     let deep = format!(r#"{{"frames": {}1{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
     assert_eq!(Error::from(StackState::from_json(&deep).unwrap_err()).code(), "json");
     let newer = StackState::from_json(r#"{"version": 2, "frames": {}}"#).unwrap_err();
-    assert_eq!(Error::from(newer), Error::Version { found: 2, supported: 1 });
+    assert_eq!(Error::from(newer), Error::Version { what: "the state".into(), found: 2, supported: 1 });
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! A frame as XML, rendered once: every rung from stub to full, with what each costs.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use super::tokens::{TokenCounter, truncate_by};
@@ -19,7 +21,7 @@ pub enum Rung {
     Compact,
     /// And the artifacts; of the current frame also the full criteria.
     Standard,
-    /// And the decisions; of the current frame also results so far.
+    /// And the decisions and the path of the log; of the current frame also results so far.
     Full,
 }
 
@@ -39,6 +41,8 @@ pub(super) const CUT: &str = " … [cut]";
 pub(super) struct Fragment {
     text: String,
     closing: &'static str,
+    /// Path of the log that the full rung names.
+    log: Option<String>,
     /// For each rung from the stub up: where the rung stands in the text, and its cost with the closing tag.
     rungs: [(usize, usize, usize); 4],
 }
@@ -60,9 +64,14 @@ impl Fragment {
         }
     }
 
+    /// Path of the log, if this rung names it.
+    pub(super) fn log(&self, rung: Rung) -> Option<&String> {
+        self.log.as_ref().filter(|_| rung == Rung::Full)
+    }
+
     /// A frame as it stands in the stable part: among ancestors, dependencies and siblings. It
     /// shows the settled view, so it stays until a push, pop or invalidation.
-    pub(super) fn settled(handle: Handle, node: &Node, counter: &dyn TokenCounter) -> Self {
+    pub(super) fn settled(handle: Handle, node: &Node, folder: &Path, counter: &dyn TokenCounter) -> Self {
         let settled = node.settled();
         let mut rungs = RungWriter::new("</frame>\n", counter);
         rungs.open("frame", handle, node);
@@ -78,12 +87,13 @@ impl Fragment {
         rungs.artifacts(settled.artifacts);
         rungs.end(Rung::Standard);
         rungs.decisions(settled.decisions);
+        rungs.log(settled.log_path, folder);
         rungs.end(Rung::Full);
         rungs.fragment
     }
 
     /// The current frame as it stands at the end of the volatile part, with all that is new.
-    pub(super) fn current(handle: Handle, node: &Node, counter: &dyn TokenCounter) -> Self {
+    pub(super) fn current(handle: Handle, node: &Node, folder: &Path, counter: &dyn TokenCounter) -> Self {
         let frame = node.record();
         let mut rungs = RungWriter::new("</current-frame>\n", counter);
         let full = first_filled(&frame.success_criteria, &frame.success_criteria_compacted);
@@ -107,6 +117,7 @@ impl Fragment {
         rungs.end(Rung::Standard);
         rungs.decisions(&frame.decisions);
         rungs.text("results", frame.dense_results(), TEXT_TOKENS);
+        rungs.log(node.log_path(), folder);
         rungs.end(Rung::Full);
         rungs.fragment
     }
@@ -123,7 +134,7 @@ struct RungWriter<'a> {
 
 impl<'a> RungWriter<'a> {
     fn new(closing: &'static str, counter: &'a dyn TokenCounter) -> Self {
-        let fragment = Fragment { text: String::new(), closing, rungs: [(0, 0, 0); 4] };
+        let fragment = Fragment { text: String::new(), closing, log: None, rungs: [(0, 0, 0); 4] };
         Self { fragment, counter, start: 0, cost: counter.count(closing) }
     }
 
@@ -193,6 +204,16 @@ impl<'a> RungWriter<'a> {
             self.push(&format!("<decision>{}</decision>\n", content(decision)));
         }
         self.push("</decisions>\n");
+    }
+
+    /// The path of the log, whole or not at all: part of a path leads nowhere.
+    fn log(&mut self, path: Option<&str>, folder: &Path) {
+        let Some(path) = path.map(|path| folder.join(path).to_string_lossy().into_owned()) else { return };
+        let element = format!("<log>{}</log>\n", content(&path));
+        if self.counter.count(&element) <= LIST_TOKENS {
+            self.push(&element);
+            self.fragment.log = Some(path);
+        }
     }
 
     /// The newest entries that fit, in order, and how many do not.

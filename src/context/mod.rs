@@ -49,6 +49,7 @@ mod tokens;
 mod volatile;
 mod xml;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -116,6 +117,8 @@ const KEPT_INDEXES: usize = 1_024;
 /// Makes the contexts of one tree, and keeps what it can use again.
 pub(crate) struct Contexts {
     counter: Arc<dyn TokenCounter>,
+    /// What the paths of logs are relative to.
+    folder: PathBuf,
     costs: Costs,
     kept: RwLock<KeyMap<Handle, Kept>>,
     indexes: Mutex<KeyMap<Handle, Arc<Mutex<SiblingIndex>>>>,
@@ -131,10 +134,11 @@ struct Kept {
 }
 
 impl Contexts {
-    pub(crate) fn new(counter: Arc<dyn TokenCounter>) -> Self {
+    pub(crate) fn new(counter: Arc<dyn TokenCounter>, folder: PathBuf) -> Self {
         Self {
             costs: Costs::of(&*counter),
             counter,
+            folder,
             kept: RwLock::default(),
             indexes: Mutex::default(),
             cache: Mutex::default(),
@@ -170,15 +174,22 @@ impl Contexts {
         self.cache.lock().clear(handle);
     }
 
+    /// Forgets what was rendered of a frame, because something outside the tree has changed: whether
+    /// its log exists.
+    pub(crate) fn forget(&self, handle: Handle) {
+        self.kept.write().remove(&handle);
+        self.cache.lock().clear(None);
+    }
+
     fn fragment(&self, tree: &Tree, handle: Handle) -> Arc<Fragment> {
         let node = tree.node(handle);
-        let make = || Fragment::settled(handle, node, &*self.counter);
+        let make = || Fragment::settled(handle, node, &self.folder, &*self.counter);
         self.keep(handle, node.settled_revision(), |kept| &mut kept.settled, |kept| &kept.settled, make)
     }
 
     fn current_fragment(&self, tree: &Tree, handle: Handle) -> Arc<Fragment> {
         let node = tree.node(handle);
-        let make = || Fragment::current(handle, node, &*self.counter);
+        let make = || Fragment::current(handle, node, &self.folder, &*self.counter);
         self.keep(handle, node.revision(), |kept| &mut kept.current, |kept| &kept.current, make)
     }
 

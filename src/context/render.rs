@@ -29,7 +29,7 @@ pub(super) fn render(
     let mut entries = Vec::with_capacity(selected.items.len() + 1);
     volatile.report(handle, &*contexts.counter, &mut entries);
     let (stable_tokens, volatile_tokens) = (selected.tokens, volatile.tokens);
-    entries.extend(selected.items.into_iter().map(|item| item.entry));
+    entries.extend(selected.items.into_iter().map(Item::into_entry));
     Context {
         xml,
         stable,

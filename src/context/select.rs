@@ -63,6 +63,9 @@ pub struct Entry {
     pub score: f32,
     /// What showing it costs, in tokens.
     pub tokens: usize,
+    /// Path of the frame's log, if the context names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
     /// Why it is left out, if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub omission: Option<Omission>,
@@ -77,7 +80,14 @@ pub(super) struct Item {
 impl Item {
     fn new(handle: Handle, section: Section, score: f32) -> Self {
         let omission = Some(Omission::Budget);
-        Self { entry: Entry { handle, section, rung: Rung::Omitted, score, tokens: 0, omission }, fragment: None }
+        let entry = Entry { handle, section, rung: Rung::Omitted, score, tokens: 0, log: None, omission };
+        Self { entry, fragment: None }
+    }
+
+    /// What became of the frame.
+    pub(super) fn into_entry(self) -> Entry {
+        let log = self.fragment.as_ref().and_then(|fragment| fragment.log(self.entry.rung));
+        Entry { log: log.cloned(), ..self.entry }
     }
 
     pub(super) fn is_shown(&self) -> bool {

@@ -143,6 +143,7 @@ impl Volatile {
             rung: self.rung,
             score: 100.0,
             tokens: self.current.cost(self.rung),
+            log: self.current.log(self.rung).cloned(),
             omission: None,
         });
         entries.extend(self.planned.iter().enumerate().map(|(index, child)| {
@@ -153,6 +154,7 @@ impl Volatile {
                 rung: if element.is_some() { Rung::Stub } else { Rung::Omitted },
                 score: 100.0,
                 tokens: element.map_or(0, |element| counter.count(element)),
+                log: None,
                 omission: element.is_none().then_some(Omission::Budget),
             }
         }));

@@ -1,13 +1,19 @@
 //! Events: what has happened to a tree, one change each, in the order of their revisions.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::{Frame, FrameStatus, Handle, Identity};
 
 /// One change to one frame. Events are the only way a tree changes: applying the events of a tree
 /// to an empty one gives the same tree again.
+///
+/// ```json
+/// {"revision": 7, "time": 1795293106903, "handle": "f2", "kind": "statusChanged", "status": "completed",
+///  "results": "JWT with refresh tokens", "resultsCompacted": "JWT"}
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", try_from = "FlatEvent")]
 pub struct Event {
     /// Place in the history: 1 for the first event of a tree, then one more each.
     pub revision: u64,
@@ -21,13 +27,20 @@ pub struct Event {
 }
 
 /// What an [`Event`] changes. In JSON the key `kind` names the variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Change {
     /// The frame came into being: pushed, planned, made for a session, or imported.
     Added {
         /// The frame as it was then.
         frame: Box<Frame>,
+    },
+    /// This frame and those after it came in one import: their starts and finishes are ordered by
+    /// their times, not by their handles.
+    Imported {
+        /// Keys of the imported state that this version does not know.
+        #[serde(skip_serializing_if = "Map::is_empty")]
+        extra: Map<String, Value>,
     },
     /// Dependencies on frames that were added later in the same command.
     DependenciesAdded {
@@ -44,10 +57,10 @@ pub enum Change {
         /// The status from now on.
         status: FrameStatus,
         /// Results, if the change brought any.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         results: Option<String>,
         /// Their dense form.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         results_compacted: Option<String>,
     },
     /// The frame was taken out of the plan.
@@ -60,6 +73,11 @@ pub enum Change {
         /// The ID from now on.
         #[serde(rename = "sessionID")]
         session_id: String,
+    },
+    /// The frame's log is another file.
+    LogPathSet {
+        /// Path of the log from now on, relative to the stack's folder or absolute.
+        log_path: String,
     },
     /// An artifact was recorded.
     ArtifactAdded {
@@ -76,4 +94,95 @@ pub enum Change {
         /// True: this frame is active. False: it was, and none is now.
         active: bool,
     },
+}
+
+impl Change {
+    /// The names of all kinds, as `kind` has them in JSON.
+    pub const KINDS: [&str; 11] = [
+        "added",
+        "imported",
+        "dependenciesAdded",
+        "identified",
+        "statusChanged",
+        "invalidated",
+        "idReplaced",
+        "logPathSet",
+        "artifactAdded",
+        "decisionAdded",
+        "activeChanged",
+    ];
+
+    /// The name of the variant, as `kind` has it in JSON.
+    pub const fn kind(&self) -> &'static str {
+        let place = match self {
+            Change::Added { .. } => 0,
+            Change::Imported { .. } => 1,
+            Change::DependenciesAdded { .. } => 2,
+            Change::Identified { .. } => 3,
+            Change::StatusChanged { .. } => 4,
+            Change::Invalidated { .. } => 5,
+            Change::IdReplaced { .. } => 6,
+            Change::LogPathSet { .. } => 7,
+            Change::ArtifactAdded { .. } => 8,
+            Change::DecisionAdded { .. } => 9,
+            Change::ActiveChanged { .. } => 10,
+        };
+        Change::KINDS[place]
+    }
+}
+
+/// An event as its JSON stands, all kinds in one. Read this way, nothing is buffered: a history
+/// is read several times faster than through an enum with a tag inside.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FlatEvent {
+    revision: u64,
+    time: u64,
+    handle: Handle,
+    kind: String,
+    frame: Option<Box<Frame>>,
+    #[serde(default)]
+    extra: Map<String, Value>,
+    depends_on: Option<Vec<String>>,
+    identity: Option<Identity>,
+    status: Option<FrameStatus>,
+    results: Option<String>,
+    results_compacted: Option<String>,
+    reason: Option<String>,
+    #[serde(rename = "sessionID")]
+    session_id: Option<String>,
+    log_path: Option<String>,
+    artifact: Option<String>,
+    decision: Option<String>,
+    active: Option<bool>,
+}
+
+impl TryFrom<FlatEvent> for Event {
+    type Error = String;
+
+    fn try_from(event: FlatEvent) -> Result<Self, String> {
+        let FlatEvent { revision, time, handle, kind, .. } = event;
+        let lacks = |key: &str| format!("event {revision} of kind `{kind}` has no `{key}`");
+        let change = match kind.as_str() {
+            "added" => Change::Added { frame: event.frame.ok_or_else(|| lacks("frame"))? },
+            "imported" => Change::Imported { extra: event.extra },
+            "dependenciesAdded" => {
+                Change::DependenciesAdded { depends_on: event.depends_on.ok_or_else(|| lacks("dependsOn"))? }
+            }
+            "identified" => Change::Identified { identity: event.identity.ok_or_else(|| lacks("identity"))? },
+            "statusChanged" => Change::StatusChanged {
+                status: event.status.ok_or_else(|| lacks("status"))?,
+                results: event.results,
+                results_compacted: event.results_compacted,
+            },
+            "invalidated" => Change::Invalidated { reason: event.reason.ok_or_else(|| lacks("reason"))? },
+            "idReplaced" => Change::IdReplaced { session_id: event.session_id.ok_or_else(|| lacks("sessionID"))? },
+            "logPathSet" => Change::LogPathSet { log_path: event.log_path.ok_or_else(|| lacks("logPath"))? },
+            "artifactAdded" => Change::ArtifactAdded { artifact: event.artifact.ok_or_else(|| lacks("artifact"))? },
+            "decisionAdded" => Change::DecisionAdded { decision: event.decision.ok_or_else(|| lacks("decision"))? },
+            "activeChanged" => Change::ActiveChanged { active: event.active.ok_or_else(|| lacks("active"))? },
+            _ => return Err(format!("event {revision} is of the kind `{kind}`, which this version does not know")),
+        };
+        Ok(Event { revision, time, handle, change })
+    }
 }

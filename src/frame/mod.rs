@@ -3,14 +3,17 @@
 //! This floor knows nothing of trees; everything above builds on it.
 
 mod event;
+mod file_name;
 mod handle;
 mod record;
 mod state;
 mod status;
 
 pub use event::{Change, Event};
+pub use file_name::{file_name, own_log_path};
 pub use handle::{FrameRef, Handle, ParseHandleError};
 pub(crate) use record::first_filled;
 pub use record::{Frame, Identity, NewFrame, Parent};
+pub(crate) use state::{StateDocument, frame_from_json};
 pub use state::{Repair, STATE_VERSION, StackState, StateError};
 pub use status::{FrameStatus, ParseStatusError, PopStatus};

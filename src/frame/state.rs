@@ -1,11 +1,12 @@
 //! The whole state in the specification's JSON (`StackState`), read leniently: what can be read is
 //! kept, and what had to be repaired is said.
 
+use std::borrow::Borrow;
 use std::fmt;
 
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde::ser::SerializeMap;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{Frame, FrameStatus};
@@ -16,7 +17,7 @@ pub const STATE_VERSION: u64 = 1;
 /// The whole tree as the specification stores it in `state.json`:
 ///
 /// ```json
-/// {"version": 1, "frames": {"ses_1": {"sessionID": "ses_1", "status": "in_progress", …}},
+/// {"version": 1, "revision": 9, "frames": {"ses_1": {"sessionID": "ses_1", "status": "in_progress", …}},
 ///  "activeFrameID": "ses_1", "rootFrameIDs": ["ses_1"], "updatedAt": 1795293106903}
 /// ```
 ///
@@ -38,27 +39,21 @@ pub const STATE_VERSION: u64 = 1;
 ///
 /// `revision`, a key of ours, is left out when 0. It says that the frames stand in the order of
 /// their handles; without it they are numbered by `createdAt`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct StackState {
     /// Version of the layout: 1.
     pub version: u64,
+    /// How many events the tree has seen.
+    pub revision: u64,
     /// All frames. In JSON a map from ID to frame.
-    #[serde(serialize_with = "serialize_frames")]
     pub frames: Vec<Frame>,
     /// ID of the active frame.
-    #[serde(rename = "activeFrameID", skip_serializing_if = "Option::is_none")]
     pub active_frame_id: Option<String>,
     /// IDs of the frames without a parent.
-    #[serde(rename = "rootFrameIDs")]
     pub root_frame_ids: Vec<String>,
     /// When anything last changed, in milliseconds since the epoch.
     pub updated_at: u64,
-    /// How many events the tree has seen.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub revision: u64,
     /// Keys of the file that this version does not know.
-    #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
@@ -66,11 +61,11 @@ impl Default for StackState {
     fn default() -> Self {
         Self {
             version: STATE_VERSION,
+            revision: 0,
             frames: Vec::new(),
             active_frame_id: None,
             root_frame_ids: Vec::new(),
             updated_at: 0,
-            revision: 0,
             extra: Map::new(),
         }
     }
@@ -131,21 +126,38 @@ impl StackState {
     /// # Errors
     /// [`StateError`]; it converts into [`Error`](crate::Error).
     pub fn from_json(text: &str) -> Result<(Self, Vec<Repair>), StateError> {
-        let mut file: StateFile =
-            serde_json::from_str(text).map_err(|error| StateError::Json { message: error.to_string() })?;
-        let mut repairs = Vec::new();
-        let mut fields = Fields { fields: &mut file.rest, frame: None, repairs: &mut repairs };
-        let version = fields.number("version").unwrap_or(STATE_VERSION);
-        if version > STATE_VERSION {
-            return Err(StateError::Version { found: version, supported: STATE_VERSION });
+        let mut file = StateFile::default();
+        file.read(text).map_err(json_error)?;
+        if file.frames.is_none() {
+            return Err(StateError::Json { message: "it has no `frames`".into() });
         }
-        let active_frame_id = fields.text("activeFrameID");
-        let root_frame_ids = fields.texts("rootFrameIDs").unwrap_or_default();
-        let updated_at = fields.number("updatedAt").unwrap_or_default();
-        let revision = fields.number("revision").unwrap_or_default();
-        let frames = file.frames.0.into_iter().filter_map(|(id, value)| read_frame(id, value, &mut repairs)).collect();
-        let state = Self { version, frames, active_frame_id, root_frame_ids, updated_at, revision, extra: file.rest };
-        Ok((state, repairs))
+        let mut repairs = Vec::new();
+        Ok((file.into_state(&mut repairs)?, repairs))
+    }
+
+    /// Reads a damaged state: what stands before the damage is kept, and the list says where the
+    /// damage is. Undamaged states are read as [`StackState::from_json`] reads them.
+    ///
+    /// # Errors
+    /// [`StateError::Json`] if not even one frame can be read; [`StateError::Version`].
+    pub fn salvage(bytes: &[u8]) -> Result<(Self, Vec<Repair>), StateError> {
+        let text = String::from_utf8_lossy(bytes);
+        let mut file = StateFile::default();
+        let end = file.read(&text);
+        let mut repairs = Vec::new();
+        if let Err(error) = end {
+            let kept = file.frames.as_ref().map_or(0, Vec::len);
+            if kept == 0 {
+                return Err(json_error(error));
+            }
+            repairs.push(Repair::of_state(format!("it is damaged ({error}); the {kept} frames before that are kept")));
+        } else if file.frames.is_none() {
+            return Err(StateError::Json { message: "it has no `frames`".into() });
+        }
+        if matches!(text, std::borrow::Cow::Owned(_)) {
+            repairs.push(Repair::of_state("it has bytes that are no UTF-8; each stands as U+FFFD now"));
+        }
+        Ok((file.into_state(&mut repairs)?, repairs))
     }
 
     /// The state as JSON on one line.
@@ -154,16 +166,65 @@ impl StackState {
     }
 }
 
-fn is_zero(number: &u64) -> bool {
-    *number == 0
+impl Serialize for StackState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        StateDocument { head: self, frames: self.frames.iter() }.serialize(serializer)
+    }
 }
 
-fn serialize_frames<S: Serializer>(frames: &[Frame], serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(Some(frames.len()))?;
-    for frame in frames {
-        map.serialize_entry(&frame.session_id, frame)?;
+/// A state as it is written. Its frames are those of the iterator, not those of the head, so that
+/// they can be made one by one and a large tree is never in memory twice.
+pub(crate) struct StateDocument<'a, Frames> {
+    pub(crate) head: &'a StackState,
+    pub(crate) frames: Frames,
+}
+
+impl<Frames: Iterator<Item: Borrow<Frame>> + Clone> Serialize for StateDocument<'_, Frames> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("version", &self.head.version)?;
+        // Before the frames, where the beginning of the file tells how new it is.
+        if self.head.revision != 0 {
+            map.serialize_entry("revision", &self.head.revision)?;
+        }
+        map.serialize_entry("frames", &FramesById(self.frames.clone()))?;
+        if let Some(id) = &self.head.active_frame_id {
+            map.serialize_entry("activeFrameID", id)?;
+        }
+        map.serialize_entry("rootFrameIDs", &self.head.root_frame_ids)?;
+        map.serialize_entry("updatedAt", &self.head.updated_at)?;
+        for (key, value) in &self.head.extra {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
     }
-    map.end()
+}
+
+struct FramesById<Frames>(Frames);
+
+impl<Frames: Iterator<Item: Borrow<Frame>> + Clone> Serialize for FramesById<Frames> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for frame in self.0.clone() {
+            let frame = frame.borrow();
+            map.serialize_entry(&frame.session_id, frame)?;
+        }
+        map.end()
+    }
+}
+
+fn json_error(error: serde_json::Error) -> StateError {
+    StateError::Json { message: error.to_string() }
+}
+
+/// Reads a file of one frame. Without a `sessionID` the frame is called `name`.
+///
+/// # Errors
+/// It is no JSON object.
+pub(crate) fn frame_from_json(text: &str, name: &str, repairs: &mut Vec<Repair>) -> serde_json::Result<Frame> {
+    let object: Map<String, Value> = serde_json::from_str(text)?;
+    let id = object.get("sessionID").and_then(Value::as_str).unwrap_or(name).to_owned();
+    Ok(read_frame(id, Value::Object(object), repairs).expect("an object is always kept"))
 }
 
 fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Frame> {
@@ -296,35 +357,88 @@ impl Fields<'_> {
     }
 }
 
-/// The file as it stands: the frames in their order, which a plain JSON map would lose.
-#[derive(Deserialize)]
+/// The file as it stands, as far as it was read: the frames in their order, which a plain JSON map
+/// would lose.
+#[derive(Default)]
 struct StateFile {
-    frames: Entries,
-    #[serde(flatten)]
+    frames: Option<Vec<(String, Value)>>,
     rest: Map<String, Value>,
 }
 
-/// The entries of a JSON object in the order of the text.
-struct Entries(Vec<(String, Value)>);
+impl StateFile {
+    /// Reads up to the end, or up to the first error; what stood before it is there.
+    fn read(&mut self, text: &str) -> serde_json::Result<()> {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        FileSeed(self).deserialize(&mut deserializer)?;
+        deserializer.end()
+    }
 
-impl<'de> Deserialize<'de> for Entries {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct EntriesVisitor;
-        impl<'de> Visitor<'de> for EntriesVisitor {
-            type Value = Entries;
+    fn into_state(mut self, repairs: &mut Vec<Repair>) -> Result<StackState, StateError> {
+        let mut fields = Fields { fields: &mut self.rest, frame: None, repairs };
+        let version = fields.number("version").unwrap_or(STATE_VERSION);
+        if version > STATE_VERSION {
+            return Err(StateError::Version { found: version, supported: STATE_VERSION });
+        }
+        let active_frame_id = fields.text("activeFrameID");
+        let root_frame_ids = fields.texts("rootFrameIDs").unwrap_or_default();
+        let updated_at = fields.number("updatedAt").unwrap_or_default();
+        let revision = fields.number("revision").unwrap_or_default();
+        let entries = self.frames.unwrap_or_default().into_iter();
+        let frames = entries.filter_map(|(id, value)| read_frame(id, value, repairs)).collect();
+        Ok(StackState { version, revision, frames, active_frame_id, root_frame_ids, updated_at, extra: self.rest })
+    }
+}
 
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object of frames by ID")
-            }
+struct FileSeed<'a>(&'a mut StateFile);
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Entries(entries))
+impl<'de> DeserializeSeed<'de> for FileSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for FileSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object with `frames`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "frames" {
+                map.next_value_seed(FramesSeed(self.0.frames.get_or_insert_default()))?;
+            } else {
+                self.0.rest.insert(key, map.next_value()?);
             }
         }
-        deserializer.deserialize_map(EntriesVisitor)
+        Ok(())
+    }
+}
+
+struct FramesSeed<'a>(&'a mut Vec<(String, Value)>);
+
+impl<'de> DeserializeSeed<'de> for FramesSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for FramesSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object of frames by ID")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(entry) = map.next_entry()? {
+            self.0.push(entry);
+        }
+        Ok(())
     }
 }

@@ -3,9 +3,66 @@
 
 use super::Tree;
 use super::node::{Before, Node};
+use crate::error::{Error, Result};
 use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Identity};
 
 impl Tree {
+    /// Carries out the next event of a history, if it fits what the tree has seen: the fold of a
+    /// whole history over an empty tree gives the tree it is of.
+    ///
+    /// ```
+    /// use callstack_core::{Command, NewFrame, Tree, decide};
+    ///
+    /// let events = decide(&Tree::new(), Command::Push(NewFrame::new("Build").id("ses_1")), 1)?;
+    /// let mut tree = Tree::new();
+    /// events.iter().try_for_each(|event| tree.replay(event))?;
+    /// assert_eq!(tree.len(), 1);
+    /// assert_eq!(tree.replay(&events[0]).unwrap_err().code(), "history");
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::History`]: an event is missing or doubled, or names frames that are not there.
+    pub fn replay(&mut self, event: &Event) -> Result<()> {
+        match self.misfit(event) {
+            Some(message) => Err(Error::History { revision: event.revision, message }),
+            None => {
+                self.apply(event);
+                Ok(())
+            }
+        }
+    }
+
+    /// Why an event cannot be the next one.
+    fn misfit(&self, event: &Event) -> Option<String> {
+        let next = self.revision + 1;
+        if event.revision != next {
+            return Some(format!("event {next} is next"));
+        }
+        let unknown = |ids: &[String]| ids.iter().find(|id| self.by_id(id).is_none()).cloned();
+        let missing = match &event.change {
+            Change::Added { frame } => {
+                let length = self.nodes.len();
+                if event.handle.index() != length {
+                    return Some(format!("it adds {} to a tree of {length} frames", event.handle));
+                }
+                if self.by_id(&frame.session_id).is_some() {
+                    return Some(format!("it adds a second frame `{}`", frame.session_id));
+                }
+                frame.parent_session_id.iter().find(|id| self.by_id(id).is_none()).cloned().or(unknown(&frame.depends_on))
+            }
+            Change::Imported { .. } => return None,
+            _ if event.handle.index() >= self.nodes.len() => Some(event.handle.to_string()),
+            Change::DependenciesAdded { depends_on } => unknown(depends_on),
+            Change::IdReplaced { session_id } => {
+                let other = self.by_id(session_id).filter(|other| *other != event.handle)?;
+                return Some(format!("it gives {} the ID of {other}, `{session_id}`", event.handle));
+            }
+            _ => return None,
+        };
+        missing.map(|missing| format!("it names `{missing}`, which is not in the tree"))
+    }
+
     /// Carries out an event that [`decide`](super::decide) made for this tree at this revision,
     /// or a replayed one in its turn. An event of a frame that the tree does not have changes
     /// nothing but the revision.
@@ -15,11 +72,16 @@ impl Tree {
         if let Change::Added { frame } = &event.change {
             if event.handle.index() == self.nodes.len() {
                 self.add(frame);
-                self.touch(event.handle, event.time);
+                self.touch(event.handle);
                 if frame.status != FrameStatus::Planned {
                     self.settle();
                 }
             }
+            return;
+        }
+        if let Change::Imported { extra } = &event.change {
+            self.sequence_by_time(event.handle);
+            self.extra.extend(extra.clone());
             return;
         }
         if event.handle.index() >= self.nodes.len() {
@@ -56,12 +118,11 @@ impl Tree {
     fn change(&mut self, handle: Handle, change: &Change, time: u64) {
         let node = &mut self.nodes[handle.index()];
         match change {
-            Change::Added { .. } => unreachable!("handled by apply"),
+            Change::Added { .. } | Change::Imported { .. } => unreachable!("handled by apply"),
             Change::DependenciesAdded { depends_on } => self.link_dependencies(handle, depends_on),
             Change::Identified { identity } => {
-                self.remember(handle, true);
-                let node = &mut self.nodes[handle.index()];
-                set_identity(&mut node.frame, identity);
+                let frame = self.remember(handle, true);
+                set_identity(frame, identity);
             }
             Change::StatusChanged { status, results, results_compacted } => {
                 node.frame.status = *status;
@@ -87,13 +148,18 @@ impl Tree {
                 self.ids.remove(&old);
                 self.ids.insert(session_id.clone(), handle);
             }
+            Change::LogPathSet { log_path } => {
+                self.remember(handle, false).log_path = Some(log_path.clone());
+                let node = &mut self.nodes[handle.index()];
+                node.log_is_missing = false;
+                // The file of a log that was shown may have another name now.
+                node.settled_revision = self.revision;
+            }
             Change::ArtifactAdded { artifact } => {
-                self.remember(handle, false);
-                self.nodes[handle.index()].frame.artifacts.push(artifact.clone());
+                self.remember(handle, false).artifacts.push(artifact.clone());
             }
             Change::DecisionAdded { decision } => {
-                self.remember(handle, false);
-                self.nodes[handle.index()].frame.decisions.push(decision.clone());
+                self.remember(handle, false).decisions.push(decision.clone());
             }
             Change::ActiveChanged { active } => {
                 self.active = active.then_some(handle);
@@ -101,7 +167,9 @@ impl Tree {
                 return;
             }
         }
-        self.touch(handle, time);
+        let frame = &mut self.nodes[handle.index()].frame;
+        frame.updated_at = frame.updated_at.max(time);
+        self.touch(handle);
         if matches!(change, Change::StatusChanged { .. } | Change::Invalidated { .. }) {
             self.settle();
         }
@@ -126,10 +194,9 @@ impl Tree {
         }
     }
 
-    fn touch(&mut self, handle: Handle, time: u64) {
+    fn touch(&mut self, handle: Handle) {
         let revision = self.revision;
         let node = &mut self.nodes[handle.index()];
-        node.frame.updated_at = node.frame.updated_at.max(time);
         node.revision = revision;
         if node.before.is_none() {
             node.settled_revision = revision;
@@ -139,15 +206,21 @@ impl Tree {
         }
     }
 
-    /// Keeps the settled view of a frame before a change that the stable part must not show yet.
-    fn remember(&mut self, handle: Handle, with_identity: bool) {
+    /// Keeps the settled view of a frame before a change that the stable part must not show yet,
+    /// and returns the frame.
+    fn remember(&mut self, handle: Handle, with_identity: bool) -> &mut Frame {
         let node = &mut self.nodes[handle.index()];
-        let frame = &node.frame;
+        let frame = &mut node.frame;
         if node.before.is_none() {
             self.unsettled.push(handle);
         }
         let before = node.before.get_or_insert_with(|| {
-            Box::new(Before { artifacts: frame.artifacts.len(), decisions: frame.decisions.len(), identity: None })
+            Box::new(Before {
+                artifacts: frame.artifacts.len(),
+                decisions: frame.decisions.len(),
+                has_log: frame.log_path.is_some(),
+                identity: None,
+            })
         });
         if with_identity {
             before.identity.get_or_insert_with(|| Identity {
@@ -156,6 +229,7 @@ impl Tree {
                 success_criteria_compacted: frame.success_criteria_compacted.clone(),
             });
         }
+        frame
     }
 
     /// A push, pop or invalidation: from now on the stable part shows everything.

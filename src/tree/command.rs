@@ -96,6 +96,13 @@ pub enum Command {
         /// The frame.
         frame: FrameRef,
     },
+    /// Name the file that holds the frame's full log.
+    SetLogPath {
+        /// The frame.
+        frame: FrameRef,
+        /// Path of the log, absolute or relative to the stack's folder.
+        log_path: String,
+    },
     /// Add frames as they are, all or none: a plan from elsewhere. Parents and dependencies are
     /// named by ID and may stand anywhere in the list.
     Import {

@@ -2,10 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use serde_json::Map;
+
 use super::links::Links;
 use super::{Command, Tree};
 use crate::error::{Error, Result};
-use crate::frame::{Change, Event, Frame, FrameRef, FrameStatus, Handle, NewFrame, Parent};
+use crate::frame::{Change, Event, Frame, FrameRef, FrameStatus, Handle, NewFrame, Parent, own_log_path};
 
 /// Checks a command against a tree and returns the events that carry it out, none if everything
 /// is so already. Changes nothing.
@@ -54,7 +56,7 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Vec<Event>> {
             match tree.by_id(&session_id) {
                 Some(other) if other == handle => {}
                 Some(other) => return Err(Error::DuplicateId { session_id, handle: other }),
-                None => events.push(handle, Change::IdReplaced { session_id }),
+                None => events.replace_id(handle, session_id),
             }
         }
         Command::SetStatus { frame, status: FrameStatus::Invalidated, results, .. } => {
@@ -93,7 +95,15 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Vec<Event>> {
                 check_id(tree, &frame.session_id)?;
             }
             if !frames.is_empty() {
-                events.add(frames)?;
+                let first = events.add(frames)?;
+                events.push(first, Change::Imported { extra: Map::new() });
+            }
+        }
+        Command::SetLogPath { frame, log_path } => {
+            let handle = tree.resolve(&frame)?;
+            not_empty("logPath", &log_path)?;
+            if tree.node(handle).record().log_path.as_ref() != Some(&log_path) {
+                events.push(handle, Change::LogPathSet { log_path });
             }
         }
     }
@@ -177,6 +187,17 @@ impl Events<'_> {
             self.push(handle, Change::ActiveChanged { active: true });
         }
         Ok(())
+    }
+
+    /// The frame's own log goes along: its file is named after the ID.
+    fn replace_id(&mut self, handle: Handle, session_id: String) {
+        let frame = self.tree.node(handle).record();
+        let own_log = own_log_path(&frame.session_id, handle);
+        let new_log = own_log_path(&session_id, handle);
+        self.push(handle, Change::IdReplaced { session_id });
+        if frame.log_path.as_ref() == Some(&own_log) && new_log != own_log {
+            self.push(handle, Change::LogPathSet { log_path: new_log });
+        }
     }
 
     fn set_status(

@@ -106,7 +106,7 @@ impl Tree {
     }
 
     /// All handles, in creation order.
-    pub fn handles(&self) -> impl DoubleEndedIterator<Item = Handle> + ExactSizeIterator + use<> {
+    pub fn handles(&self) -> impl DoubleEndedIterator<Item = Handle> + ExactSizeIterator + Clone + use<> {
         (0..self.nodes.len()).map(|index| Handle::from_index(index).expect("the arena never grows past the limit"))
     }
 
@@ -249,6 +249,12 @@ impl Tree {
             pending.extend(self.children(next).iter().rev());
             Some(next)
         })
+    }
+
+    /// Notes whether the file that a frame's `logPath` names is there. True: that is news.
+    pub(crate) fn note_log(&mut self, handle: Handle, exists: bool) -> bool {
+        let node = &mut self.nodes[handle.index()];
+        std::mem::replace(&mut node.log_is_missing, !exists) == exists
     }
 
     /// The revision of everything a context of the frame may show: as long as it stays, so does

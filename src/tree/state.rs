@@ -1,18 +1,22 @@
 //! A tree as the specification's state, and back: what does not fit together is repaired and
 //! reported, and no frame is lost.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Tree;
 use super::links::{Fault, Links};
-use crate::frame::{Frame, FrameStatus, Handle, Repair, StackState};
+use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Repair, StackState};
 
 impl Tree {
     /// The whole tree as the specification's `StackState`, frames in the order of their handles.
     pub fn state(&self) -> StackState {
+        StackState { frames: self.handles().map(|handle| self.frame(handle)).collect(), ..self.state_head() }
+    }
+
+    /// The state without its frames.
+    pub(crate) fn state_head(&self) -> StackState {
         let id = |handle: &Handle| self.node(*handle).session_id().to_owned();
         StackState {
-            frames: self.handles().map(|handle| self.frame(handle)).collect(),
             active_frame_id: self.active.as_ref().map(id),
             root_frame_ids: self.roots.iter().map(id).collect(),
             updated_at: self.updated_at,
@@ -40,6 +44,34 @@ impl Tree {
         (tree, repairs)
     }
 
+    /// The events that make this tree out of an empty one.
+    pub(crate) fn founding_events(&self, now: u64) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut push = |handle: Handle, change: Change| {
+            events.push(Event { revision: events.len() as u64 + 1, time: now, handle, change });
+        };
+        let mut late = Vec::new();
+        for handle in self.handles() {
+            let is_later = |id: &String| self.by_id(id).is_some_and(|dependency| dependency > handle);
+            let frame = self.frame(handle);
+            let (after, before) = frame.depends_on.into_iter().partition(is_later);
+            if !Vec::is_empty(&after) {
+                late.push((handle, after));
+            }
+            let frame = Frame { depends_on: before, planned_children: None, ..frame };
+            push(handle, Change::Added { frame: Box::new(frame) });
+        }
+        for (handle, depends_on) in late {
+            push(handle, Change::DependenciesAdded { depends_on });
+        }
+        let first = Handle::from_index(0).expect("the first handle");
+        push(first, Change::Imported { extra: self.extra.clone() });
+        if let Some(active) = self.active {
+            push(active, Change::ActiveChanged { active: true });
+        }
+        events
+    }
+
     /// Makes a tree of frames in this order, but parents before children. IDs and links that cannot
     /// be are mended in the frames, and listed. Beside the tree comes the position among the frames
     /// of each handle.
@@ -60,26 +92,30 @@ impl Tree {
             let handle = Handle::from_index(position).expect("as many were added");
             tree.link_dependencies(handle, &frames[*index].depends_on);
         }
-        tree.sequence_by_time();
+        tree.sequence_by_time(Handle::from_index(0).expect("the first handle"));
         (tree, order, repairs)
     }
 
-    /// The order of starts and finishes, as far as the times tell it. Of equal times finishes come
-    /// first: a frame that runs has its finished siblings behind it.
-    fn sequence_by_time(&mut self) {
+    /// Orders the starts and finishes of this frame and of those after it, which were added in one
+    /// go, as far as the times tell. Of equal times finishes come first: a frame that runs has its
+    /// finished siblings behind it.
+    pub(super) fn sequence_by_time(&mut self, first: Handle) {
         let mut moments = Vec::new();
-        for handle in self.handles() {
+        let mut parents = BTreeSet::new();
+        for handle in self.handles().skip(first.index()) {
             let frame = self.node(handle).record();
             if frame.status.is_finished() {
                 moments.push((frame.updated_at, false, handle));
+                parents.extend(self.node(handle).parent);
             }
             if !matches!(frame.status, FrameStatus::Planned | FrameStatus::Invalidated) {
                 moments.push((frame.created_at, true, handle));
             }
         }
         moments.sort_unstable();
-        self.sequence = moments.len() as u64;
-        for (place, (_, is_start, handle)) in (1..).zip(moments) {
+        // The last numbers given are those of these frames.
+        let before = self.sequence - moments.len() as u64;
+        for (place, (_, is_start, handle)) in (before + 1..).zip(moments) {
             let node = &mut self.nodes[handle.index()];
             if is_start {
                 node.started = place;
@@ -87,10 +123,10 @@ impl Tree {
                 node.finished = place;
             }
         }
-        for index in 0..self.nodes.len() {
-            let mut finished = std::mem::take(&mut self.nodes[index].finished_children);
+        for parent in parents {
+            let mut finished = std::mem::take(&mut self.nodes[parent.index()].finished_children);
             finished.sort_by_key(|child| self.node(*child).finished);
-            self.nodes[index].finished_children = finished;
+            self.nodes[parent.index()].finished_children = finished;
         }
     }
 

@@ -1,0 +1,38 @@
+//! The names of a frame's files: one for each frame, safe on every file system, whatever the ID.
+
+use super::Handle;
+
+/// Longest beginning of an ID that a file name holds, in bytes.
+const LONGEST: usize = 100;
+
+/// Names that Windows keeps for devices, with any extension and in any case.
+const RESERVED: [&str; 22] = [
+    "con", "prn", "aux", "nul", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9", "lpt1", "lpt2",
+    "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9",
+];
+
+/// The name, without extension, under which the files of a frame stand: the ID itself, if it is made
+/// of letters and digits of ASCII, `-` and `_` alone, as those of hosts are. In all other IDs
+/// everything else becomes `_` (specification, "File Storage Functions") and the handle is added, so
+/// that no two frames share a name.
+///
+/// ```
+/// use callstack_core::{Handle, frame::file_name};
+/// let handle: Handle = "f12".parse().unwrap();
+/// assert_eq!(file_name("ses_69a1bfe5d", handle), "ses_69a1bfe5d");
+/// assert_eq!(file_name("../../x", handle), "______x~f12");
+/// assert_eq!(file_name("CON", handle), "CON~f12");
+/// ```
+pub fn file_name(session_id: &str, handle: Handle) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || character == '-' || character == '_';
+    let name: String =
+        session_id.chars().map(|character| if is_plain(character) { character } else { '_' }).take(LONGEST).collect();
+    let is_reserved = RESERVED.contains(&name.to_ascii_lowercase().as_str());
+    if name == session_id && !name.is_empty() && !is_reserved { name } else { format!("{name}~{handle}") }
+}
+
+/// The `logPath` of the log that this library keeps for a frame, relative to the stack's folder:
+/// `logs/ses_1.jsonl`.
+pub fn own_log_path(session_id: &str, handle: Handle) -> String {
+    format!("logs/{}.jsonl", file_name(session_id, handle))
+}

@@ -1,0 +1,204 @@
+//! What stands between a stack and its files: every command's way to the store, what other
+//! processes have committed, and the mirror.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use parking_lot::RwLock;
+
+use crate::error::Result;
+use crate::frame::{Change, Event, Frame, FrameStatus, Handle, StateDocument};
+use crate::store::mirror::{Mirror, Source};
+use crate::store::{EventQuery, Store, files};
+use crate::tree::Tree;
+
+/// The store of a stack and the mirror beside it. Held for a whole command, before the tree.
+pub(super) struct Disk {
+    /// `None`: the stack lives in memory and keeps no history.
+    pub(super) store: Option<Box<dyn Store>>,
+    pub(super) mirror: Option<Mirror>,
+    /// Where the mirror and the logs are.
+    pub(super) folder: Option<PathBuf>,
+}
+
+impl Disk {
+    /// Decides on the newest tree, commits what was decided, and applies it. When anything fails,
+    /// the store and the tree are as before, but for what other processes have committed.
+    ///
+    /// `decide` runs while no other process can commit.
+    pub(super) fn commit(
+        &mut self,
+        tree: &RwLock<Tree>,
+        decide: impl FnOnce(&Tree) -> Result<Vec<Event>>,
+    ) -> Result<Vec<Event>> {
+        let Self { store, mirror, folder } = self;
+        let events = match store {
+            None => decide(&tree.read())?,
+            Some(store) => {
+                store.begin()?;
+                let committed = catch_up(&mut **store, mirror.as_mut(), tree)
+                    .and_then(|()| decide(&tree.read()))
+                    .and_then(|events| append(&mut **store, folder.as_deref(), &tree.read(), events));
+                // Nothing is left of the transaction, unless it was committed.
+                store.rollback();
+                committed?
+            }
+        };
+        let mut tree = tree.write();
+        for event in &events {
+            note(mirror.as_mut(), &tree, event, true);
+            tree.apply(event);
+        }
+        Ok(events)
+    }
+
+    /// Reads the whole history into an empty tree.
+    pub(super) fn load(&mut self, tree: &mut Tree) -> Result<()> {
+        let Self { store: Some(store), mirror, .. } = self else { return Ok(()) };
+        store.read(&EventQuery::default(), &mut |event| {
+            note(mirror.as_mut(), tree, &event, false);
+            tree.replay(&event)
+        })?;
+        if let Some(mirror) = mirror
+            && (tree.revision() == 0 || tree.revision() < mirror.revision())
+        {
+            // The files are of another history.
+            mirror.distrust();
+            tree.handles().for_each(|handle| mirror.note(handle, false));
+        }
+        Ok(())
+    }
+
+    /// Applies what other processes have committed. True: there was something.
+    pub(super) fn refresh(&mut self, tree: &RwLock<Tree>) -> Result<bool> {
+        let Self { store: Some(store), mirror, .. } = self else { return Ok(false) };
+        let before = tree.read().revision();
+        refresh(&mut **store, mirror.as_mut(), tree)?;
+        Ok(tree.read().revision() > before)
+    }
+
+    /// Writes as much of the mirror as it is time for: the files of the frames that were just changed, and
+    /// everything when `state.json` is due or `all` is wanted.
+    ///
+    /// # Errors
+    /// Those of the files. They stay in the mirror's status; no command fails by them.
+    pub(super) fn write_mirror(&mut self, tree: &RwLock<Tree>, now: u64, all: bool) -> Result<()> {
+        let Self { store: Some(store), mirror: Some(mirror), .. } = self else { return Ok(()) };
+        let is_behind = !mirror.is_current(&*tree.read());
+        let all = is_behind && (all || mirror.is_due(now));
+        if !all && !mirror.is_prompt() {
+            return Ok(());
+        }
+        mirror.locked(|mirror| {
+            // Others may have committed since, and an older text must not replace theirs.
+            refresh(&mut **store, Some(mirror), tree)?;
+            match all {
+                true => mirror.write_all(now, &*tree.read()),
+                false => mirror.write_fresh(&*tree.read()),
+            }
+        })
+    }
+}
+
+/// As [`catch_up`], unless there certainly is nothing.
+fn refresh(store: &mut dyn Store, mirror: Option<&mut Mirror>, tree: &RwLock<Tree>) -> Result<()> {
+    if store.has_news()? { catch_up(store, mirror, tree) } else { Ok(()) }
+}
+
+/// Applies what other processes have committed.
+fn catch_up(store: &mut dyn Store, mut mirror: Option<&mut Mirror>, tree: &RwLock<Tree>) -> Result<()> {
+    let query = EventQuery::default().since(tree.read().revision());
+    let mut news = Vec::new();
+    store.read(&query, &mut |event| {
+        news.push(event);
+        Ok(())
+    })?;
+    if news.is_empty() {
+        return Ok(());
+    }
+    let mut tree = tree.write();
+    news.iter().try_for_each(|event| {
+        note(mirror.as_deref_mut(), &tree, event, false);
+        tree.replay(event)
+    })
+}
+
+/// Commits events. The logs that move along with an ID have both names until that is done.
+fn append(store: &mut dyn Store, folder: Option<&Path>, tree: &Tree, events: Vec<Event>) -> Result<Vec<Event>> {
+    if events.is_empty() {
+        return Ok(events);
+    }
+    let moves = folder.map_or(Ok(Vec::new()), |folder| begin_moves(folder, tree, &events))?;
+    let committed = store.append(&events).and_then(|()| store.commit());
+    for (old, new) in moves {
+        // A second name that stays behind does no harm.
+        let _ = files::remove(if committed.is_ok() { &old } else { &new });
+    }
+    committed.map(|()| events)
+}
+
+/// Gives the logs of frames that get another ID their second names; returns both.
+fn begin_moves(folder: &Path, tree: &Tree, events: &[Event]) -> Result<Vec<(PathBuf, PathBuf)>> {
+    let mut moves = Vec::new();
+    for pair in events.windows(2) {
+        let (Change::IdReplaced { .. }, Change::LogPathSet { log_path }) = (&pair[0].change, &pair[1].change) else {
+            continue;
+        };
+        let Some(old) = &tree.node(pair[1].handle).record().log_path else { continue };
+        let (old, new) = (folder.join(old), folder.join(log_path));
+        if old.exists() {
+            files::set_aside(&new)?;
+            files::second_name(&old, &new)?;
+            moves.push((old, new));
+        }
+    }
+    Ok(moves)
+}
+
+/// Notes which files an event puts out of date, before it is applied.
+fn note(mirror: Option<&mut Mirror>, tree: &Tree, event: &Event, own: bool) {
+    let Some(mirror) = mirror.filter(|mirror| event.revision > mirror.revision()) else { return };
+    let handle = event.handle;
+    match &event.change {
+        Change::ActiveChanged { .. } | Change::Imported { .. } => return,
+        Change::Added { frame } if frame.status == FrameStatus::Planned => {
+            // The parent's file lists it.
+            let parent = frame.parent_session_id.as_ref().and_then(|parent| tree.by_id(parent));
+            parent.into_iter().for_each(|parent| mirror.note(parent, own));
+        }
+        Change::Added { .. } => {}
+        _ if handle.index() >= tree.len() => return,
+        Change::StatusChanged { .. } | Change::Invalidated { .. } | Change::IdReplaced { .. } => {
+            let node = tree.node(handle);
+            if node.status() == FrameStatus::Planned {
+                node.parent().into_iter().for_each(|parent| mirror.note(parent, own));
+            }
+            if let Change::IdReplaced { .. } = event.change {
+                mirror.note_replaced(node.session_id(), handle);
+                node.children().iter().chain(node.dependents()).for_each(|other| mirror.note(*other, own));
+            }
+        }
+        _ => {}
+    }
+    mirror.note(handle, own);
+}
+
+impl Source for Tree {
+    fn frame(&self, handle: Handle) -> Frame {
+        Tree::frame(self, handle)
+    }
+
+    fn owner(&self, session_id: &str) -> Option<Handle> {
+        self.by_id(session_id)
+    }
+
+    fn revision(&self) -> u64 {
+        Tree::revision(self)
+    }
+
+    fn write_state(&self, writer: &mut dyn Write) -> io::Result<()> {
+        let document =
+            StateDocument { head: &self.state_head(), frames: self.handles().map(|handle| Tree::frame(self, handle)) };
+        Ok(serde_json::to_writer(writer, &document)?)
+    }
+}

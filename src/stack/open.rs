@@ -1,0 +1,238 @@
+//! How a stack comes into being, and how it goes.
+
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+
+use super::disk::Disk;
+use super::logs::Logs;
+use super::{Inner, Stack, StackOptions};
+use crate::context::Contexts;
+use crate::error::{Error, Result};
+use crate::frame::{Event, Repair};
+use crate::store::mirror::Mirror;
+#[cfg(feature = "sqlite")]
+use crate::store::{SqliteOptions, SqliteStore};
+use crate::store::{MirrorStatus, Store, files, layout, read_history};
+use crate::tree::Tree;
+
+impl Stack {
+    /// Opens the stack in a folder, and makes both if they are not there.
+    ///
+    /// The folder holds `stack.db`, the database with everything that has happened; `state.json` and
+    /// `frames/`, which show the present to people and other tools; and `logs/`. If there is no
+    /// database yet but the files of the original plugin, or of a database that was lost, they are
+    /// imported, once; the originals stay below `before-import/`, and [`Stack::repairs`] says what
+    /// was wrong with them.
+    ///
+    /// ```
+    /// use callstack_core::{NewFrame, Stack, StackOptions};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let folder = folder.path();
+    /// let stack = Stack::open(folder, StackOptions::default())?;
+    /// stack.push(NewFrame::new("Build a shop").id("ses_1"))?;
+    /// drop(stack);
+    ///
+    /// let stack = Stack::open(folder, StackOptions::default())?;
+    /// assert_eq!(stack.frame("ses_1")?.title, "Build a shop");
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] and [`Error::Version`] if a file is not readable or of a newer version:
+    /// it is then as it was. [`Error::ReadOnly`], [`Error::DiskFull`], [`Error::Busy`],
+    /// [`Error::Io`].
+    #[cfg(feature = "sqlite")]
+    pub fn open(folder: impl AsRef<Path>, options: StackOptions) -> Result<Self> {
+        let folder = folder.as_ref();
+        let store = open_database(folder, &options)?;
+        Self::open_with_store(folder, store, options)
+    }
+
+    /// Opens the stack of a folder as [`Stack::open`] does, but with its events in another store.
+    ///
+    /// # Errors
+    /// As [`Stack::open`], and those of the store.
+    pub fn open_with_store(
+        folder: impl AsRef<Path>,
+        store: impl Store + 'static,
+        options: StackOptions,
+    ) -> Result<Self> {
+        let folder = folder.as_ref();
+        files::make_folder(folder)?;
+        Self::founded(Some(folder), Box::new(store), options, |repairs, now| {
+            let Some((state, found)) = layout::read(folder)? else { return Ok(Vec::new()) };
+            let (tree, inconsistent) = Tree::from_state(state);
+            layout::keep(folder)?;
+            repairs.extend(found.into_iter().chain(inconsistent));
+            Ok(tree.founding_events(now))
+        })
+    }
+
+    /// A stack whose events are in a store, without a folder: it has a history, but neither mirror
+    /// nor logs.
+    ///
+    /// # Errors
+    /// Those of the store; [`Error::History`] if the events do not fit together.
+    pub fn with_store(store: impl Store + 'static, options: StackOptions) -> Result<Self> {
+        Self::founded(None, Box::new(store), options, |_, _| Ok(Vec::new()))
+    }
+
+    /// Makes the stack of an exported history in an empty folder: the same frames with the same
+    /// handles, and the same history.
+    ///
+    /// # Errors
+    /// [`Error::NotEmpty`]; [`Error::Json`] and [`Error::History`], which name the line or the
+    /// event; those of [`Stack::open`].
+    #[cfg(feature = "sqlite")]
+    pub fn rebuild(folder: impl AsRef<Path>, history: impl BufRead, options: StackOptions) -> Result<Self> {
+        let folder = folder.as_ref();
+        let not_empty = || Error::NotEmpty { path: folder.display().to_string() };
+        if layout::state_path(folder).exists() {
+            return Err(not_empty());
+        }
+        let store = open_database(folder, &options)?;
+        let mut founded = false;
+        let stack = Self::founded(Some(folder), Box::new(store), options, |_, _| {
+            let events = read_history(history).collect::<Result<Vec<_>>>()?;
+            let mut check = Tree::new();
+            events.iter().try_for_each(|event| check.replay(event))?;
+            founded = true;
+            Ok(events)
+        })?;
+        if founded { Ok(stack) } else { Err(not_empty()) }
+    }
+
+    /// Reads the history of a store. If there is none yet, it begins with the events that `found`
+    /// gives.
+    fn founded(
+        folder: Option<&Path>,
+        store: Box<dyn Store>,
+        options: StackOptions,
+        found: impl FnOnce(&mut Vec<Repair>, u64) -> Result<Vec<Event>>,
+    ) -> Result<Self> {
+        let now = (options.clock)();
+        let mirror = folder.filter(|_| options.mirror).map(Mirror::new);
+        let mut disk = Disk { store: Some(store), mirror, folder: folder.map(Path::to_owned) };
+        let mut tree = Tree::new();
+        disk.load(&mut tree)?;
+        let tree = RwLock::new(tree);
+        let mut repairs = Vec::new();
+        if tree.read().revision() == 0 {
+            // Another process may do the same: the one that comes second finds events.
+            disk.commit(&tree, |tree| if tree.revision() == 0 { found(&mut repairs, now) } else { Ok(Vec::new()) })?;
+        }
+        // What cannot be written now is written later, and the mirror's status says why.
+        let _ = disk.write_mirror(&tree, now, true);
+        Ok(Self::of(tree.into_inner(), disk, repairs, options))
+    }
+
+    pub(super) fn of(tree: Tree, disk: Disk, repairs: Vec<Repair>, options: StackOptions) -> Self {
+        let StackOptions { clock, random, counter, durability, .. } = options;
+        let folder = disk.folder.clone();
+        let inner = Inner {
+            contexts: Contexts::new(counter, folder.clone().unwrap_or_default()),
+            logs: Logs::new(folder, durability),
+            disk: Mutex::new(disk),
+            tree: RwLock::new(tree),
+            repairs,
+            clock,
+            random,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// What was inconsistent in the files that were imported when the stack was opened, and what was
+    /// made of it. Empty if nothing was imported or nothing was wrong.
+    pub fn repairs(&self) -> &[Repair] {
+        &self.inner.repairs
+    }
+
+    /// Shows readers what other processes have done since the last command or refresh, and looks
+    /// for logs that were missing. True: there was something new. When there is not, it costs about
+    /// a microsecond.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn refresh(&self) -> Result<bool> {
+        let is_new = self.inner.disk.lock().refresh(&self.inner.tree)?;
+        self.poll();
+        Ok(is_new)
+    }
+
+    /// Does what was left for later and is due: writes `state.json`, if it is behind and 250 ms have
+    /// passed since its last writing. Commands and [`Stack::refresh`] do so too; a host that may
+    /// be idle for long calls this at [`Stack::deadline`].
+    pub fn poll(&self) {
+        let now = (self.inner.clock)();
+        // The mirror's status keeps the error.
+        let _ = self.inner.disk.lock().write_mirror(&self.inner.tree, now, false);
+        self.look_for_missing_logs();
+    }
+
+    /// When [`Stack::poll`] will have something to do, in milliseconds since the epoch; `None` if
+    /// nothing is left for later.
+    pub fn deadline(&self) -> Option<u64> {
+        let disk = self.inner.disk.lock();
+        let mirror = disk.mirror.as_ref()?;
+        (!mirror.is_current(&*self.inner.tree.read())).then(|| mirror.deadline())
+    }
+
+    /// How `state.json` and the frames' files are doing; `None` if the stack keeps none.
+    pub fn mirror_status(&self) -> Option<MirrorStatus> {
+        self.inner.disk.lock().mirror.as_ref().map(Mirror::status)
+    }
+
+    /// Brings everything to the disk: `state.json` and the frames' files show what the tree shows, and all
+    /// that was acknowledged survives a loss of power.
+    ///
+    /// # Errors
+    /// Those of the store; those of the files, which [`Stack::mirror_status`] keeps.
+    pub fn flush(&self) -> Result<()> {
+        let now = (self.inner.clock)();
+        let mut disk = self.inner.disk.lock();
+        disk.refresh(&self.inner.tree)?;
+        if let Some(store) = &mut disk.store {
+            store.sync()?;
+        }
+        disk.write_mirror(&self.inner.tree, now, true)
+    }
+
+    /// Flushes, and gives this handle back. The files are closed with the last clone; dropping the
+    /// last clone without closing flushes too, but cannot say what went wrong.
+    ///
+    /// # Errors
+    /// As [`Stack::flush`].
+    pub fn close(self) -> Result<()> {
+        self.flush()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let now = (self.clock)();
+        let _ = self.disk.get_mut().write_mirror(&self.tree, now, true);
+    }
+}
+
+impl Disk {
+    /// That of a stack in memory.
+    pub(super) fn none() -> Self {
+        Self { store: None, mirror: None, folder: None }
+    }
+}
+
+#[cfg(feature = "sqlite")]
+fn open_database(folder: &Path, options: &StackOptions) -> Result<SqliteStore> {
+    files::make_folder(folder)?;
+    let StackOptions { durability, busy_timeout, .. } = *options;
+    SqliteStore::open(database_path(folder), SqliteOptions { durability, busy_timeout })
+}
+
+#[cfg(feature = "sqlite")]
+fn database_path(folder: &Path) -> PathBuf {
+    folder.join("stack.db")
+}

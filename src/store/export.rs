@@ -1,0 +1,49 @@
+//! A history as text, one event in JSON on each line: to look at, to keep, and to rebuild a stack of.
+
+use std::io::{BufRead, Write};
+
+use crate::error::{Error, Result};
+use crate::frame::Event;
+
+/// What errors call the text.
+const NAME: &str = "the exported history";
+
+fn failed(action: &'static str) -> impl Fn(std::io::Error) -> Error {
+    move |error| Error::Io { action, path: NAME.into(), message: error.to_string() }
+}
+
+/// Writes one event as a line.
+pub(crate) fn write(event: &Event, writer: &mut impl Write) -> Result<()> {
+    serde_json::to_writer(&mut *writer, event)
+        .map_err(std::io::Error::from)
+        .and_then(|()| writer.write_all(b"\n"))
+        .map_err(failed("write"))
+}
+
+/// Reads an exported history, event by event. Empty lines are skipped.
+///
+/// ```
+/// use callstack_core::{MemoryStore, NewFrame, Stack, StackOptions, Tree, read_history};
+///
+/// let stack = Stack::with_store(MemoryStore::new(), StackOptions::default())?;
+/// stack.push(NewFrame::new("Build").id("ses_1"))?;
+/// let mut text = Vec::new();
+/// stack.export_history(&mut text)?;
+///
+/// let mut tree = Tree::new();
+/// for event in read_history(text.as_slice()) {
+///     tree.replay(&event?)?;
+/// }
+/// assert_eq!(tree.state(), stack.state());
+/// # Ok::<(), callstack_core::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Json`] for a line that is no event, with its number; [`Error::Io`].
+pub fn read_history(reader: impl BufRead) -> impl Iterator<Item = Result<Event>> {
+    let lines = reader.lines().enumerate().map(|(index, line)| (index + 1, line.map_err(failed("read"))));
+    lines.filter(|(_, line)| line.as_ref().map_or(true, |line| !line.trim().is_empty())).map(|(number, line)| {
+        serde_json::from_str(&line?)
+            .map_err(|error| Error::Json { what: NAME, message: format!("line {number}: {error}") })
+    })
+}

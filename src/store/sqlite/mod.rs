@@ -1,0 +1,252 @@
+//! A history in an SQLite database, `stack.db`: several processes at once, each commit whole or not
+//! at all.
+//!
+//! One table holds the events as JSON, the same text as a line of an export. The revision is its
+//! primary key, so two commits that were decided on the same past cannot both be kept, whatever
+//! else goes wrong.
+
+mod errors;
+mod schema;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, params};
+
+use super::{Durability, EventQuery, Store};
+use crate::error::{Error, Result};
+use crate::frame::Event;
+use errors::Refused;
+
+/// After so many pages of 4 KB the write-ahead log is copied into the database.
+const CHECKPOINT_PAGES: u32 = 1000;
+/// To how many bytes the file of the write-ahead log is cut back.
+const LOG_LIMIT: u32 = 8 << 20;
+/// Waits between two tries to get the database: short at first, since a commit takes microseconds.
+const SHORTEST_WAIT: Duration = Duration::from_micros(50);
+const LONGEST_WAIT: Duration = Duration::from_millis(4);
+
+/// How a [`SqliteStore`] works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SqliteOptions {
+    /// What survives what.
+    pub durability: Durability,
+    /// How long to wait for other processes before a call fails with [`Error::Busy`], in
+    /// milliseconds.
+    pub busy_timeout: u64,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self { durability: Durability::default(), busy_timeout: 10_000 }
+    }
+}
+
+/// Keeps the events of a tree in an SQLite database in WAL mode.
+///
+/// Any number of processes may have the same database open. They must run on one machine: the
+/// write-ahead log needs memory that they share, so network file systems will not do.
+pub struct SqliteStore {
+    connection: Connection,
+    path: PathBuf,
+    busy_timeout: Duration,
+    /// SQLite's counter of others' commits, as it was when the newest events were read.
+    data_version: i64,
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("SqliteStore").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl SqliteStore {
+    /// Opens the database, and makes it if there is none. A database of an older version of this library is
+    /// brought up to date; the original stays beside it.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if the file is no database of this library; [`Error::Version`] if a newer
+    /// version of it made the file; [`Error::ReadOnly`], [`Error::DiskFull`], [`Error::Busy`],
+    /// [`Error::Io`]. The file is then as it was.
+    pub fn open(path: impl Into<PathBuf>, options: SqliteOptions) -> Result<Self> {
+        let path = path.into();
+        schema::refuse_lost_database(&path)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE;
+        let connection = Connection::open_with_flags(&path, flags).refused(&path)?;
+        let busy_timeout = Duration::from_millis(options.busy_timeout);
+        let mut store = Self { connection, path, busy_timeout, data_version: 0 };
+        store.set_up(options.durability)?;
+        Ok(store)
+    }
+
+    /// Nothing is written before it is certain that the file is ours, not even at closing.
+    fn set_up(&mut self, durability: Durability) -> Result<()> {
+        let (connection, path) = (&self.connection, &self.path);
+        connection.busy_timeout(Duration::ZERO).refused(path)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).refused(path)?;
+        let state = self.patiently(|connection| schema::state(connection, path))?;
+        self.patiently(|connection| {
+            connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).refused(path)?;
+            let synchronous = if durability == Durability::Full { "FULL" } else { "NORMAL" };
+            connection.pragma_update(None, "synchronous", synchronous).refused(path)?;
+            connection
+                .query_row(&format!("PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}"), [], |_| Ok(()))
+                .refused(path)?;
+            connection.query_row(&format!("PRAGMA journal_size_limit = {LOG_LIMIT}"), [], |_| Ok(())).refused(path)
+        })?;
+        if state != schema::State::Current {
+            self.patiently(|connection| schema::bring_up_to_date(connection, path, schema::MIGRATIONS))?;
+        }
+        self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).refused(path)?;
+        Ok(())
+    }
+
+    /// Tries until the database is free or the time is over. The time is that slept: no clock is
+    /// read.
+    fn patiently<T>(&self, mut run: impl FnMut(&Connection) -> Result<T>) -> Result<T> {
+        let mut waited = Duration::ZERO;
+        let mut wait = SHORTEST_WAIT;
+        loop {
+            match run(&self.connection) {
+                Err(Error::Busy { path, .. }) if waited >= self.busy_timeout => {
+                    return Err(Error::Busy { path, waited: waited.as_millis() as u64 });
+                }
+                Err(Error::Busy { .. }) => {
+                    std::thread::sleep(wait);
+                    waited += wait;
+                    wait = (wait * 2).min(LONGEST_WAIT);
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn run(&self, sql: &str) -> Result<()> {
+        self.connection.prepare_cached(sql).and_then(|mut statement| statement.execute([])).refused(&self.path)?;
+        Ok(())
+    }
+
+    fn number(&self, sql: &str) -> Result<i64> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+            .refused(&self.path)
+    }
+
+    /// Hands the rows to `each`, text by text.
+    fn read_rows(&self, query: &EventQuery, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+        let frame = query.frame.map(|frame| i64::from(frame.number()));
+        let limit = query.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
+        let since = i64::try_from(query.since).unwrap_or(i64::MAX);
+        let by_frame = if frame.is_some() { "AND handle = ?2" } else { "AND ?2 IS NULL" };
+        let by_kind = if query.kind.is_some() { "AND kind = ?3" } else { "AND ?3 IS NULL" };
+        let sql = format!(
+            "SELECT revision, event FROM events WHERE revision > ?1 {by_frame} {by_kind} ORDER BY revision LIMIT ?4"
+        );
+        let mut statement = self.connection.prepare_cached(&sql).refused(&self.path)?;
+        let mut rows = statement.query(params![since, frame, query.kind, limit]).refused(&self.path)?;
+        while let Some(row) = rows.next().refused(&self.path)? {
+            let revision: i64 = row.get(0).refused(&self.path)?;
+            let text = row.get_ref(1).map_err(rusqlite::Error::from).refused(&self.path)?;
+            let event = text
+                .as_str()
+                .map_err(|error| error.to_string())
+                .and_then(|text| serde_json::from_str::<Event>(text).map_err(|error| error.to_string()))
+                .and_then(|event| match i64::try_from(event.revision) == Ok(revision) {
+                    true => Ok(event),
+                    false => Err(format!("it says that it is event {}", event.revision)),
+                })
+                .map_err(|message| errors::damaged(&self.path, format!("event {revision}: {message}")))?;
+            each(event)?;
+        }
+        Ok(())
+    }
+}
+
+impl Store for SqliteStore {
+    fn begin(&mut self) -> Result<()> {
+        self.rollback();
+        self.patiently(|_| self.run("BEGIN IMMEDIATE"))?;
+        // A newer library may have changed the schema since this one opened the file.
+        let version = self.number("PRAGMA user_version");
+        let checked = version.and_then(|version| schema::refuse_newer(version, &self.path));
+        if checked.is_err() {
+            self.rollback();
+        }
+        checked
+    }
+
+    fn read(&mut self, query: &EventQuery, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+        let handed_on = std::cell::Cell::new(false);
+        let mut each = |event: Event| {
+            handed_on.set(true);
+            each(event)
+        };
+        let mut data_version = 0;
+        self.patiently(|_| {
+            // Before the events: whatever is committed after this counts as news.
+            data_version = self.number("PRAGMA data_version")?;
+            match self.read_rows(query, &mut each) {
+                // Not to be tried again: some of the events have been handed on.
+                Err(Error::Busy { path, .. }) if handed_on.get() => {
+                    Err(Error::Io { action: "read", path, message: "interrupted by another process".into() })
+                }
+                result => result,
+            }
+        })?;
+        if query.frame.is_none() && query.kind.is_none() && query.limit.is_none() {
+            self.data_version = data_version;
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, events: &[Event]) -> Result<()> {
+        let mut insert = self
+            .connection
+            .prepare_cached("INSERT INTO events (revision, handle, kind, event) VALUES (?1, ?2, ?3, ?4)")
+            .refused(&self.path)?;
+        for event in events {
+            let text = serde_json::to_string(event).expect("an event has only string keys and finite numbers");
+            let revision = i64::try_from(event.revision).expect("no history has that many events");
+            insert
+                .execute(params![revision, event.handle.number(), event.change.kind(), text])
+                .refused(&self.path)?;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.run("COMMIT")
+    }
+
+    fn rollback(&mut self) {
+        if !self.connection.is_autocommit() {
+            // Fails only if SQLite has rolled back by itself meanwhile.
+            let _ = self.run("ROLLBACK");
+        }
+    }
+
+    fn has_news(&mut self) -> Result<bool> {
+        let data_version = self.patiently(|_| self.number("PRAGMA data_version"))?;
+        Ok(data_version != self.data_version)
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        // Copying the log into the database syncs the log first, then the database.
+        self.patiently(|connection| {
+            connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).refused(&self.path)
+        })
+    }
+}
+
+/// The files that belong to a database beside it.
+fn companion(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
