@@ -172,3 +172,31 @@ pub fn state(random: &mut Random, size: usize) -> StackState {
 pub fn stack_of(state: &StackState) -> Stack {
     Stack::from_state(state.clone(), StackOptions::default()).0
 }
+
+/// Carries out a random command that makes sense most of the time; IDs begin with `name`.
+pub fn work(stack: &Stack, random: &mut Random, name: &str) {
+    use callstack_core::{Handle, NewFrame, PopStatus};
+
+    let count = stack.read(callstack_core::Tree::len);
+    let number = stack.read(callstack_core::Tree::revision);
+    let handle = |random: &mut Random| Handle::from_index(random.below(count)).unwrap();
+    let new = || NewFrame::new(format!("Frame {number} of the parser")).id(format!("{name}_{number}")).criteria("It works");
+    if count == 0 {
+        stack.push(new()).unwrap();
+        return;
+    }
+    let frame = handle(random);
+    // Refusals are as good as any other answer here.
+    let _ = match random.below(12) {
+        0..3 => stack.push(new().below(frame)).map(drop),
+        3 => stack.plan(new().below(frame).depends_on(handle(random))).map(drop),
+        4 => stack.activate(frame),
+        5 | 6 => stack.pop(frame, PopStatus::Completed, format!("Results {number}"), "dense").map(drop),
+        7 => stack.add_artifact(frame, format!("src/{number}.rs")).map(drop),
+        8 => stack.add_decision(frame, format!("Decision {number}")),
+        9 if random.once_in(4) => stack.invalidate(frame, "not wanted").map(drop),
+        9 => stack.set_active(frame),
+        10 => stack.replace_id(frame, format!("{name}_again_{number}")),
+        _ => stack.ensure(&format!("{name}_session_{number}"), None, Some(frame.into())).map(drop),
+    };
+}
