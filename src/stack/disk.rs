@@ -19,9 +19,21 @@ pub(super) struct Disk {
     pub(super) mirror: Option<Mirror>,
     /// Where the mirror and the logs are.
     pub(super) folder: Option<PathBuf>,
+    /// A commit has failed, and nobody knows whether it lasted: news may be our own.
+    is_uncertain: bool,
 }
 
 impl Disk {
+    /// That of a stack in memory.
+    pub(super) fn none() -> Self {
+        Self { store: None, mirror: None, folder: None, is_uncertain: false }
+    }
+
+    /// That of a stack with a store, and perhaps with a folder.
+    pub(super) fn new(store: Box<dyn Store>, mirror: Option<Mirror>, folder: Option<&Path>) -> Self {
+        Self { store: Some(store), mirror, folder: folder.map(Path::to_owned), is_uncertain: false }
+    }
+
     /// Decides on the newest tree, commits what was decided, and applies it. When anything fails,
     /// the store and the tree are as before, but for what other processes have committed.
     ///
@@ -31,7 +43,7 @@ impl Disk {
         tree: &RwLock<Tree>,
         decide: impl FnOnce(&Tree) -> Result<Vec<Event>>,
     ) -> Result<Vec<Event>> {
-        let Self { store, mirror, folder } = self;
+        let Self { store, mirror, folder, is_uncertain } = self;
         let events = match store {
             None => decide(&tree.read())?,
             Some(store) => {
@@ -41,6 +53,7 @@ impl Disk {
                     .and_then(|events| append(&mut **store, folder.as_deref(), &tree.read(), events));
                 // Nothing is left of the transaction, unless it was committed.
                 store.rollback();
+                *is_uncertain = committed.is_err();
                 committed?
             }
         };
@@ -71,9 +84,12 @@ impl Disk {
 
     /// Applies what other processes have committed. True: there was something.
     pub(super) fn refresh(&mut self, tree: &RwLock<Tree>) -> Result<bool> {
-        let Self { store: Some(store), mirror, .. } = self else { return Ok(false) };
+        let Self { store: Some(store), mirror, is_uncertain, .. } = self else { return Ok(false) };
         let before = tree.read().revision();
-        refresh(&mut **store, mirror.as_mut(), tree)?;
+        if *is_uncertain || store.has_news()? {
+            catch_up(&mut **store, mirror.as_mut(), tree)?;
+            *is_uncertain = false;
+        }
         Ok(tree.read().revision() > before)
     }
 
@@ -91,18 +107,15 @@ impl Disk {
         }
         mirror.locked(|mirror| {
             // Others may have committed since, and an older text must not replace theirs.
-            refresh(&mut **store, Some(mirror), tree)?;
+            if store.has_news()? {
+                catch_up(&mut **store, Some(mirror), tree)?;
+            }
             match all {
                 true => mirror.write_all(now, &*tree.read()),
                 false => mirror.write_fresh(&*tree.read()),
             }
         })
     }
-}
-
-/// As [`catch_up`], unless there certainly is nothing.
-fn refresh(store: &mut dyn Store, mirror: Option<&mut Mirror>, tree: &RwLock<Tree>) -> Result<()> {
-    if store.has_news()? { catch_up(store, mirror, tree) } else { Ok(()) }
 }
 
 /// Applies what other processes have committed.

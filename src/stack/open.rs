@@ -116,7 +116,7 @@ impl Stack {
     ) -> Result<Self> {
         let now = (options.clock)();
         let mirror = folder.filter(|_| options.mirror).map(Mirror::new);
-        let mut disk = Disk { store: Some(store), mirror, folder: folder.map(Path::to_owned) };
+        let mut disk = Disk::new(store, mirror, folder);
         let mut tree = Tree::new();
         disk.load(&mut tree)?;
         let tree = RwLock::new(tree);
@@ -215,13 +215,6 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let now = (self.clock)();
         let _ = self.disk.get_mut().write_mirror(&self.tree, now, true);
-    }
-}
-
-impl Disk {
-    /// That of a stack in memory.
-    pub(super) fn none() -> Self {
-        Self { store: None, mirror: None, folder: None }
     }
 }
 

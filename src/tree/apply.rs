@@ -119,7 +119,12 @@ impl Tree {
         let node = &mut self.nodes[handle.index()];
         match change {
             Change::Added { .. } | Change::Imported { .. } => unreachable!("handled by apply"),
-            Change::DependenciesAdded { depends_on } => self.link_dependencies(handle, depends_on),
+            Change::DependenciesAdded { depends_on } => {
+                self.link_dependencies(handle, depends_on);
+                self.touch(handle);
+                // Part of the adding, so the frame's own times stay.
+                return;
+            }
             Change::Identified { identity } => {
                 let frame = self.remember(handle, true);
                 set_identity(frame, identity);

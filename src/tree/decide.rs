@@ -138,7 +138,7 @@ impl Events<'_> {
             _ => check_links(tree, &frames)?,
         };
         let mut late = Vec::new();
-        let mut positions = HashMap::new();
+        let mut added = HashSet::new();
         for (position, index) in order.into_iter().enumerate() {
             let handle = Handle::from_index(tree.len() + position).expect("checked above");
             let mut frame = std::mem::take(&mut frames[index]);
@@ -150,15 +150,11 @@ impl Events<'_> {
             if !frame.depends_on.is_empty() {
                 let mut seen = HashSet::new();
                 frame.depends_on.retain(|id| seen.insert(id.clone()));
-                let (known, unknown) = std::mem::take(&mut frame.depends_on)
-                    .into_iter()
-                    .partition(|id| positions.contains_key(id) || tree.by_id(id).is_some());
-                frame.depends_on = known;
-                if !Vec::is_empty(&unknown) {
-                    late.push((handle, unknown));
+                if frame.depends_on.iter().any(|id| !added.contains(id) && tree.by_id(id).is_none()) {
+                    late.push((handle, std::mem::take(&mut frame.depends_on)));
                 }
             }
-            positions.insert(frame.session_id.clone(), handle);
+            added.insert(frame.session_id.clone());
             self.push(handle, Change::Added { frame: Box::new(frame) });
         }
         for (handle, depends_on) in late {

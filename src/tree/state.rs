@@ -53,12 +53,10 @@ impl Tree {
         let mut late = Vec::new();
         for handle in self.handles() {
             let is_later = |id: &String| self.by_id(id).is_some_and(|dependency| dependency > handle);
-            let frame = self.frame(handle);
-            let (after, before) = frame.depends_on.into_iter().partition(is_later);
-            if !Vec::is_empty(&after) {
-                late.push((handle, after));
+            let mut frame = Frame { planned_children: None, ..self.frame(handle) };
+            if frame.depends_on.iter().any(is_later) {
+                late.push((handle, std::mem::take(&mut frame.depends_on)));
             }
-            let frame = Frame { depends_on: before, planned_children: None, ..frame };
             push(handle, Change::Added { frame: Box::new(frame) });
         }
         for (handle, depends_on) in late {

@@ -9,13 +9,14 @@ mod errors;
 mod schema;
 
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
 
-use super::{Durability, EventQuery, Store};
+use super::{Durability, EventQuery, Store, files};
 use crate::error::{Error, Result};
 use crate::frame::Event;
 use errors::Refused;
@@ -77,7 +78,7 @@ impl SqliteStore {
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE;
-        let connection = Connection::open_with_flags(&path, flags).refused(&path)?;
+        let connection = Connection::open_with_flags(&path, flags).refused(&path).map_err(|error| why(error, &path))?;
         let busy_timeout = Duration::from_millis(options.busy_timeout);
         let mut store = Self { connection, path, busy_timeout, data_version: 0 };
         store.set_up(options.durability)?;
@@ -241,6 +242,18 @@ impl Store for SqliteStore {
         self.patiently(|connection| {
             connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).refused(&self.path)
         })
+    }
+}
+
+/// SQLite does not say why a file cannot be made, but the operating system does. A file that is there is
+/// left alone: closing it here would free the locks that this process has on it elsewhere.
+fn why(error: Error, path: &Path) -> Error {
+    if path.exists() {
+        return error;
+    }
+    match File::create_new(path) {
+        Ok(_) => error,
+        Err(refused) => files::writing(path)(refused),
     }
 }
 

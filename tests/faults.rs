@@ -1,0 +1,432 @@
+//! Whatever fails on the way to the disk, at every step: the error says what happened, memory and disk
+//! are as before, and the next command works.
+//!
+//! Some tests start this program again as a process of its own, with less rights or less room.
+
+#![cfg(feature = "sqlite")]
+
+#[allow(dead_code, reason = "shared by several tests")]
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command as Process, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use callstack_core::{
+    Error, Event, EventQuery, NewFrame, PopStatus, Result, SqliteOptions, SqliteStore, Stack, StackOptions, StackState,
+    Store, Tree,
+};
+use serde_json::json;
+use tempfile::tempdir;
+
+/// Fails one call of a store, before it does anything or after it has done all.
+struct Faulty {
+    store: SqliteStore,
+    plan: Arc<Plan>,
+}
+
+struct Plan {
+    /// How many calls go well before the one that fails; `NEVER` before and after it.
+    calls_left: AtomicUsize,
+    after: bool,
+}
+
+const NEVER: usize = usize::MAX;
+
+impl Plan {
+    fn new(after: bool) -> Arc<Self> {
+        Arc::new(Self { calls_left: AtomicUsize::new(NEVER), after })
+    }
+
+    fn fail_at(&self, call: usize) {
+        self.calls_left.store(call, Ordering::Relaxed);
+    }
+
+    fn has_struck(&self) -> bool {
+        self.calls_left.load(Ordering::Relaxed) == NEVER
+    }
+}
+
+impl Faulty {
+    fn open(folder: &Path, plan: &Arc<Plan>) -> Self {
+        fs::create_dir_all(folder).unwrap();
+        let store = SqliteStore::open(folder.join("stack.db"), SqliteOptions::default()).unwrap();
+        Self { store, plan: plan.clone() }
+    }
+
+    fn run<T>(&mut self, action: &'static str, call: impl FnOnce(&mut SqliteStore) -> Result<T>) -> Result<T> {
+        let left = self.plan.calls_left.load(Ordering::Relaxed);
+        if left != NEVER {
+            self.plan.calls_left.store(left.checked_sub(1).unwrap_or(NEVER), Ordering::Relaxed);
+        }
+        let struck = || Err(Error::Io { action, path: "the faulty store".into(), message: "struck".into() });
+        match (left, self.plan.after) {
+            (0, false) => struck(),
+            (0, true) => call(&mut self.store).and_then(|_| struck()),
+            _ => call(&mut self.store),
+        }
+    }
+}
+
+impl Store for Faulty {
+    fn begin(&mut self) -> Result<()> {
+        self.run("begin", Store::begin)
+    }
+    fn read(&mut self, query: &EventQuery, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+        self.run("read", |store| store.read(query, each))
+    }
+    fn append(&mut self, events: &[Event]) -> Result<()> {
+        self.run("append", |store| store.append(events))
+    }
+    fn commit(&mut self) -> Result<()> {
+        self.run("commit", Store::commit)
+    }
+    fn rollback(&mut self) {
+        self.store.rollback();
+    }
+    fn has_news(&mut self) -> Result<bool> {
+        self.run("has_news", Store::has_news)
+    }
+    fn sync(&mut self) -> Result<()> {
+        self.run("sync", Store::sync)
+    }
+}
+
+/// The steps of a story that touches everything: tree, mirror, logs, IDs.
+const STORY: &[fn(&Stack) -> Result<()>] = &[
+    |stack| stack.push(NewFrame::new("Root").id("ses_1")).map(drop),
+    |stack| stack.plan(NewFrame::new("Planned").id("plan-2").below("ses_1")).map(drop),
+    |stack| stack.append_log("plan-2", &[json!({"line": 1})]),
+    |stack| stack.activate("plan-2"),
+    |stack| stack.replace_id("plan-2", "ses_2"),
+    |stack| stack.append_log("ses_2", &[json!({"line": 2})]),
+    |stack| stack.add_artifact("ses_2", "src/lib.rs").map(drop),
+    |stack| stack.pop("ses_2", PopStatus::Completed, "done", "").map(drop),
+    |stack| stack.flush(),
+];
+
+fn history(folder: &Path) -> Vec<Event> {
+    let mut events = Vec::new();
+    let mut store = SqliteStore::open(folder.join("stack.db"), SqliteOptions::default()).unwrap();
+    store
+        .read(&EventQuery::default(), &mut |event| {
+            events.push(event);
+            Ok(())
+        })
+        .unwrap();
+    events
+}
+
+fn log(folder: &Path) -> String {
+    let files = ["plan-2", "ses_2"].map(|name| folder.join(format!("logs/{name}.jsonl")));
+    files.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default()
+}
+
+/// Everything must fit together, whatever happened before.
+fn assert_sound(folder: &Path, context: &str) -> StackState {
+    let stack = Stack::open(folder, StackOptions::default()).unwrap();
+    let mut tree = Tree::new();
+    history(folder).iter().try_for_each(|event| tree.replay(event)).unwrap();
+    assert_eq!(tree.state(), stack.state(), "{context}: the tree is the replay of its events");
+    let text = fs::read_to_string(folder.join("state.json")).unwrap();
+    assert_eq!(StackState::from_json(&text).unwrap().0, stack.state(), "{context}: the mirror shows the tree");
+    stack.state()
+}
+
+#[test]
+fn a_store_that_fails_at_any_call_changes_nothing() {
+    let mut strikes = Vec::new();
+    for after in [false, true] {
+        for call in 0.. {
+            let folder = tempdir().unwrap();
+            let folder = folder.path();
+            let plan = Plan::new(after);
+            let stack = Stack::open_with_store(folder, Faulty::open(folder, &plan), StackOptions::default()).unwrap();
+            plan.fail_at(call);
+            for (number, step) in STORY.iter().enumerate() {
+                let before = (stack.state(), log(folder), history(folder));
+                let Err(error) = step(&stack) else { continue };
+                let context = format!("step {number}, call {call}, after: {after}: {error}");
+                assert!(plan.has_struck() && error.to_string().ends_with("the faulty store: struck"), "{context}");
+                assert_eq!(stack.state(), before.0, "{context}: the tree is as before");
+                assert_eq!(log(folder), before.1, "{context}: the log is as before");
+                let Error::Io { action, .. } = error else { panic!("{context}") };
+                if after && action == "commit" {
+                    // Committed, but nobody was told so: the next look shows it.
+                    assert!(history(folder).len() > before.2.len(), "{context}");
+                    assert!(stack.refresh().unwrap(), "{context}");
+                    if log(folder).lines().count() < number / 3 {
+                        step(&stack).unwrap();
+                    }
+                } else {
+                    assert_eq!(history(folder), before.2, "{context}: the store is as before");
+                    step(&stack).unwrap_or_else(|error| panic!("{context}: the next command failed: {error}"));
+                }
+                strikes.push(action);
+            }
+            drop(stack);
+            let state = assert_sound(folder, &format!("call {call}, after: {after}"));
+            assert_eq!(state.frames.len(), 2);
+            assert_eq!(state.frames[1].artifacts, ["src/lib.rs"]);
+            assert_eq!(state.frames[1].log_path.as_deref(), Some("logs/ses_2.jsonl"));
+            if !plan.has_struck() {
+                break;
+            }
+        }
+    }
+    for action in ["begin", "read", "append", "commit", "sync"] {
+        let count = strikes.iter().filter(|struck| **struck == action).count();
+        assert!(count >= 2, "{action} failed {count} times: {strikes:?}");
+    }
+}
+
+#[test]
+fn an_import_that_fails_at_any_call_is_done_by_the_next_open() {
+    let text = common::read_data("stack-state/state-scenario-B.json");
+    let expected = Stack::from_state(StackState::from_json(&text).unwrap().0, StackOptions::default()).0.state();
+    let mut failures = 0;
+    for after in [false, true] {
+        for call in 0.. {
+            let folder = tempdir().unwrap();
+            let folder = folder.path();
+            fs::write(folder.join("state.json"), &text).unwrap();
+            let plan = Plan::new(after);
+            plan.fail_at(call);
+            let opened = Stack::open_with_store(folder, Faulty::open(folder, &plan), StackOptions::default());
+            if let Err(error) = opened {
+                failures += 1;
+                assert!(error.to_string().ends_with("struck"), "{error}");
+                assert_eq!(fs::read_to_string(folder.join("state.json")).unwrap(), text, "the original is as it was");
+            }
+            let stack = Stack::open(folder, StackOptions::default()).unwrap();
+            assert_eq!(stack.state().frames, expected.frames, "call {call}, after: {after}");
+            assert_eq!(stack.active().is_some(), expected.active_frame_id.is_some());
+            drop(stack);
+            assert_sound(folder, &format!("call {call}, after: {after}"));
+            assert_eq!(fs::read_to_string(folder.join("before-import/state.json")).unwrap(), text);
+            if !plan.has_struck() {
+                break;
+            }
+        }
+    }
+    assert!(failures >= 8, "only {failures} imports failed");
+}
+
+#[test]
+fn a_mirror_that_fails_at_any_step_never_fails_a_command() {
+    type Damage = fn(&Path);
+    let in_the_way: [(&str, Damage, Damage); 5] = [
+        ("the folder", |path| fs::write(path.join("frames"), "a file").unwrap(), |path| {
+            fs::remove_file(path.join("frames")).unwrap();
+        }),
+        ("the temporary file", |path| fs::create_dir_all(path.join("frames/.ses_2.json.tmp")).unwrap(), |path| {
+            fs::remove_dir(path.join("frames/.ses_2.json.tmp")).unwrap();
+        }),
+        ("the frame's file", |path| fs::create_dir_all(path.join("frames/ses_2.json/x")).unwrap(), |path| {
+            fs::remove_dir_all(path.join("frames/ses_2.json")).unwrap();
+        }),
+        ("the state's temporary file", |path| fs::create_dir_all(path.join(".state.json.tmp")).unwrap(), |path| {
+            fs::remove_dir(path.join(".state.json.tmp")).unwrap();
+        }),
+        ("the state's file", |path| fs::create_dir_all(path.join("state.json/x")).unwrap(), |path| {
+            fs::remove_dir_all(path.join("state.json")).unwrap();
+        }),
+    ];
+    for (what, damage, mend) in in_the_way {
+        let folder = tempdir().unwrap();
+        let folder = folder.path();
+        let store = Faulty::open(folder, &Plan::new(false));
+        damage(folder);
+        // An import would read what stands in the way; there is a history already.
+        let stack = match Stack::with_store(store, StackOptions::default()).and_then(|stack| {
+            stack.push(NewFrame::new("Root").id("ses_1"))?;
+            drop(stack);
+            Stack::open(folder, StackOptions::default())
+        }) {
+            Ok(stack) => stack,
+            Err(error) => panic!("{what}: {error}"),
+        };
+        for index in 2..6 {
+            stack.push(NewFrame::new("Frame").id(format!("ses_{index}"))).unwrap();
+        }
+        let status = stack.mirror_status().unwrap();
+        let error = status.error.unwrap_or_else(|| panic!("{what} in the way was not reported"));
+        assert!(error.to_string().contains("cannot write"), "{what}: {error}");
+        assert_eq!(stack.flush().unwrap_err().code(), "io", "{what}: flush says it too");
+        mend(folder);
+        stack.flush().unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert_eq!(stack.mirror_status().unwrap().error, None, "{what}");
+        drop(stack);
+        assert_eq!(assert_sound(folder, what).frames.len(), 5);
+        for index in 1..6 {
+            assert!(folder.join(format!("frames/ses_{index}.json")).is_file(), "{what}: ses_{index}");
+        }
+    }
+}
+
+#[test]
+fn a_mirror_that_cannot_ask_the_store_is_reported_and_caught_up() {
+    let folder = tempdir().unwrap();
+    let plan = Plan::new(false);
+    let store = Faulty::open(folder.path(), &plan);
+    let stack = Stack::open_with_store(folder.path(), store, StackOptions::default()).unwrap();
+    stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    plan.fail_at(4);
+    stack.push(NewFrame::new("Child").id("ses_2")).unwrap();
+    assert!(plan.has_struck());
+    assert_eq!(stack.mirror_status().unwrap().error.unwrap().code(), "io");
+    stack.flush().unwrap();
+    assert!(folder.path().join("frames/ses_2.json").is_file());
+}
+
+/// Starts this program again, to run [`a_process_with_less`] alone.
+fn with_less(shell: &str, role: &str, folder: &Path, as_nobody: bool) -> Output {
+    use std::os::unix::process::CommandExt;
+
+    let mut process = Process::new("sh");
+    process.args(["-c", &format!("{shell} exec \"$0\" --exact a_process_with_less --nocapture")]);
+    process.arg(std::env::current_exe().unwrap());
+    process.env("STACK_TEST_ROLE", role).env("STACK_TEST_FOLDER", folder);
+    if as_nobody {
+        process.uid(65_534).gid(65_534);
+    }
+    process.output().unwrap()
+}
+
+/// What the other process does. Started without a role, as by an ordinary test run, there is nothing to do.
+#[test]
+fn a_process_with_less() {
+    let (Ok(role), Some(folder)) = (std::env::var("STACK_TEST_ROLE"), std::env::var_os("STACK_TEST_FOLDER")) else {
+        return;
+    };
+    let folder = Path::new(&folder);
+    match role.as_str() {
+        "fill" => drop(fill(folder)),
+        "open" => {
+            let error = Stack::open(folder, StackOptions::default()).unwrap_err();
+            println!("answer: {}: {error}", error.code());
+        }
+        other => panic!("no role is called {other}"),
+    }
+}
+
+/// Pushes until the disk is full, and prints what was acknowledged.
+fn fill(folder: &Path) -> Stack {
+    let stack = Stack::open(folder, StackOptions::default()).unwrap();
+    for number in 0.. {
+        let before = stack.state();
+        let pushed = stack.push(NewFrame::new("Frame").id(format!("ses_{number}")).criteria("x".repeat(3_000)).root());
+        match pushed {
+            Ok(_) => println!("acknowledged: ses_{number}"),
+            Err(error) => {
+                assert!(number > 3, "nothing fitted at all: {error}");
+                assert_eq!(stack.state(), before, "the tree is as before");
+                println!("answer: {}: {error}", error.code());
+                break;
+            }
+        }
+    }
+    stack
+}
+
+fn acknowledged(output: &str) -> Vec<&str> {
+    output.lines().filter_map(|line| line.strip_prefix("acknowledged: ")).collect()
+}
+
+#[test]
+fn a_process_that_may_write_no_more_loses_nothing() {
+    let folder = tempdir().unwrap();
+    // 300 blocks of 512 bytes or of 1 KB, as the shell has it.
+    let output = with_less("trap '' XFSZ; ulimit -f 300;", "fill", folder.path(), false);
+    let said = String::from_utf8_lossy(&output.stdout);
+    if !said.contains("answer: ") {
+        println!("skipped: this machine sets no limit to the size of files: {output:?}");
+        return;
+    }
+    assert!(output.status.success(), "{output:?}");
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    let ids: Vec<String> = stack.state().frames.into_iter().map(|frame| frame.session_id).collect();
+    assert_eq!(ids, acknowledged(&said), "everything acknowledged is there, and nothing else");
+    stack.push(NewFrame::new("More").id("ses_more")).unwrap();
+    drop(stack);
+    assert_sound(folder.path(), "after a limit");
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_the_next_command_works_when_there_is_room() {
+    let place = tempdir().unwrap();
+    let mount = |arguments: &[&str]| {
+        let result = Process::new(arguments[0]).args(&arguments[1..]).arg(place.path()).output();
+        result.is_ok_and(|output| output.status.success())
+    };
+    if !mount(&["mount", "-t", "tmpfs", "-o", "size=1m", "none"]) {
+        println!("skipped: this machine does not let us mount a small file system");
+        return;
+    }
+    let result = std::panic::catch_unwind(|| {
+        let filler = place.path().join("filler");
+        fs::write(&filler, vec![0; 400 << 10]).unwrap();
+        let folder = place.path().join("stack");
+        let stack = fill(&folder);
+        let frames = stack.state().frames.len();
+        let error = stack.push(NewFrame::new("More").criteria("x".repeat(30_000)).root()).unwrap_err();
+        assert_eq!(error.code(), "disk_full", "{error}");
+        assert!(error.to_string().contains("stack.db: the disk is full; free some space"), "{error}");
+        assert_eq!(stack.append_log("ses_0", &[json!("x".repeat(900_000))]).unwrap_err().code(), "disk_full");
+        assert_eq!(stack.read_log("ses_0", &Default::default()).unwrap().total, 0, "no half of a line is left");
+        assert_eq!(stack.state().frames.len(), frames);
+        fs::remove_file(&filler).unwrap();
+        stack.push(NewFrame::new("More").id("ses_more")).unwrap();
+        stack.flush().unwrap();
+        drop(stack);
+        assert_eq!(assert_sound(&folder, "after a full disk").frames.len(), frames + 1);
+    });
+    assert!(mount(&["umount"]), "the file system is gone again");
+    if let Err(panic) = result {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+#[test]
+fn a_folder_that_may_only_be_read_is_an_error_and_stays_as_it_is() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let place = tempdir().unwrap();
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let with_history = place.path().join("with_history");
+    Stack::open(&with_history, StackOptions::default()).unwrap().push(NewFrame::new("Root").id("ses_1")).unwrap();
+    let to_import = place.path().join("to_import");
+    fs::create_dir(&to_import).unwrap();
+    fs::write(to_import.join("state.json"), common::read_data("stack-state/state-scenario-A.json")).unwrap();
+    let listing = |folder: &Path| {
+        let mut all: Vec<_> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .map(|path| (path.clone(), fs::read(&path).unwrap_or_default()))
+            .collect();
+        all.sort();
+        all
+    };
+    let below_a_file = place.path().join("file");
+    fs::write(&below_a_file, "").unwrap();
+    let error = Stack::open(below_a_file.join("stack"), StackOptions::default()).unwrap_err();
+    assert_eq!(error.code(), "io", "{error}");
+    for folder in [&with_history, &to_import] {
+        let before = listing(folder);
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o555)).unwrap();
+        // Root may write anyway, so somebody else tries.
+        let output = with_less("", "open", folder, fs::write(folder.join("probe"), "").is_ok());
+        let _ = fs::remove_file(folder.join("probe"));
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        if !said.contains("answer: ") {
+            println!("skipped: no process with less rights can be started here: {output:?}");
+            return;
+        }
+        let answer = said.lines().find(|line| line.starts_with("answer: ")).unwrap();
+        assert!(answer.starts_with("answer: read_only: cannot write"), "{answer}");
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(listing(folder), before, "the folder is as it was");
+    }
+}
