@@ -19,7 +19,7 @@ pub(super) struct Disk {
     pub(super) mirror: Option<Mirror>,
     /// Where the mirror and the logs are.
     pub(super) folder: Option<PathBuf>,
-    /// A commit has failed, and nobody knows whether it lasted: news may be our own.
+    /// The last command failed, perhaps while it committed: news may be our own.
     is_uncertain: bool,
 }
 

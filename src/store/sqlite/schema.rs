@@ -17,6 +17,9 @@ use crate::store::files;
 /// Marks our databases among all of SQLite's: "CSTK".
 const APPLICATION_ID: i64 = 0x4353_544b;
 
+/// Bytes of the smallest database.
+const SMALLEST: u64 = 512;
+
 /// The first version of the schema.
 const FIRST_VERSION: i64 = 1;
 
@@ -53,12 +56,15 @@ const fn version_behind(migrations: &[Migration]) -> i64 {
     FIRST_VERSION + migrations.len() as i64
 }
 
-/// An empty file with a write-ahead log beside it once was a database. SQLite would take it for a
-/// new one and throw the log away, and with it what may be left of the history.
+/// Refuses what SQLite would take for a new database and write over: a file too short to be one, and an
+/// empty one with a write-ahead log beside it, which may hold what is left of the history.
 pub(super) fn refuse_lost_database(path: &Path) -> Result<()> {
     let length = |path: &Path| std::fs::metadata(path).map(|data| data.len()).ok();
     if path.is_dir() {
         return Err(damaged(path, "it is a folder"));
+    }
+    if length(path).is_some_and(|length| (1..SMALLEST).contains(&length)) {
+        return Err(damaged(path, "file is not a database"));
     }
     if length(path) == Some(0) && length(&companion(path, "-wal")).is_some_and(|length| length > 0) {
         return Err(damaged(path, "it is empty, but its write-ahead log is not"));
@@ -149,4 +155,129 @@ fn verify(connection: &Connection, path: &Path, before: (i64, i64)) -> Result<()
     }
     let sound: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).refused(path)?;
     if sound == "ok" { Ok(()) } else { Err(failed(sound)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::frame::{Change, Handle};
+    use crate::store::{EventQuery, SqliteOptions, SqliteStore, Store};
+
+    const COUNT: u64 = 20;
+
+    /// A database of the first version with some events, and still with a write-ahead log.
+    fn database() -> (TempDir, PathBuf, SqliteStore) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stack.db");
+        let mut store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+        let handle = Handle::from_index(0).unwrap();
+        let event = |revision| {
+            let decision = format!("Decision {revision}");
+            Event { revision, time: 5, handle, change: Change::DecisionAdded { decision } }
+        };
+        store.begin().unwrap();
+        store.append(&(1..=COUNT).map(event).collect::<Vec<_>>()).unwrap();
+        store.commit().unwrap();
+        (folder, path, store)
+    }
+
+    fn rows(path: &Path) -> Vec<(i64, String)> {
+        let connection = Connection::open(path).unwrap();
+        let mut statement = connection.prepare("SELECT revision, event FROM events ORDER BY revision").unwrap();
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect()
+    }
+
+    fn version(path: &Path) -> i64 {
+        Connection::open(path).unwrap().query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap()
+    }
+
+    fn migrate(path: &Path, migrations: &[Migration]) -> Result<()> {
+        bring_up_to_date(&Connection::open(path).unwrap(), path, migrations)
+    }
+
+    fn new_column(connection: &Connection) -> rusqlite::Result<()> {
+        connection.execute_batch("ALTER TABLE events ADD COLUMN author TEXT; UPDATE events SET author = 'me'")
+    }
+
+    fn new_table(connection: &Connection) -> rusqlite::Result<()> {
+        connection.execute_batch(
+            "CREATE TABLE moved (revision INTEGER PRIMARY KEY, handle INTEGER, kind TEXT, event TEXT, author TEXT);
+             INSERT INTO moved SELECT * FROM events; DROP TABLE events; ALTER TABLE moved RENAME TO events",
+        )
+    }
+
+    #[test]
+    fn migrations_move_everything_and_keep_the_original() {
+        let (folder, path, _open_elsewhere) = database();
+        let before = rows(&path);
+        migrate(&path, &[new_column]).unwrap();
+        assert_eq!((version(&path), rows(&path)), (2, before.clone()));
+        let original = folder.path().join("stack.v1.db");
+        assert_eq!((version(&original), rows(&original)), (1, before.clone()), "the original is whole");
+        migrate(&path, &[new_column, new_table]).unwrap();
+        assert_eq!((version(&path), rows(&path)), (3, before.clone()), "only the missing step was gone");
+        assert_eq!(version(&folder.path().join("stack.v2.db")), 2);
+        migrate(&path, &[new_column, new_table]).unwrap();
+        assert!(!folder.path().join("stack.v3.db").exists(), "nothing is done twice");
+    }
+
+    #[test]
+    fn migrations_that_fail_or_lose_something_leave_everything_as_it_was() {
+        let failing: [(Migration, &str); 5] = [
+            (|connection| connection.execute_batch("SELECT * FROM nowhere"), "no such table: nowhere"),
+            (|connection| connection.execute_batch("DELETE FROM events WHERE revision = 7"), "became 19 up to 20"),
+            (|connection| connection.execute_batch("DELETE FROM events WHERE revision = 20"), "became 19 up to 19"),
+            (|connection| connection.execute_batch("UPDATE events SET event = '{}' WHERE revision = 3"), "event 3: miss"),
+            (
+                |connection| connection.execute_batch(
+                    "UPDATE events SET event = (SELECT event FROM events WHERE revision = 2) WHERE revision = 5",
+                ),
+                "event 5 says that it is event 2",
+            ),
+        ];
+        for (step, message) in failing {
+            for steps in [&[step][..], &[new_column, step], &[new_column, new_table, step]] {
+                let (_folder, path, mut open_elsewhere) = database();
+                let before = rows(&path);
+                let error = migrate(&path, steps).unwrap_err();
+                assert!(error.to_string().contains(message), "{error}\nshould say: {message}");
+                assert_eq!((version(&path), rows(&path)), (1, before));
+                open_elsewhere.begin().unwrap();
+                open_elsewhere.commit().unwrap();
+                let mut store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+                let mut count = 0;
+                store.read(&EventQuery::default(), &mut |_| { count += 1; Ok(()) }).unwrap();
+                assert_eq!(count, COUNT, "the store works as before");
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_copy_of_the_original_nothing_is_changed() {
+        let (folder, path, _store) = database();
+        let before = rows(&path);
+        std::fs::write(folder.path().join("stack.v1.db"), "in the way").unwrap();
+        migrate(&path, &[new_column]).unwrap();
+        assert_eq!(rows(&folder.path().join("stack.v1-2.db")), before, "the copy goes beside what is there");
+
+        let (folder, path, _store) = database();
+        let connection = Connection::open(&path).unwrap();
+        let lost = folder.path().join("no/such/folder/stack.db");
+        let error = bring_up_to_date(&connection, &lost, &[new_column]).unwrap_err();
+        assert_eq!(error.code(), "io", "{error}");
+        assert_eq!((version(&path), rows(&path)), (1, before));
+    }
+
+    #[test]
+    fn a_store_notices_that_a_newer_library_has_changed_the_schema() {
+        let (_folder, path, mut store) = database();
+        migrate(&path, &[new_column]).unwrap();
+        let error = store.begin().unwrap_err();
+        assert_eq!(error.code(), "version", "{error}");
+        assert!(error.to_string().contains("stack.db has version 2, this library reads up to 1"), "{error}");
+    }
 }
