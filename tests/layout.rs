@@ -257,6 +257,47 @@ fn a_lost_database_comes_back_from_its_mirror() {
 }
 
 #[test]
+fn a_stack_in_memory_is_exported_and_imported_again() {
+    let folder = tempdir().unwrap();
+    let stack = Stack::in_memory();
+    let mut random = Random::new(21);
+    (0..100).for_each(|_| work(&stack, &mut random, "ses"));
+    for _ in 0..2 {
+        stack.export_files(folder.path()).unwrap();
+        assert_mirrored(folder.path(), &stack);
+        stack.push(NewFrame::new("More").root()).unwrap();
+    }
+    stack.export_files(folder.path()).unwrap();
+    let again = open(folder.path());
+    assert_eq!(again.repairs(), []);
+    assert_eq!(again.state().frames, stack.state().frames);
+    assert_eq!(stack.export_files(folder.path()).unwrap_err().code(), "not_empty");
+}
+
+#[test]
+fn what_another_process_has_written_need_not_be_written_again() {
+    let folder = tempdir().unwrap();
+    let now = Arc::new(AtomicU64::new(10_000));
+    let open = || Stack::open(folder.path(), options_at(&now)).unwrap();
+    let (one, other) = (open(), open());
+    let root = one.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    other.add_decision(root, "of the other").unwrap();
+    let path = folder.path().join("state.json");
+    let written = || fs::metadata(&path).unwrap().modified().unwrap();
+    let revision = || StackState::from_json(&fs::read_to_string(&path).unwrap()).unwrap().0.revision;
+    now.store(10_250, Ordering::Relaxed);
+    one.add_decision(root, "of the one").unwrap();
+    assert_eq!(revision(), 4);
+    let before = written();
+    other.refresh().unwrap();
+    assert_eq!(other.state().frames[0].decisions.len(), 2, "it has caught up under the lock");
+    assert_eq!(written(), before, "there was nothing left to write");
+    assert_eq!(other.mirror_status().unwrap().stale_frames, 0);
+    other.flush().unwrap();
+    assert_mirrored(folder.path(), &other);
+}
+
+#[test]
 fn the_mirror_follows_every_command() {
     let folder = tempdir().unwrap();
     let stack = open(folder.path());

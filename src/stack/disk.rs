@@ -75,9 +75,8 @@ impl Disk {
         if let Some(mirror) = mirror
             && (tree.revision() == 0 || tree.revision() < mirror.revision())
         {
-            // The files are of another history.
             mirror.distrust();
-            tree.handles().for_each(|handle| mirror.note(handle, false));
+            tree.handles().for_each(|handle| mirror.note(handle, tree.revision(), false));
         }
         Ok(())
     }
@@ -94,14 +93,14 @@ impl Disk {
     }
 
     /// Writes as much of the mirror as it is time for: the files of the frames that were just changed, and
-    /// everything when `state.json` is due or `all` is wanted.
+    /// everything when `state.json` is due, or `always`.
     ///
     /// # Errors
     /// Those of the files. They stay in the mirror's status; no command fails by them.
-    pub(super) fn write_mirror(&mut self, tree: &RwLock<Tree>, now: u64, all: bool) -> Result<()> {
+    pub(super) fn write_mirror(&mut self, tree: &RwLock<Tree>, now: u64, always: bool) -> Result<()> {
         let Self { store: Some(store), mirror: Some(mirror), .. } = self else { return Ok(()) };
         let is_behind = !mirror.is_current(&*tree.read());
-        let all = is_behind && (all || mirror.is_due(now));
+        let all = is_behind && (always || mirror.is_due(now));
         if !all && !mirror.is_prompt() {
             return Ok(());
         }
@@ -171,29 +170,29 @@ fn begin_moves(folder: &Path, tree: &Tree, events: &[Event]) -> Result<Vec<(Path
 /// Notes which files an event puts out of date, before it is applied.
 fn note(mirror: Option<&mut Mirror>, tree: &Tree, event: &Event, own: bool) {
     let Some(mirror) = mirror.filter(|mirror| event.revision > mirror.revision()) else { return };
-    let handle = event.handle;
+    let (handle, revision) = (event.handle, event.revision);
     match &event.change {
         Change::ActiveChanged { .. } | Change::Imported { .. } => return,
         Change::Added { frame } if frame.status == FrameStatus::Planned => {
             // The parent's file lists it.
             let parent = frame.parent_session_id.as_ref().and_then(|parent| tree.by_id(parent));
-            parent.into_iter().for_each(|parent| mirror.note(parent, own));
+            parent.into_iter().for_each(|parent| mirror.note(parent, revision, own));
         }
         Change::Added { .. } => {}
         _ if handle.index() >= tree.len() => return,
         Change::StatusChanged { .. } | Change::Invalidated { .. } | Change::IdReplaced { .. } => {
             let node = tree.node(handle);
             if node.status() == FrameStatus::Planned {
-                node.parent().into_iter().for_each(|parent| mirror.note(parent, own));
+                node.parent().into_iter().for_each(|parent| mirror.note(parent, revision, own));
             }
             if let Change::IdReplaced { .. } = event.change {
-                mirror.note_replaced(node.session_id(), handle);
-                node.children().iter().chain(node.dependents()).for_each(|other| mirror.note(*other, own));
+                mirror.note_replaced(node.session_id(), handle, revision);
+                node.children().iter().chain(node.dependents()).for_each(|other| mirror.note(*other, revision, own));
             }
         }
         _ => {}
     }
-    mirror.note(handle, own);
+    mirror.note(handle, revision, own);
 }
 
 impl Source for Tree {

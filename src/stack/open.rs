@@ -145,6 +145,24 @@ impl Stack {
         Self { inner: Arc::new(inner) }
     }
 
+    /// Writes the documented layout, `state.json` and `frames/`, to another folder: for other tools, or
+    /// to take along. [`Stack::open`] imports it there.
+    ///
+    /// # Errors
+    /// [`Error::NotEmpty`] if a stack lives in that folder; those of the disk.
+    pub fn export_files(&self, folder: impl AsRef<Path>) -> Result<()> {
+        let folder = folder.as_ref();
+        if database_path(folder).exists() {
+            return Err(Error::NotEmpty { path: folder.display().to_string() });
+        }
+        files::make_folder(folder)?;
+        let tree = self.inner.tree.read();
+        let mut mirror = Mirror::new(folder);
+        mirror.distrust();
+        tree.handles().for_each(|handle| mirror.note(handle, tree.revision(), false));
+        mirror.locked(|mirror| mirror.write_all((self.inner.clock)(), &*tree))
+    }
+
     /// What was inconsistent in the files that were imported when the stack was opened, and what was
     /// made of it. Empty if nothing was imported or nothing was wrong.
     pub fn repairs(&self) -> &[Repair] {
@@ -225,7 +243,6 @@ fn open_database(folder: &Path, options: &StackOptions) -> Result<SqliteStore> {
     SqliteStore::open(database_path(folder), SqliteOptions { durability, busy_timeout })
 }
 
-#[cfg(feature = "sqlite")]
 fn database_path(folder: &Path) -> PathBuf {
     folder.join("stack.db")
 }

@@ -9,7 +9,7 @@
 //! first writes the files of all frames that have changed since, whichever process changed them. A
 //! process that is killed in between leaves a state.json that is behind, and the next open sees it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -55,14 +55,18 @@ pub struct MirrorStatus {
 pub(crate) struct Mirror {
     folder: PathBuf,
     lock: Option<File>,
-    /// Frames whose files must be written before the next `state.json`.
-    stale: BTreeSet<Handle>,
+    /// Frames whose files must be written before the next `state.json`, with the revision of the
+    /// change.
+    stale: BTreeMap<Handle, u64>,
     /// Those of them that this process changed last: their files are written at once.
     fresh: BTreeSet<Handle>,
-    /// IDs that were replaced, with the handles that had them: their files are to be removed.
-    replaced: BTreeSet<(String, Handle)>,
+    /// IDs that were replaced, with the handles that had them and the revision of the change: their
+    /// files are to be removed.
+    replaced: BTreeMap<(String, Handle), u64>,
     /// Revision of the last `state.json` known.
     revision: u64,
+    /// The files may be of another history, so that their revision says nothing about this one.
+    is_foreign: bool,
     /// When `state.json` was last written, or could not be.
     tried_at: Option<u64>,
     error: Option<Error>,
@@ -72,14 +76,15 @@ impl Mirror {
     /// The mirror of a folder, behind as far as its `state.json` says.
     pub(crate) fn new(folder: &Path) -> Self {
         let is_whole = layout::frames_path(folder).is_dir();
-        let revision = layout::mirrored_revision(folder).filter(|_| is_whole).unwrap_or(0);
+        let revision = layout::mirrored_revision(folder).filter(|_| is_whole);
         Self {
             folder: folder.to_owned(),
             lock: None,
-            stale: BTreeSet::new(),
+            stale: BTreeMap::new(),
             fresh: BTreeSet::new(),
-            replaced: BTreeSet::new(),
-            revision,
+            replaced: BTreeMap::new(),
+            revision: revision.unwrap_or(0),
+            is_foreign: revision.is_none(),
             tried_at: None,
             error: None,
         }
@@ -90,22 +95,24 @@ impl Mirror {
         self.revision
     }
 
-    /// Nothing that the files hold is known to be right.
+    /// The files are of another history.
     pub(crate) fn distrust(&mut self) {
         self.revision = 0;
+        self.is_foreign = true;
     }
 
-    /// The file of this frame is out of date; by a change of this process, if it is `own`.
-    pub(crate) fn note(&mut self, handle: Handle, own: bool) {
-        self.stale.insert(handle);
+    /// The file of this frame is out of date by the change of this revision, which this process made
+    /// if it is `own`.
+    pub(crate) fn note(&mut self, handle: Handle, revision: u64, own: bool) {
+        self.stale.insert(handle, revision);
         if own {
             self.fresh.insert(handle);
         }
     }
 
     /// The frame does not have this ID any more.
-    pub(crate) fn note_replaced(&mut self, session_id: &str, handle: Handle) {
-        self.replaced.insert((session_id.to_owned(), handle));
+    pub(crate) fn note_replaced(&mut self, session_id: &str, handle: Handle, revision: u64) {
+        self.replaced.insert((session_id.to_owned(), handle), revision);
     }
 
     pub(crate) fn status(&self) -> MirrorStatus {
@@ -173,7 +180,8 @@ impl Mirror {
         self.write_frames(&fresh, source)
     }
 
-    /// Writes the files of all frames that are behind, and then `state.json`.
+    /// Writes the files of all frames that are behind, and then `state.json`, as far as no other process
+    /// has done so already.
     pub(crate) fn write_all(&mut self, now: u64, source: &impl Source) -> Result<()> {
         let folder = layout::frames_path(&self.folder);
         files::make_folder(&folder)?;
@@ -181,12 +189,22 @@ impl Mirror {
             // What killed processes left half-written: under the lock nobody else is writing.
             files::list(&folder, "tmp")?.iter().try_for_each(|path| files::remove(path))?;
         }
+        let by_another = layout::mirrored_revision(&self.folder).unwrap_or(0);
+        if !self.is_foreign && self.revision < by_another && by_another <= source.revision() {
+            self.revision = by_another;
+            self.stale.retain(|_, revision| *revision > by_another);
+            self.replaced.retain(|_, revision| *revision > by_another);
+        }
         self.fresh.clear();
-        let stale = self.stale.clone();
+        if !self.is_foreign && self.is_current(source) {
+            return Ok(());
+        }
+        let stale = self.stale.keys().copied().collect();
         self.write_frames(&stale, source)?;
         let path = layout::state_path(&self.folder);
         files::replace(&path, |writer| source.write_state(writer))?;
         self.revision = source.revision();
+        self.is_foreign = false;
         Ok(())
     }
 
@@ -203,7 +221,7 @@ impl Mirror {
             }
             self.stale.remove(handle);
         }
-        while let Some((session_id, handle)) = self.replaced.first() {
+        while let Some(((session_id, handle), _)) = self.replaced.first_key_value() {
             let name = file_name(session_id, *handle);
             // Unless the name belongs to a frame that has the ID now.
             if source.owner(session_id).is_none_or(|owner| file_name(session_id, owner) != name) {
