@@ -1,10 +1,15 @@
-//! What commands and opening cost on disk. The folders are made where the system keeps temporary
-//! files, unless `CALLSTACK_BENCH_FOLDER` names another place.
+//! What commands and opening cost on disk.
+//!
+//! The folders are made where the system keeps temporary files, unless `CALLSTACK_BENCH_FOLDER` names
+//! another place. They are removed at the very end: on ext4 new files are slow for minutes in a place
+//! where many were removed, and `store/push_mirrored` would measure that.
 
 #[allow(dead_code, reason = "each bench uses some of the shapes")]
 mod trees;
 
 use std::hint::black_box;
+use std::path::PathBuf;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use callstack_core::{
@@ -16,11 +21,21 @@ use trees::Texts;
 
 const SIZES: [usize; 3] = [63, 10_000, 100_000];
 
-fn folder() -> TempDir {
-    match std::env::var_os("CALLSTACK_BENCH_FOLDER") {
+/// Every folder that was made.
+static FOLDERS: Mutex<Vec<TempDir>> = Mutex::new(Vec::new());
+
+fn new_folder() -> PathBuf {
+    let folder = match std::env::var_os("CALLSTACK_BENCH_FOLDER") {
         Some(place) => TempDir::new_in(place).unwrap(),
         None => TempDir::new().unwrap(),
-    }
+    };
+    let path = folder.path().to_owned();
+    FOLDERS.lock().unwrap().push(folder);
+    path
+}
+
+fn remove_folders(_: &mut Criterion) {
+    FOLDERS.lock().unwrap().clear();
 }
 
 /// 3 KB a frame up to 10,000 frames, 300 bytes above.
@@ -28,9 +43,9 @@ fn texts(size: usize) -> Texts {
     if size > 10_000 { Texts::Small } else { Texts::Large }
 }
 
-/// A folder with a tree of this size, and the history that led to it: every frame pushed, its
-/// artifacts and decisions added one by one, and popped.
-fn folder_of(size: usize, texts: Texts, options: &StackOptions) -> TempDir {
+/// The exported history of a tree of this size: every frame pushed, its artifacts and decisions added
+/// one by one, and popped.
+fn history_of(size: usize, texts: Texts) -> Vec<u8> {
     let finished = trees::full(size, 8, texts);
     let worked = Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap();
     let frames = finished.state().frames;
@@ -57,44 +72,69 @@ fn folder_of(size: usize, texts: Texts, options: &StackOptions) -> TempDir {
     }
     let mut history = Vec::new();
     worked.export_history(&mut history).unwrap();
-    let folder = folder();
-    Stack::rebuild(folder.path(), history.as_slice(), options.clone()).unwrap().close().unwrap();
+    history
+}
+
+fn open(folder: &PathBuf, options: &StackOptions) -> Stack {
+    Stack::open(folder, options.clone()).unwrap()
+}
+
+fn folder_of(history: &[u8], options: &StackOptions) -> PathBuf {
+    let folder = new_folder();
+    Stack::rebuild(&folder, history, options.clone()).unwrap().close().unwrap();
     folder
+}
+
+/// Times pushes onto the last frame and its ancestors.
+fn pushes(stack: &Stack, size: usize, first: usize, count: usize) -> Duration {
+    let last = stack.resolve(trees::id(size - 1)).unwrap();
+    let parents: Vec<Handle> = std::iter::once(last).chain(stack.ancestors(last).unwrap()).collect();
+    let commands: Vec<Command> = (first..first + count)
+        .map(|number| {
+            let frame = NewFrame::new("Parse the configuration")
+                .id(format!("ses_new_{number:016}"))
+                .criteria("All options of the file are read, unknown ones are reported with their line")
+                .criteria_compacted("All options read, unknown ones reported")
+                .below(parents[number % parents.len()]);
+            Command::Push(frame)
+        })
+        .collect();
+    let start = Instant::now();
+    for command in commands {
+        black_box(stack.execute(command).unwrap());
+    }
+    start.elapsed()
 }
 
 fn push(criterion: &mut Criterion) {
     let without_mirror = StackOptions { mirror: false, ..StackOptions::default() };
     let full = StackOptions { durability: Durability::Full, ..without_mirror.clone() };
-    for (name, options, sizes) in [
-        ("store/push", without_mirror, &SIZES[..]),
-        ("store/push_mirrored", StackOptions::default(), &SIZES[..]),
-        ("store/push_full", full, &SIZES[..1]),
-    ] {
+    for (name, options) in
+        [("store/push_mirrored", StackOptions::default()), ("store/push", without_mirror), ("store/push_full", full)]
+    {
         let mut group = criterion.benchmark_group(name);
-        for &size in sizes {
-            let folder = folder_of(size, texts(size), &options);
-            let stack = Stack::open(folder.path(), options.clone()).unwrap();
-            let parent = stack.resolve(trees::id(size - 1)).unwrap();
-            let parents: Vec<Handle> = std::iter::once(parent).chain(stack.ancestors(parent).unwrap()).collect();
-            let mut number = 0;
+        for size in SIZES {
+            let history = history_of(size, texts(size));
+            let mut stack = open(&folder_of(&history, &options), &options);
+            let mut pushed = 0;
             group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
                 bencher.iter_custom(|iterations| {
-                    let commands: Vec<Command> = (0..iterations)
-                        .map(|_| {
-                            number += 1;
-                            let frame = NewFrame::new("Parse the configuration")
-                                .id(format!("ses_new_{number:016}"))
-                                .criteria("All options of the file are read, unknown ones are reported with their line")
-                                .criteria_compacted("All options read, unknown ones reported")
-                                .below(parents[number % parents.len()]);
-                            Command::Push(frame)
-                        })
-                        .collect();
-                    let start = Instant::now();
-                    for command in commands {
-                        black_box(stack.execute(command).unwrap());
+                    let mut time = Duration::ZERO;
+                    // Long enough for `state.json` to get its share.
+                    let count = (iterations as usize).max(5_000);
+                    let mut left = count;
+                    while left > 0 {
+                        // So that the tree stays about as large as the name says.
+                        if pushed >= size.max(1_000) {
+                            stack = open(&folder_of(&history, &options), &options);
+                            pushed = 0;
+                        }
+                        let part = left.min(1_000);
+                        time += pushes(&stack, size, pushed, part);
+                        pushed += part;
+                        left -= part;
                     }
-                    start.elapsed()
+                    time.mul_f64(iterations as f64 / count as f64)
                 });
             });
             if let Some(status) = stack.mirror_status() {
@@ -104,16 +144,19 @@ fn push(criterion: &mut Criterion) {
     }
 }
 
-fn open(criterion: &mut Criterion) {
+fn opening(criterion: &mut Criterion) {
+    let large = ("100000 of 3 KB".to_owned(), 100_000, Texts::Large);
+    let cases = SIZES.map(|size| (size.to_string(), size, texts(size))).into_iter().chain([large]);
     let mut group = criterion.benchmark_group("store/open");
-    for size in SIZES {
-        let folder = folder_of(size, texts(size), &StackOptions::default());
-        group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
+    for (name, size, texts) in cases {
+        let options = StackOptions { mirror: size <= 10_000, ..StackOptions::default() };
+        let folder = folder_of(&history_of(size, texts), &options);
+        group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
             bencher.iter_custom(|iterations| {
                 let mut time = Duration::ZERO;
                 for _ in 0..iterations {
                     let start = Instant::now();
-                    let stack = black_box(Stack::open(folder.path(), StackOptions::default()).unwrap());
+                    let stack = black_box(open(&folder, &options));
                     time += start.elapsed();
                     drop(stack);
                 }
@@ -123,9 +166,17 @@ fn open(criterion: &mut Criterion) {
     }
 }
 
+fn refresh(criterion: &mut Criterion) {
+    let stack = open(&new_folder(), &StackOptions::default());
+    stack.push(NewFrame::new("Build")).unwrap();
+    criterion.benchmark_group("store/refresh").bench_function("nothing_new", |bencher| {
+        bencher.iter(|| assert!(!stack.refresh().unwrap()));
+    });
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default().warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(3)).sample_size(10);
-    targets = open, push
+    targets = push, refresh, opening, remove_folders
 }
 criterion_main!(benches);

@@ -50,9 +50,9 @@ pub use frame::{
     Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Repair, StackState,
 };
 pub use stack::{Stack, StackOptions};
+pub use store::{Durability, EventQuery, LogPage, LogQuery, MemoryStore, MirrorStatus, Store, read_history};
 #[cfg(feature = "sqlite")]
 pub use store::{SqliteOptions, SqliteStore};
-pub use store::{Durability, EventQuery, LogPage, LogQuery, MemoryStore, MirrorStatus, Store, read_history};
 pub use tree::{Command, Node, OutlineOptions, OutlineStyle, Tree, decide};
 
 /// The README's code is compiled and run with the tests of the documentation.

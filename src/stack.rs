@@ -4,6 +4,8 @@ mod disk;
 mod history;
 mod logs;
 mod open;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};

@@ -51,10 +51,17 @@ fn comes_back_without_it(folder: &Path) {
 
 #[test]
 fn garbage_is_no_database() {
-    for garbage in [&b"no database at all, but long enough to have a header of one hundred bytes, which SQLite looks at.."[..], b"x"] {
+    for garbage in [
+        &b"no database at all, but long enough to have a header of one hundred bytes, which SQLite looks at.."[..],
+        b"x",
+    ] {
         let folder = filled();
         fs::write(folder.path().join("stack.db"), garbage).unwrap();
-        open_fails(folder.path(), "damaged", "stack.db is damaged and was left as it is: file is not a database; move it");
+        open_fails(
+            folder.path(),
+            "damaged",
+            "stack.db is damaged and was left as it is: file is not a database; move it",
+        );
         comes_back_without_it(folder.path());
     }
 }

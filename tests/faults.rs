@@ -218,21 +218,41 @@ fn an_import_that_fails_at_any_call_is_done_by_the_next_open() {
 fn a_mirror_that_fails_at_any_step_never_fails_a_command() {
     type Damage = fn(&Path);
     let in_the_way: [(&str, Damage, Damage); 5] = [
-        ("the folder", |path| fs::write(path.join("frames"), "a file").unwrap(), |path| {
-            fs::remove_file(path.join("frames")).unwrap();
-        }),
-        ("the temporary file", |path| fs::create_dir_all(path.join("frames/.ses_2.json.tmp")).unwrap(), |path| {
-            fs::remove_dir(path.join("frames/.ses_2.json.tmp")).unwrap();
-        }),
-        ("the frame's file", |path| fs::create_dir_all(path.join("frames/ses_2.json/x")).unwrap(), |path| {
-            fs::remove_dir_all(path.join("frames/ses_2.json")).unwrap();
-        }),
-        ("the state's temporary file", |path| fs::create_dir_all(path.join(".state.json.tmp")).unwrap(), |path| {
-            fs::remove_dir(path.join(".state.json.tmp")).unwrap();
-        }),
-        ("the state's file", |path| fs::create_dir_all(path.join("state.json/x")).unwrap(), |path| {
-            fs::remove_dir_all(path.join("state.json")).unwrap();
-        }),
+        (
+            "the folder",
+            |path| fs::write(path.join("frames"), "a file").unwrap(),
+            |path| {
+                fs::remove_file(path.join("frames")).unwrap();
+            },
+        ),
+        (
+            "the temporary file",
+            |path| fs::create_dir_all(path.join("frames/.ses_2.json.tmp")).unwrap(),
+            |path| {
+                fs::remove_dir(path.join("frames/.ses_2.json.tmp")).unwrap();
+            },
+        ),
+        (
+            "the frame's file",
+            |path| fs::create_dir_all(path.join("frames/ses_2.json/x")).unwrap(),
+            |path| {
+                fs::remove_dir_all(path.join("frames/ses_2.json")).unwrap();
+            },
+        ),
+        (
+            "the state's temporary file",
+            |path| fs::create_dir_all(path.join(".state.json.tmp")).unwrap(),
+            |path| {
+                fs::remove_dir(path.join(".state.json.tmp")).unwrap();
+            },
+        ),
+        (
+            "the state's file",
+            |path| fs::create_dir_all(path.join("state.json/x")).unwrap(),
+            |path| {
+                fs::remove_dir_all(path.join("state.json")).unwrap();
+            },
+        ),
     ];
     for (what, damage, mend) in in_the_way {
         let folder = tempdir().unwrap();

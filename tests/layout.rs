@@ -102,7 +102,8 @@ fn an_import_replays_to_the_same_tree() {
         let (expected, _) = Stack::from_state(state.clone(), StackOptions::default());
         let folder = folder_with(Some(state.to_json().as_bytes()), &[]);
         let stack = open(folder.path());
-        let finished = |tree: &Tree| tree.handles().map(|handle| tree.node(handle).finished_children().to_vec()).collect();
+        let finished =
+            |tree: &Tree| tree.handles().map(|handle| tree.node(handle).finished_children().to_vec()).collect();
         let orders: [Vec<Vec<Handle>>; 2] = [stack.read(finished), expected.read(finished)];
         assert_eq!(orders[0], orders[1], "the order of finishes is the same");
         for (found, expected) in stack.state().frames.iter().zip(&expected.state().frames) {
@@ -199,8 +200,7 @@ fn frames_are_taken_from_where_they_can_be_read() {
             r#"{{"sessionID":"{id}","parentSessionID":"ses_1","status":"completed","title":"{title}","successCriteria":"","createdAt":15,"updatedAt":{updated_at}}}"#
         )
     };
-    let left_over =
-        r#"{"sessionID":"plan-3","status":"planned","title":"Third","successCriteria":"","createdAt":12,"updatedAt":12}"#;
+    let left_over = r#"{"sessionID":"plan-3","status":"planned","title":"Third","successCriteria":"","createdAt":12,"updatedAt":12}"#;
     let files = [
         ("ses_1.json", frame("ses_1", "Older", 1)),
         ("ses_2.json", frame("ses_2", "Newer", 99)),
@@ -419,9 +419,36 @@ fn stale_files_of_other_processes_are_written_before_the_state() {
 }
 
 const HOSTILE: &[&str] = &[
-    "../../x", "..", ".", "/etc/passwd", "a/b", "a:b", "a_b", "a b", "CON", "con", "nul", "COM1", "lpt9", "\0", "x\0y",
-    "-rf", "~", "$HOME", "a\nb", "日本語", "é", "e\u{301}", ".hidden", "trailing.", "f1", "ses.json", "\\\\host\\share",
-    "%00", "state", "C:\\x",
+    "../../x",
+    "..",
+    ".",
+    "/etc/passwd",
+    "a/b",
+    "a:b",
+    "a_b",
+    "a b",
+    "CON",
+    "con",
+    "nul",
+    "COM1",
+    "lpt9",
+    "\0",
+    "x\0y",
+    "-rf",
+    "~",
+    "$HOME",
+    "a\nb",
+    "日本語",
+    "é",
+    "e\u{301}",
+    ".hidden",
+    "trailing.",
+    "f1",
+    "ses.json",
+    "\\\\host\\share",
+    "%00",
+    "state",
+    "C:\\x",
 ];
 
 #[test]

@@ -29,7 +29,8 @@ fn lines_are_read_back_by_range_tail_and_search() {
     let stack = open(folder.path());
     let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
     assert_eq!(stack.read_log(root, &LogQuery::default()).unwrap().total, 0, "no log has no lines");
-    let entries: Vec<Value> = (1..=20).map(|number| json!({ "step": number, "text": format!("Zeile {number}\n\"Ü\"") })).collect();
+    let entries: Vec<Value> =
+        (1..=20).map(|number| json!({ "step": number, "text": format!("Zeile {number}\n\"Ü\"") })).collect();
     stack.append_log(root, &entries[..1]).unwrap();
     stack.append_log(root, &entries[1..]).unwrap();
     stack.append_log(root, &[]).unwrap();
@@ -97,7 +98,11 @@ fn appenders_never_interleave() {
     for appender in 0..APPENDERS {
         let own = page.lines.iter().filter(|line| line.entry["appender"] == appender);
         let lines: Vec<u64> = own.map(|line| line.entry["line"].as_u64().unwrap()).collect();
-        assert_eq!(lines, (0..LINES as u64).collect::<Vec<_>>(), "the lines of appender {appender}, each once, in order");
+        assert_eq!(
+            lines,
+            (0..LINES as u64).collect::<Vec<_>>(),
+            "the lines of appender {appender}, each once, in order"
+        );
     }
 }
 

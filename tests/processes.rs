@@ -46,7 +46,8 @@ fn a_worker() {
     let stack = open(Path::new(&std::env::var_os("STACK_TEST_FOLDER").unwrap()));
     match role.as_str() {
         "share" => (0..setting("STACK_TEST_COMMANDS", 200)).for_each(|number| step(&stack, &name, number)),
-        "endless" => (0..).for_each(|number| step(&stack, &name, number)),
+        // Until it is killed.
+        "endless" => (0..usize::MAX).for_each(|number| step(&stack, &name, number)),
         other => panic!("no role is called {other}"),
     }
 }
@@ -120,7 +121,12 @@ fn check(folder: &Path, acknowledged: &[String]) -> StackState {
     assert_eq!(frames.len(), state.frames.len(), "no ID is there twice");
     for frame in &state.frames {
         for list in [&frame.artifacts, &frame.decisions] {
-            assert_eq!(list.iter().collect::<BTreeSet<_>>().len(), list.len(), "{} has something twice", frame.session_id);
+            assert_eq!(
+                list.iter().collect::<BTreeSet<_>>().len(),
+                list.len(),
+                "{} has something twice",
+                frame.session_id
+            );
         }
     }
     let logs = SHARED.map(|shared| stack.read_log(shared, &LogQuery::default()).unwrap());

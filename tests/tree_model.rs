@@ -21,6 +21,7 @@ struct Plain {
     depends_on: Vec<usize>,
     reason: Option<String>,
     placeholder: bool,
+    log: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -44,6 +45,7 @@ enum Ask {
     AddArtifact { frame: usize, artifact: String },
     AddDecision { frame: usize, decision: String },
     SetActive { frame: usize },
+    SetLogPath { frame: usize, log_path: String },
 }
 
 fn random_ask(random: &mut Random, count: usize) -> Ask {
@@ -54,7 +56,7 @@ fn random_ask(random: &mut Random, count: usize) -> Ask {
         _ => format!("s{}", count + random.below(1_000)),
     };
     let status = FrameStatus::ALL[random.below(6)];
-    match random.below(18) {
+    match random.below(20) {
         0..4 => Ask::Add {
             id: id(random),
             parent: (count > 0 && !random.once_in(8)).then_some(frame),
@@ -73,7 +75,11 @@ fn random_ask(random: &mut Random, count: usize) -> Ask {
         14 => Ask::Invalidate { frame, reason: ["", "changed"][random.below(2)].into() },
         15 => Ask::AddArtifact { frame, artifact: ["", "a.rs", "b.rs"][random.below(3)].into() },
         16 => Ask::AddDecision { frame, decision: ["", "so be it"][random.below(2)].into() },
-        _ => Ask::SetActive { frame },
+        17 => Ask::SetActive { frame },
+        _ => {
+            let own = format!("logs/s{}.jsonl", random.below(count + 1));
+            Ask::SetLogPath { frame, log_path: ["", "elsewhere.jsonl", &own, &own][random.below(4)].into() }
+        }
     }
 }
 
@@ -130,6 +136,7 @@ fn command(model: &Model, ask: &Ask) -> Command {
             Command::AddDecision { frame: frame(at), decision: decision.clone() }
         }
         Ask::SetActive { frame: at } => Command::SetActive { frame: frame(at) },
+        Ask::SetLogPath { frame: at, log_path } => Command::SetLogPath { frame: frame(at), log_path: log_path.clone() },
     }
 }
 
@@ -286,7 +293,11 @@ impl Model {
                 self.there(*frame)?;
                 if self.frames[*frame].id != *id {
                     self.free(id)?;
-                    self.frames[*frame].id = id.clone();
+                    let plain = &mut self.frames[*frame];
+                    if plain.log == Some(format!("logs/{}.jsonl", plain.id)) {
+                        plain.log = Some(format!("logs/{id}.jsonl"));
+                    }
+                    plain.id = id.clone();
                 }
             }
             Ask::SetStatus { frame, status: FrameStatus::Invalidated } => {
@@ -328,6 +339,13 @@ impl Model {
                 }
                 self.active = Some(*frame);
             }
+            Ask::SetLogPath { frame, log_path } => {
+                self.there(*frame)?;
+                if log_path.is_empty() {
+                    return Err("empty");
+                }
+                self.frames[*frame].log = Some(log_path.clone());
+            }
         }
         Ok(())
     }
@@ -348,6 +366,7 @@ fn view(tree: &Tree) -> Model {
             depends_on: node.dependencies().iter().map(|dependency| dependency.index()).collect(),
             reason: frame.invalidation_reason,
             placeholder: frame.placeholder,
+            log: frame.log_path,
         }
     });
     Model { frames: frames.collect(), active: tree.active().map(|active| active.index()) }
@@ -419,7 +438,7 @@ proptest! {
         for (revision, line) in (1..).zip(&lines) {
             let event: Event = serde_json::from_str(line).unwrap();
             prop_assert_eq!(event.revision, revision, "revisions are consecutive");
-            replayed.apply(&event);
+            replayed.replay(&event).unwrap();
         }
         prop_assert_eq!(replayed.state(), tree.state());
 

@@ -14,6 +14,6 @@ pub use file_name::{file_name, own_log_path};
 pub use handle::{FrameRef, Handle, ParseHandleError};
 pub(crate) use record::first_filled;
 pub use record::{Frame, Identity, NewFrame, Parent};
-pub(crate) use state::{StateDocument, frame_from_json};
 pub use state::{Repair, STATE_VERSION, StackState, StateError};
+pub(crate) use state::{StateDocument, frame_from_json};
 pub use status::{FrameStatus, ParseStatusError, PopStatus};

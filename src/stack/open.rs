@@ -1,7 +1,6 @@
 //! How a stack comes into being, and how it goes.
 
-use std::io::BufRead;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -13,45 +12,10 @@ use crate::context::Contexts;
 use crate::error::{Error, Result};
 use crate::frame::{Event, Repair};
 use crate::store::mirror::Mirror;
-#[cfg(feature = "sqlite")]
-use crate::store::{SqliteOptions, SqliteStore};
-use crate::store::{MirrorStatus, Store, files, layout, read_history};
+use crate::store::{DATABASE, MirrorStatus, Store, files, layout};
 use crate::tree::Tree;
 
 impl Stack {
-    /// Opens the stack in a folder, and makes both if they are not there.
-    ///
-    /// The folder holds `stack.db`, the database with everything that has happened; `state.json` and
-    /// `frames/`, which show the present to people and other tools; and `logs/`. If there is no
-    /// database yet but the files of the original plugin, or of a database that was lost, they are
-    /// imported, once; the originals stay below `before-import/`, and [`Stack::repairs`] says what
-    /// was wrong with them.
-    ///
-    /// ```
-    /// use callstack_core::{NewFrame, Stack, StackOptions};
-    ///
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # let folder = folder.path();
-    /// let stack = Stack::open(folder, StackOptions::default())?;
-    /// stack.push(NewFrame::new("Build a shop").id("ses_1"))?;
-    /// drop(stack);
-    ///
-    /// let stack = Stack::open(folder, StackOptions::default())?;
-    /// assert_eq!(stack.frame("ses_1")?.title, "Build a shop");
-    /// # Ok::<(), callstack_core::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Damaged`] and [`Error::Version`] if a file is not readable or of a newer version:
-    /// it is then as it was. [`Error::ReadOnly`], [`Error::DiskFull`], [`Error::Busy`],
-    /// [`Error::Io`].
-    #[cfg(feature = "sqlite")]
-    pub fn open(folder: impl AsRef<Path>, options: StackOptions) -> Result<Self> {
-        let folder = folder.as_ref();
-        let store = open_database(folder, &options)?;
-        Self::open_with_store(folder, store, options)
-    }
-
     /// Opens the stack of a folder as [`Stack::open`] does, but with its events in another store.
     ///
     /// # Errors
@@ -81,34 +45,9 @@ impl Stack {
         Self::founded(None, Box::new(store), options, |_, _| Ok(Vec::new()))
     }
 
-    /// Makes the stack of an exported history in an empty folder: the same frames with the same
-    /// handles, and the same history.
-    ///
-    /// # Errors
-    /// [`Error::NotEmpty`]; [`Error::Json`] and [`Error::History`], which name the line or the
-    /// event; those of [`Stack::open`].
-    #[cfg(feature = "sqlite")]
-    pub fn rebuild(folder: impl AsRef<Path>, history: impl BufRead, options: StackOptions) -> Result<Self> {
-        let folder = folder.as_ref();
-        let not_empty = || Error::NotEmpty { path: folder.display().to_string() };
-        if layout::state_path(folder).exists() {
-            return Err(not_empty());
-        }
-        let store = open_database(folder, &options)?;
-        let mut founded = false;
-        let stack = Self::founded(Some(folder), Box::new(store), options, |_, _| {
-            let events = read_history(history).collect::<Result<Vec<_>>>()?;
-            let mut check = Tree::new();
-            events.iter().try_for_each(|event| check.replay(event))?;
-            founded = true;
-            Ok(events)
-        })?;
-        if founded { Ok(stack) } else { Err(not_empty()) }
-    }
-
     /// Reads the history of a store. If there is none yet, it begins with the events that `found`
     /// gives.
-    fn founded(
+    pub(super) fn founded(
         folder: Option<&Path>,
         store: Box<dyn Store>,
         options: StackOptions,
@@ -152,7 +91,7 @@ impl Stack {
     /// [`Error::NotEmpty`] if a stack lives in that folder; those of the disk.
     pub fn export_files(&self, folder: impl AsRef<Path>) -> Result<()> {
         let folder = folder.as_ref();
-        if database_path(folder).exists() {
+        if folder.join(DATABASE).exists() {
             return Err(Error::NotEmpty { path: folder.display().to_string() });
         }
         files::make_folder(folder)?;
@@ -234,15 +173,4 @@ impl Drop for Inner {
         let now = (self.clock)();
         let _ = self.disk.get_mut().write_mirror(&self.tree, now, true);
     }
-}
-
-#[cfg(feature = "sqlite")]
-fn open_database(folder: &Path, options: &StackOptions) -> Result<SqliteStore> {
-    files::make_folder(folder)?;
-    let StackOptions { durability, busy_timeout, .. } = *options;
-    SqliteStore::open(database_path(folder), SqliteOptions { durability, busy_timeout })
-}
-
-fn database_path(folder: &Path) -> PathBuf {
-    folder.join("stack.db")
 }

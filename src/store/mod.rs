@@ -2,9 +2,8 @@
 //!
 //! The events are authoritative. [`SqliteStore`] keeps them in one file, for several processes at
 //! once; [`MemoryStore`] keeps them in memory. The documented layout (`state.json`,
-//! `frames/{id}.json`) is read once, when a folder has no history yet ([`layout`]), and then
-//! written beside the store for people and other tools ([`mirror`]). Logs of frames are plain
-//! files too ([`logs`]).
+//! `frames/{id}.json`) is read once, when a folder has no history yet, and from then on written
+//! beside the store, as a mirror for people and other tools. Logs of frames are plain files too.
 //!
 //! This floor knows frames and their events. It never sees a tree, and decides nothing about one.
 
@@ -26,6 +25,9 @@ pub use memory::MemoryStore;
 pub use mirror::MirrorStatus;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};
+
+/// The file of the database in a stack's folder.
+pub(crate) const DATABASE: &str = "stack.db";
 
 /// Keeps the events of one tree.
 ///

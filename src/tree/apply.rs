@@ -4,7 +4,7 @@
 use super::Tree;
 use super::node::{Before, Node};
 use crate::error::{Error, Result};
-use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Identity};
+use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Identity, own_log_path};
 
 impl Tree {
     /// Carries out the next event of a history, if it fits what the tree has seen: the fold of a
@@ -49,7 +49,12 @@ impl Tree {
                 if self.by_id(&frame.session_id).is_some() {
                     return Some(format!("it adds a second frame `{}`", frame.session_id));
                 }
-                frame.parent_session_id.iter().find(|id| self.by_id(id).is_none()).cloned().or(unknown(&frame.depends_on))
+                frame
+                    .parent_session_id
+                    .iter()
+                    .find(|id| self.by_id(id).is_none())
+                    .cloned()
+                    .or(unknown(&frame.depends_on))
             }
             Change::Imported { .. } => return None,
             _ if event.handle.index() >= self.nodes.len() => Some(event.handle.to_string()),
@@ -154,11 +159,13 @@ impl Tree {
                 self.ids.insert(session_id.clone(), handle);
             }
             Change::LogPathSet { log_path } => {
-                self.remember(handle, false).log_path = Some(log_path.clone());
-                let node = &mut self.nodes[handle.index()];
-                node.log_is_missing = false;
-                // The file of a log that was shown may have another name now.
-                node.settled_revision = self.revision;
+                let frame = self.remember(handle, false);
+                let has_moved = frame.log_path.is_some() && *log_path == own_log_path(&frame.session_id, handle);
+                frame.log_path = Some(log_path.clone());
+                self.nodes[handle.index()].log_is_missing = false;
+                if has_moved {
+                    self.show_moved_log(handle, log_path);
+                }
             }
             Change::ArtifactAdded { artifact } => {
                 self.remember(handle, false).artifacts.push(artifact.clone());
@@ -211,6 +218,16 @@ impl Tree {
         }
     }
 
+    /// The stable part cannot go on naming a file that has another name now.
+    fn show_moved_log(&mut self, handle: Handle, log_path: &str) {
+        let revision = self.revision;
+        let node = &mut self.nodes[handle.index()];
+        if let Some(shown) = node.before.as_mut().and_then(|before| before.log_path.as_mut()) {
+            log_path.clone_into(shown);
+            node.settled_revision = revision;
+        }
+    }
+
     /// Keeps the settled view of a frame before a change that the stable part must not show yet,
     /// and returns the frame.
     fn remember(&mut self, handle: Handle, with_identity: bool) -> &mut Frame {
@@ -223,7 +240,7 @@ impl Tree {
             Box::new(Before {
                 artifacts: frame.artifacts.len(),
                 decisions: frame.decisions.len(),
-                has_log: frame.log_path.is_some(),
+                log_path: frame.log_path.clone(),
                 identity: None,
             })
         });

@@ -50,7 +50,7 @@ pub struct Settled<'a> {
 pub(super) struct Before {
     pub(super) artifacts: usize,
     pub(super) decisions: usize,
-    pub(super) has_log: bool,
+    pub(super) log_path: Option<String>,
     pub(super) identity: Option<Identity>,
 }
 
@@ -164,7 +164,7 @@ impl Node {
         if let Some(before) = &self.before {
             settled.artifacts = &frame.artifacts[..before.artifacts];
             settled.decisions = &frame.decisions[..before.decisions];
-            settled.log_path = settled.log_path.filter(|_| before.has_log);
+            settled.log_path = before.log_path.as_deref().filter(|_| !self.log_is_missing);
             if let Some(identity) = &before.identity {
                 settled.title = &identity.title;
                 settled.success_criteria = &identity.success_criteria;

@@ -158,6 +158,9 @@ pub fn state(random: &mut Random, size: usize) -> StackState {
                 .map(|_| format!("ses_{}", random.below(size)))
                 .collect(),
             placeholder: random.once_in(5),
+            log_path: random
+                .once_in(3)
+                .then(|| random.pick(&["Cargo.toml", "src/lib.rs", "no/such/log.jsonl"]).to_owned()),
             ..Frame::default()
         });
     }
@@ -180,7 +183,8 @@ pub fn work(stack: &Stack, random: &mut Random, name: &str) {
     let count = stack.read(callstack_core::Tree::len);
     let number = stack.read(callstack_core::Tree::revision);
     let handle = |random: &mut Random| Handle::from_index(random.below(count)).unwrap();
-    let new = || NewFrame::new(format!("Frame {number} of the parser")).id(format!("{name}_{number}")).criteria("It works");
+    let new =
+        || NewFrame::new(format!("Frame {number} of the parser")).id(format!("{name}_{number}")).criteria("It works");
     if count == 0 {
         stack.push(new()).unwrap();
         return;

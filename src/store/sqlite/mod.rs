@@ -153,7 +153,7 @@ impl SqliteStore {
         let mut rows = statement.query(params![since, frame, query.kind, limit]).refused(&self.path)?;
         while let Some(row) = rows.next().refused(&self.path)? {
             let revision: i64 = row.get(0).refused(&self.path)?;
-            let text = row.get_ref(1).map_err(rusqlite::Error::from).refused(&self.path)?;
+            let text = row.get_ref(1).refused(&self.path)?;
             let event = text
                 .as_str()
                 .map_err(|error| error.to_string())
@@ -214,9 +214,7 @@ impl Store for SqliteStore {
         for event in events {
             let text = serde_json::to_string(event).expect("an event has only string keys and finite numbers");
             let revision = i64::try_from(event.revision).expect("no history has that many events");
-            insert
-                .execute(params![revision, event.handle.number(), event.change.kind(), text])
-                .refused(&self.path)?;
+            insert.execute(params![revision, event.handle.number(), event.change.kind(), text]).refused(&self.path)?;
         }
         Ok(())
     }

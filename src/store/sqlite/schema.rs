@@ -8,8 +8,8 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::errors::{Refused, damaged};
 use super::companion;
+use super::errors::{Refused, damaged};
 use crate::error::{Error, Result};
 use crate::frame::Event;
 use crate::store::files;
@@ -100,8 +100,7 @@ pub(super) fn state(connection: &Connection, path: &Path) -> Result<State> {
 
 /// Makes the tables, or goes the steps that are missing. Other processes may have done so meanwhile.
 pub(super) fn bring_up_to_date(connection: &Connection, path: &Path, migrations: &[Migration]) -> Result<()> {
-    let transaction =
-        rusqlite::Transaction::new_unchecked(connection, TransactionBehavior::Immediate).refused(path)?;
+    let transaction = rusqlite::Transaction::new_unchecked(connection, TransactionBehavior::Immediate).refused(path)?;
     let found: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0)).refused(path)?;
     let version = version_behind(migrations);
     if found == 0 {
@@ -137,8 +136,7 @@ fn count(connection: &Connection, path: &Path) -> Result<(i64, i64)> {
 }
 
 fn verify(connection: &Connection, path: &Path, before: (i64, i64)) -> Result<()> {
-    let failed =
-        |message: String| Error::Io { action: "bring up to date", path: path.display().to_string(), message };
+    let failed = |message: String| Error::Io { action: "bring up to date", path: path.display().to_string(), message };
     let after = count(connection, path)?;
     if after != before {
         return Err(failed(format!("{} events up to {} became {} up to {}", before.0, before.1, after.0, after.1)));
@@ -147,8 +145,7 @@ fn verify(connection: &Connection, path: &Path, before: (i64, i64)) -> Result<()
     let mut rows = statement.query([]).refused(path)?;
     while let Some(row) = rows.next().refused(path)? {
         let (revision, text): (i64, String) = (row.get(0).refused(path)?, row.get(1).refused(path)?);
-        let event: Event =
-            serde_json::from_str(&text).map_err(|error| failed(format!("event {revision}: {error}")))?;
+        let event: Event = serde_json::from_str(&text).map_err(|error| failed(format!("event {revision}: {error}")))?;
         if i64::try_from(event.revision) != Ok(revision) {
             return Err(failed(format!("event {revision} says that it is event {}", event.revision)));
         }
@@ -231,11 +228,16 @@ mod tests {
             (|connection| connection.execute_batch("SELECT * FROM nowhere"), "no such table: nowhere"),
             (|connection| connection.execute_batch("DELETE FROM events WHERE revision = 7"), "became 19 up to 20"),
             (|connection| connection.execute_batch("DELETE FROM events WHERE revision = 20"), "became 19 up to 19"),
-            (|connection| connection.execute_batch("UPDATE events SET event = '{}' WHERE revision = 3"), "event 3: miss"),
             (
-                |connection| connection.execute_batch(
-                    "UPDATE events SET event = (SELECT event FROM events WHERE revision = 2) WHERE revision = 5",
-                ),
+                |connection| connection.execute_batch("UPDATE events SET event = '{}' WHERE revision = 3"),
+                "event 3: miss",
+            ),
+            (
+                |connection| {
+                    connection.execute_batch(
+                        "UPDATE events SET event = (SELECT event FROM events WHERE revision = 2) WHERE revision = 5",
+                    )
+                },
                 "event 5 says that it is event 2",
             ),
         ];
@@ -250,7 +252,12 @@ mod tests {
                 open_elsewhere.commit().unwrap();
                 let mut store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
                 let mut count = 0;
-                store.read(&EventQuery::default(), &mut |_| { count += 1; Ok(()) }).unwrap();
+                store
+                    .read(&EventQuery::default(), &mut |_| {
+                        count += 1;
+                        Ok(())
+                    })
+                    .unwrap();
                 assert_eq!(count, COUNT, "the store works as before");
             }
         }
