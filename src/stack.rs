@@ -16,7 +16,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use parking_lot::{Mutex, RwLock};
 
 use self::disk::Disk;
-use self::logs::Logs;
+use self::logs::LogFolder;
 use crate::context::{CacheStatistics, Context, Contexts, Settings, TokenCounter};
 use crate::error::Result;
 use crate::frame::{
@@ -67,7 +67,7 @@ struct Inner {
     disk: Mutex<Disk>,
     tree: RwLock<Tree>,
     contexts: Contexts,
-    logs: Logs,
+    logs: LogFolder,
     repairs: Vec<Repair>,
     clock: Clock,
     random: Random,
@@ -168,7 +168,7 @@ impl Stack {
     /// or [`Stack::refresh`] finds the events in the store.)
     pub fn execute(&self, command: Command) -> Result<Vec<Event>> {
         let now = (self.inner.clock)();
-        self.commit(|tree| decide(tree, command, now))
+        self.commit(|tree| decide(&tree.read(), command, now))
     }
 
     /// Makes a frame that is worked on at once, and makes it the active one. Without an ID of its

@@ -1,7 +1,5 @@
 //! A frame as XML, rendered once: every rung from stub to full, with what each costs.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
 use super::tokens::{TokenCounter, truncate_by};
@@ -71,7 +69,7 @@ impl Fragment {
 
     /// A frame as it stands in the stable part: among ancestors, dependencies and siblings. It
     /// shows the settled view, so it stays until a push, pop or invalidation.
-    pub(super) fn settled(handle: Handle, node: &Node, folder: &Path, counter: &dyn TokenCounter) -> Self {
+    pub(super) fn settled(handle: Handle, node: &Node, log: Option<String>, counter: &dyn TokenCounter) -> Self {
         let settled = node.settled();
         let mut rungs = RungWriter::new("</frame>\n", counter);
         rungs.open("frame", handle, node);
@@ -87,13 +85,13 @@ impl Fragment {
         rungs.artifacts(settled.artifacts);
         rungs.end(Rung::Standard);
         rungs.decisions(settled.decisions);
-        rungs.log(settled.log_path, folder);
+        rungs.log(log);
         rungs.end(Rung::Full);
         rungs.fragment
     }
 
     /// The current frame as it stands at the end of the volatile part, with all that is new.
-    pub(super) fn current(handle: Handle, node: &Node, folder: &Path, counter: &dyn TokenCounter) -> Self {
+    pub(super) fn current(handle: Handle, node: &Node, log: Option<String>, counter: &dyn TokenCounter) -> Self {
         let frame = node.record();
         let mut rungs = RungWriter::new("</current-frame>\n", counter);
         let full = first_filled(&frame.success_criteria, &frame.success_criteria_compacted);
@@ -117,7 +115,7 @@ impl Fragment {
         rungs.end(Rung::Standard);
         rungs.decisions(&frame.decisions);
         rungs.text("results", frame.dense_results(), TEXT_TOKENS);
-        rungs.log(node.log_path(), folder);
+        rungs.log(log);
         rungs.end(Rung::Full);
         rungs.fragment
     }
@@ -207,8 +205,8 @@ impl<'a> RungWriter<'a> {
     }
 
     /// The path of the log, whole or not at all: part of a path leads nowhere.
-    fn log(&mut self, path: Option<&str>, folder: &Path) {
-        let Some(path) = path.map(|path| folder.join(path).to_string_lossy().into_owned()) else { return };
+    fn log(&mut self, path: Option<String>) {
+        let Some(path) = path else { return };
         let element = format!("<log>{}</log>\n", content(&path));
         if self.counter.count(&element) <= LIST_TOKENS {
             self.push(&element);

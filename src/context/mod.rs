@@ -31,7 +31,8 @@
 //! | invalidateAllCache | [`Stack::clear_cache`](crate::Stack::clear_cache) |
 //! | formatDuration | [`format_duration`](crate::tree::format_duration) |
 //!
-//! This floor reads trees and never changes one; it knows no clock, no disk and no host.
+//! This floor reads trees and never changes one; it knows no clock and no host, and of the disk only
+//! whether a log that it would name is there.
 
 mod cache;
 mod considered;
@@ -49,7 +50,8 @@ mod tokens;
 mod volatile;
 mod xml;
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -119,6 +121,8 @@ pub(crate) struct Contexts {
     counter: Arc<dyn TokenCounter>,
     /// What the paths of logs are relative to.
     folder: PathBuf,
+    /// Paths of logs that were not there, with their frames.
+    missing_logs: Mutex<BTreeMap<String, Handle>>,
     costs: Costs,
     kept: RwLock<KeyMap<Handle, Kept>>,
     indexes: Mutex<KeyMap<Handle, Arc<Mutex<SiblingIndex>>>>,
@@ -139,6 +143,7 @@ impl Contexts {
             costs: Costs::of(&*counter),
             counter,
             folder,
+            missing_logs: Mutex::default(),
             kept: RwLock::default(),
             indexes: Mutex::default(),
             cache: Mutex::default(),
@@ -174,22 +179,47 @@ impl Contexts {
         self.cache.lock().clear(handle);
     }
 
-    /// Forgets what was rendered of a frame, because something outside the tree has changed: whether
-    /// its log exists.
-    pub(crate) fn forget(&self, handle: Handle) {
+    /// From now on this log of a frame is not named, until it is back.
+    pub(crate) fn log_is_missing(&self, handle: Handle, path: &str) {
+        self.missing_logs.lock().insert(path.to_owned(), handle);
+        self.forget(handle);
+    }
+
+    /// Logs that are back are named again.
+    pub(crate) fn look_for_missing_logs(&self) {
+        let mut missing = self.missing_logs.lock();
+        missing.retain(|path, handle| {
+            let is_back = Path::new(path).exists();
+            if is_back {
+                self.forget(*handle);
+            }
+            !is_back
+        });
+    }
+
+    /// A log's path as the agent can use it, unless the file was looked for and not found.
+    fn log(&self, path: Option<&str>) -> Option<String> {
+        let path = self.folder.join(path?).to_string_lossy().into_owned();
+        (!self.missing_logs.lock().contains_key(&path)).then_some(path)
+    }
+
+    /// Forgets what was made of a frame, because something outside the tree has changed.
+    fn forget(&self, handle: Handle) {
         self.kept.write().remove(&handle);
         self.cache.lock().clear(None);
     }
 
     fn fragment(&self, tree: &Tree, handle: Handle) -> Arc<Fragment> {
         let node = tree.node(handle);
-        let make = || Fragment::settled(handle, node, &self.folder, &*self.counter);
+        let log = || self.log(node.settled().log_path);
+        let make = || Fragment::settled(handle, node, log(), &*self.counter);
         self.keep(handle, node.settled_revision(), |kept| &mut kept.settled, |kept| &kept.settled, make)
     }
 
     fn current_fragment(&self, tree: &Tree, handle: Handle) -> Arc<Fragment> {
         let node = tree.node(handle);
-        let make = || Fragment::current(handle, node, &self.folder, &*self.counter);
+        let log = || self.log(node.record().log_path.as_deref());
+        let make = || Fragment::current(handle, node, log(), &*self.counter);
         self.keep(handle, node.revision(), |kept| &mut kept.current, |kept| &kept.current, make)
     }
 

@@ -37,20 +37,21 @@ impl Disk {
     /// Decides on the newest tree, commits what was decided, and applies it. When anything fails,
     /// the store and the tree are as before, but for what other processes have committed.
     ///
-    /// `decide` runs while no other process can commit.
+    /// `decide` runs while no other process can commit. Like everything here, it locks the tree for
+    /// looks and changes alone, never while the disk works: readers would have to wait.
     pub(super) fn commit(
         &mut self,
         tree: &RwLock<Tree>,
-        decide: impl FnOnce(&Tree) -> Result<Vec<Event>>,
+        decide: impl FnOnce(&RwLock<Tree>) -> Result<Vec<Event>>,
     ) -> Result<Vec<Event>> {
         let Self { store, mirror, folder, is_uncertain } = self;
         let events = match store {
-            None => decide(&tree.read())?,
+            None => decide(tree)?,
             Some(store) => {
                 store.begin()?;
                 let committed = catch_up(&mut **store, mirror.as_mut(), tree)
-                    .and_then(|()| decide(&tree.read()))
-                    .and_then(|events| append(&mut **store, folder.as_deref(), &tree.read(), events));
+                    .and_then(|()| decide(tree))
+                    .and_then(|events| append(&mut **store, folder.as_deref(), tree, events));
                 // Nothing is left of the transaction, unless it was committed.
                 store.rollback();
                 *is_uncertain = committed.is_err();
@@ -136,35 +137,40 @@ fn catch_up(store: &mut dyn Store, mut mirror: Option<&mut Mirror>, tree: &RwLoc
 }
 
 /// Commits events. The logs that move along with an ID have both names until that is done.
-fn append(store: &mut dyn Store, folder: Option<&Path>, tree: &Tree, events: Vec<Event>) -> Result<Vec<Event>> {
+fn append(store: &mut dyn Store, folder: Option<&Path>, tree: &RwLock<Tree>, events: Vec<Event>) -> Result<Vec<Event>> {
     if events.is_empty() {
         return Ok(events);
     }
-    let moves = folder.map_or(Ok(Vec::new()), |folder| begin_moves(folder, tree, &events))?;
-    let committed = store.append(&events).and_then(|()| store.commit());
-    for (old, new) in moves {
-        // A second name that stays behind does no harm.
-        let _ = files::remove(if committed.is_ok() { &old } else { &new });
+    let mut moves = folder.map_or(Vec::new(), |folder| log_moves(folder, &tree.read(), &events));
+    moves.retain(|(old, _)| old.exists());
+    for (old, new) in &moves {
+        files::set_aside(new)?;
+        files::second_name(old, new)?;
+    }
+    let appended = store.append(&events);
+    let committed = match &appended {
+        Ok(()) => store.commit(),
+        Err(_) => appended.clone(),
+    };
+    for (old, new) in &moves {
+        // A commit that failed may have lasted all the same. Then both names stay, which does no harm.
+        let superfluous = if appended.is_err() { Some(new) } else { committed.is_ok().then_some(old) };
+        let _ = superfluous.map(|path| files::remove(path));
     }
     committed.map(|()| events)
 }
 
-/// Gives the logs of frames that get another ID their second names; returns both.
-fn begin_moves(folder: &Path, tree: &Tree, events: &[Event]) -> Result<Vec<(PathBuf, PathBuf)>> {
+/// The present and the future path of the logs whose frames get another ID.
+fn log_moves(folder: &Path, tree: &Tree, events: &[Event]) -> Vec<(PathBuf, PathBuf)> {
     let mut moves = Vec::new();
     for pair in events.windows(2) {
-        let (Change::IdReplaced { .. }, Change::LogPathSet { log_path }) = (&pair[0].change, &pair[1].change) else {
-            continue;
-        };
-        let Some(old) = &tree.node(pair[1].handle).record().log_path else { continue };
-        let (old, new) = (folder.join(old), folder.join(log_path));
-        if old.exists() {
-            files::set_aside(&new)?;
-            files::second_name(&old, &new)?;
-            moves.push((old, new));
+        if let (Change::IdReplaced { .. }, Change::LogPathSet { log_path }) = (&pair[0].change, &pair[1].change)
+            && let Some(old) = &tree.node(pair[1].handle).record().log_path
+        {
+            moves.push((folder.join(old), folder.join(log_path)));
         }
     }
-    Ok(moves)
+    moves
 }
 
 /// Notes which files an event puts out of date, before it is applied.

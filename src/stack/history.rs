@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use parking_lot::RwLock;
+
 use super::Stack;
 use crate::error::{Error, Result};
 use crate::frame::Event;
@@ -10,7 +12,7 @@ use crate::tree::Tree;
 
 impl Stack {
     /// Commits what `decide` makes of the newest tree, and brings the mirror along.
-    pub(super) fn commit(&self, decide: impl FnOnce(&Tree) -> Result<Vec<Event>>) -> Result<Vec<Event>> {
+    pub(super) fn commit(&self, decide: impl FnOnce(&RwLock<Tree>) -> Result<Vec<Event>>) -> Result<Vec<Event>> {
         let mut disk = self.inner.disk.lock();
         let events = disk.commit(&self.inner.tree, decide)?;
         // The mirror is derived: if it fails, the command has not. Its status keeps the error.

@@ -1,36 +1,23 @@
 //! The full logs of frames: written and read here, shown in contexts as long as their files exist.
 
 use std::borrow::Borrow;
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::Stack;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::frame::{FrameRef, Handle, own_log_path};
-use crate::store::{Durability, LogPage, LogQuery, files, logs};
+use crate::frame::{FrameRef, own_log_path};
+use crate::store::{LogPage, LogQuery, files, logs};
 use crate::tree::{Command, Tree, decide};
 
-/// What a stack knows of logs beside what the tree knows.
-pub(super) struct Logs {
-    /// `None`: the stack lives in memory and keeps none.
-    folder: Option<PathBuf>,
-    is_durable: bool,
-    /// Frames whose `logPath` names a file that was not there.
-    missing: Mutex<BTreeSet<Handle>>,
-}
-
-impl Logs {
-    pub(super) fn new(folder: Option<PathBuf>, durability: Durability) -> Self {
-        Self { folder, is_durable: durability == Durability::Full, missing: Mutex::default() }
-    }
-
-    fn folder(&self) -> Result<&Path> {
-        self.folder.as_deref().ok_or(Error::InMemory { what: "logs" })
-    }
+/// Where the logs of a stack are.
+pub(super) struct LogFolder {
+    /// The stack's folder. `None`: the stack lives in memory and keeps no logs.
+    pub(super) path: Option<PathBuf>,
+    /// True if an append waits for the disk.
+    pub(super) is_durable: bool,
 }
 
 impl Stack {
@@ -60,36 +47,31 @@ impl Stack {
     /// Unknown frame; [`Error::InMemory`] without a folder; those of the disk.
     pub fn append_log(&self, frame: impl Into<FrameRef>, entries: &[Value]) -> Result<()> {
         let (frame, now) = (frame.into(), (self.inner.clock)());
-        let logs = &self.inner.logs;
-        let folder = logs.folder()?;
+        let folder = self.log_folder()?;
         let mut appended = None;
         let committed = self.commit(|tree| {
-            let handle = tree.resolve(&frame)?;
-            let node = tree.node(handle);
-            let log_path = own_log_path(node.session_id(), handle);
+            let (handle, log_path, is_first) = {
+                let tree = tree.read();
+                let handle = tree.resolve(&frame)?;
+                let node = tree.node(handle);
+                let log_path = own_log_path(node.session_id(), handle);
+                let is_first = node.record().log_path.as_ref() != Some(&log_path);
+                (handle, log_path, is_first)
+            };
             let path = folder.join(&log_path);
-            if node.record().log_path.as_ref() != Some(&log_path) {
+            if is_first {
                 // A file of that name is not this frame's.
                 files::set_aside(&path)?;
             }
-            let length = logs::append(&path, entries, logs.is_durable)?;
-            appended = Some((handle, path, length));
-            decide(tree, Command::SetLogPath { frame: handle.into(), log_path }, now)
+            let length = logs::append(&path, entries, self.inner.logs.is_durable)?;
+            appended = Some((path, length));
+            decide(&tree.read(), Command::SetLogPath { frame: handle.into(), log_path }, now)
         });
-        match (committed, appended) {
-            (Ok(_), appended) => {
-                if let Some((handle, ..)) = appended {
-                    self.note_log(handle, true);
-                }
-                Ok(())
-            }
-            (Err(error), appended) => {
-                if let Some((_, path, length)) = appended {
-                    logs::cut_back(&path, length);
-                }
-                Err(error)
-            }
+        if let (Err(_), Some((path, length))) = (&committed, appended) {
+            logs::cut_back(&path, length);
         }
+        self.inner.contexts.look_for_missing_logs();
+        committed.map(drop)
     }
 
     /// Reads lines of a frame's log: a range, the last ones, or those with some text. A frame
@@ -98,7 +80,7 @@ impl Stack {
     /// # Errors
     /// Unknown frame; [`Error::InMemory`] without a folder; [`Error::Io`].
     pub fn read_log(&self, frame: impl Into<FrameRef>, query: &LogQuery) -> Result<LogPage> {
-        let folder = self.inner.logs.folder()?;
+        let folder = self.log_folder()?;
         let frame = frame.into();
         let path = || -> Result<PathBuf> {
             let tree = self.inner.tree.read();
@@ -125,35 +107,20 @@ impl Stack {
     pub(super) fn with_logs_that_exist<C: Borrow<Context>>(&self, make: impl Fn(&Tree) -> Result<C>) -> Result<C> {
         loop {
             let context = make(&self.inner.tree.read())?;
-            let entries = &context.borrow().report.entries;
-            let is_missing = |log: &String| !Path::new(log).exists();
-            let missing = entries.iter().filter(|entry| entry.log.as_ref().is_some_and(is_missing));
-            let missing: Vec<Handle> = missing.map(|entry| entry.handle).collect();
-            if missing.is_empty() {
+            let mut are_there = true;
+            for entry in &context.borrow().report.entries {
+                if let Some(log) = entry.log.as_ref().filter(|log| !Path::new(log).exists()) {
+                    self.inner.contexts.log_is_missing(entry.handle, log);
+                    are_there = false;
+                }
+            }
+            if are_there {
                 return Ok(context);
             }
-            missing.into_iter().for_each(|handle| self.note_log(handle, false));
         }
     }
 
-    /// Logs that were missing are shown again when they are back.
-    pub(super) fn look_for_missing_logs(&self) {
-        let missing = self.inner.logs.missing.lock().clone();
-        for handle in missing {
-            let log_path = self.inner.tree.read().node(handle).record().log_path.clone();
-            let folder = self.inner.logs.folder.as_deref().unwrap_or(Path::new(""));
-            if log_path.is_some_and(|log_path| folder.join(log_path).exists()) {
-                self.note_log(handle, true);
-            }
-        }
-    }
-
-    fn note_log(&self, handle: Handle, exists: bool) {
-        let mut missing = self.inner.logs.missing.lock();
-        let is_news = if exists { missing.remove(&handle) } else { missing.insert(handle) };
-        // An event that names another log has made the tree forget what was missing.
-        if self.inner.tree.write().note_log(handle, exists) || is_news {
-            self.inner.contexts.forget(handle);
-        }
+    fn log_folder(&self) -> Result<&Path> {
+        self.inner.logs.path.as_deref().ok_or(Error::InMemory { what: "logs" })
     }
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 
 use super::disk::Disk;
-use super::logs::Logs;
+use super::logs::LogFolder;
 use super::{Inner, Stack, StackOptions};
 use crate::context::Contexts;
 use crate::error::{Error, Result};
 use crate::frame::{Event, Repair};
 use crate::store::mirror::Mirror;
-use crate::store::{DATABASE, MirrorStatus, Store, files, layout};
+use crate::store::{DATABASE, Durability, MirrorStatus, Store, files, layout};
 use crate::tree::Tree;
 
 impl Stack {
@@ -62,7 +62,10 @@ impl Stack {
         let mut repairs = Vec::new();
         if tree.read().revision() == 0 {
             // Another process may do the same: the one that comes second finds events.
-            disk.commit(&tree, |tree| if tree.revision() == 0 { found(&mut repairs, now) } else { Ok(Vec::new()) })?;
+            disk.commit(&tree, |tree| match tree.read().revision() {
+                0 => found(&mut repairs, now),
+                _ => Ok(Vec::new()),
+            })?;
         }
         // What cannot be written now is written later, and the mirror's status says why.
         let _ = disk.write_mirror(&tree, now, true);
@@ -74,7 +77,7 @@ impl Stack {
         let folder = disk.folder.clone();
         let inner = Inner {
             contexts: Contexts::new(counter, folder.clone().unwrap_or_default()),
-            logs: Logs::new(folder, durability),
+            logs: LogFolder { path: folder, is_durable: durability == Durability::Full },
             disk: Mutex::new(disk),
             tree: RwLock::new(tree),
             repairs,
@@ -95,6 +98,8 @@ impl Stack {
             return Err(Error::NotEmpty { path: folder.display().to_string() });
         }
         files::make_folder(folder)?;
+        // Commands wait here and not for the tree, where readers would have to wait with them.
+        let _disk = self.inner.disk.lock();
         let tree = self.inner.tree.read();
         let mut mirror = Mirror::new(folder);
         mirror.distrust();
@@ -109,8 +114,8 @@ impl Stack {
     }
 
     /// Shows readers what other processes have done since the last command or refresh, and looks
-    /// for logs that were missing. True: there was something new. When there is not, it costs about
-    /// a microsecond.
+    /// for logs that were missing. True: there was something new. When there is not, it costs a few
+    /// microseconds.
     ///
     /// # Errors
     /// Those of the store.
@@ -127,7 +132,7 @@ impl Stack {
         let now = (self.inner.clock)();
         // The mirror's status keeps the error.
         let _ = self.inner.disk.lock().write_mirror(&self.inner.tree, now, false);
-        self.look_for_missing_logs();
+        self.inner.contexts.look_for_missing_logs();
     }
 
     /// When [`Stack::poll`] will have something to do, in milliseconds since the epoch; `None` if

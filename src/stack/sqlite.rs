@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Stack, StackOptions};
 use crate::error::{Error, Result};
-use crate::store::{DATABASE, SqliteOptions, SqliteStore, files, layout, read_history};
+use crate::store::{DATABASE, SqliteOptions, SqliteStore, damaged_database, files, layout, read_history};
 use crate::tree::Tree;
 
 impl Stack {
@@ -38,7 +38,11 @@ impl Stack {
     pub fn open(folder: impl AsRef<Path>, options: StackOptions) -> Result<Self> {
         let folder = folder.as_ref();
         let store = open_database(folder, &options)?;
-        Self::open_with_store(folder, store, options)
+        Self::open_with_store(folder, store, options).map_err(|error| match error {
+            // Only a damaged database holds such a history.
+            Error::History { .. } => damaged_database(&folder.join(DATABASE), error.to_string()),
+            other => other,
+        })
     }
 
     /// Makes the stack of an exported history in an empty folder: the same frames with the same

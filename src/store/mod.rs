@@ -24,6 +24,8 @@ pub use logs::{LogDamage, LogLine, LogPage, LogQuery};
 pub use memory::MemoryStore;
 pub use mirror::MirrorStatus;
 #[cfg(feature = "sqlite")]
+pub(crate) use sqlite::damaged_database;
+#[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};
 
 /// The file of the database in a stack's folder.

@@ -162,7 +162,6 @@ impl Tree {
                 let frame = self.remember(handle, false);
                 let has_moved = frame.log_path.is_some() && *log_path == own_log_path(&frame.session_id, handle);
                 frame.log_path = Some(log_path.clone());
-                self.nodes[handle.index()].log_is_missing = false;
                 if has_moved {
                     self.show_moved_log(handle, log_path);
                 }

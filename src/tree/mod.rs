@@ -56,8 +56,9 @@ pub use sibling_order::{SiblingOrder, sibling_order};
 /// | getCompletedSiblings | [`Stack::completed_siblings`](crate::Stack::completed_siblings) | [`Tree::completed_siblings`] |
 /// | getAllSiblings | [`Stack::siblings`](crate::Stack::siblings) | [`Tree::siblings`] |
 /// | getChildren, getAllChildren | [`Stack::children`](crate::Stack::children) | [`Tree::children`] |
-/// | getAllFrames, loadState | [`Stack::state`](crate::Stack::state) | [`Tree::state`] |
-/// | saveState | [`StackState::to_json`](crate::StackState::to_json) | |
+/// | getAllFrames | [`Stack::state`](crate::Stack::state) | [`Tree::state`] |
+/// | loadState, loadFrame | `Stack::open` imports their files | [`StackState::from_json`](crate::StackState::from_json) |
+/// | saveState, saveFrame | written by every command of a stack in a folder | [`StackState::to_json`](crate::StackState::to_json) |
 /// | ensureFrame | [`Stack::ensure`](crate::Stack::ensure) | [`Command::Ensure`] |
 /// | createPlannedFrame | [`Stack::plan`](crate::Stack::plan) | [`Command::Plan`] |
 /// | createPlannedChildren | [`Stack::plan_children`](crate::Stack::plan_children) | [`Command::PlanChildren`] |
@@ -249,12 +250,6 @@ impl Tree {
             pending.extend(self.children(next).iter().rev());
             Some(next)
         })
-    }
-
-    /// Notes whether the file that a frame's `logPath` names is there. True: that is news.
-    pub(crate) fn note_log(&mut self, handle: Handle, exists: bool) -> bool {
-        let node = &mut self.nodes[handle.index()];
-        std::mem::replace(&mut node.log_is_missing, !exists) == exists
     }
 
     /// The revision of everything a context of the frame may show: as long as it stays, so does

@@ -24,8 +24,6 @@ pub struct Node {
     pub(super) children_revision: u64,
     /// What changed since the last push, pop or invalidation, as it was before; see [`Settled`].
     pub(super) before: Option<Box<Before>>,
-    /// The file that `logPath` names was looked for and not found.
-    pub(super) log_is_missing: bool,
 }
 
 /// A frame as it was at the last push, pop or invalidation. The stable part of a context shows
@@ -42,7 +40,7 @@ pub struct Settled<'a> {
     pub artifacts: &'a [String],
     /// Decisions taken.
     pub decisions: &'a [String],
-    /// Path of the log, unless the file is known to be missing.
+    /// Path of the log, relative to the stack's folder or absolute.
     pub log_path: Option<&'a str>,
 }
 
@@ -69,7 +67,6 @@ impl Node {
             settled_revision: 0,
             children_revision: 0,
             before: None,
-            log_is_missing: false,
         }
     }
 
@@ -144,12 +141,6 @@ impl Node {
         self.children_revision
     }
 
-    /// Path of the log, relative to the stack's folder or absolute; `None` also if the file was
-    /// looked for and not found.
-    pub fn log_path(&self) -> Option<&str> {
-        self.frame.log_path.as_deref().filter(|_| !self.log_is_missing)
-    }
-
     /// The frame as it was at the last push, pop or invalidation anywhere in the tree.
     pub fn settled(&self) -> Settled<'_> {
         let frame = &self.frame;
@@ -159,12 +150,12 @@ impl Node {
             success_criteria_compacted: &frame.success_criteria_compacted,
             artifacts: &frame.artifacts,
             decisions: &frame.decisions,
-            log_path: self.log_path(),
+            log_path: frame.log_path.as_deref(),
         };
         if let Some(before) = &self.before {
             settled.artifacts = &frame.artifacts[..before.artifacts];
             settled.decisions = &frame.decisions[..before.decisions];
-            settled.log_path = before.log_path.as_deref().filter(|_| !self.log_is_missing);
+            settled.log_path = before.log_path.as_deref();
             if let Some(identity) = &before.identity {
                 settled.title = &identity.title;
                 settled.success_criteria = &identity.success_criteria;

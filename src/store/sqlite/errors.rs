@@ -11,7 +11,7 @@ const ADVICE: &str = "move it away together with its -wal and -shm files; if the
                       imported then";
 
 /// The error of a file that is no database of this library, or a broken one.
-pub(super) fn damaged(path: &Path, message: impl Into<String>) -> Error {
+pub(crate) fn damaged(path: &Path, message: impl Into<String>) -> Error {
     Error::Damaged { path: path.display().to_string(), message: message.into(), advice: ADVICE }
 }
 

@@ -20,6 +20,7 @@ use super::{Durability, EventQuery, Store, files};
 use crate::error::{Error, Result};
 use crate::frame::Event;
 use errors::Refused;
+pub(crate) use errors::damaged as damaged_database;
 
 /// After so many pages of 4 KB the write-ahead log is copied into the database.
 const CHECKPOINT_PAGES: u32 = 1000;
