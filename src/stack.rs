@@ -349,10 +349,9 @@ impl Stack {
     /// Unknown frame; [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall), which says how much
     /// is needed; a setting that is zero.
     pub fn context(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Arc<Context>> {
-        let frame = frame.into();
-        self.with_logs_that_exist(|tree| {
-            self.inner.contexts.cached(tree, tree.resolve(&frame)?, settings, (self.inner.clock)())
-        })
+        let tree = self.inner.tree.read();
+        let handle = tree.resolve(&frame.into())?;
+        self.inner.contexts.cached(&tree, handle, settings, (self.inner.clock)())
     }
 
     /// The same as [`Stack::context`], made anew and not kept.
@@ -360,8 +359,9 @@ impl Stack {
     /// # Errors
     /// As [`Stack::context`].
     pub fn context_uncached(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Context> {
-        let frame = frame.into();
-        self.with_logs_that_exist(|tree| self.inner.contexts.assemble(tree, tree.resolve(&frame)?, settings))
+        let tree = self.inner.tree.read();
+        let handle = tree.resolve(&frame.into())?;
+        self.inner.contexts.assemble(&tree, handle, settings)
     }
 
     /// Hits and misses of the context cache, and how many contexts it holds.

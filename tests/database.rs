@@ -6,7 +6,7 @@
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 
-use callstack_core::{NewFrame, Stack, StackOptions};
+use callstack_core::{NewFrame, SqliteOptions, SqliteStore, Stack, StackOptions};
 use tempfile::{TempDir, tempdir};
 
 /// A folder with a stack of many frames.
@@ -123,6 +123,32 @@ fn damaged_pages_are_noticed() {
         }
     }
     assert!(noticed > 25, "only {noticed} of 39 damages were noticed");
+}
+
+#[test]
+fn a_damaged_database_with_a_log_is_not_written_to() {
+    let folder = filled();
+    let path = folder.path().join("stack.db");
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    stack.add_decision("ses_7", "only in the write-ahead log").unwrap();
+    let log = fs::read(folder.path().join("stack.db-wal")).unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    drop(stack);
+    let start = bytes.len() / 2 / 4096 * 4096;
+    bytes[start..start + 200].fill(0xa5);
+    fs::write(&path, &bytes).unwrap();
+    fs::write(folder.path().join("stack.db-wal"), &log).unwrap();
+    open_fails(folder.path(), "damaged", "malformed");
+    assert_eq!(fs::read(folder.path().join("stack.db-wal")).unwrap(), log, "the log is as it was");
+}
+
+#[test]
+fn places_without_a_write_ahead_log_are_refused() {
+    let error = SqliteStore::open(":memory:", SqliteOptions::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot share :memory:: this place has no write-ahead log; use a folder of a local disk"
+    );
 }
 
 #[test]

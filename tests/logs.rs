@@ -153,7 +153,11 @@ fn contexts_name_a_log_while_it_exists() {
     assert!(!stack.context(next, &settings).unwrap().xml.contains("<log>"), "cached or not");
     assert!(!stack.context_uncached(next, &settings).unwrap().xml.contains("<log>"));
     fs::rename(folder.path().join("elsewhere"), &path).unwrap();
-    stack.refresh().unwrap();
+    stack.clear_cache(None).unwrap();
+    assert_eq!(stack.context(next, &settings).unwrap().xml, context.xml, "it is back, and so is its path");
+    fs::remove_file(&path).unwrap();
+    assert!(!stack.context(next, &settings).unwrap().xml.contains("<log>"));
+    stack.append_log(done, &[json!("written anew")]).unwrap();
     assert_eq!(stack.context(next, &settings).unwrap().xml, context.xml);
 
     // A log of the current frame shows at once, one of an ancestor with the next push or pop.

@@ -50,7 +50,6 @@ mod tokens;
 mod volatile;
 mod xml;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -96,6 +95,12 @@ pub struct Context {
     pub report: Report,
 }
 
+impl Context {
+    fn names_no_missing_log(&self) -> bool {
+        self.report.entries.iter().filter_map(|entry| entry.log.as_ref()).all(|log| Path::new(log).exists())
+    }
+}
+
 /// What was considered for a context, and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -121,21 +126,22 @@ pub(crate) struct Contexts {
     counter: Arc<dyn TokenCounter>,
     /// What the paths of logs are relative to.
     folder: PathBuf,
-    /// Paths of logs that were not there, with their frames.
-    missing_logs: Mutex<BTreeMap<String, Handle>>,
     costs: Costs,
     kept: RwLock<KeyMap<Handle, Kept>>,
     indexes: Mutex<KeyMap<Handle, Arc<Mutex<SiblingIndex>>>>,
     cache: Mutex<Cache>,
 }
 
-/// What is kept of a frame, each with the revision it was made from.
+/// What is kept of a frame, each with what it was made from.
 #[derive(Default)]
 struct Kept {
-    settled: Option<(u64, Arc<Fragment>)>,
-    current: Option<(u64, Arc<Fragment>)>,
-    query: Option<(u64, Arc<Query>)>,
+    settled: Option<(MadeFrom, Arc<Fragment>)>,
+    current: Option<(MadeFrom, Arc<Fragment>)>,
+    query: Option<(MadeFrom, Arc<Query>)>,
 }
+
+/// The revision of the frame, and whether its log was there.
+type MadeFrom = (u64, bool);
 
 impl Contexts {
     pub(crate) fn new(counter: Arc<dyn TokenCounter>, folder: PathBuf) -> Self {
@@ -143,7 +149,6 @@ impl Contexts {
             costs: Costs::of(&*counter),
             counter,
             folder,
-            missing_logs: Mutex::default(),
             kept: RwLock::default(),
             indexes: Mutex::default(),
             cache: Mutex::default(),
@@ -163,7 +168,8 @@ impl Contexts {
     /// The context of a frame, from the cache if nothing in it has changed.
     pub(crate) fn cached(&self, tree: &Tree, handle: Handle, settings: &Settings, now: u64) -> Result<Arc<Context>> {
         let revision = tree.context_revision(handle);
-        if let Some(context) = self.cache.lock().get(handle, settings, revision, now) {
+        let cached = self.cache.lock().get(handle, settings, revision, now);
+        if let Some(context) = cached.filter(|context| context.names_no_missing_log()) {
             return Ok(context);
         }
         let context = Arc::new(self.assemble(tree, handle, settings)?);
@@ -179,48 +185,26 @@ impl Contexts {
         self.cache.lock().clear(handle);
     }
 
-    /// From now on this log of a frame is not named, until it is back.
-    pub(crate) fn log_is_missing(&self, handle: Handle, path: &str) {
-        self.missing_logs.lock().insert(path.to_owned(), handle);
-        self.forget(handle);
-    }
-
-    /// Logs that are back are named again.
-    pub(crate) fn look_for_missing_logs(&self) {
-        let mut missing = self.missing_logs.lock();
-        missing.retain(|path, handle| {
-            let is_back = Path::new(path).exists();
-            if is_back {
-                self.forget(*handle);
-            }
-            !is_back
-        });
-    }
-
-    /// A log's path as the agent can use it, unless the file was looked for and not found.
-    fn log(&self, path: Option<&str>) -> Option<String> {
-        let path = self.folder.join(path?).to_string_lossy().into_owned();
-        (!self.missing_logs.lock().contains_key(&path)).then_some(path)
-    }
-
-    /// Forgets what was made of a frame, because something outside the tree has changed.
-    fn forget(&self, handle: Handle) {
-        self.kept.write().remove(&handle);
-        self.cache.lock().clear(None);
+    /// The path of a log as the agent can use it, if the file is there.
+    fn existing_log(&self, path: Option<&str>) -> Option<String> {
+        let path = self.folder.join(path?);
+        path.exists().then(|| path.to_string_lossy().into_owned())
     }
 
     fn fragment(&self, tree: &Tree, handle: Handle) -> Arc<Fragment> {
         let node = tree.node(handle);
-        let log = || self.log(node.settled().log_path);
-        let make = || Fragment::settled(handle, node, log(), &*self.counter);
-        self.keep(handle, node.settled_revision(), |kept| &mut kept.settled, |kept| &kept.settled, make)
+        let log = self.existing_log(node.settled().log_path);
+        let made_from = (node.settled_revision(), log.is_some());
+        let make = || Fragment::settled(handle, node, log, &*self.counter);
+        self.keep(handle, made_from, |kept| &mut kept.settled, |kept| &kept.settled, make)
     }
 
     fn current_fragment(&self, tree: &Tree, handle: Handle) -> Arc<Fragment> {
         let node = tree.node(handle);
-        let log = || self.log(node.record().log_path.as_deref());
-        let make = || Fragment::current(handle, node, log(), &*self.counter);
-        self.keep(handle, node.revision(), |kept| &mut kept.current, |kept| &kept.current, make)
+        let log = self.existing_log(node.record().log_path.as_deref());
+        let made_from = (node.revision(), log.is_some());
+        let make = || Fragment::current(handle, node, log, &*self.counter);
+        self.keep(handle, made_from, |kept| &mut kept.current, |kept| &kept.current, make)
     }
 
     fn sibling_scores(&self, tree: &Tree, handle: Handle) -> Vec<Scored> {
@@ -230,7 +214,8 @@ impl Contexts {
             return Vec::new();
         }
         let make = || Query::of(node);
-        let query = self.keep(handle, node.settled_revision(), |kept| &mut kept.query, |kept| &kept.query, make);
+        let query =
+            self.keep(handle, (node.settled_revision(), false), |kept| &mut kept.query, |kept| &kept.query, make);
         let index = {
             let mut indexes = self.indexes.lock();
             if indexes.len() >= KEPT_INDEXES && !indexes.contains_key(&parent) {
@@ -246,13 +231,13 @@ impl Contexts {
     fn keep<T>(
         &self,
         handle: Handle,
-        revision: u64,
-        place: impl Fn(&mut Kept) -> &mut Option<(u64, Arc<T>)>,
-        look: impl Fn(&Kept) -> &Option<(u64, Arc<T>)>,
+        made_from: MadeFrom,
+        place: impl Fn(&mut Kept) -> &mut Option<(MadeFrom, Arc<T>)>,
+        look: impl Fn(&Kept) -> &Option<(MadeFrom, Arc<T>)>,
         make: impl FnOnce() -> T,
     ) -> Arc<T> {
-        if let Some((made_from, made)) = self.kept.read().get(&handle).and_then(|kept| look(kept).as_ref())
-            && *made_from == revision
+        if let Some((kept_from, made)) = self.kept.read().get(&handle).and_then(|kept| look(kept).as_ref())
+            && *kept_from == made_from
         {
             return made.clone();
         }
@@ -261,7 +246,7 @@ impl Contexts {
         if kept.len() >= KEPT_FRAMES && !kept.contains_key(&handle) {
             kept.clear();
         }
-        *place(kept.entry(handle).or_default()) = Some((revision, made.clone()));
+        *place(kept.entry(handle).or_default()) = Some((made_from, made.clone()));
         made
     }
 }

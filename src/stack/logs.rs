@@ -1,16 +1,14 @@
-//! The full logs of frames: written and read here, shown in contexts as long as their files exist.
+//! The full logs of frames. Contexts name them as long as their files exist.
 
-use std::borrow::Borrow;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::Stack;
-use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::frame::{FrameRef, own_log_path};
 use crate::store::{LogPage, LogQuery, files, logs};
-use crate::tree::{Command, Tree, decide};
+use crate::tree::{Command, decide};
 
 /// Where the logs of a stack are.
 pub(super) struct LogFolder {
@@ -67,10 +65,12 @@ impl Stack {
             appended = Some((path, length));
             decide(&tree.read(), Command::SetLogPath { frame: handle.into(), log_path }, now)
         });
-        if let (Err(_), Some((path, length))) = (&committed, appended) {
-            logs::cut_back(&path, length);
+        match (&committed, appended) {
+            (Err(_), Some((path, length))) => logs::cut_back(&path, length),
+            // A log that was missing is back.
+            (Ok(_), Some((_, 0))) => self.inner.contexts.clear_cache(None),
+            _ => {}
         }
-        self.inner.contexts.look_for_missing_logs();
         committed.map(drop)
     }
 
@@ -101,23 +101,6 @@ impl Stack {
     /// Unknown frame, empty path.
     pub fn set_log_path(&self, frame: impl Into<FrameRef>, log_path: impl Into<String>) -> Result<()> {
         self.execute(Command::SetLogPath { frame: frame.into(), log_path: log_path.into() }).map(drop)
-    }
-
-    /// Makes a context, again and again until every log that it names is there.
-    pub(super) fn with_logs_that_exist<C: Borrow<Context>>(&self, make: impl Fn(&Tree) -> Result<C>) -> Result<C> {
-        loop {
-            let context = make(&self.inner.tree.read())?;
-            let mut are_there = true;
-            for entry in &context.borrow().report.entries {
-                if let Some(log) = entry.log.as_ref().filter(|log| !Path::new(log).exists()) {
-                    self.inner.contexts.log_is_missing(entry.handle, log);
-                    are_there = false;
-                }
-            }
-            if are_there {
-                return Ok(context);
-            }
-        }
     }
 
     fn log_folder(&self) -> Result<&Path> {

@@ -113,9 +113,8 @@ impl Stack {
         &self.inner.repairs
     }
 
-    /// Shows readers what other processes have done since the last command or refresh, and looks
-    /// for logs that were missing. True: there was something new. When there is not, it costs a few
-    /// microseconds.
+    /// Shows readers what other processes have done since the last command or refresh. True: there
+    /// was something new. When there is not, it costs a few microseconds.
     ///
     /// # Errors
     /// Those of the store.
@@ -132,7 +131,6 @@ impl Stack {
         let now = (self.inner.clock)();
         // The mirror's status keeps the error.
         let _ = self.inner.disk.lock().write_mirror(&self.inner.tree, now, false);
-        self.inner.contexts.look_for_missing_logs();
     }
 
     /// When [`Stack::poll`] will have something to do, in milliseconds since the epoch; `None` if

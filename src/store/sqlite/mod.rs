@@ -56,6 +56,9 @@ pub struct SqliteStore {
     busy_timeout: Duration,
     /// SQLite's counter of others' commits, as it was when the newest events were read.
     data_version: i64,
+    /// The whole history was read once without an error. Before that nothing is written to the
+    /// file, not even at closing.
+    is_sound: bool,
 }
 
 impl fmt::Debug for SqliteStore {
@@ -81,19 +84,25 @@ impl SqliteStore {
             | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE;
         let connection = Connection::open_with_flags(&path, flags).refused(&path).map_err(|error| why(error, &path))?;
         let busy_timeout = Duration::from_millis(options.busy_timeout);
-        let mut store = Self { connection, path, busy_timeout, data_version: 0 };
+        let mut store = Self { connection, path, busy_timeout, data_version: 0, is_sound: false };
         store.set_up(options.durability)?;
         Ok(store)
     }
 
-    /// Nothing is written before it is certain that the file is ours, not even at closing.
     fn set_up(&mut self, durability: Durability) -> Result<()> {
         let (connection, path) = (&self.connection, &self.path);
         connection.busy_timeout(Duration::ZERO).refused(path)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).refused(path)?;
         let state = self.patiently(|connection| schema::state(connection, path))?;
         self.patiently(|connection| {
-            connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).refused(path)?;
+            let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).refused(path)?;
+            if mode != "wal" {
+                return Err(Error::Io {
+                    action: "share",
+                    path: path.display().to_string(),
+                    message: "this place has no write-ahead log; use a folder of a local disk".into(),
+                });
+            }
             let synchronous = if durability == Durability::Full { "FULL" } else { "NORMAL" };
             connection.pragma_update(None, "synchronous", synchronous).refused(path)?;
             connection
@@ -104,7 +113,6 @@ impl SqliteStore {
         if state != schema::State::Current {
             self.patiently(|connection| schema::bring_up_to_date(connection, path, schema::MIGRATIONS))?;
         }
-        self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).refused(path)?;
         Ok(())
     }
 
@@ -203,6 +211,11 @@ impl Store for SqliteStore {
         })?;
         if query.frame.is_none() && query.kind.is_none() && query.limit.is_none() {
             self.data_version = data_version;
+            if !self.is_sound {
+                let connection = &self.connection;
+                connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).refused(&self.path)?;
+                self.is_sound = true;
+            }
         }
         Ok(())
     }
@@ -214,7 +227,10 @@ impl Store for SqliteStore {
             .refused(&self.path)?;
         for event in events {
             let text = serde_json::to_string(event).expect("an event has only string keys and finite numbers");
-            let revision = i64::try_from(event.revision).expect("no history has that many events");
+            let revision = i64::try_from(event.revision).map_err(|_| Error::History {
+                revision: event.revision,
+                message: "no history has that many events".into(),
+            })?;
             insert.execute(params![revision, event.handle.number(), event.change.kind(), text]).refused(&self.path)?;
         }
         Ok(())
