@@ -168,7 +168,21 @@ impl Stack {
     /// or [`Stack::refresh`] finds the events in the store.)
     pub fn execute(&self, command: Command) -> Result<Vec<Event>> {
         let now = (self.inner.clock)();
-        self.commit(|tree| decide(&tree.read(), command, now))
+        self.commit(|tree| decide(&tree.read(), command, now), || ())
+    }
+
+    /// Commits what `decide` makes of the newest tree, and brings the mirror along. `undo` takes back what
+    /// `decide` has done to files, if the commit fails.
+    fn commit(
+        &self,
+        decide: impl FnOnce(&RwLock<Tree>) -> Result<Vec<Event>>,
+        undo: impl FnOnce(),
+    ) -> Result<Vec<Event>> {
+        let mut disk = self.inner.disk.lock();
+        let events = disk.commit(&self.inner.tree, decide, undo)?;
+        // The mirror is derived: if it fails, the command has not. Its status keeps the error.
+        let _ = disk.write_mirror(&self.inner.tree, (self.inner.clock)(), false);
+        Ok(events)
     }
 
     /// Makes a frame that is worked on at once, and makes it the active one. Without an ID of its

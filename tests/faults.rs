@@ -309,6 +309,29 @@ fn a_mirror_that_cannot_ask_the_store_is_reported_and_caught_up() {
     assert!(folder.path().join("frames/ses_2.json").is_file());
 }
 
+#[test]
+fn a_process_that_stops_while_it_mirrors_does_not_stop_the_others() {
+    let folder = tempdir().unwrap();
+    let clock = Arc::new(std::sync::atomic::AtomicU64::new(1_000));
+    let stack = Stack::open(folder.path(), common::options_at(&clock)).unwrap();
+    stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    let lock = fs::File::open(folder.path().join(".mirror.lock")).unwrap();
+    lock.lock().unwrap();
+    for number in 0..200 {
+        // Only the first of them waits for the lock; the clock stands still.
+        stack.add_decision("ses_1", number.to_string()).unwrap();
+    }
+    let status = stack.mirror_status().unwrap();
+    assert_eq!((status.error.unwrap().code(), status.stale_frames), ("busy", 1));
+    assert_eq!(stack.deadline(), Some(1_250));
+    lock.unlock().unwrap();
+    clock.store(1_250, Ordering::Relaxed);
+    stack.poll();
+    assert_eq!(stack.mirror_status().unwrap().error, None);
+    drop(stack);
+    assert_eq!(assert_sound(folder.path(), "after a stop").frames[0].decisions.len(), 200);
+}
+
 /// Starts this program again, to run [`a_process_with_less`] alone.
 fn with_less(shell: &str, role: &str, folder: &Path, as_nobody: bool) -> Output {
     use std::os::unix::process::CommandExt;

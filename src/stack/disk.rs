@@ -38,11 +38,13 @@ impl Disk {
     /// the store and the tree are as before, but for what other processes have committed.
     ///
     /// `decide` runs while no other process can commit. Like everything here, it locks the tree for
-    /// looks and changes alone, never while the disk works: readers would have to wait.
+    /// looks and changes alone, never while the disk works: readers would have to wait. What `decide`
+    /// has done to files, `undo` takes back if the commit fails.
     pub(super) fn commit(
         &mut self,
         tree: &RwLock<Tree>,
         decide: impl FnOnce(&RwLock<Tree>) -> Result<Vec<Event>>,
+        undo: impl FnOnce(),
     ) -> Result<Vec<Event>> {
         let Self { store, mirror, folder, is_uncertain } = self;
         let events = match store {
@@ -52,6 +54,9 @@ impl Disk {
                 let committed = catch_up(&mut **store, mirror.as_mut(), tree)
                     .and_then(|()| decide(tree))
                     .and_then(|events| append(&mut **store, folder.as_deref(), tree, events));
+                if committed.is_err() {
+                    undo();
+                }
                 // Nothing is left of the transaction, unless it was committed.
                 store.rollback();
                 *is_uncertain = committed.is_err();
@@ -105,7 +110,7 @@ impl Disk {
         if !all && !mirror.is_prompt() {
             return Ok(());
         }
-        mirror.locked(|mirror| {
+        mirror.locked(now, |mirror| {
             // Others may have committed since, and an older text must not replace theirs.
             if store.has_news()? {
                 catch_up(&mut **store, Some(mirror), tree)?;

@@ -1,25 +1,13 @@
-//! What has happened, as the store remembers it; and the one way in which anything happens.
+//! What has happened, as the store remembers it.
 
 use std::io::Write;
-
-use parking_lot::RwLock;
 
 use super::Stack;
 use crate::error::{Error, Result};
 use crate::frame::Event;
 use crate::store::{EventQuery, export};
-use crate::tree::Tree;
 
 impl Stack {
-    /// Commits what `decide` makes of the newest tree, and brings the mirror along.
-    pub(super) fn commit(&self, decide: impl FnOnce(&RwLock<Tree>) -> Result<Vec<Event>>) -> Result<Vec<Event>> {
-        let mut disk = self.inner.disk.lock();
-        let events = disk.commit(&self.inner.tree, decide)?;
-        // The mirror is derived: if it fails, the command has not. Its status keeps the error.
-        let _ = disk.write_mirror(&self.inner.tree, (self.inner.clock)(), false);
-        Ok(events)
-    }
-
     /// The events that fit a query, oldest first. Commands of this process wait meanwhile.
     ///
     /// ```

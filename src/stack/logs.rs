@@ -1,14 +1,17 @@
 //! The full logs of frames. Contexts name them as long as their files exist.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
+use parking_lot::RwLock;
 use serde_json::Value;
 
 use super::Stack;
 use crate::error::{Error, Result};
-use crate::frame::{FrameRef, own_log_path};
-use crate::store::{LogPage, LogQuery, files, logs};
-use crate::tree::{Command, decide};
+use crate::frame::{FrameRef, Handle, own_log_path};
+use crate::store::logs::{self, Appended};
+use crate::store::{LogPage, LogQuery, files};
+use crate::tree::{Command, Tree, decide};
 
 /// Where the logs of a stack are.
 pub(super) struct LogFolder {
@@ -44,34 +47,27 @@ impl Stack {
     /// # Errors
     /// Unknown frame; [`Error::InMemory`] without a folder; those of the disk.
     pub fn append_log(&self, frame: impl Into<FrameRef>, entries: &[Value]) -> Result<()> {
-        let (frame, now) = (frame.into(), (self.inner.clock)());
         let folder = self.log_folder()?;
-        let mut appended = None;
-        let committed = self.commit(|tree| {
-            let (handle, log_path, is_first) = {
-                let tree = tree.read();
-                let handle = tree.resolve(&frame)?;
-                let node = tree.node(handle);
-                let log_path = own_log_path(node.session_id(), handle);
-                let is_first = node.record().log_path.as_ref() != Some(&log_path);
-                (handle, log_path, is_first)
-            };
+        let frame = frame.into();
+        let now = (self.inner.clock)();
+        let appended = OnceCell::new();
+        let append = |tree: &RwLock<Tree>| {
+            let (handle, log_path) = own_log(&tree.read(), &frame)?;
             let path = folder.join(&log_path);
-            if is_first {
+            let events = decide(&tree.read(), Command::SetLogPath { frame: handle.into(), log_path }, now)?;
+            if !events.is_empty() {
                 // A file of that name is not this frame's.
                 files::set_aside(&path)?;
             }
-            let length = logs::append(&path, entries, self.inner.logs.is_durable)?;
-            appended = Some((path, length));
-            decide(&tree.read(), Command::SetLogPath { frame: handle.into(), log_path }, now)
-        });
-        match (&committed, appended) {
-            (Err(_), Some((path, length))) => logs::cut_back(&path, length),
-            // A log that was missing is back.
-            (Ok(_), Some((_, 0))) => self.inner.contexts.clear_cache(None),
-            _ => {}
+            let _ = appended.set(logs::append(&path, entries, self.inner.logs.is_durable)?);
+            Ok(events)
+        };
+        self.commit(append, || appended.get().into_iter().for_each(Appended::undo))?;
+        if appended.get().is_some_and(Appended::is_first) {
+            // A context that was made while there was no log should name it now.
+            self.inner.contexts.clear_cache(None);
         }
-        committed.map(drop)
+        Ok(())
     }
 
     /// Reads lines of a frame's log: a range, the last ones, or those with some text. A frame
@@ -82,11 +78,7 @@ impl Stack {
     pub fn read_log(&self, frame: impl Into<FrameRef>, query: &LogQuery) -> Result<LogPage> {
         let folder = self.log_folder()?;
         let frame = frame.into();
-        let path = || -> Result<PathBuf> {
-            let tree = self.inner.tree.read();
-            let handle = tree.resolve(&frame)?;
-            Ok(folder.join(own_log_path(tree.node(handle).session_id(), handle)))
-        };
+        let path = || -> Result<PathBuf> { Ok(folder.join(own_log(&self.inner.tree.read(), &frame)?.1)) };
         if !path()?.exists() {
             // Another process may have given the frame another ID.
             self.refresh()?;
@@ -106,4 +98,10 @@ impl Stack {
     fn log_folder(&self) -> Result<&Path> {
         self.inner.logs.path.as_deref().ok_or(Error::InMemory { what: "logs" })
     }
+}
+
+/// A frame, and the path of the log that is kept for it here.
+fn own_log(tree: &Tree, frame: &FrameRef) -> Result<(Handle, String)> {
+    let handle = tree.resolve(frame)?;
+    Ok((handle, own_log_path(tree.node(handle).session_id(), handle)))
 }

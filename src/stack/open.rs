@@ -62,10 +62,11 @@ impl Stack {
         let mut repairs = Vec::new();
         if tree.read().revision() == 0 {
             // Another process may do the same: the one that comes second finds events.
-            disk.commit(&tree, |tree| match tree.read().revision() {
+            let founding = |tree: &RwLock<Tree>| match tree.read().revision() {
                 0 => found(&mut repairs, now),
                 _ => Ok(Vec::new()),
-            })?;
+            };
+            disk.commit(&tree, founding, || ())?;
         }
         // What cannot be written now is written later, and the mirror's status says why.
         let _ = disk.write_mirror(&tree, now, true);
@@ -104,7 +105,8 @@ impl Stack {
         let mut mirror = Mirror::new(folder);
         mirror.distrust();
         tree.handles().for_each(|handle| mirror.note(handle, tree.revision(), false));
-        mirror.locked(|mirror| mirror.write_all((self.inner.clock)(), &*tree))
+        let now = (self.inner.clock)();
+        mirror.locked(now, |mirror| mirror.write_all(now, &*tree))
     }
 
     /// What was inconsistent in the files that were imported when the stack was opened, and what was

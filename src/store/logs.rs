@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::IgnoredAny;
@@ -86,17 +86,40 @@ pub struct LogDamage {
 /// Most damaged lines that a page names.
 const DAMAGE_LIMIT: usize = 1000;
 
-/// Adds lines at the end, all or none, and returns how long the file was before. With `durable`
-/// they are on the disk when this returns.
-pub(crate) fn append(path: &Path, entries: &[Value], durable: bool) -> Result<u64> {
+/// What an append has added: from where to where.
+pub(crate) struct Appended {
+    path: PathBuf,
+    start: u64,
+    end: u64,
+}
+
+impl Appended {
+    /// True if the file was made by it.
+    pub(crate) fn is_first(&self) -> bool {
+        self.start == 0
+    }
+
+    /// Takes it back, unless something stands behind it already. If that fails the lines stay.
+    pub(crate) fn undo(&self) {
+        let _ = File::options().write(true).open(&self.path).and_then(|file| {
+            file.lock()?;
+            if file.metadata()?.len() == self.end { file.set_len(self.start) } else { Ok(()) }
+        });
+    }
+}
+
+/// Adds lines at the end, all or none. With `durable` they are on the disk when this returns.
+pub(crate) fn append(path: &Path, entries: &[Value], durable: bool) -> Result<Appended> {
     if let Some(folder) = path.parent() {
         files::make_folder(folder)?;
     }
     let file = File::options().read(true).append(true).create(true).open(path);
     let mut file = file.map_err(files::writing(path))?;
-    let length = file.seek(SeekFrom::End(0)).map_err(files::reading(path))?;
+    // The transaction keeps others out too, except from an append that is being undone.
+    file.lock().map_err(files::writing(path))?;
+    let start = file.seek(SeekFrom::End(0)).map_err(files::reading(path))?;
     let mut text = Vec::new();
-    if length > 0 {
+    if start > 0 {
         let mut last = [0];
         file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last)).map_err(files::reading(path))?;
         if last != *b"\n" {
@@ -108,18 +131,12 @@ pub(crate) fn append(path: &Path, entries: &[Value], durable: bool) -> Result<u6
         text.push(b'\n');
     }
     let written = file.write_all(&text).and_then(|()| if durable { file.sync_data() } else { Ok(()) });
-    match written {
-        Ok(()) => Ok(length),
-        Err(error) => {
-            cut_back(path, length);
-            Err(files::writing(path)(error))
-        }
+    if let Err(error) = written {
+        // If even this fails, a torn line stays, which readers skip.
+        let _ = file.set_len(start);
+        return Err(files::writing(path)(error));
     }
-}
-
-/// Takes an append back. If even that fails, the lines stay: a reader skips a torn one.
-pub(crate) fn cut_back(path: &Path, length: u64) {
-    let _ = File::options().write(true).open(path).and_then(|file| file.set_len(length));
+    Ok(Appended { path: path.to_owned(), start, end: start + text.len() as u64 })
 }
 
 /// Reads the lines of a log; a log that is not there has none.

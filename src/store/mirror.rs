@@ -140,8 +140,9 @@ impl Mirror {
         !self.fresh.is_empty() && self.error.is_none()
     }
 
-    /// Runs `write` while no other process writes, and notes how it went.
-    pub(crate) fn locked(&mut self, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+    /// Runs `write` while no other process writes, and notes how it went. After a failure nothing is
+    /// due for a while: a command must not wait again and again for a process that has stopped.
+    pub(crate) fn locked(&mut self, now: u64, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let result = self.lock_file().and_then(|file| {
             let result = self.acquire(&file).and_then(|()| write(self));
             // Closing the file would free it too.
@@ -150,6 +151,9 @@ impl Mirror {
             result
         });
         self.error = result.clone().err();
+        if self.error.is_some() {
+            self.tried_at = Some(now);
+        }
         result
     }
 
