@@ -206,24 +206,28 @@ fn frames_are_taken_from_where_they_can_be_read() {
         ("ses_2.json", frame("ses_2", "Newer", 99)),
         ("ses_4.json", frame("ses_4", "Lost by the state", 40)),
         ("ses_5.json", "{\"sessionID\": \"ses_5\", \"status\"".to_owned()),
-        ("plan_3.json", left_over.to_owned()),
+        ("plan-2.json", left_over.to_owned()),
+        ("plan-3.json", twin),
         ("notes.txt", "not of ours".to_owned()),
     ];
     let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
     let folder = folder_with(Some(WHOLE.as_bytes()), &files);
+    fs::create_dir(folder.path().join("frames/ses_6.json")).unwrap();
     let stack = open(folder.path());
     let titles: Vec<String> = stack.state().frames.into_iter().map(|frame| frame.title).collect();
-    assert_eq!(titles, ["Root", "Third", "Newer", "Lost by the state"], "in the order of createdAt");
+    assert_eq!(titles, ["Root", "Third", "Third", "Newer", "Lost by the state"], "in the order of createdAt");
     let said = messages(&stack);
     for message in [
         "frame ses_2: frames/ses_2.json is newer than state.json; the file counts",
         "frame ses_4: it stands in frames/ses_4.json alone, not in state.json; kept",
         "frames/ses_5.json cannot be read: EOF",
-        "frame plan-3: frames/plan_3.json is what another ID replaced; left out",
+        "frames/ses_6.json cannot be read: Is a directory",
+        "frame plan-2: frames/plan-2.json is what another ID replaced; left out",
+        "frame plan-3: it stands in frames/plan-3.json alone, not in state.json; kept",
     ] {
         assert!(said.iter().any(|said| said.starts_with(message)), "{said:#?}\nlack: {message}");
     }
-    for (name, text) in &files[..5] {
+    for (name, text) in &files[..6] {
         let kept = fs::read_to_string(folder.path().join("before-import/frames").join(name)).unwrap();
         assert_eq!(kept, *text, "{name} is kept");
     }

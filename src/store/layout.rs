@@ -53,7 +53,7 @@ pub(crate) fn read(folder: &Path) -> Result<Option<(StackState, Vec<Repair>)>> {
     };
     let mut frames = Frames::new(std::mem::take(&mut state.frames));
     for file in files::list(&frames_path(folder), "json")? {
-        frames.take(&file, &mut repairs)?;
+        frames.take(&file, &mut repairs);
     }
     state.frames = frames.list;
     match unreadable {
@@ -78,21 +78,24 @@ impl Frames {
     }
 
     /// Adds the frame of a file, if it is not there already in this form or a newer one.
-    fn take(&mut self, file: &Path, repairs: &mut Vec<Repair>) -> Result<()> {
-        let bytes = fs::read(file).map_err(files::reading(file))?;
+    fn take(&mut self, file: &Path, repairs: &mut Vec<Repair>) {
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
         let place = format!("frames/{stem}.json");
         let mut found = Vec::new();
-        let frame = match frame_from_json(&String::from_utf8_lossy(&bytes), &stem, &mut found) {
+        let read = fs::read(file).map_err(|error| error.to_string()).and_then(|bytes| {
+            let text = String::from_utf8_lossy(&bytes);
+            frame_from_json(&text, &stem, &mut found).map_err(|error| error.to_string())
+        });
+        let frame = match read {
             Ok(frame) => frame,
-            Err(error) => {
-                repairs.push(Repair::of_state(format!("{place} cannot be read: {error}")));
-                return Ok(());
+            Err(message) => {
+                repairs.push(Repair::of_state(format!("{place} cannot be read: {message}")));
+                return;
             }
         };
         let id = frame.session_id.clone();
         match self.by_id.get(&id) {
-            Some(index) if self.list[*index].updated_at >= frame.updated_at => return Ok(()),
+            Some(index) if self.list[*index].updated_at >= frame.updated_at => return,
             Some(index) => {
                 repairs.push(Repair::of_frame(&id, format!("{place} is newer than state.json; the file counts")));
                 self.list[*index] = frame;
@@ -100,7 +103,7 @@ impl Frames {
             None if self.is_left_over(&frame) => {
                 let message = format!("{place} is what another ID replaced; left out");
                 repairs.push(Repair::of_frame(&id, message));
-                return Ok(());
+                return;
             }
             None => {
                 repairs.push(Repair::of_frame(&id, format!("it stands in {place} alone, not in state.json; kept")));
@@ -109,13 +112,13 @@ impl Frames {
             }
         }
         repairs.append(&mut found);
-        Ok(())
     }
 
-    /// True for the file of a planned frame that lives on under its session's ID.
+    /// True for the file of a planned frame that was begun and lives on under its session's ID.
     fn is_left_over(&self, frame: &Frame) -> bool {
         let same = |other: &Frame| {
-            other.created_at == frame.created_at
+            other.status != FrameStatus::Planned
+                && other.created_at == frame.created_at
                 && other.title == frame.title
                 && other.success_criteria == frame.success_criteria
         };
@@ -132,7 +135,7 @@ pub(crate) fn keep(folder: &Path) -> Result<()> {
     if state.exists() {
         files::second_name(&state, &state_path(&kept))?;
     }
-    for file in files::list(&frames_path(folder), "json")? {
+    for file in files::list(&frames_path(folder), "json")?.into_iter().filter(|path| path.is_file()) {
         files::second_name(&file, &frames_path(&kept).join(file.file_name().unwrap_or_default()))?;
     }
     Ok(())
