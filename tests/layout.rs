@@ -200,7 +200,8 @@ fn frames_are_taken_from_where_they_can_be_read() {
             r#"{{"sessionID":"{id}","parentSessionID":"ses_1","status":"completed","title":"{title}","successCriteria":"","createdAt":15,"updatedAt":{updated_at}}}"#
         )
     };
-    let left_over = r#"{"sessionID":"plan-3","status":"planned","title":"Third","successCriteria":"","createdAt":12,"updatedAt":12}"#;
+    let left_over = r#"{"sessionID":"plan-2","status":"planned","title":"Second","successCriteria":"","createdAt":11,"updatedAt":11}"#;
+    let twin = left_over.replace("plan-2", "plan-3").replace("Second", "Third").replace("11", "12");
     let files = [
         ("ses_1.json", frame("ses_1", "Older", 1)),
         ("ses_2.json", frame("ses_2", "Newer", 99)),
