@@ -46,6 +46,7 @@ fn a_worker() {
     let stack = open(Path::new(&std::env::var_os("STACK_TEST_FOLDER").unwrap()));
     match role.as_str() {
         "share" => (0..setting("STACK_TEST_COMMANDS", 200)).for_each(|number| step(&stack, &name, number)),
+        "import" => {}
         // Until it is killed.
         "endless" => (0..usize::MAX).for_each(|number| step(&stack, &name, number)),
         other => panic!("no role is called {other}"),
@@ -202,13 +203,53 @@ fn processes_share_a_tree_without_losing_anything() {
     println!("{processes} processes, {} commands, {} frames: nothing lost", all.len(), state.frames.len());
 }
 
+/// Pauses of random length (xorshift).
+struct Pauses(u64);
+
+impl Pauses {
+    fn below(&mut self, microseconds: u64) -> Duration {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        Duration::from_micros(self.0 % microseconds)
+    }
+}
+
+#[test]
+fn an_import_may_be_killed_at_any_moment() {
+    let old = Stack::in_memory();
+    for number in 0..300 {
+        old.push(NewFrame::new("Old").id(format!("ses_{number}")).root()).unwrap();
+    }
+    let kills = setting("STACK_TEST_KILLS", 25);
+    let mut pauses = Pauses(362_436_069);
+    let mut unfinished = 0;
+    for round in 0..kills {
+        let folder = tempdir().unwrap();
+        old.export_files(folder.path()).unwrap();
+        let original = fs::read(folder.path().join("state.json")).unwrap();
+        let mut importer = start("import", "importer", folder.path());
+        std::thread::sleep(pauses.below(40_000));
+        importer.kill().unwrap();
+        unfinished += usize::from(!importer.wait().unwrap().success());
+        let stack = open(folder.path());
+        assert_eq!(stack.repairs(), [], "round {round}");
+        assert_eq!(stack.state().frames, old.state().frames, "round {round}: every frame is there once");
+        assert_eq!(stack.active(), old.active());
+        let kept = fs::read(folder.path().join("before-import/state.json")).unwrap();
+        assert_eq!(kept, original, "round {round}: the original is kept");
+    }
+    assert!(unfinished > 0, "no import was killed");
+    println!("{unfinished} of {kills} imports killed: nothing lost");
+}
+
 #[test]
 fn processes_may_be_killed_at_any_moment() {
     let folder = tempdir().unwrap();
     with_shared_frames(folder.path());
     let kills = setting("STACK_TEST_KILLS", 25);
     let mut all = Vec::new();
-    let mut seed = 88_172_645_463_325_252_u64;
+    let mut pauses = Pauses(88_172_645_463_325_252);
     for round in 0..kills {
         // Two writers, so that the one that stays sees what the killed one leaves behind.
         let mut workers = [0, 1].map(|number| start("endless", &format!("k{round}x{number}"), folder.path()));
@@ -221,10 +262,7 @@ fn processes_may_be_killed_at_any_moment() {
             }
         }
         for worker in &mut workers {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            std::thread::sleep(Duration::from_micros(seed % 12_000));
+            std::thread::sleep(pauses.below(12_000));
             worker.kill().unwrap();
         }
         for ((mut worker, mut output), mut text) in workers.into_iter().zip(outputs).zip(texts) {

@@ -55,6 +55,12 @@ fn a_stack_opened_again_is_the_same() {
 }
 
 #[test]
+fn stacks_go_from_thread_to_thread() {
+    fn check<T: Clone + Send + Sync + 'static>() {}
+    check::<Stack>();
+}
+
+#[test]
 fn a_stack_that_was_not_closed_is_the_same_too() {
     let folder = tempdir().unwrap();
     let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();

@@ -186,3 +186,36 @@ impl TryFrom<FlatEvent> for Event {
         Ok(Event { revision, time, handle, change })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_written_under_its_name_and_read_again() {
+        let text = || "text".to_owned();
+        let changes = [
+            Change::Added { frame: Box::new(Frame { session_id: text(), ..Frame::default() }) },
+            Change::Imported { extra: Map::from_iter([(text(), Value::Null)]) },
+            Change::DependenciesAdded { depends_on: vec![text()] },
+            Change::Identified { identity: Identity { title: text(), ..Identity::default() } },
+            Change::StatusChanged { status: FrameStatus::Failed, results: Some(text()), results_compacted: None },
+            Change::Invalidated { reason: text() },
+            Change::IdReplaced { session_id: text() },
+            Change::LogPathSet { log_path: text() },
+            Change::ArtifactAdded { artifact: text() },
+            Change::DecisionAdded { decision: text() },
+            Change::ActiveChanged { active: true },
+        ];
+        assert_eq!(changes.each_ref().map(Change::kind), Change::KINDS);
+        for change in changes {
+            let event = Event { revision: 7, time: 8, handle: Handle::from_index(8).unwrap(), change };
+            let json = serde_json::to_value(&event).unwrap();
+            assert_eq!(json["kind"], event.change.kind());
+            assert_eq!(json["handle"], "f9");
+            assert_eq!(serde_json::from_value::<Event>(json).unwrap(), event);
+            let line = serde_json::to_string(&event).unwrap();
+            assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event);
+        }
+    }
+}

@@ -36,3 +36,23 @@ pub fn file_name(session_id: &str, handle: Handle) -> String {
 pub fn own_log_path(session_id: &str, handle: Handle) -> String {
     format!("logs/{}.jsonl", file_name(session_id, handle))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain_short_and_never_shared() {
+        let ids = ["a/b", "a:b", "a_b", "a_b~f1", "a_b~f2", "", ".", "..", "Con", "con", "x", "X", "é", "日本", "a b"];
+        let long = ["y".repeat(100), "y".repeat(101), "y".repeat(300)];
+        let all = ids.into_iter().chain(long.iter().map(String::as_str)).enumerate();
+        let names: Vec<String> = all.map(|(index, id)| file_name(id, Handle::from_index(index).unwrap())).collect();
+        for (index, name) in names.iter().enumerate() {
+            assert!(!names[..index].contains(name), "{name} is there twice");
+            assert!(name.len() <= LONGEST + "~f4294967295".len(), "{name} is too long");
+            assert!(!RESERVED.contains(&name.to_lowercase().as_str()), "{name} is a device");
+            assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_~".contains(&byte)), "{name}");
+        }
+        assert_eq!(names[2], "a_b", "the ID of an ordinary host stays as it is");
+    }
+}
