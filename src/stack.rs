@@ -181,7 +181,7 @@ impl Stack {
         let mut disk = self.inner.disk.lock();
         let events = disk.commit(&self.inner.tree, decide, undo)?;
         // The mirror is derived: if it fails, the command has not. Its status keeps the error.
-        let _ = disk.write_mirror(&self.inner.tree, (self.inner.clock)(), false);
+        let _ = disk.write_mirror(&self.inner.tree, &*self.inner.clock, false);
         Ok(events)
     }
 

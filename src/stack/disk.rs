@@ -103,20 +103,20 @@ impl Disk {
     ///
     /// # Errors
     /// Those of the files. They stay in the mirror's status; no command fails by them.
-    pub(super) fn write_mirror(&mut self, tree: &RwLock<Tree>, now: u64, always: bool) -> Result<()> {
+    pub(super) fn write_mirror(&mut self, tree: &RwLock<Tree>, clock: &dyn Fn() -> u64, always: bool) -> Result<()> {
         let Self { store: Some(store), mirror: Some(mirror), .. } = self else { return Ok(()) };
         let is_behind = !mirror.is_current(&*tree.read());
-        let all = is_behind && (always || mirror.is_due(now));
+        let all = is_behind && (always || mirror.is_due(clock()));
         if !all && !mirror.is_prompt() {
             return Ok(());
         }
-        mirror.locked(now, |mirror| {
+        mirror.locked(clock, |mirror| {
             // Others may have committed since, and an older text must not replace theirs.
             if store.has_news()? {
                 catch_up(&mut **store, Some(mirror), tree)?;
             }
             match all {
-                true => mirror.write_all(now, &*tree.read()),
+                true => mirror.write_all(clock, &*tree.read()),
                 false => mirror.write_fresh(&*tree.read()),
             }
         })

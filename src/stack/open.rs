@@ -69,7 +69,7 @@ impl Stack {
             disk.commit(&tree, founding, || ())?;
         }
         // What cannot be written now is written later, and the mirror's status says why.
-        let _ = disk.write_mirror(&tree, now, true);
+        let _ = disk.write_mirror(&tree, &*options.clock, true);
         Ok(Self::of(tree.into_inner(), disk, repairs, options))
     }
 
@@ -105,8 +105,7 @@ impl Stack {
         let mut mirror = Mirror::new(folder);
         mirror.distrust();
         tree.handles().for_each(|handle| mirror.note(handle, tree.revision(), false));
-        let now = (self.inner.clock)();
-        mirror.locked(now, |mirror| mirror.write_all(now, &*tree))
+        mirror.locked(&*self.inner.clock, |mirror| mirror.write_all(&*self.inner.clock, &*tree))
     }
 
     /// What was inconsistent in the files that were imported when the stack was opened, and what was
@@ -130,9 +129,8 @@ impl Stack {
     /// passed since its last writing. Commands and [`Stack::refresh`] do so too; a host that may
     /// be idle for long calls this at [`Stack::deadline`].
     pub fn poll(&self) {
-        let now = (self.inner.clock)();
         // The mirror's status keeps the error.
-        let _ = self.inner.disk.lock().write_mirror(&self.inner.tree, now, false);
+        let _ = self.inner.disk.lock().write_mirror(&self.inner.tree, &*self.inner.clock, false);
     }
 
     /// When [`Stack::poll`] will have something to do, in milliseconds since the epoch; `None` if
@@ -154,13 +152,12 @@ impl Stack {
     /// # Errors
     /// Those of the store; those of the files, which [`Stack::mirror_status`] keeps.
     pub fn flush(&self) -> Result<()> {
-        let now = (self.inner.clock)();
         let mut disk = self.inner.disk.lock();
         disk.refresh(&self.inner.tree)?;
         if let Some(store) = &mut disk.store {
             store.sync()?;
         }
-        disk.write_mirror(&self.inner.tree, now, true)
+        disk.write_mirror(&self.inner.tree, &*self.inner.clock, true)
     }
 
     /// Flushes, and gives this handle back. The files are closed with the last clone; dropping the
@@ -175,7 +172,6 @@ impl Stack {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let now = (self.clock)();
-        let _ = self.disk.get_mut().write_mirror(&self.tree, now, true);
+        let _ = self.disk.get_mut().write_mirror(&self.tree, &*self.clock, true);
     }
 }

@@ -142,7 +142,11 @@ impl Mirror {
 
     /// Runs `write` while no other process writes, and notes how it went. After a failure nothing is
     /// due for a while: a command must not wait again and again for a process that has stopped.
-    pub(crate) fn locked(&mut self, now: u64, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+    pub(crate) fn locked(
+        &mut self,
+        clock: &dyn Fn() -> u64,
+        write: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
         let result = self.lock_file().and_then(|file| {
             let result = self.acquire(&file).and_then(|()| write(self));
             // Closing the file would free it too.
@@ -152,7 +156,7 @@ impl Mirror {
         });
         self.error = result.clone().err();
         if self.error.is_some() {
-            self.tried_at = Some(now);
+            self.tried_at = Some(clock());
         }
         result
     }
@@ -186,10 +190,10 @@ impl Mirror {
 
     /// Writes the files of all frames that are behind, and then `state.json`, as far as no other process
     /// has done so already.
-    pub(crate) fn write_all(&mut self, now: u64, source: &impl Source) -> Result<()> {
+    pub(crate) fn write_all(&mut self, clock: &dyn Fn() -> u64, source: &impl Source) -> Result<()> {
         let folder = layout::frames_path(&self.folder);
         files::make_folder(&folder)?;
-        if self.tried_at.replace(now).is_none() {
+        if self.tried_at.is_none() {
             // What killed processes left half-written: under the lock nobody else is writing.
             files::list(&folder, "tmp")?.iter().try_for_each(|path| files::remove(path))?;
         }
@@ -200,15 +204,16 @@ impl Mirror {
             self.replaced.retain(|_, revision| *revision > by_another);
         }
         self.fresh.clear();
-        if !self.is_foreign && self.is_current(source) {
-            return Ok(());
+        if self.is_foreign || !self.is_current(source) {
+            let stale = self.stale.keys().copied().collect();
+            self.write_frames(&stale, source)?;
+            let path = layout::state_path(&self.folder);
+            files::replace(&path, |writer| source.write_state(writer))?;
+            self.revision = source.revision();
+            self.is_foreign = false;
         }
-        let stale = self.stale.keys().copied().collect();
-        self.write_frames(&stale, source)?;
-        let path = layout::state_path(&self.folder);
-        files::replace(&path, |writer| source.write_state(writer))?;
-        self.revision = source.revision();
-        self.is_foreign = false;
+        // The end counts: what takes long is not due again at once.
+        self.tried_at = Some(clock());
         Ok(())
     }
 
