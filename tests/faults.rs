@@ -235,9 +235,9 @@ fn a_mirror_that_fails_at_any_step_never_fails_a_command() {
         ),
         (
             "the temporary file",
-            |path| fs::create_dir_all(path.join("frames/.ses_2.json.tmp")).unwrap(),
+            |path| fs::create_dir_all(path.join("frames/.next.tmp")).unwrap(),
             |path| {
-                fs::remove_dir(path.join("frames/.ses_2.json.tmp")).unwrap();
+                fs::remove_dir(path.join("frames/.next.tmp")).unwrap();
             },
         ),
         (
@@ -249,9 +249,9 @@ fn a_mirror_that_fails_at_any_step_never_fails_a_command() {
         ),
         (
             "the state's temporary file",
-            |path| fs::create_dir_all(path.join(".state.json.tmp")).unwrap(),
+            |path| fs::create_dir_all(path.join(".next.tmp")).unwrap(),
             |path| {
-                fs::remove_dir(path.join(".state.json.tmp")).unwrap();
+                fs::remove_dir(path.join(".next.tmp")).unwrap();
             },
         ),
         (

@@ -389,7 +389,7 @@ fn an_open_brings_a_mirror_that_is_behind_up_to_date() {
     stack.activate("ses_2").unwrap();
     drop(stack);
     assert!(path.join("frames/plan-2.json").exists(), "without a mirror the files stay behind");
-    fs::write(path.join("frames/.ses_1.json.tmp"), "half").unwrap();
+    fs::write(path.join("frames/.next.tmp"), "half of a file, by a process that was killed").unwrap();
     assert_mirrored(path, &open(path));
 
     for damage in [

@@ -173,7 +173,10 @@ fn check(folder: &Path, acknowledged: &[String]) -> StackState {
         let found: Frame = serde_json::from_slice(&text.unwrap()).unwrap();
         assert_eq!(found, *frame, "the file equals the frame");
     }
-    assert_eq!(fs::read_dir(folder.join("frames")).unwrap().count(), state.frames.len(), "no file is left over");
+    let names = fs::read_dir(folder.join("frames")).unwrap().map(|entry| entry.unwrap().file_name());
+    // Of killed processes one half-written file may be left, which the next writer takes.
+    let left_over = names.filter(|name| name != ".next.tmp").count() - state.frames.len();
+    assert_eq!(left_over, 0, "files of no frame");
     let connection = rusqlite::Connection::open(folder.join("stack.db")).unwrap();
     let sound: String = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(sound, "ok");
@@ -238,6 +241,7 @@ fn an_import_may_be_killed_at_any_moment() {
         assert_eq!(stack.active(), old.active());
         let kept = fs::read(folder.path().join("before-import/state.json")).unwrap();
         assert_eq!(kept, original, "round {round}: the original is kept");
+        assert!(!folder.path().join(".before-import").exists(), "round {round}: nothing is left half done");
     }
     assert!(unfinished > 0, "no import was killed");
     println!("{unfinished} of {kills} imports killed: nothing lost");
@@ -273,8 +277,8 @@ fn processes_may_be_killed_at_any_moment() {
         for entry in fs::read_dir(folder.path().join("frames")).unwrap() {
             let path = entry.unwrap().path();
             let text = fs::read(&path).unwrap();
-            let is_whole = path.extension().is_some_and(|extension| extension == "json");
-            assert!(!is_whole || serde_json::from_slice::<Frame>(&text).is_ok(), "{} is not whole", path.display());
+            let is_mirrored = path.extension().is_some_and(|extension| extension == "json");
+            assert!(!is_mirrored || serde_json::from_slice::<Frame>(&text).is_ok(), "{} is not whole", path.display());
         }
         check(folder.path(), &all);
     }

@@ -56,11 +56,14 @@ pub(crate) fn list(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
+/// The one name in a folder under which files are written before they get their own. What a killed
+/// process leaves under it, the next one writes over.
+const TEMPORARY: &str = ".next.tmp";
+
 /// Writes a file beside its place and renames it: a reader sees the old text or the new one, never
-/// half of it. One writer at a time, since all use the same temporary name.
+/// half of it. Only one process may do so in a folder at a time.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = path.with_file_name(format!(".{name}.tmp"));
+    let temporary = path.with_file_name(TEMPORARY);
     let written = File::create(&temporary).and_then(|file| {
         let mut writer = BufWriter::with_capacity(1 << 16, file);
         write(&mut writer)?;

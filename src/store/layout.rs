@@ -127,18 +127,23 @@ impl Frames {
 }
 
 /// Gives the files of a folder a second name below `before-import/`, where they stay: the mirror will
-/// put its own in their place.
+/// put its own in their place. All of them are there or none.
 pub(crate) fn keep(folder: &Path) -> Result<()> {
-    let kept = files::unused(&folder.join("before-import"));
-    files::make_folder(&frames_path(&kept))?;
+    let unfinished = folder.join(".before-import");
+    if unfinished.exists() {
+        // Second names alone, of a process that was killed here.
+        fs::remove_dir_all(&unfinished).map_err(files::writing(&unfinished))?;
+    }
+    files::make_folder(&frames_path(&unfinished))?;
     let state = state_path(folder);
     if state.exists() {
-        files::second_name(&state, &state_path(&kept))?;
+        files::second_name(&state, &state_path(&unfinished))?;
     }
     for file in files::list(&frames_path(folder), "json")?.into_iter().filter(|path| path.is_file()) {
-        files::second_name(&file, &frames_path(&kept).join(file.file_name().unwrap_or_default()))?;
+        files::second_name(&file, &frames_path(&unfinished).join(file.file_name().unwrap_or_default()))?;
     }
-    Ok(())
+    let kept = files::unused(&folder.join("before-import"));
+    fs::rename(&unfinished, &kept).map_err(files::writing(&kept))
 }
 
 /// The revision that a `state.json` of ours holds; `None` if there is none, another program wrote it,

@@ -191,12 +191,7 @@ impl Mirror {
     /// Writes the files of all frames that are behind, and then `state.json`, as far as no other process
     /// has done so already.
     pub(crate) fn write_all(&mut self, clock: &dyn Fn() -> u64, source: &impl Source) -> Result<()> {
-        let folder = layout::frames_path(&self.folder);
-        files::make_folder(&folder)?;
-        if self.tried_at.is_none() {
-            // What killed processes left half-written: under the lock nobody else is writing.
-            files::list(&folder, "tmp")?.iter().try_for_each(|path| files::remove(path))?;
-        }
+        files::make_folder(&layout::frames_path(&self.folder))?;
         let by_another = layout::mirrored_revision(&self.folder).unwrap_or(0);
         if !self.is_foreign && self.revision < by_another && by_another <= source.revision() {
             self.revision = by_another;
