@@ -37,9 +37,8 @@ pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// The files of a folder that end in this extension, in the order of their names; none if there is no such
-/// folder.
-pub(crate) fn list(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+/// What is called `….json` in a folder, in the order of the names; nothing if there is no such folder.
+pub(crate) fn json_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -48,7 +47,7 @@ pub(crate) fn list(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in entries {
         let path = entry.map_err(reading(folder))?.path();
-        if path.extension().is_some_and(|found| found == extension) {
+        if path.extension().is_some_and(|found| found == "json") {
             paths.push(path);
         }
     }

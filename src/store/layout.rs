@@ -52,7 +52,7 @@ pub(crate) fn read(folder: &Path) -> Result<Option<(StackState, Vec<Repair>)>> {
         }
     };
     let mut frames = Frames::new(std::mem::take(&mut state.frames));
-    for file in files::list(&frames_path(folder), "json")? {
+    for file in files::json_files(&frames_path(folder))? {
         frames.take(&file, &mut repairs);
     }
     state.frames = frames.list;
@@ -139,7 +139,7 @@ pub(crate) fn keep(folder: &Path) -> Result<()> {
     if state.exists() {
         files::second_name(&state, &state_path(&unfinished))?;
     }
-    for file in files::list(&frames_path(folder), "json")?.into_iter().filter(|path| path.is_file()) {
+    for file in files::json_files(&frames_path(folder))?.into_iter().filter(|path| path.is_file()) {
         files::second_name(&file, &frames_path(&unfinished).join(file.file_name().unwrap_or_default()))?;
     }
     let kept = files::unused(&folder.join("before-import"));
