@@ -131,8 +131,8 @@ impl Change {
     }
 }
 
-/// An event as its JSON stands, all kinds in one. Read this way, nothing is buffered: a history
-/// is read several times faster than through an enum with a tag inside.
+/// An event as its JSON stands, all kinds in one. An enum with its tag inside would have to be
+/// buffered before it can be read, and an open reads every event there is.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct FlatEvent {
