@@ -264,6 +264,36 @@ fn a_database_that_stays_busy_is_an_error_and_nothing_has_happened() {
 }
 
 #[test]
+fn first_opens_may_race() {
+    const OPENERS: usize = 8;
+    let old = common::read_data("stack-state/state-scenario-B.json");
+    for round in 0..20 {
+        let folder = tempdir().unwrap();
+        let has_old_state = round % 2 == 0;
+        if has_old_state {
+            std::fs::write(folder.path().join("state.json"), &old).unwrap();
+        }
+        let start = std::sync::Barrier::new(OPENERS);
+        std::thread::scope(|scope| {
+            for number in 0..OPENERS {
+                let (folder, start) = (folder.path(), &start);
+                scope.spawn(move || {
+                    start.wait();
+                    let stack = Stack::open(folder, StackOptions::default()).unwrap();
+                    stack.push(NewFrame::new("New").id(format!("new_{number}")).root()).unwrap();
+                });
+            }
+        });
+        let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+        let imported = stack.state().frames.iter().filter(|frame| !frame.session_id.starts_with("new_")).count();
+        assert_eq!(stack.state().frames.len() - imported, OPENERS, "round {round}");
+        let expected = if has_old_state { old.matches("\"sessionID\"").count() } else { 0 };
+        assert_eq!(imported, expected, "round {round}: the old state is imported once");
+        assert_eq!(replayed(&stack).state(), stack.state());
+    }
+}
+
+#[test]
 fn many_threads_share_a_stack_and_many_stacks_a_folder() {
     const THREADS: usize = 4;
     const COMMANDS: usize = 50;

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use super::companion;
 use super::errors::{Refused, damaged};
@@ -83,9 +83,11 @@ pub(super) fn refuse_newer(version: i64, path: &Path) -> Result<()> {
     Err(Error::Version { what: path.display().to_string(), found, supported })
 }
 
-/// Looks at a file without changing it.
+/// Looks at a file without changing it. All looks are of one moment: another process may be making the
+/// tables just now.
 pub(super) fn state(connection: &Connection, path: &Path) -> Result<State> {
-    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).refused(path);
+    let moment = Transaction::new_unchecked(connection, TransactionBehavior::Deferred).refused(path)?;
+    let number = |sql: &str| moment.query_row(sql, [], |row| row.get::<_, i64>(0)).refused(path);
     let application = number("PRAGMA application_id")?;
     let version = number("PRAGMA user_version")?;
     if application == 0 && version == 0 && number("SELECT count(*) FROM sqlite_schema")? == 0 {
