@@ -187,6 +187,25 @@ fn unreadable_states_are_errors_and_stay_as_they_are() {
 }
 
 #[test]
+fn deeply_nested_keys_do_not_make_a_stack_unreadable() {
+    let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+    for levels in [1, 99, 100, 101, 124, 126] {
+        let frame = format!(r#"{{"sessionID":"ses_1","status":"planned","title":"One","hostKey":{}}}"#, nested(levels));
+        let folder = folder_with(None, &[("ses_1.json", &frame)]);
+        let stack = open(folder.path());
+        stack.push(NewFrame::new("Two").id("ses_2").root()).unwrap();
+        drop(stack);
+        let stack = open(folder.path());
+        assert_eq!(stack.state().frames.len(), 2, "{levels} levels");
+        let kept = serde_json::to_string(&stack.frame("ses_1").unwrap().extra["hostKey"]).unwrap();
+        let expected =
+            if levels > 100 { "\"nested more than 100 levels deep; left out\"".into() } else { nested(levels) };
+        assert_eq!(kept, expected);
+        assert_mirrored(folder.path(), &stack);
+    }
+}
+
+#[test]
 fn states_without_frames_hold_nothing_to_import() {
     let folder = folder_with(Some(br#"{"version":1,"frames":{},"rootFrameIDs":[],"updatedAt":1}"#), &[]);
     assert_eq!(open(folder.path()).state().frames, []);

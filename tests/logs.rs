@@ -76,6 +76,19 @@ fn torn_lines_are_skipped_and_reported() {
 }
 
 #[test]
+fn entries_that_could_not_be_read_again_are_refused() {
+    let folder = tempdir().unwrap();
+    let stack = open(folder.path());
+    let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    let nested = |levels: usize| (0..levels).fold(json!("deep"), |value, _| json!([value]));
+    stack.append_log(root, &[nested(100)]).unwrap();
+    let error = stack.append_log(root, &[json!(1), nested(101)]).unwrap_err();
+    assert_eq!(error.to_string(), "the log entry cannot be read: it is nested more than 100 levels deep");
+    let page = stack.read_log(root, &LogQuery::default()).unwrap();
+    assert_eq!((page.total, page.damaged), (1, vec![]), "all or none");
+}
+
+#[test]
 fn appenders_never_interleave() {
     const APPENDERS: usize = 8;
     const LINES: usize = 60;
@@ -174,6 +187,18 @@ fn contexts_name_a_log_while_it_exists() {
 
     let tight = Settings { budget: Budget { total: 130, ..Budget::default() }, ..settings };
     assert!(stack.context(next, &tight).unwrap().tokens <= 130);
+}
+
+#[test]
+fn a_folder_given_relative_to_the_working_directory_is_named_in_full() {
+    let folder = tempfile::tempdir_in(".").unwrap();
+    let relative = Path::new(folder.path().file_name().unwrap());
+    let stack = open(relative);
+    let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    stack.append_log(root, &[json!(1)]).unwrap();
+    let full = std::env::current_dir().unwrap().join(relative).join("logs/ses_1.jsonl");
+    let context = stack.context(root, &Settings::default()).unwrap();
+    assert!(context.volatile.contains(full.to_str().unwrap()), "{}", context.volatile);
 }
 
 #[test]

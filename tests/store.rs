@@ -55,6 +55,12 @@ fn a_stack_opened_again_is_the_same() {
 }
 
 #[test]
+fn a_folder_without_a_name_is_an_error() {
+    let error = Stack::open("", StackOptions::default()).unwrap_err();
+    assert_eq!(error.code(), "io", "{error}");
+}
+
+#[test]
 fn stacks_go_from_thread_to_thread() {
     fn check<T: Clone + Send + Sync + 'static>() {}
     check::<Stack>();

@@ -62,7 +62,8 @@ pub struct Frame {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub placeholder: bool,
     /// Keys of the file that this version does not know. A documented key among them is renamed when
-    /// the frame enters a tree: `status` becomes `status (unreadable)`.
+    /// the frame enters a tree: `status` becomes `status (unreadable)`. A value nested more than
+    /// 100 levels deep, which JSON readers would refuse, is left out, and a text says so.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -94,11 +95,39 @@ impl Frame {
         if self.extra.is_empty() {
             return;
         }
+        leave_out_too_deep(&mut self.extra);
         for key in KEYS {
             if let Some(value) = self.extra.remove(*key) {
                 self.extra.insert(format!("{key} (unreadable)"), value);
             }
         }
+    }
+}
+
+/// Levels of arrays and objects that a value may have: readers of JSON stop at 128, and a record
+/// stands a few levels down in what is stored.
+const DEEPEST: usize = 100;
+
+/// True if a value could not be read again. Needs no stack, however deep the value is.
+pub(crate) fn is_too_deep(value: &Value) -> bool {
+    let mut pending = vec![(value, 0)];
+    while let Some((value, depth)) = pending.pop() {
+        if depth > DEEPEST {
+            return true;
+        }
+        match value {
+            Value::Array(values) => pending.extend(values.iter().map(|value| (value, depth + 1))),
+            Value::Object(entries) => pending.extend(entries.values().map(|value| (value, depth + 1))),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Puts a text in the place of values that could not be read again.
+pub(crate) fn leave_out_too_deep(entries: &mut Map<String, Value>) {
+    for value in entries.values_mut().filter(|value| is_too_deep(value)) {
+        *value = format!("nested more than {DEEPEST} levels deep; left out").into();
     }
 }
 

@@ -45,7 +45,8 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// Unknown frame; [`Error::InMemory`] without a folder; those of the disk.
+    /// Unknown frame; [`Error::InMemory`] without a folder; [`Error::Json`] for an entry that is
+    /// nested more than 100 levels deep; those of the disk.
     pub fn append_log(&self, frame: impl Into<FrameRef>, entries: &[Value]) -> Result<()> {
         let folder = self.log_folder()?;
         let frame = frame.into();

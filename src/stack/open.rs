@@ -25,8 +25,7 @@ impl Stack {
         store: impl Store + 'static,
         options: StackOptions,
     ) -> Result<Self> {
-        let folder = folder.as_ref();
-        files::make_folder(folder)?;
+        let folder = &files::stack_folder(folder.as_ref())?;
         Self::founded(Some(folder), Box::new(store), options, |repairs, now| {
             let Some((state, found)) = layout::read(folder)? else { return Ok(Vec::new()) };
             let (tree, inconsistent) = Tree::from_state(state);

@@ -36,7 +36,7 @@ impl Stack {
     /// it is then as it was. [`Error::ReadOnly`], [`Error::DiskFull`], [`Error::Busy`],
     /// [`Error::Io`].
     pub fn open(folder: impl AsRef<Path>, options: StackOptions) -> Result<Self> {
-        let folder = folder.as_ref();
+        let folder = &files::stack_folder(folder.as_ref())?;
         let store = open_database(folder, &options)?;
         Self::open_with_store(folder, store, options).map_err(|error| match error {
             // Only a damaged database holds such a history.
@@ -52,7 +52,7 @@ impl Stack {
     /// [`Error::NotEmpty`]; [`Error::Json`] and [`Error::History`], which name the line or the
     /// event; those of [`Stack::open`].
     pub fn rebuild(folder: impl AsRef<Path>, history: impl BufRead, options: StackOptions) -> Result<Self> {
-        let folder = folder.as_ref();
+        let folder = &files::stack_folder(folder.as_ref())?;
         let not_empty = || Error::NotEmpty { path: folder.display().to_string() };
         if layout::state_path(folder).exists() {
             return Err(not_empty());
@@ -71,7 +71,6 @@ impl Stack {
 }
 
 fn open_database(folder: &Path, options: &StackOptions) -> Result<SqliteStore> {
-    files::make_folder(folder)?;
     let StackOptions { durability, busy_timeout, .. } = *options;
     SqliteStore::open(folder.join(DATABASE), SqliteOptions { durability, busy_timeout })
 }

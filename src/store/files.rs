@@ -28,6 +28,14 @@ pub(crate) fn make_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(writing(path))
 }
 
+/// Makes a stack's folder, unless it is there, and returns its absolute path: the process may change its
+/// working directory later.
+pub(crate) fn stack_folder(path: &Path) -> Result<PathBuf> {
+    let folder = std::path::absolute(path).map_err(writing(path))?;
+    make_folder(&folder)?;
+    Ok(folder)
+}
+
 /// The bytes of a file; `None` if there is no such file.
 pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
     match fs::read(path) {

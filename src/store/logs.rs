@@ -13,7 +13,8 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::files;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::frame::is_too_deep;
 
 /// Which lines of a log are meant. The default means all of them.
 ///
@@ -110,6 +111,17 @@ impl Appended {
 
 /// Adds lines at the end, all or none. With `durable` they are on the disk when this returns.
 pub(crate) fn append(path: &Path, entries: &[Value], durable: bool) -> Result<Appended> {
+    let mut lines = Vec::new();
+    for entry in entries {
+        if is_too_deep(entry) {
+            return Err(Error::Json {
+                what: "the log entry",
+                message: "it is nested more than 100 levels deep".into(),
+            });
+        }
+        serde_json::to_writer(&mut lines, entry).expect("a value has only string keys and finite numbers");
+        lines.push(b'\n');
+    }
     if let Some(folder) = path.parent() {
         files::make_folder(folder)?;
     }
@@ -118,25 +130,21 @@ pub(crate) fn append(path: &Path, entries: &[Value], durable: bool) -> Result<Ap
     // The transaction keeps others out too, except from an append that is being undone.
     file.lock().map_err(files::writing(path))?;
     let start = file.seek(SeekFrom::End(0)).map_err(files::reading(path))?;
-    let mut text = Vec::new();
     if start > 0 {
         let mut last = [0];
         file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last)).map_err(files::reading(path))?;
         if last != *b"\n" {
-            text.push(b'\n');
+            // Behind a torn line.
+            lines.insert(0, b'\n');
         }
     }
-    for entry in entries {
-        serde_json::to_writer(&mut text, entry).expect("a value has only string keys and finite numbers");
-        text.push(b'\n');
-    }
-    let written = file.write_all(&text).and_then(|()| if durable { file.sync_data() } else { Ok(()) });
+    let written = file.write_all(&lines).and_then(|()| if durable { file.sync_data() } else { Ok(()) });
     if let Err(error) = written {
         // If even this fails, a torn line stays, which readers skip.
         let _ = file.set_len(start);
         return Err(files::writing(path)(error));
     }
-    Ok(Appended { path: path.to_owned(), start, end: start + text.len() as u64 })
+    Ok(Appended { path: path.to_owned(), start, end: start + lines.len() as u64 })
 }
 
 /// Reads the lines of a log; a log that is not there has none.

@@ -126,7 +126,7 @@ impl Mirror {
 
     /// When `state.json` is due, in milliseconds since the epoch.
     pub(crate) fn deadline(&self) -> u64 {
-        self.tried_at.map_or(0, |tried_at| tried_at + INTERVAL)
+        self.tried_at.map_or(0, |tried_at| tried_at.saturating_add(INTERVAL))
     }
 
     /// True if it is time for `state.json`. A clock that was set back makes it so too.

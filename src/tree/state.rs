@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Tree;
 use super::links::{Fault, Links};
-use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Repair, StackState};
+use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Repair, StackState, leave_out_too_deep};
 
 impl Tree {
     /// The whole tree as the specification's `StackState`, frames in the order of their handles.
@@ -29,7 +29,8 @@ impl Tree {
     /// Makes a tree of a state. Every frame is kept; whatever was inconsistent is in the list, with
     /// what was made of it.
     pub fn from_state(state: StackState) -> (Tree, Vec<Repair>) {
-        let StackState { mut frames, active_frame_id, root_frame_ids, updated_at, revision, extra, .. } = state;
+        let StackState { mut frames, active_frame_id, root_frame_ids, updated_at, revision, mut extra, .. } = state;
+        leave_out_too_deep(&mut extra);
         if revision == 0 {
             frames.sort_by_key(|frame| frame.created_at);
         }
