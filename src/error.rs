@@ -4,8 +4,9 @@ use crate::frame::{FrameStatus, Handle, StateError};
 
 /// What went wrong, which thing it concerns, and what to do about it.
 ///
-/// No failed call changes anything: the tree is as it was before, and so is what is stored of it. The message is written for the
-/// one who made the call, often an agent; [`Error::code`] is for programs.
+/// No failed call changes anything: the tree is as it was before, and so is what is stored of it.
+/// The message is written for the one who made the call, often an agent; [`Error::code`] is for
+/// programs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

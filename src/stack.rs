@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::frame::{
     Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Repair, StackState,
 };
-use crate::store::Durability;
+use crate::store::{BUSY_TIMEOUT, Durability};
 use crate::tree::{Command, OutlineOptions, Tree, decide, outline};
 
 /// Where the time comes from: milliseconds since the epoch.
@@ -107,7 +107,7 @@ impl Default for StackOptions {
             random: system_random(),
             counter: Arc::new(crate::context::Approx),
             durability: Durability::default(),
-            busy_timeout: 10_000,
+            busy_timeout: BUSY_TIMEOUT,
             mirror: true,
         }
     }

@@ -224,58 +224,25 @@ fn an_import_that_fails_at_any_call_is_done_by_the_next_open() {
 
 #[test]
 fn a_mirror_that_fails_at_any_step_never_fails_a_command() {
-    type Damage = fn(&Path);
-    let in_the_way: [(&str, Damage, Damage); 5] = [
-        (
-            "the folder",
-            |path| fs::write(path.join("frames"), "a file").unwrap(),
-            |path| {
-                fs::remove_file(path.join("frames")).unwrap();
-            },
-        ),
-        (
-            "the temporary file",
-            |path| fs::create_dir_all(path.join("frames/.next.tmp")).unwrap(),
-            |path| {
-                fs::remove_dir(path.join("frames/.next.tmp")).unwrap();
-            },
-        ),
-        (
-            "the frame's file",
-            |path| fs::create_dir_all(path.join("frames/ses_2.json/x")).unwrap(),
-            |path| {
-                fs::remove_dir_all(path.join("frames/ses_2.json")).unwrap();
-            },
-        ),
-        (
-            "the state's temporary file",
-            |path| fs::create_dir_all(path.join(".next.tmp")).unwrap(),
-            |path| {
-                fs::remove_dir(path.join(".next.tmp")).unwrap();
-            },
-        ),
-        (
-            "the state's file",
-            |path| fs::create_dir_all(path.join("state.json/x")).unwrap(),
-            |path| {
-                fs::remove_dir_all(path.join("state.json")).unwrap();
-            },
-        ),
-    ];
-    for (what, damage, mend) in in_the_way {
+    for (what, place) in [
+        ("the folder", "frames"),
+        ("the temporary file", "frames/.next.tmp"),
+        ("the frame's file", "frames/ses_2.json"),
+        ("the state's temporary file", ".next.tmp"),
+        ("the state's file", "state.json"),
+    ] {
         let folder = tempdir().unwrap();
         let folder = folder.path();
-        let store = Faulty::open(folder, &Plan::new(false));
-        damage(folder);
-        // An import would read what stands in the way; there is a history already.
-        let stack = match Stack::with_store(store, StackOptions::default()).and_then(|stack| {
-            stack.push(NewFrame::new("Root").id("ses_1"))?;
-            drop(stack);
-            Stack::open(folder, StackOptions::default())
-        }) {
-            Ok(stack) => stack,
-            Err(error) => panic!("{what}: {error}"),
-        };
+        // Of a stack with a history, since an import would read what stands in the way.
+        let store = SqliteStore::open(folder.join("stack.db"), SqliteOptions::default()).unwrap();
+        Stack::with_store(store, StackOptions::default()).unwrap().push(NewFrame::new("Root").id("ses_1")).unwrap();
+        let place = folder.join(place);
+        if what == "the folder" {
+            fs::write(&place, "a file").unwrap();
+        } else {
+            fs::create_dir_all(place.join("x")).unwrap();
+        }
+        let stack = Stack::open(folder, StackOptions::default()).unwrap_or_else(|error| panic!("{what}: {error}"));
         for index in 2..6 {
             stack.push(NewFrame::new("Frame").id(format!("ses_{index}"))).unwrap();
         }
@@ -283,7 +250,7 @@ fn a_mirror_that_fails_at_any_step_never_fails_a_command() {
         let error = status.error.unwrap_or_else(|| panic!("{what} in the way was not reported"));
         assert!(error.to_string().contains("cannot write"), "{what}: {error}");
         assert_eq!(stack.flush().unwrap_err().code(), "io", "{what}: flush says it too");
-        mend(folder);
+        if place.is_dir() { fs::remove_dir_all(&place) } else { fs::remove_file(&place) }.unwrap();
         stack.flush().unwrap_or_else(|error| panic!("{what}: {error}"));
         assert_eq!(stack.mirror_status().unwrap().error, None, "{what}");
         drop(stack);

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::{
-    Command, Durability, Error, EventQuery, FrameStatus, MemoryStore, NewFrame, PopStatus, Settings, SqliteOptions,
-    SqliteStore, Stack, StackOptions, Store, Tree, read_history,
+    Change, Command, Durability, Error, EventQuery, FrameStatus, MemoryStore, NewFrame, PopStatus, Settings,
+    SqliteOptions, SqliteStore, Stack, StackOptions, Store, Tree, read_history,
 };
 use common::{Random, options_at, work};
 use tempfile::tempdir;
@@ -184,6 +184,7 @@ fn histories_are_listed_exported_and_rebuilt() {
     assert!(!pops.is_empty() && pops.iter().all(|event| event.change.kind() == "statusChanged"));
     let error = stack.history(&EventQuery::default().kind("popped")).unwrap_err();
     assert!(error.to_string().starts_with("kind is `popped`, but must be added, imported,"), "{error}");
+    assert!(Change::KINDS.iter().all(|kind| error.to_string().contains(kind)), "{error}");
 
     let mut text = Vec::new();
     assert_eq!(stack.export_history(&mut text).unwrap(), all.len() as u64);

@@ -128,9 +128,6 @@ impl StackState {
     pub fn from_json(text: &str) -> Result<(Self, Vec<Repair>), StateError> {
         let mut file = StateFile::default();
         file.read(text).map_err(json_error)?;
-        if file.frames.is_none() {
-            return Err(StateError::Json { message: "it has no `frames`".into() });
-        }
         let mut repairs = Vec::new();
         Ok((file.into_state(&mut repairs)?, repairs))
     }
@@ -151,8 +148,6 @@ impl StackState {
                 return Err(json_error(error));
             }
             repairs.push(Repair::of_state(format!("it is damaged ({error}); the {kept} frames before that are kept")));
-        } else if file.frames.is_none() {
-            return Err(StateError::Json { message: "it has no `frames`".into() });
         }
         if matches!(text, std::borrow::Cow::Owned(_)) {
             repairs.push(Repair::of_state("it has bytes that are no UTF-8; each stands as U+FFFD now"));
@@ -374,6 +369,9 @@ impl StateFile {
     }
 
     fn into_state(mut self, repairs: &mut Vec<Repair>) -> Result<StackState, StateError> {
+        let Some(entries) = self.frames else {
+            return Err(StateError::Json { message: "it has no `frames`".into() });
+        };
         let mut fields = Fields { fields: &mut self.rest, frame: None, repairs };
         let version = fields.number("version").unwrap_or(STATE_VERSION);
         if version > STATE_VERSION {
@@ -383,8 +381,7 @@ impl StateFile {
         let root_frame_ids = fields.texts("rootFrameIDs").unwrap_or_default();
         let updated_at = fields.number("updatedAt").unwrap_or_default();
         let revision = fields.number("revision").unwrap_or_default();
-        let entries = self.frames.unwrap_or_default().into_iter();
-        let frames = entries.filter_map(|(id, value)| read_frame(id, value, repairs)).collect();
+        let frames = entries.into_iter().filter_map(|(id, value)| read_frame(id, value, repairs)).collect();
         Ok(StackState { version, revision, frames, active_frame_id, root_frame_ids, updated_at, extra: self.rest })
     }
 }

@@ -81,8 +81,7 @@ impl Disk {
         if let Some(mirror) = mirror
             && (tree.revision() == 0 || tree.revision() < mirror.revision())
         {
-            mirror.distrust();
-            tree.handles().for_each(|handle| mirror.note(handle, tree.revision(), false));
+            mirror.distrust(tree.handles(), tree.revision());
         }
         Ok(())
     }

@@ -102,8 +102,7 @@ impl Stack {
         let _disk = self.inner.disk.lock();
         let tree = self.inner.tree.read();
         let mut mirror = Mirror::new(folder);
-        mirror.distrust();
-        tree.handles().for_each(|handle| mirror.note(handle, tree.revision(), false));
+        mirror.distrust(tree.handles(), tree.revision());
         mirror.locked(&*self.inner.clock, |mirror| mirror.write_all(&*self.inner.clock, &*tree))
     }
 

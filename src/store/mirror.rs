@@ -95,10 +95,11 @@ impl Mirror {
         self.revision
     }
 
-    /// The files are of another history.
-    pub(crate) fn distrust(&mut self) {
+    /// The files are of another history, or of none: those of all frames are out of date.
+    pub(crate) fn distrust(&mut self, frames: impl Iterator<Item = Handle>, revision: u64) {
         self.revision = 0;
         self.is_foreign = true;
+        frames.for_each(|handle| self.note(handle, revision, false));
     }
 
     /// The file of this frame is out of date by the change of this revision, which this process made

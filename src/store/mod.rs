@@ -31,6 +31,9 @@ pub use sqlite::{SqliteOptions, SqliteStore};
 /// The file of the database in a stack's folder.
 pub(crate) const DATABASE: &str = "stack.db";
 
+/// How long a command waits for other processes, unless it is told otherwise, in milliseconds.
+pub(crate) const BUSY_TIMEOUT: u64 = 10_000;
+
 /// Keeps the events of one tree.
 ///
 /// A commit goes `begin`, `read` (what others have committed), `append`, `commit`. From `begin` to

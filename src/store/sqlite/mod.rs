@@ -16,7 +16,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
 
-use super::{Durability, EventQuery, Store, files};
+use super::{BUSY_TIMEOUT, Durability, EventQuery, Store, files};
 use crate::error::{Error, Result};
 use crate::frame::Event;
 use errors::Refused;
@@ -42,7 +42,7 @@ pub struct SqliteOptions {
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        Self { durability: Durability::default(), busy_timeout: 10_000 }
+        Self { durability: Durability::default(), busy_timeout: BUSY_TIMEOUT }
     }
 }
 
