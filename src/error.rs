@@ -1,13 +1,16 @@
 //! The errors of the crate: one variant for each thing a caller can do something about.
 
+use serde::Serialize;
+
 use crate::frame::{FrameStatus, Handle, StateError};
 
 /// What went wrong, which thing it concerns, and what to do about it.
 ///
 /// No failed call changes anything: the tree is as it was before, and so is what is stored of it.
 /// The message is written for the one who made the call, often an agent; [`Error::code`] is for
-/// programs.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// programs. In JSON an error is its details: `{"handle": "f3", "total": 100, "needed": 214}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[serde(untagged, rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Error {
     /// No frame has this handle, ID or ID prefix.
@@ -28,6 +31,7 @@ pub enum Error {
     #[error("the ID `{session_id}` already belongs to frame {handle}; choose another")]
     DuplicateId {
         /// The ID in question.
+        #[serde(rename = "sessionID")]
         session_id: String,
         /// The frame that has it.
         handle: Handle,

@@ -28,14 +28,19 @@
 //! | [`import`] | plans of other tools as frames |
 //! | [`store`] | where a tree lasts: the store of its events, the documented files, logs |
 //! | [`stack`] | [`Stack`], the façade that hosts hold |
+//! | `capi` | the same for C, and for whatever calls C; only with the feature `capi` |
 //!
 //! # Features
 //! `sqlite` (default) adds [`SqliteStore`] and [`Stack::open`]; without it the crate is the engine in
-//! memory, and needs no C compiler. `tokenizer` adds [`context::O200k`], which counts with the o200k vocabulary instead of estimating.
+//! memory, and needs no C compiler. `tokenizer` adds [`context::O200k`], which counts with the o200k
+//! vocabulary instead of estimating. `capi` adds the C functions of `include/callstack.h`; the only
+//! unsafe code is there.
 
-#![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "capi"), forbid(unsafe_code))]
 #![deny(missing_docs)]
 
+#[cfg(feature = "capi")]
+pub mod capi;
 pub mod context;
 pub mod error;
 pub mod frame;

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
+use serde::Serialize;
 
 use self::disk::Disk;
 use self::logs::LogFolder;
@@ -114,7 +115,8 @@ impl Default for StackOptions {
 }
 
 /// What a [`Stack::pop`] left behind.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Popped {
     /// The frame that was popped.
     pub handle: Handle,
@@ -129,7 +131,8 @@ pub struct Popped {
 }
 
 /// What a [`Stack::invalidate`] touched, and what it did not.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Invalidated {
     /// The frame itself, then the planned frames below it.
     pub invalidated: Vec<Handle>,

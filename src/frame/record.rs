@@ -1,6 +1,6 @@
 //! The record of a frame, under the documented JSON names, and what a caller gives to make one.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{FrameRef, FrameStatus};
@@ -157,7 +157,7 @@ pub struct Identity {
     pub success_criteria_compacted: String,
 }
 
-/// Under which frame a new one goes.
+/// Under which frame a new one goes. In JSON the name of the frame; null for a root.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Parent {
     /// The calling session's open frame; if there is none the active frame; else a root.
@@ -167,6 +167,13 @@ pub enum Parent {
     Root,
     /// This frame.
     Frame(FrameRef),
+}
+
+impl<'de> Deserialize<'de> for Parent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let parent = Option::<FrameRef>::deserialize(deserializer)?;
+        Ok(parent.map_or(Parent::Root, Parent::Frame))
+    }
 }
 
 /// A frame to be pushed or planned.
@@ -182,7 +189,17 @@ pub enum Parent {
 /// # let _ = cache;
 /// # Ok::<(), callstack_core::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+///
+/// In JSON, every key but `title` optional:
+///
+/// ```json
+/// {"sessionID": "ses_7", "title": "API routes", "successCriteria": "CRUD works", "successCriteriaCompacted": "CRUD",
+///  "parent": "f1", "caller": "ses_1", "dependsOn": ["auth"]}
+/// ```
+///
+/// Without `parent` the frame goes where [`Parent::Auto`] says; `"parent": null` makes it a root.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(from = "FlatNewFrame")]
 pub struct NewFrame {
     /// The frame's ID. `None`: an ID of the form `plan-…` is made.
     pub session_id: Option<String>,
@@ -194,6 +211,32 @@ pub struct NewFrame {
     pub caller: Option<String>,
     /// The frames whose results this one needs.
     pub depends_on: Vec<FrameRef>,
+}
+
+/// A new frame as its JSON stands, title and criteria beside the rest.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct FlatNewFrame {
+    #[serde(rename = "sessionID")]
+    session_id: Option<String>,
+    title: String,
+    #[serde(default)]
+    success_criteria: String,
+    #[serde(default)]
+    success_criteria_compacted: String,
+    #[serde(default)]
+    parent: Parent,
+    caller: Option<String>,
+    #[serde(default)]
+    depends_on: Vec<FrameRef>,
+}
+
+impl From<FlatNewFrame> for NewFrame {
+    fn from(frame: FlatNewFrame) -> Self {
+        let FlatNewFrame { session_id, title, success_criteria, success_criteria_compacted, .. } = frame;
+        let identity = Identity { title, success_criteria, success_criteria_compacted };
+        Self { session_id, identity, parent: frame.parent, caller: frame.caller, depends_on: frame.depends_on }
+    }
 }
 
 impl NewFrame {

@@ -72,7 +72,7 @@ impl Default for StackState {
 }
 
 /// Something in a state that was not as it should be, and what was made of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Repair {
     /// ID of the frame concerned; `None` if it is the state as a whole.
     pub frame: Option<String>,

@@ -11,6 +11,7 @@ mod time;
 use std::collections::HashMap;
 use std::fmt;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
@@ -34,7 +35,7 @@ pub struct Imported {
 }
 
 /// Something in an imported file that was left out or changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// Where: a line, a JSON path, or the ID of a task.
     pub place: String,
@@ -101,21 +102,47 @@ impl Format {
 /// [`Error::Json`] if the text as a whole cannot be read; [`Error::Version`] for a state of a
 /// newer version.
 pub fn read(text: &str) -> Result<(Tree, Vec<Problem>)> {
-    let imported = match Format::of(text)? {
-        Format::State => {
-            let (state, mut repairs) = StackState::from_json(text)?;
-            let (tree, more) = Tree::from_state(state);
-            repairs.extend(more);
-            return Ok((tree, repairs.into_iter().map(Problem::from).collect()));
-        }
+    let Imported { mut frames, problems } = match Format::of(text)? {
+        Format::State => return state(text),
         Format::TaskMaster => task_master(text)?,
         Format::Beads => beads(text),
     };
-    let Imported { mut frames, problems } = imported;
     frames.sort_by_key(|frame| frame.created_at);
     // What is imported is sound: there is nothing to mend.
     let (tree, _, _) = Tree::from_frames(&mut frames);
     Ok((tree, problems))
+}
+
+/// Reads frames from any of the formats, to add them to a tree.
+///
+/// ```
+/// use callstack_core::{Stack, import};
+///
+/// let stack = Stack::in_memory();
+/// let plan = import::frames(r#"{"id": "app-1", "title": "Set up", "status": "open"}"#)?;
+/// stack.import(plan.frames)?;
+/// assert_eq!(stack.frame("app-1")?.title, "Set up");
+/// # Ok::<(), callstack_core::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`read`].
+pub fn frames(text: &str) -> Result<Imported> {
+    match Format::of(text)? {
+        Format::State => {
+            let (tree, problems) = state(text)?;
+            Ok(Imported { frames: tree.state().frames, problems })
+        }
+        Format::TaskMaster => task_master(text),
+        Format::Beads => Ok(beads(text)),
+    }
+}
+
+fn state(text: &str) -> Result<(Tree, Vec<Problem>)> {
+    let (state, mut repairs) = StackState::from_json(text)?;
+    let (tree, more) = Tree::from_state(state);
+    repairs.extend(more);
+    Ok((tree, repairs.into_iter().map(Problem::from).collect()))
 }
 
 /// Frames as they are collected.

@@ -168,6 +168,17 @@ impl Stack {
     }
 }
 
+#[cfg(feature = "capi")]
+impl Stack {
+    /// After a panic in a command: the tree may be half-changed, so nothing is written from it any more,
+    /// and other processes need not wait for a transaction that nobody ends.
+    pub(crate) fn abandon(&self) {
+        let mut disk = self.inner.disk.lock();
+        disk.store = None;
+        disk.mirror = None;
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         let _ = self.disk.get_mut().write_mirror(&self.tree, &*self.clock, true);

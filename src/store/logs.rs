@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::files;
@@ -23,7 +23,10 @@ use crate::frame::is_too_deep;
 /// let last_errors = LogQuery::default().search("error").tail(10);
 /// # let _ = last_errors;
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+///
+/// In JSON: `{"from": 1, "to": 50, "search": "error", "tail": 10}`, every key optional.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct LogQuery {
     /// The first line meant, counted from 1. 0 means the same as 1.
     pub from: usize,

@@ -15,6 +15,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
+
 use super::{files, layout};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Handle, file_name};
@@ -40,15 +42,21 @@ pub(crate) trait Source {
 }
 
 /// How the files beside the store are doing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct MirrorStatus {
     /// The revision that `state.json` holds.
     pub revision: u64,
     /// How many frames' files are behind.
     pub stale_frames: usize,
     /// Why the last writing failed, if it did. It is tried again, at the latest by
-    /// [`Stack::flush`](crate::Stack::flush).
+    /// [`Stack::flush`](crate::Stack::flush). In JSON it is the message, or null.
+    #[serde(serialize_with = "as_message")]
     pub error: Option<Error>,
+}
+
+fn as_message<S: Serializer>(error: &Option<Error>, serializer: S) -> Result<S::Ok, S::Error> {
+    error.as_ref().map(Error::to_string).serialize(serializer)
 }
 
 /// The files of one folder, as far as this process knows them.

@@ -16,6 +16,8 @@ pub(crate) mod mirror;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::frame::{Change, Event, Handle};
 
@@ -91,7 +93,10 @@ pub trait Store: Send {
 /// let pops = EventQuery::default().since(20).frame(first).kind("statusChanged");
 /// assert_eq!(pops.since, 20);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+///
+/// In JSON: `{"since": 20, "frame": "f1", "kind": "statusChanged", "limit": 100}`, every key optional.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct EventQuery {
     /// Only events after this revision.
     pub since: u64,
@@ -147,7 +152,8 @@ impl EventQuery {
 }
 
 /// What survives what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Durability {
     /// Everything acknowledged survives the death of the process. A loss of power may take the
     /// commits of the last moments, in order, and damages nothing.

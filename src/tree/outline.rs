@@ -3,6 +3,8 @@
 
 use std::fmt::Write;
 
+use serde::{Deserialize, Serialize};
+
 use super::Tree;
 use crate::error::Result;
 use crate::frame::{FrameRef, FrameStatus, Handle};
@@ -12,7 +14,8 @@ use crate::frame::{FrameRef, FrameStatus, Handle};
 const INDENTED_LEVELS: usize = 24;
 
 /// How a tree is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum OutlineStyle {
     /// Branches, a mark for each status, the active frame, a legend and statistics.
     #[default]
@@ -22,7 +25,11 @@ pub enum OutlineStyle {
 }
 
 /// What of a tree is drawn, and how.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// In JSON: `{"style": "marked", "root": "f2", "details": false, "depth": 3, "width": 120}`, every key
+/// optional.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct OutlineOptions {
     /// Marked or indented.
     pub style: OutlineStyle,

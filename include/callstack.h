@@ -1,0 +1,890 @@
+/*
+ * callstack.h: a call stack instead of a chat log for LLM agents.
+ *
+ * Made of src/capi by cbindgen. Do not edit it; edit the comments there.
+ *
+ *     Callstack *stack = NULL;
+ *     CallstackText handle, xml;
+ *     CallstackError *error = NULL;
+ *     const char *frame = "{\"title\": \"Build a shop\", \"sessionID\": \"ses_1\"}";
+ *     if (callstack_open(NULL, 0, NULL, 0, &stack, &error) == CALLSTACK_OK
+ *         && callstack_push(stack, frame, strlen(frame), &handle, &error) == CALLSTACK_OK
+ *         && callstack_context(stack, handle.data, handle.len, NULL, 0, &xml, NULL, NULL, NULL, &error)
+ *                == CALLSTACK_OK)
+ *         puts(xml.data);
+ *     else
+ *         fprintf(stderr, "%s\n", callstack_error_message(error));
+ *
+ * THE CONTRACT
+ *
+ * Codes. A function that can fail returns a CallstackCode: CALLSTACK_OK (0), or the number of an error. A
+ * call that fails has changed nothing, unless its description says otherwise.
+ *
+ * Errors. If the last argument, `error`, is not NULL, it is set: to NULL if all went well, else to an error
+ * that the caller frees with callstack_error_free. What was there before is not freed.
+ *
+ * Text in. A text is a pointer and a length in bytes. It must be UTF-8, need not end in NUL, and is not kept
+ * after the call. NULL with length 0 is the empty text, or where it says so, none. A frame is named by its
+ * handle (f3), its ID, or the beginning of an ID that fits no other frame.
+ *
+ * Text out. Outputs are emptied first (what was in them is not freed) and written last, if all went well.
+ * Each may be NULL if it is not wanted, unless its description says otherwise. A CallstackText is freed with
+ * callstack_text_free.
+ *
+ * Records. Objects with several fields are JSON, with the names that the documented files have. A key that
+ * is not known is an error, so that a slip is not taken for a wish. Readers should pass over keys that they
+ * do not know: later versions may add some.
+ *
+ * Threads. All functions may be called from any thread at any time, also with one and the same stack; only
+ * callstack_close must be the last call with its stack. A text or an error belongs to one thread at a time
+ * when it is freed. After fork() a stack belongs to the parent alone.
+ *
+ * Faults. NULL where there must be something, bytes that are no UTF-8, lengths and numbers that cannot be:
+ * an error. No panic of the library reaches the caller. If a command meets one, the stack is broken: later
+ * calls answer CALLSTACK_ERROR_BROKEN until it is closed, and what was acknowledged is in its folder. A
+ * pointer that was freed, or memory shorter than its length says, is beyond help, as always in C.
+ *
+ * Versions. callstack_abi() must equal CALLSTACK_ABI. Within a major version functions are only added.
+ */
+
+
+#ifndef CALLSTACK_H
+#define CALLSTACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * Number of the interface that this header describes. It changes when a function changes or goes,
+ * not when one is added.
+ */
+#define CALLSTACK_ABI 1
+
+/**
+ * A call stack: a tree of frames, in a folder or in memory.
+ *
+ * Any thread may call any function with it at any time; commands are carried out one after the other,
+ * and readers never wait for the disk. Only `callstack_close` must come alone and last. A folder may be
+ * open any number of times, in any number of processes.
+ */
+typedef struct Callstack Callstack;
+
+/**
+ * What went wrong in a call that has not answered `CALLSTACK_OK`.
+ *
+ * It belongs to the caller, who frees it with `callstack_error_free`. Any thread may read it, several
+ * at once; its texts live as long as it does.
+ */
+typedef struct CallstackError CallstackError;
+
+/**
+ * A text that the library has made: `len` bytes of UTF-8 at `data`, and a NUL behind them that `len`
+ * does not count (the text itself may hold some).
+ *
+ * The memory belongs to the library. Give the struct to `callstack_text_free` when it has been read,
+ * and change neither field before. Any thread may read and free it.
+ */
+typedef struct CallstackText {
+    /**
+     * The first byte; NULL if there is no text.
+     */
+    char *data;
+    /**
+     * How many bytes there are.
+     */
+    size_t len;
+} CallstackText;
+
+/**
+ * What a call has come to: `CALLSTACK_OK`, or which error. A number is never given to another error;
+ * later versions may add some.
+ */
+typedef int32_t CallstackCode;
+
+/**
+ * Where a frame is in its life. In JSON the name stands, such as `"in_progress"`.
+ */
+typedef int32_t CallstackStatus;
+
+/**
+ * All went well.
+ */
+#define CALLSTACK_OK 0
+
+/**
+ * A pointer that must not be NULL is.
+ */
+#define CALLSTACK_ERROR_NULL 1
+
+/**
+ * A length is greater than any text can be.
+ */
+#define CALLSTACK_ERROR_LENGTH 2
+
+/**
+ * A text is not UTF-8.
+ */
+#define CALLSTACK_ERROR_UTF8 3
+
+/**
+ * An error in the library itself. A command that met it has broken the stack.
+ */
+#define CALLSTACK_ERROR_PANIC 4
+
+/**
+ * An earlier command has broken this stack: close it and open it again.
+ */
+#define CALLSTACK_ERROR_BROKEN 5
+
+/**
+ * No frame has this handle, ID or beginning of an ID.
+ */
+#define CALLSTACK_ERROR_UNKNOWN_FRAME 101
+
+/**
+ * Several IDs begin with the text that was given.
+ */
+#define CALLSTACK_ERROR_AMBIGUOUS_FRAME 102
+
+/**
+ * Another frame already has the ID.
+ */
+#define CALLSTACK_ERROR_DUPLICATE_ID 103
+
+/**
+ * A text that must say something is empty.
+ */
+#define CALLSTACK_ERROR_EMPTY 104
+
+/**
+ * The frame cannot go from its status to the one asked for.
+ */
+#define CALLSTACK_ERROR_TRANSITION 105
+
+/**
+ * The parent is finished or invalidated.
+ */
+#define CALLSTACK_ERROR_PARENT_CLOSED 106
+
+/**
+ * The parent is planned, so nothing can be pushed below it.
+ */
+#define CALLSTACK_ERROR_PARENT_PLANNED 107
+
+/**
+ * The frame has its title and criteria already.
+ */
+#define CALLSTACK_ERROR_IDENTITY_FIXED 108
+
+/**
+ * A dependency that can never be satisfied or makes no sense.
+ */
+#define CALLSTACK_ERROR_DEPENDENCY 109
+
+/**
+ * Two imported frames would be above each other.
+ */
+#define CALLSTACK_ERROR_PARENT_CIRCLE 110
+
+/**
+ * A finished or invalidated frame cannot be the active one.
+ */
+#define CALLSTACK_ERROR_NOT_OPEN 111
+
+/**
+ * The token budget does not even hold the least that a context must show.
+ */
+#define CALLSTACK_ERROR_BUDGET_TOO_SMALL 112
+
+/**
+ * A setting, a number or an environment variable is not one of those allowed.
+ */
+#define CALLSTACK_ERROR_SETTING 113
+
+/**
+ * A text is no JSON, or JSON of another shape.
+ */
+#define CALLSTACK_ERROR_JSON 114
+
+/**
+ * A file was written by a newer version of the library.
+ */
+#define CALLSTACK_ERROR_VERSION 115
+
+/**
+ * An event that cannot stand where it stands in a history.
+ */
+#define CALLSTACK_ERROR_HISTORY 116
+
+/**
+ * The folder for a new stack holds one already.
+ */
+#define CALLSTACK_ERROR_NOT_EMPTY 117
+
+/**
+ * A stack in memory does not have what was asked for.
+ */
+#define CALLSTACK_ERROR_IN_MEMORY 118
+
+/**
+ * The operating system refuses a file or folder.
+ */
+#define CALLSTACK_ERROR_IO 119
+
+/**
+ * The disk is full.
+ */
+#define CALLSTACK_ERROR_DISK_FULL 120
+
+/**
+ * The file, its folder or the disk may only be read.
+ */
+#define CALLSTACK_ERROR_READ_ONLY 121
+
+/**
+ * Other processes kept the database to themselves for too long.
+ */
+#define CALLSTACK_ERROR_BUSY 122
+
+/**
+ * A file is not what its name says.
+ */
+#define CALLSTACK_ERROR_DAMAGED 123
+
+/**
+ * The tree holds as many frames as it can.
+ */
+#define CALLSTACK_ERROR_FULL 124
+
+/**
+ * `planned`: sketched, not begun.
+ */
+#define CALLSTACK_STATUS_PLANNED 0
+
+/**
+ * `in_progress`: being worked on.
+ */
+#define CALLSTACK_STATUS_IN_PROGRESS 1
+
+/**
+ * `completed`: finished, with results.
+ */
+#define CALLSTACK_STATUS_COMPLETED 2
+
+/**
+ * `failed`: tried and not achieved; the results hold the lessons.
+ */
+#define CALLSTACK_STATUS_FAILED 3
+
+/**
+ * `blocked`: waits for something from outside.
+ */
+#define CALLSTACK_STATUS_BLOCKED 4
+
+/**
+ * `invalidated`: no longer wanted.
+ */
+#define CALLSTACK_STATUS_INVALIDATED 5
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Number of the interface that the library has. If it is not `CALLSTACK_ABI`, header and library do
+ * not fit, and nothing else may be called.
+ */
+uint32_t callstack_abi(void);
+
+/**
+ * Version of the library, such as `0.1.0`. A constant text, not to be freed.
+ */
+const char *callstack_version(void);
+
+/**
+ * Frees a text and empties the struct, so that freeing it again does nothing. NULL does nothing.
+ */
+void callstack_text_free(struct CallstackText *text);
+
+/**
+ * The code that the call answered.
+ */
+CallstackCode callstack_error_code(const struct CallstackError *error);
+
+/**
+ * The code's name, for programs and logs: that of the constant in lower case, without
+ * `CALLSTACK_ERROR_`, such as `unknown_frame`. NUL-terminated; empty for NULL.
+ */
+const char *callstack_error_name(const struct CallstackError *error);
+
+/**
+ * What went wrong and what to do about it, in a sentence that an agent can be shown as it is. UTF-8,
+ * NUL-terminated, without NULs inside (they stand as U+FFFD); empty for NULL.
+ */
+const char *callstack_error_message(const struct CallstackError *error);
+
+/**
+ * The parts of the message as a JSON object, for programs: `{"handle": "f3", "total": 100, "needed":
+ * 214}` for `CALLSTACK_ERROR_BUDGET_TOO_SMALL`. NUL-terminated; empty for NULL.
+ */
+const char *callstack_error_details(const struct CallstackError *error);
+
+/**
+ * Frees an error and sets the pointer to it to NULL, so that freeing it again does nothing. NULL does
+ * nothing, nor does a pointer to NULL.
+ */
+void callstack_error_free(struct CallstackError **error);
+
+/**
+ * Opens the stack of a folder, and makes both if they are not there. Without a folder (NULL or empty)
+ * the stack is a new one in memory.
+ *
+ * - `folder`: a path, absolute or relative to the working directory.
+ * - `options`: NULL, or a JSON object with any of
+ *   - `"durability"`: `"normal"` (what was acknowledged survives the death of the process) or `"full"`
+ *     (a loss of power too);
+ *   - `"busyTimeout"`: how long a command waits for other processes, in milliseconds; 10000;
+ *   - `"mirror"`: whether state.json and frames/ are kept up to date beside the database; true;
+ *   - `"tokens"`: how tokens are counted, `"approx"` or `"chars4"` (or `"o200k"`, if the library was
+ *     built with the feature `tokenizer`);
+ *   - `"history"`: whether a stack in memory keeps its events; false. Those in folders always do.
+ * - `out_stack`: the stack, to be closed with `callstack_close`. Must not be NULL.
+ *
+ * Errors: CALLSTACK_ERROR_DAMAGED and _VERSION if a file cannot be read or is of a newer version (it
+ * is then as it was), _READ_ONLY, _DISK_FULL, _BUSY, _IO; _JSON for the options.
+ */
+CallstackCode callstack_open(const char *folder,
+                             size_t folder_len,
+                             const char *options,
+                             size_t options_len,
+                             struct Callstack **out_stack,
+                             struct CallstackError **error);
+
+/**
+ * Makes a stack in memory that begins with a state, JSON as `callstack_state` gives it or as state.json
+ * holds it. What was unreadable or inconsistent is mended; `callstack_info` lists it. No frame is lost.
+ *
+ * `options` as for `callstack_open`; those of folders do nothing.
+ *
+ * Errors: CALLSTACK_ERROR_JSON for a text that is no state, _VERSION for one of a newer version.
+ */
+CallstackCode callstack_from_state(const char *state,
+                                   size_t state_len,
+                                   const char *options,
+                                   size_t options_len,
+                                   struct Callstack **out_stack,
+                                   struct CallstackError **error);
+
+/**
+ * Makes the stack of a history in an empty folder: the same frames with the same handles and the same
+ * history. `history` is what `callstack_export_history` has written, `options` as for `callstack_open`.
+ *
+ * Errors: CALLSTACK_ERROR_NOT_EMPTY; _JSON and _HISTORY, which name the line or the event; those of
+ * `callstack_open`.
+ */
+CallstackCode callstack_rebuild(const char *folder,
+                                size_t folder_len,
+                                const char *history,
+                                size_t history_len,
+                                const char *options,
+                                size_t options_len,
+                                struct Callstack **out_stack,
+                                struct CallstackError **error);
+
+/**
+ * Flushes the stack and frees it, and sets the pointer to it to NULL, so that closing it again does
+ * nothing. NULL does nothing, nor does a pointer to NULL. No other call may be using the stack.
+ *
+ * The stack is freed whatever the code; an error says what `callstack_flush` could not write.
+ */
+CallstackCode callstack_close(struct Callstack **stack, struct CallstackError **error);
+
+/**
+ * Brings everything to the disk: state.json and the frames' files show what the tree shows, and all
+ * that was acknowledged survives a loss of power. In memory there is nothing to do.
+ */
+CallstackCode callstack_flush(struct Callstack *stack, struct CallstackError **error);
+
+/**
+ * Shows readers what other processes have done since the last command or refresh. Commands see it
+ * anyway. When there is nothing new it costs a few microseconds.
+ *
+ * - `out_is_new`: 1 if there was something new, else 0. May be NULL.
+ */
+CallstackCode callstack_refresh(struct Callstack *stack, int32_t *out_is_new, struct CallstackError **error);
+
+/**
+ * Does what was left for later and is due: writes state.json, if it is behind and 250 ms have passed
+ * since it was last written. Commands do so too; a host that may be idle for long calls this at the
+ * time that `callstack_deadline` gives.
+ */
+CallstackCode callstack_poll(struct Callstack *stack, struct CallstackError **error);
+
+/**
+ * When `callstack_poll` will have something to do.
+ *
+ * - `out_deadline`: milliseconds since the Unix epoch; 0 if nothing is left for later.
+ */
+CallstackCode callstack_deadline(const struct Callstack *stack,
+                                 uint64_t *out_deadline,
+                                 struct CallstackError **error);
+
+/**
+ * How the stack is doing.
+ *
+ * - `out_info`: a JSON object: `"revision"` (how many events the tree has seen), `"frames"` (how many there
+ *   are), `"active"` (a handle or null), `"cache"` (`{"hits", "misses", "entries"}` of contexts),
+ *   `"mirror"` (null, or `{"revision", "staleFrames", "error"}`: what state.json holds, how many frames'
+ *   files are behind, and why they could not be written, or null), `"repairs"` (what was wrong with the
+ *   files or the state that the stack began with: `[{"frame", "message"}]`, where frame may be null).
+ */
+CallstackCode callstack_info(const struct Callstack *stack,
+                             struct CallstackText *out_info,
+                             struct CallstackError **error);
+
+/**
+ * Makes a frame that is worked on at once, and makes it the active one.
+ *
+ * - `frame`: a JSON object, `{"title": "API routes", "successCriteria": "CRUD works",
+ *   "successCriteriaCompacted": "CRUD", "sessionID": "ses_7", "parent": "f1", "caller": "ses_1",
+ *   "dependsOn": ["auth"]}`. All keys but `title` are optional. Without `sessionID` the frame gets an ID
+ *   of the form `plan-…`. Without `parent` it goes below the open frame of the session `caller`, if there
+ *   is none below the active frame, else it is a root; `"parent": null` makes it a root in any case.
+ * - `out_handle`: its handle, such as `f3`. May be NULL.
+ *
+ * Errors: CALLSTACK_ERROR_JSON; _DUPLICATE_ID, _EMPTY, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _DEPENDENCY;
+ * _PARENT_CLOSED, _PARENT_PLANNED; those of the disk.
+ */
+CallstackCode callstack_push(struct Callstack *stack,
+                             const char *frame,
+                             size_t frame_len,
+                             struct CallstackText *out_handle,
+                             struct CallstackError **error);
+
+/**
+ * Makes a frame for later. As `callstack_push`, but the parent may be planned too.
+ */
+CallstackCode callstack_plan(struct Callstack *stack,
+                             const char *frame,
+                             size_t frame_len,
+                             struct CallstackText *out_handle,
+                             struct CallstackError **error);
+
+/**
+ * Makes several planned children of one frame, all or none.
+ *
+ * - `parent`: a handle, an ID, or the beginning of one.
+ * - `children`: a JSON array of objects as `callstack_push` takes them; their `parent` is not used. A
+ *   child may depend on those before it, by their `sessionID`.
+ * - `out_handles`: their handles as a JSON array, `["f4", "f5"]`. May be NULL.
+ *
+ * Errors: as `callstack_plan`, for any of them.
+ */
+CallstackCode callstack_plan_children(struct Callstack *stack,
+                                      const char *parent,
+                                      size_t parent_len,
+                                      const char *children,
+                                      size_t children_len,
+                                      struct CallstackText *out_handles,
+                                      struct CallstackError **error);
+
+/**
+ * Finds the frame of a session, and makes a placeholder if the session has none.
+ *
+ * - `session_id`: the session's ID, whole.
+ * - `title`: the title of a placeholder; NULL: `Session` and the first 8 characters of the ID.
+ * - `parent`: the frame above a placeholder; NULL makes it a root.
+ * - `out_handle`: the frame's handle. May be NULL.
+ *
+ * Errors: CALLSTACK_ERROR_EMPTY, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; those of the disk.
+ */
+CallstackCode callstack_ensure(struct Callstack *stack,
+                               const char *session_id,
+                               size_t session_id_len,
+                               const char *title,
+                               size_t title_len,
+                               const char *parent,
+                               size_t parent_len,
+                               struct CallstackText *out_handle,
+                               struct CallstackError **error);
+
+/**
+ * Gives a placeholder its title and criteria, once. The criteria may be NULL.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the title, _IDENTITY_FIXED; those
+ * of the disk.
+ */
+CallstackCode callstack_identify(struct Callstack *stack,
+                                 const char *frame,
+                                 size_t frame_len,
+                                 const char *title,
+                                 size_t title_len,
+                                 const char *success_criteria,
+                                 size_t success_criteria_len,
+                                 const char *success_criteria_compacted,
+                                 size_t success_criteria_compacted_len,
+                                 struct CallstackError **error);
+
+/**
+ * Begins a planned frame, and makes it the active one.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION; those of the disk.
+ */
+CallstackCode callstack_activate(struct Callstack *stack,
+                                 const char *frame,
+                                 size_t frame_len,
+                                 struct CallstackError **error);
+
+/**
+ * Gives a frame another ID. Its handle stays.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY, _DUPLICATE_ID; those of the disk.
+ */
+CallstackCode callstack_replace_id(struct Callstack *stack,
+                                   const char *frame,
+                                   size_t frame_len,
+                                   const char *session_id,
+                                   size_t session_id_len,
+                                   struct CallstackError **error);
+
+/**
+ * Changes the status of a frame, if its present one allows it: planned to in_progress, in_progress to
+ * blocked and back, both to completed or failed, anything to invalidated.
+ *
+ * - `status`: one of CALLSTACK_STATUS_….
+ * - `results`, `results_compacted`: what was achieved, in full and dense; NULL for none. The reason, if
+ *   the frame is invalidated.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION, _SETTING for the status; those of
+ * the disk.
+ */
+CallstackCode callstack_set_status(struct Callstack *stack,
+                                   const char *frame,
+                                   size_t frame_len,
+                                   CallstackStatus status,
+                                   const char *results,
+                                   size_t results_len,
+                                   const char *results_compacted,
+                                   size_t results_compacted_len,
+                                   struct CallstackError **error);
+
+/**
+ * Finishes a frame with results. If it was active, or a frame below it, the nearest open frame above
+ * becomes active. A root pops too: its tree is done.
+ *
+ * - `status`: CALLSTACK_STATUS_COMPLETED, _FAILED or _BLOCKED.
+ * - `results`, `results_compacted`: what was achieved, in full, and dense for the prompts of others.
+ * - `out_popped`: a JSON object, `{"handle": "f3", "parent": "f1", "active": "f1", "stillOpen": [],
+ *   "stillPlanned": ["f4"]}`: the frame, its parent and the active frame (or null), the frames below it
+ *   that are not finished. May be NULL.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION, _SETTING for the status; those of
+ * the disk.
+ */
+CallstackCode callstack_pop(struct Callstack *stack,
+                            const char *frame,
+                            size_t frame_len,
+                            CallstackStatus status,
+                            const char *results,
+                            size_t results_len,
+                            const char *results_compacted,
+                            size_t results_compacted_len,
+                            struct CallstackText *out_popped,
+                            struct CallstackError **error);
+
+/**
+ * Takes a frame, and what is planned below it, out of the plan.
+ *
+ * - `out_invalidated`: a JSON object, `{"invalidated": ["f3", "f4"], "stillOpen": [], "dependents": []}`:
+ *   the frame and the planned ones below it; those below it that are being worked on, which were not
+ *   touched; and unfinished frames that depend on an invalidated one. May be NULL.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the reason, _TRANSITION; those of
+ * the disk.
+ */
+CallstackCode callstack_invalidate(struct Callstack *stack,
+                                   const char *frame,
+                                   size_t frame_len,
+                                   const char *reason,
+                                   size_t reason_len,
+                                   struct CallstackText *out_invalidated,
+                                   struct CallstackError **error);
+
+/**
+ * Records a file or another resource that the frame's work produced.
+ *
+ * - `out_is_new`: 1; 0 if it was recorded already. May be NULL.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY; those of the disk.
+ */
+CallstackCode callstack_add_artifact(struct Callstack *stack,
+                                     const char *frame,
+                                     size_t frame_len,
+                                     const char *artifact,
+                                     size_t artifact_len,
+                                     int32_t *out_is_new,
+                                     struct CallstackError **error);
+
+/**
+ * Records a decision.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY; those of the disk.
+ */
+CallstackCode callstack_add_decision(struct Callstack *stack,
+                                     const char *frame,
+                                     size_t frame_len,
+                                     const char *decision,
+                                     size_t decision_len,
+                                     struct CallstackError **error);
+
+/**
+ * Makes an open frame the active one.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NOT_OPEN; those of the disk.
+ */
+CallstackCode callstack_set_active(struct Callstack *stack,
+                                   const char *frame,
+                                   size_t frame_len,
+                                   struct CallstackError **error);
+
+/**
+ * Adds the frames of a plan, all or none: the text of Task Master's tasks.json, of Beads' issues.jsonl, or
+ * of a state.json.
+ *
+ * - `out_imported`: a JSON object, `{"handles": ["f2", "f3"], "problems": [{"place": "line 7", "message":
+ *   "…"}]}`; the problems are what could not be read or did not fit. May be NULL.
+ *
+ * Errors: CALLSTACK_ERROR_JSON, _VERSION; _DUPLICATE_ID if a frame has the ID of one that is there; those
+ * of the disk.
+ */
+CallstackCode callstack_import(struct Callstack *stack,
+                               const char *plan,
+                               size_t plan_len,
+                               struct CallstackText *out_imported,
+                               struct CallstackError **error);
+
+/**
+ * The handle of a frame that is named by handle, ID, or a beginning of its ID that fits no other frame.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME; _AMBIGUOUS_FRAME, with the candidates.
+ */
+CallstackCode callstack_resolve(const struct Callstack *stack,
+                                const char *frame,
+                                size_t frame_len,
+                                struct CallstackText *out_handle,
+                                struct CallstackError **error);
+
+/**
+ * The handle of the frame being worked on; the empty text if there is none.
+ */
+CallstackCode callstack_active(const struct Callstack *stack,
+                               struct CallstackText *out_handle,
+                               struct CallstackError **error);
+
+/**
+ * The record of a frame.
+ *
+ * - `out_frame`: a JSON object, `{"handle": "f3", "sessionID": "ses_7", "parentSessionID": "ses_1",
+ *   "status": "completed", "title": "…", "successCriteria": "…", "successCriteriaCompacted": "…",
+ *   "results": "…", "resultsCompacted": "…", "createdAt": 1795293106903, "updatedAt": 1795293106903,
+ *   "artifacts": [], "decisions": []}`, and where they apply `dependsOn`, `logPath`, `invalidationReason`,
+ *   `invalidatedAt`, `plannedChildren`, `placeholder`. Times are milliseconds since the Unix epoch.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
+ */
+CallstackCode callstack_frame(const struct Callstack *stack,
+                              const char *frame,
+                              size_t frame_len,
+                              struct CallstackText *out_frame,
+                              struct CallstackError **error);
+
+/**
+ * The frames that stand in some relation to a frame, or have some status.
+ *
+ * - `query`: a JSON object, `{"relation": "children", "frame": "f1", "status": "planned", "records":
+ *   false}`, every key optional. `relation` is `"all"` (the default), `"roots"`, `"ready"` (planned, and all
+ *   that they depend on is completed), or, of `frame`: `"ancestors"` (from the parent up), `"children"`,
+ *   `"siblings"`, `"subtree"` (the frame itself, and all below it). `status` keeps only those that have it.
+ *   NULL: all.
+ * - `out_frames`: a JSON array of handles, `["f2", "f3"]`, in creation order where nothing else is said;
+ *   with `records` an array of objects as `callstack_frame` gives them.
+ *
+ * Errors: CALLSTACK_ERROR_JSON, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY if `frame` is missing.
+ */
+CallstackCode callstack_frames(const struct Callstack *stack,
+                               const char *query,
+                               size_t query_len,
+                               struct CallstackText *out_frames,
+                               struct CallstackError **error);
+
+/**
+ * The whole tree as the documented state.json: `{"version": 1, "revision": 9, "frames": {"ses_1": {…}},
+ * "activeFrameID": "ses_1", "rootFrameIDs": ["ses_1"], "updatedAt": 1795293106903}`.
+ * `callstack_from_state` reads it.
+ */
+CallstackCode callstack_state(const struct Callstack *stack,
+                              struct CallstackText *out_state,
+                              struct CallstackError **error);
+
+/**
+ * Writes the documented files, state.json and frames/, to another folder: for other tools, or to take
+ * along. `callstack_open` imports them there.
+ *
+ * Errors: CALLSTACK_ERROR_NOT_EMPTY if a stack lives in that folder; those of the disk.
+ */
+CallstackCode callstack_export_files(const struct Callstack *stack,
+                                     const char *folder,
+                                     size_t folder_len,
+                                     struct CallstackError **error);
+
+/**
+ * The tree as text for people.
+ *
+ * - `options`: NULL, or a JSON object with any of `"style"` (`"marked"`: branches, a mark for each status,
+ *   legend and statistics; or `"indented"`), `"root"` (only this frame and what is below), `"details"`
+ *   (criteria, results, artifacts and decisions too; false), `"depth"` (levels below the first; all),
+ *   `"width"` (the longest line in characters, 0 for no limit; 120).
+ *
+ * Errors: CALLSTACK_ERROR_JSON, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
+ */
+CallstackCode callstack_outline(const struct Callstack *stack,
+                                const char *options,
+                                size_t options_len,
+                                struct CallstackText *out_outline,
+                                struct CallstackError **error);
+
+/**
+ * The context of a frame: what its agent should see before the next model call. Calls for the same
+ * frame and settings are answered from a cache while nothing in it has changed.
+ *
+ * Each part may be NULL if it is not wanted, and costs nothing then. All come from one look at the tree.
+ *
+ * - `settings`: NULL for the defaults, or a JSON object with any of `"budget"` (tokens: `{"total": 4000,
+ *   "ancestors": 1500, "siblings": 1500, "current": 800, "overhead": 200}`), `"minimumRelevance"` (siblings
+ *   that score less are left out, 0 to 100; 30), `"guidance"` (standing advice: `"full"`, `"brief"` or
+ *   `"none"`).
+ * - `out_xml`: all of it as one XML document.
+ * - `out_stable`, `out_volatile`: the same in two documents, for hosts with prompt caches: the first keeps
+ *   its bytes until a frame is pushed, popped or invalidated, and belongs into the system prompt; the
+ *   second belongs behind the newest message.
+ * - `out_report`: a JSON object, `{"tokens": 812, "handle": "f3", "stableTokens": 640, "volatileTokens": 172,
+ *   "entries": [{"handle": "f1", "section": "ancestors", "rung": "standard", "score": 100, "tokens": 44}]}`:
+ *   upper bounds of the tokens, and every frame that was considered, with `omission` (`"irrelevant"`,
+ *   `"budget"` or `"rank"`) if it is left out and `log` if a log is named. `rung` is `"omitted"`, `"stub"`,
+ *   `"compact"`, `"standard"` or `"full"`.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON and _SETTING for the settings;
+ * _BUDGET_TOO_SMALL, with `needed` in the details.
+ */
+CallstackCode callstack_context(const struct Callstack *stack,
+                                const char *frame,
+                                size_t frame_len,
+                                const char *settings,
+                                size_t settings_len,
+                                struct CallstackText *out_xml,
+                                struct CallstackText *out_stable,
+                                struct CallstackText *out_volatile,
+                                struct CallstackText *out_report,
+                                struct CallstackError **error);
+
+/**
+ * Forgets the cached contexts of a frame, or with NULL all of them.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
+ */
+CallstackCode callstack_clear_cache(const struct Callstack *stack,
+                                    const char *frame,
+                                    size_t frame_len,
+                                    struct CallstackError **error);
+
+/**
+ * The default settings of contexts, with what the environment variables STACK_TOKEN_BUDGET_TOTAL,
+ * …_ANCESTORS, …_SIBLINGS and …_CURRENT say; JSON as `callstack_context` takes it.
+ *
+ * Errors: CALLSTACK_ERROR_SETTING for a variable that is no whole number from 1 on.
+ */
+CallstackCode callstack_settings(struct CallstackText *out_settings, struct CallstackError **error);
+
+/**
+ * Adds entries to the full log of a frame, all or none, each as a line of JSON: logs/{id}.jsonl in the
+ * stack's folder. Contexts that show the frame in full name the file for the agent.
+ *
+ * - `entries`: a JSON array of anything, `[{"role": "user", "text": "Build a shop"}]`.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _IN_MEMORY without a folder; _JSON, also for
+ * entries nested more than 100 levels deep; those of the disk.
+ */
+CallstackCode callstack_append_log(struct Callstack *stack,
+                                   const char *frame,
+                                   size_t frame_len,
+                                   const char *entries,
+                                   size_t entries_len,
+                                   struct CallstackError **error);
+
+/**
+ * Reads lines of a frame's log. A frame without a log has none.
+ *
+ * - `query`: NULL for all of them, or a JSON object with any of `"from"` and `"to"` (line numbers, both
+ *   included, from 1), `"search"` (only lines with this text, whatever its case), `"tail"` (of all these
+ *   the last so many).
+ * - `out_page`: a JSON object, `{"lines": [{"number": 1, "entry": {…}}], "total": 1, "damaged": [{"number":
+ *   2, "message": "…"}]}`; `total` counts all lines of the log.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON; _IN_MEMORY without a folder; _IO.
+ */
+CallstackCode callstack_read_log(const struct Callstack *stack,
+                                 const char *frame,
+                                 size_t frame_len,
+                                 const char *query,
+                                 size_t query_len,
+                                 struct CallstackText *out_page,
+                                 struct CallstackError **error);
+
+/**
+ * Names the file that holds a frame's full log, when the host keeps it elsewhere. Contexts name it for
+ * the agent as long as it exists; the library never writes to it.
+ *
+ * - `log_path`: absolute, or relative to the stack's folder.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY; those of the disk.
+ */
+CallstackCode callstack_set_log_path(struct Callstack *stack,
+                                     const char *frame,
+                                     size_t frame_len,
+                                     const char *log_path,
+                                     size_t log_path_len,
+                                     struct CallstackError **error);
+
+/**
+ * What has happened, oldest first.
+ *
+ * - `query`: NULL for everything, or a JSON object with any of `"since"` (only events after this revision),
+ *   `"frame"` (a handle), `"kind"`, `"limit"` (the oldest so many).
+ * - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":
+ *   "decisionAdded", "decision": "Use SQLite"}]`. Kinds are `added`, `imported`, `dependenciesAdded`,
+ *   `identified`, `statusChanged`, `invalidated`, `idReplaced`, `logPathSet`, `artifactAdded`,
+ *   `decisionAdded`, `activeChanged`.
+ *
+ * Errors: CALLSTACK_ERROR_IN_MEMORY if the stack keeps no history; _JSON; _SETTING for an unknown kind;
+ * those of the disk.
+ */
+CallstackCode callstack_history(const struct Callstack *stack,
+                                const char *query,
+                                size_t query_len,
+                                struct CallstackText *out_events,
+                                struct CallstackError **error);
+
+/**
+ * The whole history as text, one event in JSON on each line. `callstack_rebuild` reads it.
+ *
+ * Errors: CALLSTACK_ERROR_IN_MEMORY if the stack keeps no history; those of the disk.
+ */
+CallstackCode callstack_export_history(const struct Callstack *stack,
+                                       struct CallstackText *out_history,
+                                       struct CallstackError **error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* CALLSTACK_H */

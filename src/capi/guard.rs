@@ -1,0 +1,131 @@
+//! What stands around the body of every function of the ABI: outputs are emptied first and written
+//! last, and no panic gets through.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+use super::code::{CALLSTACK_OK, CallstackCode};
+use super::error::{CallstackError, Failure};
+use super::text::CallstackText;
+
+/// Where a function puts what it has to say.
+pub(super) trait Output: Copy {
+    /// What it says.
+    type Value;
+
+    /// Empties it, so that the caller finds nothing old there if the call fails.
+    ///
+    /// # Safety
+    /// Pointers that are not null can be written to.
+    unsafe fn empty(self);
+
+    /// # Safety
+    /// As [`Output::empty`].
+    unsafe fn fill(self, value: Self::Value);
+}
+
+/// A function that says nothing but its code.
+impl Output for () {
+    type Value = ();
+
+    unsafe fn empty(self) {}
+
+    unsafe fn fill(self, (): ()) {}
+}
+
+/// A text, unless the caller does not want it.
+impl Output for *mut CallstackText {
+    type Value = String;
+
+    unsafe fn empty(self) {
+        // SAFETY: the caller's promise.
+        unsafe { put(self, CallstackText::NONE) }
+    }
+
+    unsafe fn fill(self, value: String) {
+        if !self.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { put(self, value.into()) }
+        }
+    }
+}
+
+/// A flag, 0 or 1.
+impl Output for *mut i32 {
+    type Value = bool;
+
+    unsafe fn empty(self) {
+        // SAFETY: the caller's promise.
+        unsafe { put(self, 0) }
+    }
+
+    unsafe fn fill(self, value: bool) {
+        // SAFETY: the caller's promise.
+        unsafe { put(self, value.into()) }
+    }
+}
+
+/// A number.
+impl Output for *mut u64 {
+    type Value = u64;
+
+    unsafe fn empty(self) {
+        // SAFETY: the caller's promise.
+        unsafe { put(self, 0) }
+    }
+
+    unsafe fn fill(self, value: u64) {
+        // SAFETY: the caller's promise.
+        unsafe { put(self, value) }
+    }
+}
+
+/// Writes to a place that may be null.
+///
+/// # Safety
+/// If it is not null it can be written to.
+pub(super) unsafe fn put<T>(place: *mut T, value: T) {
+    if !place.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { place.write(value) }
+    }
+}
+
+/// Runs the body of a function: an error or a panic becomes a code and, if the caller wants one, an
+/// error object.
+///
+/// # Safety
+/// `out` and `error` can be written to where they are not null.
+pub(super) unsafe fn guard<O: Output>(
+    out: O,
+    error: *mut *mut CallstackError,
+    body: impl FnOnce() -> Result<O::Value, Failure>,
+) -> CallstackCode {
+    // SAFETY: the caller's promise.
+    unsafe {
+        put(error, ptr::null_mut());
+        out.empty();
+        match caught(|| body().map(|value| out.fill(value))).and_then(|outcome| outcome) {
+            Ok(()) => CALLSTACK_OK,
+            Err(failure) => {
+                let made = CallstackError::from(failure);
+                let code = made.code();
+                if !error.is_null() {
+                    error.write(Box::into_raw(Box::new(made)));
+                }
+                code
+            }
+        }
+    }
+}
+
+/// Runs something that may panic.
+pub(super) fn caught<T>(body: impl FnOnce() -> T) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(body)).map_err(|panic| Failure::Panic { cause: cause(&*panic) })
+}
+
+fn cause(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason was given").to_owned()
+}
