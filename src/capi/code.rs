@@ -123,7 +123,7 @@ pub(super) fn status(number: CallstackStatus) -> Result<FrameStatus, Error> {
         CALLSTACK_STATUS_FAILED => Ok(FrameStatus::Failed),
         CALLSTACK_STATUS_BLOCKED => Ok(FrameStatus::Blocked),
         CALLSTACK_STATUS_INVALIDATED => Ok(FrameStatus::Invalidated),
-        _ => Err(no_status(number, "0 to 5, one of CALLSTACK_STATUS_…")),
+        _ => Err(no_status(number, "0 to 5 (CALLSTACK_STATUS_…)")),
     }
 }
 

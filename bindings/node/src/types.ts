@@ -1,0 +1,315 @@
+// The records, with the names that the documented files have.
+
+/** Where a frame is in its life. */
+export type FrameStatus = "planned" | "in_progress" | "completed" | "failed" | "blocked" | "invalidated"
+
+/** How a frame may end. */
+export type PopStatus = "completed" | "failed" | "blocked"
+
+/** The number of a frame in its tree, such as `f3`: given once, and never again to another frame. */
+export type Handle = string
+
+/** A frame named by its handle, its ID, or a beginning of its ID that fits no other frame. */
+export type FrameRef = string
+
+/** What a stack is opened with. */
+export interface StackOptions {
+  /**
+   * What survives what. `"normal"` (the default): what was acknowledged survives the death of the process; a loss of
+   * power may take the last moments. `"full"`: that too.
+   */
+  durability?: "normal" | "full"
+  /** How long a command waits for other processes, in milliseconds. Default 10,000. */
+  busyTimeout?: number
+  /** Whether `state.json` and `frames/` are kept up to date beside the database. Default true. */
+  mirror?: boolean
+  /** How tokens are counted: estimated (the default), or a token for four characters. */
+  tokens?: "approx" | "chars4"
+  /** Whether a stack in memory keeps its events. Default false; stacks in folders always do. */
+  history?: boolean
+}
+
+/** A frame to be pushed or planned. */
+export interface NewFrame {
+  /** Short name, two to five words. */
+  title: string
+  /** What must be true when the frame is done. */
+  successCriteria?: string
+  /** The same, dense, for prompts. */
+  successCriteriaCompacted?: string
+  /** The frame's ID: the host's session. Without one it gets an ID of the form `plan-…`. */
+  sessionID?: string
+  /**
+   * The frame above; null makes a root. Without this key: the open frame of the session `caller`, else the active
+   * frame, else none.
+   */
+  parent?: FrameRef | null
+  /** ID of the session that makes the call. */
+  caller?: string
+  /** The frames whose results this one needs. */
+  dependsOn?: FrameRef[]
+}
+
+/** The part of a frame that never changes. */
+export interface Identity {
+  /** Short name, two to five words. */
+  title: string
+  /** What must be true when the frame is done. */
+  successCriteria?: string
+  /** The same, dense, for prompts. */
+  successCriteriaCompacted?: string
+}
+
+/** Everything there is to know about a frame. Times are milliseconds since the Unix epoch. */
+export interface Frame {
+  /** The frame's number. */
+  handle: Handle
+  /** The frame's ID: the host's session, or `plan-…` until it is activated. */
+  sessionID: string
+  /** ID of the parent; absent for a root. */
+  parentSessionID?: string
+  /** Where the frame is in its life. */
+  status: FrameStatus
+  /** Short name. */
+  title: string
+  /** What must be true when the frame is done. */
+  successCriteria: string
+  /** The same, dense, for prompts. */
+  successCriteriaCompacted: string
+  /** What was achieved, in full. */
+  results?: string
+  /** The same, dense, for the prompts of others. */
+  resultsCompacted?: string
+  /** When the frame was made. */
+  createdAt: number
+  /** When the frame last changed. */
+  updatedAt: number
+  /** Files and other resources that the work produced. */
+  artifacts: string[]
+  /** Decisions taken on the way. */
+  decisions: string[]
+  /** IDs of the frames whose results this one needs. */
+  dependsOn?: string[]
+  /** Path of the frame's full log. */
+  logPath?: string
+  /** Why the frame was invalidated. */
+  invalidationReason?: string
+  /** When the frame was invalidated. */
+  invalidatedAt?: number
+  /** IDs of the children that are still planned. */
+  plannedChildren?: string[]
+  /** Made only because a session appeared: title and criteria may still be given, once. */
+  placeholder?: boolean
+  /** Keys of imported files that this version does not know are kept. */
+  [key: string]: unknown
+}
+
+/** Which frames are meant. */
+export interface FrameQuery {
+  /**
+   * `"all"` (the default), `"roots"`, `"ready"` (planned, and all that they depend on is completed), or how they stand to
+   * `frame`: `"ancestors"` (from the parent up), `"children"`, `"siblings"`, `"subtree"` (the frame and all below it).
+   */
+  relation?: "all" | "roots" | "ready" | "ancestors" | "children" | "siblings" | "subtree"
+  /** The frame that the relation is to. */
+  frame?: FrameRef
+  /** Only frames with this status. */
+  status?: FrameStatus
+}
+
+/** What a pop left behind. */
+export interface Popped {
+  /** The frame that was popped. */
+  handle: Handle
+  /** Its parent; null: it was a root, and its tree is done. */
+  parent: Handle | null
+  /** The frame that is active now. */
+  active: Handle | null
+  /** Frames below it that are still in progress or blocked. */
+  stillOpen: Handle[]
+  /** Frames below it that were planned and never begun. */
+  stillPlanned: Handle[]
+}
+
+/** What an invalidation touched, and what it did not. */
+export interface Invalidated {
+  /** The frame itself, then the planned frames below it. */
+  invalidated: Handle[]
+  /** Frames below it that are in progress or blocked, which were not touched. */
+  stillOpen: Handle[]
+  /** Frames that depend on an invalidated one and are not finished. */
+  dependents: Handle[]
+}
+
+/** What came of an import. */
+export interface Imported {
+  /** The new frames. */
+  handles: Handle[]
+  /** What could not be read or did not fit, with its place in the text. */
+  problems: { place: string; message: string }[]
+}
+
+/** Tokens to spend on a context. */
+export interface Budget {
+  /** The most tokens a context may have. Default 4000. */
+  total?: number
+  /** Quota of the ancestors. Default 1500. */
+  ancestors?: number
+  /** Quota of finished siblings and dependencies. Default 1500. */
+  siblings?: number
+  /** Quota of the current frame. Default 800. */
+  current?: number
+  /** Quota of what surrounds the current frame. Default 200. */
+  overhead?: number
+}
+
+/** What shapes a context, beside the tree. */
+export interface Settings {
+  /** Tokens to spend. */
+  budget?: Budget
+  /** Siblings that score less are left out, 0 to 100. Default 30. */
+  minimumRelevance?: number
+  /** How much standing advice. Default `"full"`. */
+  guidance?: "full" | "brief" | "none"
+}
+
+/** What was considered for a context, and what became of it. */
+export interface Report {
+  /** Upper bound of the tokens of the whole. Never more than the total budget. */
+  tokens: number
+  /** The frame whose context it is. */
+  handle: Handle
+  /** Upper bound of the stable part's tokens. */
+  stableTokens: number
+  /** Upper bound of the volatile part's tokens. */
+  volatileTokens: number
+  /** Every frame considered. */
+  entries: ReportEntry[]
+}
+
+/** What became of one frame that was considered for a context. */
+export interface ReportEntry {
+  /** The frame. */
+  handle: Handle
+  /** Where it is or would be shown. */
+  section: "current-frame" | "ancestors" | "dependencies" | "completed-siblings" | "planned-children"
+  /** How much of it is shown. */
+  rung: "omitted" | "stub" | "compact" | "standard" | "full"
+  /** How much it matters to the current frame, 0 to 100. */
+  score: number
+  /** What showing it costs, in tokens. */
+  tokens: number
+  /** Path of the frame's log, if the context names it. */
+  log?: string
+  /** Why it is left out, if it is. */
+  omission?: "irrelevant" | "budget" | "rank"
+}
+
+/** How a tree is drawn. */
+export interface OutlineOptions {
+  /** With branches and marks (the default), or plainly indented. */
+  style?: "marked" | "indented"
+  /** Only this frame and what is below it. */
+  root?: FrameRef
+  /** Criteria, results, artifacts and decisions too. Default false. */
+  details?: boolean
+  /** Levels below the first; all by default. */
+  depth?: number
+  /** The longest line, in characters; 0: no limit. Default 120. */
+  width?: number
+}
+
+/** How a stack is doing. */
+export interface StackInfo {
+  /** How many events the tree has seen. */
+  revision: number
+  /** How many frames there are. */
+  frames: number
+  /** The frame being worked on. */
+  active: Handle | null
+  /** How the cache of contexts has done. */
+  cache: { hits: number; misses: number; entries: number }
+  /** How the files beside the database are doing; null if the stack keeps none. */
+  mirror: { revision: number; staleFrames: number; error: string | null } | null
+  /** What was wrong with the files or the state that the stack began with, and what was made of it. */
+  repairs: { frame: string | null; message: string }[]
+}
+
+/** The whole tree, as `state.json` holds it. */
+export interface StackState {
+  /** Version of the layout: 1. */
+  version: number
+  /** How many events the tree has seen. */
+  revision?: number
+  /** All frames, by ID. */
+  frames: Record<string, Omit<Frame, "handle">>
+  /** ID of the active frame. */
+  activeFrameID?: string
+  /** IDs of the frames without a parent. */
+  rootFrameIDs: string[]
+  /** When anything last changed, in milliseconds since the Unix epoch. */
+  updatedAt: number
+  /** Keys that this version does not know are kept. */
+  [key: string]: unknown
+}
+
+/** The name of what an event changes. */
+export type EventKind =
+  | "added"
+  | "imported"
+  | "dependenciesAdded"
+  | "identified"
+  | "statusChanged"
+  | "invalidated"
+  | "idReplaced"
+  | "logPathSet"
+  | "artifactAdded"
+  | "decisionAdded"
+  | "activeChanged"
+
+/** One change to one frame. Further keys depend on the kind. */
+export interface StackEvent {
+  /** Place in the history: 1 for the first event of a tree, then one more each. */
+  revision: number
+  /** When it happened, in milliseconds since the Unix epoch. */
+  time: number
+  /** The frame that changed. */
+  handle: Handle
+  /** What changed. */
+  kind: EventKind
+  [key: string]: unknown
+}
+
+/** Which events of a history are meant. */
+export interface EventQuery {
+  /** Only events after this revision. */
+  since?: number
+  /** Only events of this frame. */
+  frame?: Handle
+  /** Only events of this kind. */
+  kind?: EventKind
+  /** At most so many, the oldest. */
+  limit?: number
+}
+
+/** Which lines of a log are meant. */
+export interface LogQuery {
+  /** The first line, counted from 1. */
+  from?: number
+  /** The last line, included. */
+  to?: number
+  /** Only lines with this text, whatever its case. */
+  search?: string
+  /** Of all these only the last so many. */
+  tail?: number
+}
+
+/** Lines of a log. */
+export interface LogPage {
+  /** The lines that were meant, in order. */
+  lines: { number: number; entry: unknown }[]
+  /** How many lines the log has in all. */
+  total: number
+  /** The lines among those meant that could not be read. */
+  damaged: { number: number; message: string }[]
+}
