@@ -1,18 +1,38 @@
 # demo: the main job on a real plan. test: everything that CI checks. See README.md.
 CARGO ?= cargo
+NPM ?= npm
 PLANS := tests/data/plans
+PREFIX ?= /usr/local
+# Programs that cargo can make are made once, in here.
+TOOLS := target/tools
+CARGO_C := $(TOOLS)/bin/cargo-cinstall
+CARGO_FUZZ := $(TOOLS)/bin/cargo-fuzz
+# The library with the C ABI is built apart from the others: cargo calls all of them alike.
+NATIVE := --features capi --target-dir target/capi
+FUZZ_TARGETS := entry_points operations context import state
+FUZZ_SECONDS ?= 60
+export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo test lint bench soak
+.PHONY: demo test test-rust test-c test-node lint bench bench-node soak fuzz native install packages node-modules system-tools
 
 demo:
 	$(CARGO) run --quiet --release --example context -- $(PLANS)/testcraft.tasks.json master/34.4
 	$(CARGO) run --quiet --release --example relevance -- $(PLANS)/*.tasks.json $(PLANS)/*.issues.jsonl
 	$(CARGO) run --quiet --release --example store
 
-test: lint
+test: lint test-rust test-c test-node
+
+test-rust:
 	$(CARGO) test --all-features
 	$(CARGO) test --no-default-features --tests
 	$(CARGO) package --quiet --allow-dirty
+
+# Installs the library into a folder of its own and builds C and C++ programs on it.
+test-c: system-tools $(CARGO_C)
+	tests/c/run
+
+test-node: native node-modules
+	$(NPM) test --prefix bindings
 
 lint:
 	$(CARGO) fmt --check
@@ -22,6 +42,45 @@ lint:
 
 bench:
 	$(CARGO) bench
+
+# What the engine costs through the Node package, with the figures of pure Rust beside them.
+bench-node: native node-modules
+	$(NPM) run bench --prefix bindings
+
+# The shared library with the C ABI, without symbols: what the npm package ships.
+native:
+	$(CARGO) build --release $(NATIVE)
+
+# Header, static and shared library, pkg-config file: make install PREFIX=/usr/local
+install: $(CARGO_C)
+	$(CARGO) cinstall --release --prefix $(PREFIX) --libdir $(PREFIX)/lib --target-dir target/cinstall
+
+# The npm packages as files, in target/npm.
+packages: native node-modules
+	$(NPM) run packages --prefix bindings
+
+node-modules:
+	$(NPM) ci --prefix bindings
+
+system-tools:
+	scripts/install-system-tools
+
+# Without OpenSSL's headers it is built along.
+$(CARGO_C):
+	$(CARGO) install cargo-c --version 0.10.24+cargo-0.98.0 --locked --debug --root $(TOOLS) \
+		$(shell pkg-config --exists openssl 2>/dev/null || echo --features vendored-openssl)
+
+$(CARGO_FUZZ):
+	$(CARGO) install cargo-fuzz --version 0.13.2 --locked --root $(TOOLS)
+
+# Looks for input that makes the library panic, needs the nightly toolchain: make fuzz FUZZ_SECONDS=600
+fuzz: $(CARGO_FUZZ)
+	mkdir -p $(addprefix fuzz/corpus/,$(FUZZ_TARGETS))
+	cp $(PLANS)/* fuzz/corpus/import
+	find tests/data/stack-state -type f -name '*.json' -exec cp {} fuzz/corpus/state ';'
+	for target in $(FUZZ_TARGETS); do \
+		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=30 || exit 1; \
+	done
 
 # The long forms: a million generated cases of every invariant, thousands of commands from sixteen processes,
 # hundreds of kills, a hundred thousand frames. About half an hour on two cores.

@@ -24,18 +24,30 @@ pub fn options_at(now: &Arc<AtomicU64>) -> StackOptions {
 }
 
 /// Random numbers that are the same for the same seed (xorshift).
-pub struct Random(u64);
+pub struct Random {
+    state: u64,
+    /// Taken two at a time before anything is made up: what a fuzzer chooses.
+    chosen: Vec<u8>,
+}
 
 impl Random {
     pub fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+        Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, chosen: Vec::new() }
+    }
+
+    /// Numbers that follow the bytes as long as there are any.
+    pub fn chosen_by(bytes: &[u8]) -> Self {
+        Self { chosen: bytes.iter().rev().copied().collect(), ..Self::new(bytes.len() as u64) }
     }
 
     pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
+        if let Some(low) = self.chosen.pop() {
+            return u64::from(self.chosen.pop().unwrap_or_default()) << 8 | u64::from(low);
+        }
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        self.state
     }
 
     /// A number below `limit`.
