@@ -11,6 +11,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("import", &["error", "frame", "tree"]),
     ("store", &["error", "frame"]),
     ("stack", &["error", "frame", "tree", "context", "store"]),
+    ("capi", &["error", "frame", "tree", "context", "import", "store", "stack"]),
 ];
 
 fn sources(folder: &Path) -> Vec<PathBuf> {

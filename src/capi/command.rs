@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::code::{self, CallstackCode, CallstackStatus};
 use super::error::CallstackError;
 use super::stack::Callstack;
-use super::text::{CallstackText, optional_text, record, text, to_json};
+use super::text::{CallstackText, list, optional_text, record, text, to_json};
 use crate::frame::{FrameRef, Handle, Identity};
 use crate::import::{self, Imported, Problem};
 
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn callstack_plan_children(
     unsafe {
         Callstack::write(stack, out_handles, error, |stack| {
             let parent = text("parent", parent, parent_len)?;
-            let children = record("children", children, children_len)?;
+            let children = list("children", children, children_len)?;
             Ok(to_json(&stack.plan_children(parent, children)?))
         })
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::code::CallstackCode;
 use super::error::CallstackError;
 use super::stack::Callstack;
-use super::text::{CallstackText, optional_record, record, text, to_json};
+use super::text::{CallstackText, list, optional_record, text, to_json};
 use crate::store::LogQuery;
 
 /// Adds entries to the full log of a frame, all or none, each as a line of JSON: logs/{id}.jsonl in the
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn callstack_append_log(
     unsafe {
         Callstack::write(stack, (), error, |stack| {
             let frame = text("frame", frame, frame_len)?;
-            let entries: Vec<Value> = record("entries", entries, entries_len)?;
+            let entries: Vec<Value> = list("entries", entries, entries_len)?;
             Ok(stack.append_log(frame, &entries)?)
         })
     }

@@ -20,6 +20,8 @@ pub mod error;
 mod guard;
 pub mod history;
 pub mod logs;
+#[cfg(test)]
+mod panic_tests;
 pub mod query;
 pub mod stack;
 pub mod text;

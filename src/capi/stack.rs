@@ -37,7 +37,7 @@ const _: () = {
 };
 
 impl Callstack {
-    fn new(stack: Stack, unreadable: Vec<Repair>) -> Self {
+    pub(super) fn new(stack: Stack, unreadable: Vec<Repair>) -> Self {
         Self { stack, unreadable, is_broken: AtomicBool::new(false) }
     }
 

@@ -86,7 +86,17 @@ pub(super) unsafe fn optional_text<'a>(
     }
 }
 
-/// A record of the caller's, in JSON.
+/// A list of the caller's, a JSON array.
+pub(super) unsafe fn list<T: DeserializeOwned>(
+    argument: &'static str,
+    data: *const c_char,
+    len: usize,
+) -> Result<Vec<T>, Failure> {
+    // SAFETY: the caller promises as much as the callee asks.
+    from_json(argument, unsafe { text(argument, data, len) }?)
+}
+
+/// A record of the caller's, a JSON object.
 pub(super) unsafe fn record<T: DeserializeOwned>(
     argument: &'static str,
     data: *const c_char,
@@ -94,10 +104,14 @@ pub(super) unsafe fn record<T: DeserializeOwned>(
 ) -> Result<T, Failure> {
     // SAFETY: the caller promises as much as the callee asks.
     let json = unsafe { text(argument, data, len) }?;
-    serde_json::from_str(json).map_err(|error| Error::Json { what: argument, message: error.to_string() }.into())
+    if json.trim_ascii_start().starts_with('[') {
+        // serde would take it for the fields in their order.
+        return Err(Error::Json { what: argument, message: "an array, where an object is expected".into() }.into());
+    }
+    from_json(argument, json)
 }
 
-/// A record of the caller's, in JSON; NULL stands for the defaults.
+/// A record of the caller's, a JSON object; NULL stands for the defaults.
 pub(super) unsafe fn optional_record<T: DeserializeOwned + Default>(
     argument: &'static str,
     data: *const c_char,
@@ -108,6 +122,10 @@ pub(super) unsafe fn optional_record<T: DeserializeOwned + Default>(
     }
     // SAFETY: the caller promises as much as the callee asks.
     unsafe { record(argument, data, len) }
+}
+
+fn from_json<T: DeserializeOwned>(argument: &'static str, json: &str) -> Result<T, Failure> {
+    serde_json::from_str(json).map_err(|error| Error::Json { what: argument, message: error.to_string() }.into())
 }
 
 /// A record for the caller, in JSON.
