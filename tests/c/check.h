@@ -1,0 +1,77 @@
+/* What the C tests share: checks that say where they failed, and calls that must succeed. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <callstack.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT(text) (text), strlen(text)
+
+/* Stops the program if a condition does not hold. */
+#define CHECK(condition)                                                             \
+    do {                                                                             \
+        if (!(condition)) {                                                          \
+            fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition); \
+            exit(1);                                                                 \
+        }                                                                            \
+    } while (0)
+
+/* Stops the program if two texts differ. */
+#define CHECK_TEXT(found, expected)                                                                       \
+    do {                                                                                                  \
+        const char *found_ = (found), *expected_ = (expected);                                            \
+        if (found_ == NULL || strcmp(found_, expected_) != 0) {                                           \
+            fprintf(stderr, "%s:%d: found `%s`, not `%s`\n", __FILE__, __LINE__, found_ ? found_ : "NULL", expected_); \
+            exit(1);                                                                                      \
+        }                                                                                                 \
+    } while (0)
+
+/* Makes a call, whose last argument is &error, and stops the program if it fails. */
+#define OK(call)                                                                                                  \
+    do {                                                                                                          \
+        CallstackError *error = NULL;                                                                             \
+        CallstackCode code_ = (call);                                                                             \
+        if (code_ != CALLSTACK_OK || error != NULL) {                                                             \
+            fprintf(stderr, "%s:%d: %d: %s\n", __FILE__, __LINE__, (int)code_, callstack_error_message(error)); \
+            exit(1);                                                                                              \
+        }                                                                                                         \
+    } while (0)
+
+/* Makes a call, whose last argument is &error, and stops the program unless it fails with this code. */
+#define FAILS(expected_code, call)                                                                                \
+    do {                                                                                                          \
+        CallstackError *error = NULL;                                                                             \
+        CallstackCode code_ = (call);                                                                             \
+        if (code_ != (expected_code) || callstack_error_code(error) != code_) {                                   \
+            fprintf(stderr, "%s:%d: %d (%s) is not %s\n", __FILE__, __LINE__, (int)code_,                         \
+                    callstack_error_message(error), #expected_code);                                              \
+            exit(1);                                                                                              \
+        }                                                                                                         \
+        CHECK(callstack_error_message(error)[0] != '\0');                                                         \
+        callstack_error_free(&error);                                                                             \
+        CHECK(error == NULL);                                                                                     \
+    } while (0)
+
+static inline Callstack *open_folder(const char *folder) {
+    Callstack *stack = NULL;
+    OK(callstack_open(TEXT(folder), NULL, 0, &stack, &error));
+    CHECK(stack != NULL);
+    return stack;
+}
+
+static inline Callstack *in_memory(void) {
+    return open_folder("");
+}
+
+static inline void push(Callstack *stack, const char *frame) {
+    OK(callstack_push(stack, TEXT(frame), NULL, &error));
+}
+
+static inline void close_stack(Callstack *stack) {
+    OK(callstack_close(&stack, &error));
+    CHECK(stack == NULL);
+}
+
+#endif

@@ -1,0 +1,38 @@
+// The header from C++: the same types, usable with the language's own means.
+#include <callstack.h>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace {
+
+struct Close {
+    void operator()(Callstack *stack) const { callstack_close(&stack, nullptr); }
+};
+
+// A text of the library's as a string.
+std::string take(CallstackText &text) {
+    std::string copy(text.data, text.len);
+    callstack_text_free(&text);
+    return copy;
+}
+
+}  // namespace
+
+int main() {
+    static_assert(CALLSTACK_ABI == 1 && CALLSTACK_OK == 0, "numbers that a switch can use");
+    Callstack *opened = nullptr;
+    if (callstack_open(nullptr, 0, nullptr, 0, &opened, nullptr) != CALLSTACK_OK)
+        return 1;
+    const std::unique_ptr<Callstack, Close> stack(opened);
+    constexpr std::string_view frame = R"({"title": "Build", "sessionID": "ses_1"})";
+    CallstackText handle, xml;
+    if (callstack_push(stack.get(), frame.data(), frame.size(), &handle, nullptr) != CALLSTACK_OK)
+        return 2;
+    const std::string name = take(handle);
+    if (callstack_context(stack.get(), name.data(), name.size(), nullptr, 0, &xml, nullptr, nullptr, nullptr, nullptr)
+        != CALLSTACK_OK)
+        return 3;
+    return take(xml).find("<title>Build</title>") == std::string::npos ? 4 : 0;
+}

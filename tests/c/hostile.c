@@ -1,0 +1,50 @@
+/* Callers who get everything wrong that the library can notice. */
+#include "check.h"
+
+static const char *const no_utf8[] = {"\xff", "a\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xc0\xaf", NULL};
+
+int main(int argc, char **argv) {
+    Callstack *stack = in_memory();
+    CallstackText text;
+    size_t deep = 1000000, i;
+    char *json = (char *)malloc(2 * deep);
+    (void)argc;
+    (void)argv;
+    push(stack, "{\"title\": \"Build\", \"sessionID\": \"ses_1\"}");
+
+    /* NULL where there must be something. */
+    FAILS(CALLSTACK_ERROR_NULL, callstack_push(NULL, TEXT("{}"), &text, &error));
+    FAILS(CALLSTACK_ERROR_NULL, callstack_context(NULL, TEXT("f1"), NULL, 0, &text, NULL, NULL, NULL, &error));
+    FAILS(CALLSTACK_ERROR_NULL, callstack_open(NULL, 0, NULL, 0, NULL, &error));
+    FAILS(CALLSTACK_ERROR_NULL, callstack_frame(stack, NULL, 1, &text, &error));
+    FAILS(CALLSTACK_ERROR_NULL, callstack_outline(stack, NULL, 1, &text, &error));
+    /* No text: a name that fits nothing. */
+    FAILS(CALLSTACK_ERROR_UNKNOWN_FRAME, callstack_frame(stack, NULL, 0, &text, &error));
+    CHECK(text.data == NULL);
+
+    /* Lengths that cannot be. */
+    FAILS(CALLSTACK_ERROR_LENGTH, callstack_frame(stack, "f1", (size_t)-1, &text, &error));
+    FAILS(CALLSTACK_ERROR_LENGTH, callstack_push(stack, "{}", ((size_t)-1) / 2 + 1, &text, &error));
+    /* A length that is too short cuts the text. */
+    FAILS(CALLSTACK_ERROR_JSON, callstack_push(stack, "{\"title\": \"Build\"}", 9, &text, &error));
+
+    for (i = 0; no_utf8[i] != NULL; i++) {
+        FAILS(CALLSTACK_ERROR_UTF8, callstack_frame(stack, TEXT(no_utf8[i]), &text, &error));
+        FAILS(CALLSTACK_ERROR_UTF8, callstack_add_decision(stack, TEXT("f1"), TEXT(no_utf8[i]), &error));
+        FAILS(CALLSTACK_ERROR_UTF8, callstack_history(stack, TEXT(no_utf8[i]), &text, &error));
+    }
+
+    /* JSON that is deep, and JSON that is large. */
+    memset(json, '[', deep);
+    memset(json + deep, ']', deep);
+    FAILS(CALLSTACK_ERROR_JSON, callstack_push(stack, json, 2 * deep, &text, &error));
+    FAILS(CALLSTACK_ERROR_JSON, callstack_plan_children(stack, TEXT("f1"), json, 2 * deep, &text, &error));
+    FAILS(CALLSTACK_ERROR_JSON, callstack_import(stack, json, 2 * deep, &text, &error));
+    free(json);
+
+    OK(callstack_context(stack, TEXT("f1"), NULL, 0, &text, NULL, NULL, NULL, &error));
+    callstack_text_free(&text);
+    callstack_text_free(&text);
+    close_stack(stack);
+    return 0;
+}

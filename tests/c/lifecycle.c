@@ -1,0 +1,81 @@
+/* Stacks come and go: in memory, in a folder that is opened again, twice at once, from a state, from a history. */
+#include "check.h"
+
+static void check_handles(const Callstack *stack, const char *expected) {
+    CallstackText handles;
+    OK(callstack_frames(stack, NULL, 0, &handles, &error));
+    CHECK_TEXT(handles.data, expected);
+    callstack_text_free(&handles);
+}
+
+static void a_folder_lasts(const char *folder) {
+    Callstack *stack = open_folder(folder), *other = NULL;
+    CallstackText text;
+    int32_t is_new = 0;
+    uint64_t deadline = 1;
+    push(stack, "{\"title\": \"Build\", \"sessionID\": \"ses_1\"}");
+    other = open_folder(folder);
+    push(other, "{\"title\": \"Parse\", \"sessionID\": \"ses_2\", \"parent\": \"ses_1\"}");
+    OK(callstack_refresh(stack, &is_new, &error));
+    CHECK(is_new == 1);
+    check_handles(stack, "[\"f1\",\"f2\"]");
+    close_stack(other);
+    OK(callstack_pop(stack, TEXT("f2"), CALLSTACK_STATUS_COMPLETED, TEXT("It parses"), TEXT("parses"), &text, &error));
+    CHECK_TEXT(text.data, "{\"handle\":\"f2\",\"parent\":\"f1\",\"active\":\"f1\",\"stillOpen\":[],\"stillPlanned\":[]}");
+    callstack_text_free(&text);
+    OK(callstack_flush(stack, &error));
+    OK(callstack_deadline(stack, &deadline, &error));
+    CHECK(deadline == 0);
+    OK(callstack_poll(stack, &error));
+    close_stack(stack);
+
+    stack = open_folder(folder);
+    check_handles(stack, "[\"f1\",\"f2\"]");
+    OK(callstack_active(stack, &text, &error));
+    CHECK_TEXT(text.data, "f1");
+    callstack_text_free(&text);
+    close_stack(stack);
+}
+
+static void a_history_makes_the_stack_again(const char *folder, const char *copy) {
+    Callstack *stack = open_folder(folder), *rebuilt = NULL, *read = NULL;
+    CallstackText history, state, again;
+    OK(callstack_export_history(stack, &history, &error));
+    OK(callstack_state(stack, &state, &error));
+    close_stack(stack);
+
+    OK(callstack_rebuild(TEXT(copy), history.data, history.len, NULL, 0, &rebuilt, &error));
+    OK(callstack_state(rebuilt, &again, &error));
+    CHECK_TEXT(again.data, state.data);
+    callstack_text_free(&again);
+    close_stack(rebuilt);
+    rebuilt = (Callstack *)&again;
+    FAILS(CALLSTACK_ERROR_NOT_EMPTY, callstack_rebuild(TEXT(copy), history.data, history.len, NULL, 0, &rebuilt, &error));
+    CHECK(rebuilt == NULL);
+
+    OK(callstack_from_state(state.data, state.len, NULL, 0, &read, &error));
+    OK(callstack_state(read, &again, &error));
+    CHECK_TEXT(again.data, state.data);
+    callstack_text_free(&again);
+    close_stack(read);
+    callstack_text_free(&history);
+    callstack_text_free(&state);
+}
+
+int main(int argc, char **argv) {
+    Callstack *stack = in_memory();
+    char copy[4096];
+    CHECK(argc == 2);
+    CHECK(callstack_abi() == CALLSTACK_ABI);
+    CHECK(strchr(callstack_version(), '.') != NULL);
+    check_handles(stack, "[]");
+    close_stack(stack);
+    stack = NULL;
+    close_stack(stack);
+    OK(callstack_close(NULL, &error));
+
+    CHECK(snprintf(copy, sizeof copy, "%s-copy", argv[1]) < (int)sizeof copy);
+    a_folder_lasts(argv[1]);
+    a_history_makes_the_stack_again(argv[1], copy);
+    return 0;
+}
