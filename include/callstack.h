@@ -84,7 +84,7 @@ typedef struct CallstackError CallstackError;
  * The memory belongs to the library. Give the struct to `callstack_text_free` when it has been read,
  * and change neither field before. Any thread may read and free it.
  */
-typedef struct CallstackText {
+typedef struct {
     /**
      * The first byte; NULL if there is no text.
      */
@@ -304,36 +304,36 @@ const char *callstack_version(void);
 /**
  * Frees a text and empties the struct, so that freeing it again does nothing. NULL does nothing.
  */
-void callstack_text_free(struct CallstackText *text);
+void callstack_text_free(CallstackText *text);
 
 /**
  * The code that the call answered.
  */
-CallstackCode callstack_error_code(const struct CallstackError *error);
+CallstackCode callstack_error_code(const CallstackError *error);
 
 /**
  * The code's name, for programs and logs: that of the constant in lower case, without
  * `CALLSTACK_ERROR_`, such as `unknown_frame`. NUL-terminated; empty for NULL.
  */
-const char *callstack_error_name(const struct CallstackError *error);
+const char *callstack_error_name(const CallstackError *error);
 
 /**
  * What went wrong and what to do about it, in a sentence that an agent can be shown as it is. UTF-8,
  * NUL-terminated, without NULs inside (they stand as U+FFFD); empty for NULL.
  */
-const char *callstack_error_message(const struct CallstackError *error);
+const char *callstack_error_message(const CallstackError *error);
 
 /**
  * The parts of the message as a JSON object, for programs: `{"handle": "f3", "total": 100, "needed":
  * 214}` for `CALLSTACK_ERROR_BUDGET_TOO_SMALL`. NUL-terminated; empty for NULL.
  */
-const char *callstack_error_details(const struct CallstackError *error);
+const char *callstack_error_details(const CallstackError *error);
 
 /**
  * Frees an error and sets the pointer to it to NULL, so that freeing it again does nothing. NULL does
  * nothing, nor does a pointer to NULL.
  */
-void callstack_error_free(struct CallstackError **error);
+void callstack_error_free(CallstackError **error);
 
 /**
  * Opens the stack of a folder, and makes both if they are not there. Without a folder (NULL or empty)
@@ -357,8 +357,8 @@ CallstackCode callstack_open(const char *folder,
                              size_t folder_len,
                              const char *options,
                              size_t options_len,
-                             struct Callstack **out_stack,
-                             struct CallstackError **error);
+                             Callstack **out_stack,
+                             CallstackError **error);
 
 /**
  * Makes a stack in memory that begins with a state, JSON as `callstack_state` gives it or as state.json
@@ -372,8 +372,8 @@ CallstackCode callstack_from_state(const char *state,
                                    size_t state_len,
                                    const char *options,
                                    size_t options_len,
-                                   struct Callstack **out_stack,
-                                   struct CallstackError **error);
+                                   Callstack **out_stack,
+                                   CallstackError **error);
 
 /**
  * Makes the stack of a history in an empty folder: the same frames with the same handles and the same
@@ -388,8 +388,8 @@ CallstackCode callstack_rebuild(const char *folder,
                                 size_t history_len,
                                 const char *options,
                                 size_t options_len,
-                                struct Callstack **out_stack,
-                                struct CallstackError **error);
+                                Callstack **out_stack,
+                                CallstackError **error);
 
 /**
  * Flushes the stack and frees it, and sets the pointer to it to NULL, so that closing it again does
@@ -397,13 +397,13 @@ CallstackCode callstack_rebuild(const char *folder,
  *
  * The stack is freed whatever the code; an error says what `callstack_flush` could not write.
  */
-CallstackCode callstack_close(struct Callstack **stack, struct CallstackError **error);
+CallstackCode callstack_close(Callstack **stack, CallstackError **error);
 
 /**
  * Brings everything to the disk: state.json and the frames' files show what the tree shows, and all
  * that was acknowledged survives a loss of power. In memory there is nothing to do.
  */
-CallstackCode callstack_flush(struct Callstack *stack, struct CallstackError **error);
+CallstackCode callstack_flush(Callstack *stack, CallstackError **error);
 
 /**
  * Shows readers what other processes have done since the last command or refresh. Commands see it
@@ -411,23 +411,21 @@ CallstackCode callstack_flush(struct Callstack *stack, struct CallstackError **e
  *
  * - `out_is_new`: 1 if there was something new, else 0. May be NULL.
  */
-CallstackCode callstack_refresh(struct Callstack *stack, int32_t *out_is_new, struct CallstackError **error);
+CallstackCode callstack_refresh(Callstack *stack, int32_t *out_is_new, CallstackError **error);
 
 /**
  * Does what was left for later and is due: writes state.json, if it is behind and 250 ms have passed
  * since it was last written. Commands do so too; a host that may be idle for long calls this at the
  * time that `callstack_deadline` gives.
  */
-CallstackCode callstack_poll(struct Callstack *stack, struct CallstackError **error);
+CallstackCode callstack_poll(Callstack *stack, CallstackError **error);
 
 /**
  * When `callstack_poll` will have something to do.
  *
  * - `out_deadline`: milliseconds since the Unix epoch; 0 if nothing is left for later.
  */
-CallstackCode callstack_deadline(const struct Callstack *stack,
-                                 uint64_t *out_deadline,
-                                 struct CallstackError **error);
+CallstackCode callstack_deadline(const Callstack *stack, uint64_t *out_deadline, CallstackError **error);
 
 /**
  * How the stack is doing.
@@ -438,9 +436,7 @@ CallstackCode callstack_deadline(const struct Callstack *stack,
  *   files are behind, and why they could not be written, or null), `"repairs"` (what was wrong with the
  *   files or the state that the stack began with: `[{"frame", "message"}]`, where frame may be null).
  */
-CallstackCode callstack_info(const struct Callstack *stack,
-                             struct CallstackText *out_info,
-                             struct CallstackError **error);
+CallstackCode callstack_info(const Callstack *stack, CallstackText *out_info, CallstackError **error);
 
 /**
  * Makes a frame that is worked on at once, and makes it the active one.
@@ -455,20 +451,20 @@ CallstackCode callstack_info(const struct Callstack *stack,
  * Errors: CALLSTACK_ERROR_JSON; _DUPLICATE_ID, _EMPTY, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _DEPENDENCY;
  * _PARENT_CLOSED, _PARENT_PLANNED; those of the disk.
  */
-CallstackCode callstack_push(struct Callstack *stack,
+CallstackCode callstack_push(Callstack *stack,
                              const char *frame,
                              size_t frame_len,
-                             struct CallstackText *out_handle,
-                             struct CallstackError **error);
+                             CallstackText *out_handle,
+                             CallstackError **error);
 
 /**
  * Makes a frame for later. As `callstack_push`, but the parent may be planned too.
  */
-CallstackCode callstack_plan(struct Callstack *stack,
+CallstackCode callstack_plan(Callstack *stack,
                              const char *frame,
                              size_t frame_len,
-                             struct CallstackText *out_handle,
-                             struct CallstackError **error);
+                             CallstackText *out_handle,
+                             CallstackError **error);
 
 /**
  * Makes several planned children of one frame, all or none.
@@ -480,13 +476,13 @@ CallstackCode callstack_plan(struct Callstack *stack,
  *
  * Errors: as `callstack_plan`, for any of them.
  */
-CallstackCode callstack_plan_children(struct Callstack *stack,
+CallstackCode callstack_plan_children(Callstack *stack,
                                       const char *parent,
                                       size_t parent_len,
                                       const char *children,
                                       size_t children_len,
-                                      struct CallstackText *out_handles,
-                                      struct CallstackError **error);
+                                      CallstackText *out_handles,
+                                      CallstackError **error);
 
 /**
  * Finds the frame of a session, and makes a placeholder if the session has none.
@@ -498,15 +494,15 @@ CallstackCode callstack_plan_children(struct Callstack *stack,
  *
  * Errors: CALLSTACK_ERROR_EMPTY, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; those of the disk.
  */
-CallstackCode callstack_ensure(struct Callstack *stack,
+CallstackCode callstack_ensure(Callstack *stack,
                                const char *session_id,
                                size_t session_id_len,
                                const char *title,
                                size_t title_len,
                                const char *parent,
                                size_t parent_len,
-                               struct CallstackText *out_handle,
-                               struct CallstackError **error);
+                               CallstackText *out_handle,
+                               CallstackError **error);
 
 /**
  * Gives a placeholder its title and criteria, once. The criteria may be NULL.
@@ -514,7 +510,7 @@ CallstackCode callstack_ensure(struct Callstack *stack,
  * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the title, _IDENTITY_FIXED; those
  * of the disk.
  */
-CallstackCode callstack_identify(struct Callstack *stack,
+CallstackCode callstack_identify(Callstack *stack,
                                  const char *frame,
                                  size_t frame_len,
                                  const char *title,
@@ -523,29 +519,29 @@ CallstackCode callstack_identify(struct Callstack *stack,
                                  size_t success_criteria_len,
                                  const char *success_criteria_compacted,
                                  size_t success_criteria_compacted_len,
-                                 struct CallstackError **error);
+                                 CallstackError **error);
 
 /**
  * Begins a planned frame, and makes it the active one.
  *
  * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION; those of the disk.
  */
-CallstackCode callstack_activate(struct Callstack *stack,
+CallstackCode callstack_activate(Callstack *stack,
                                  const char *frame,
                                  size_t frame_len,
-                                 struct CallstackError **error);
+                                 CallstackError **error);
 
 /**
  * Gives a frame another ID. Its handle stays.
  *
  * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY, _DUPLICATE_ID; those of the disk.
  */
-CallstackCode callstack_replace_id(struct Callstack *stack,
+CallstackCode callstack_replace_id(Callstack *stack,
                                    const char *frame,
                                    size_t frame_len,
                                    const char *session_id,
                                    size_t session_id_len,
-                                   struct CallstackError **error);
+                                   CallstackError **error);
 
 /**
  * Changes the status of a frame, if its present one allows it: planned to in_progress, in_progress to
@@ -558,7 +554,7 @@ CallstackCode callstack_replace_id(struct Callstack *stack,
  * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION, _SETTING for the status; those of
  * the disk.
  */
-CallstackCode callstack_set_status(struct Callstack *stack,
+CallstackCode callstack_set_status(Callstack *stack,
                                    const char *frame,
                                    size_t frame_len,
                                    CallstackStatus status,
@@ -566,7 +562,7 @@ CallstackCode callstack_set_status(struct Callstack *stack,
                                    size_t results_len,
                                    const char *results_compacted,
                                    size_t results_compacted_len,
-                                   struct CallstackError **error);
+                                   CallstackError **error);
 
 /**
  * Finishes a frame with results. If it was active, or a frame below it, the nearest open frame above
@@ -581,7 +577,7 @@ CallstackCode callstack_set_status(struct Callstack *stack,
  * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION, _SETTING for the status; those of
  * the disk.
  */
-CallstackCode callstack_pop(struct Callstack *stack,
+CallstackCode callstack_pop(Callstack *stack,
                             const char *frame,
                             size_t frame_len,
                             CallstackStatus status,
@@ -589,8 +585,8 @@ CallstackCode callstack_pop(struct Callstack *stack,
                             size_t results_len,
                             const char *results_compacted,
                             size_t results_compacted_len,
-                            struct CallstackText *out_popped,
-                            struct CallstackError **error);
+                            CallstackText *out_popped,
+                            CallstackError **error);
 
 /**
  * Takes a frame, and what is planned below it, out of the plan.
@@ -602,13 +598,13 @@ CallstackCode callstack_pop(struct Callstack *stack,
  * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the reason, _TRANSITION; those of
  * the disk.
  */
-CallstackCode callstack_invalidate(struct Callstack *stack,
+CallstackCode callstack_invalidate(Callstack *stack,
                                    const char *frame,
                                    size_t frame_len,
                                    const char *reason,
                                    size_t reason_len,
-                                   struct CallstackText *out_invalidated,
-                                   struct CallstackError **error);
+                                   CallstackText *out_invalidated,
+                                   CallstackError **error);
 
 /**
  * Records a file or another resource that the frame's work produced.
@@ -617,35 +613,35 @@ CallstackCode callstack_invalidate(struct Callstack *stack,
  *
  * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY; those of the disk.
  */
-CallstackCode callstack_add_artifact(struct Callstack *stack,
+CallstackCode callstack_add_artifact(Callstack *stack,
                                      const char *frame,
                                      size_t frame_len,
                                      const char *artifact,
                                      size_t artifact_len,
                                      int32_t *out_is_new,
-                                     struct CallstackError **error);
+                                     CallstackError **error);
 
 /**
  * Records a decision.
  *
  * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY; those of the disk.
  */
-CallstackCode callstack_add_decision(struct Callstack *stack,
+CallstackCode callstack_add_decision(Callstack *stack,
                                      const char *frame,
                                      size_t frame_len,
                                      const char *decision,
                                      size_t decision_len,
-                                     struct CallstackError **error);
+                                     CallstackError **error);
 
 /**
  * Makes an open frame the active one.
  *
  * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NOT_OPEN; those of the disk.
  */
-CallstackCode callstack_set_active(struct Callstack *stack,
+CallstackCode callstack_set_active(Callstack *stack,
                                    const char *frame,
                                    size_t frame_len,
-                                   struct CallstackError **error);
+                                   CallstackError **error);
 
 /**
  * Adds the frames of a plan, all or none: the text of Task Master's tasks.json, of Beads' issues.jsonl, or
@@ -657,29 +653,27 @@ CallstackCode callstack_set_active(struct Callstack *stack,
  * Errors: CALLSTACK_ERROR_JSON, _VERSION; _DUPLICATE_ID if a frame has the ID of one that is there; those
  * of the disk.
  */
-CallstackCode callstack_import(struct Callstack *stack,
+CallstackCode callstack_import(Callstack *stack,
                                const char *plan,
                                size_t plan_len,
-                               struct CallstackText *out_imported,
-                               struct CallstackError **error);
+                               CallstackText *out_imported,
+                               CallstackError **error);
 
 /**
  * The handle of a frame that is named by handle, ID, or a beginning of its ID that fits no other frame.
  *
  * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME; _AMBIGUOUS_FRAME, with the candidates.
  */
-CallstackCode callstack_resolve(const struct Callstack *stack,
+CallstackCode callstack_resolve(const Callstack *stack,
                                 const char *frame,
                                 size_t frame_len,
-                                struct CallstackText *out_handle,
-                                struct CallstackError **error);
+                                CallstackText *out_handle,
+                                CallstackError **error);
 
 /**
  * The handle of the frame being worked on; the empty text if there is none.
  */
-CallstackCode callstack_active(const struct Callstack *stack,
-                               struct CallstackText *out_handle,
-                               struct CallstackError **error);
+CallstackCode callstack_active(const Callstack *stack, CallstackText *out_handle, CallstackError **error);
 
 /**
  * The record of a frame.
@@ -692,11 +686,11 @@ CallstackCode callstack_active(const struct Callstack *stack,
  *
  * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
  */
-CallstackCode callstack_frame(const struct Callstack *stack,
+CallstackCode callstack_frame(const Callstack *stack,
                               const char *frame,
                               size_t frame_len,
-                              struct CallstackText *out_frame,
-                              struct CallstackError **error);
+                              CallstackText *out_frame,
+                              CallstackError **error);
 
 /**
  * The frames that stand in some relation to a frame, or have some status.
@@ -711,20 +705,18 @@ CallstackCode callstack_frame(const struct Callstack *stack,
  *
  * Errors: CALLSTACK_ERROR_JSON, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY if `frame` is missing.
  */
-CallstackCode callstack_frames(const struct Callstack *stack,
+CallstackCode callstack_frames(const Callstack *stack,
                                const char *query,
                                size_t query_len,
-                               struct CallstackText *out_frames,
-                               struct CallstackError **error);
+                               CallstackText *out_frames,
+                               CallstackError **error);
 
 /**
  * The whole tree as the documented state.json: `{"version": 1, "revision": 9, "frames": {"ses_1": {…}},
  * "activeFrameID": "ses_1", "rootFrameIDs": ["ses_1"], "updatedAt": 1795293106903}`.
  * `callstack_from_state` reads it.
  */
-CallstackCode callstack_state(const struct Callstack *stack,
-                              struct CallstackText *out_state,
-                              struct CallstackError **error);
+CallstackCode callstack_state(const Callstack *stack, CallstackText *out_state, CallstackError **error);
 
 /**
  * Writes the documented files, state.json and frames/, to another folder: for other tools, or to take
@@ -732,10 +724,10 @@ CallstackCode callstack_state(const struct Callstack *stack,
  *
  * Errors: CALLSTACK_ERROR_NOT_EMPTY if a stack lives in that folder; those of the disk.
  */
-CallstackCode callstack_export_files(const struct Callstack *stack,
+CallstackCode callstack_export_files(const Callstack *stack,
                                      const char *folder,
                                      size_t folder_len,
-                                     struct CallstackError **error);
+                                     CallstackError **error);
 
 /**
  * The tree as text for people.
@@ -747,11 +739,11 @@ CallstackCode callstack_export_files(const struct Callstack *stack,
  *
  * Errors: CALLSTACK_ERROR_JSON, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
  */
-CallstackCode callstack_outline(const struct Callstack *stack,
+CallstackCode callstack_outline(const Callstack *stack,
                                 const char *options,
                                 size_t options_len,
-                                struct CallstackText *out_outline,
-                                struct CallstackError **error);
+                                CallstackText *out_outline,
+                                CallstackError **error);
 
 /**
  * The context of a frame: what its agent should see before the next model call. Calls for the same
@@ -776,26 +768,26 @@ CallstackCode callstack_outline(const struct Callstack *stack,
  * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON and _SETTING for the settings;
  * _BUDGET_TOO_SMALL, with `needed` in the details.
  */
-CallstackCode callstack_context(const struct Callstack *stack,
+CallstackCode callstack_context(const Callstack *stack,
                                 const char *frame,
                                 size_t frame_len,
                                 const char *settings,
                                 size_t settings_len,
-                                struct CallstackText *out_xml,
-                                struct CallstackText *out_stable,
-                                struct CallstackText *out_volatile,
-                                struct CallstackText *out_report,
-                                struct CallstackError **error);
+                                CallstackText *out_xml,
+                                CallstackText *out_stable,
+                                CallstackText *out_volatile,
+                                CallstackText *out_report,
+                                CallstackError **error);
 
 /**
  * Forgets the cached contexts of a frame, or with NULL all of them.
  *
  * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
  */
-CallstackCode callstack_clear_cache(const struct Callstack *stack,
+CallstackCode callstack_clear_cache(const Callstack *stack,
                                     const char *frame,
                                     size_t frame_len,
-                                    struct CallstackError **error);
+                                    CallstackError **error);
 
 /**
  * The default settings of contexts, with what the environment variables STACK_TOKEN_BUDGET_TOTAL,
@@ -803,7 +795,7 @@ CallstackCode callstack_clear_cache(const struct Callstack *stack,
  *
  * Errors: CALLSTACK_ERROR_SETTING for a variable that is no whole number from 1 on.
  */
-CallstackCode callstack_settings(struct CallstackText *out_settings, struct CallstackError **error);
+CallstackCode callstack_settings(CallstackText *out_settings, CallstackError **error);
 
 /**
  * Adds entries to the full log of a frame, all or none, each as a line of JSON: logs/{id}.jsonl in the
@@ -814,12 +806,12 @@ CallstackCode callstack_settings(struct CallstackText *out_settings, struct Call
  * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _IN_MEMORY without a folder; _JSON, also for
  * entries nested more than 100 levels deep; those of the disk.
  */
-CallstackCode callstack_append_log(struct Callstack *stack,
+CallstackCode callstack_append_log(Callstack *stack,
                                    const char *frame,
                                    size_t frame_len,
                                    const char *entries,
                                    size_t entries_len,
-                                   struct CallstackError **error);
+                                   CallstackError **error);
 
 /**
  * Reads lines of a frame's log. A frame without a log has none.
@@ -832,13 +824,13 @@ CallstackCode callstack_append_log(struct Callstack *stack,
  *
  * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON; _IN_MEMORY without a folder; _IO.
  */
-CallstackCode callstack_read_log(const struct Callstack *stack,
+CallstackCode callstack_read_log(const Callstack *stack,
                                  const char *frame,
                                  size_t frame_len,
                                  const char *query,
                                  size_t query_len,
-                                 struct CallstackText *out_page,
-                                 struct CallstackError **error);
+                                 CallstackText *out_page,
+                                 CallstackError **error);
 
 /**
  * Names the file that holds a frame's full log, when the host keeps it elsewhere. Contexts name it for
@@ -848,12 +840,12 @@ CallstackCode callstack_read_log(const struct Callstack *stack,
  *
  * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY; those of the disk.
  */
-CallstackCode callstack_set_log_path(struct Callstack *stack,
+CallstackCode callstack_set_log_path(Callstack *stack,
                                      const char *frame,
                                      size_t frame_len,
                                      const char *log_path,
                                      size_t log_path_len,
-                                     struct CallstackError **error);
+                                     CallstackError **error);
 
 /**
  * What has happened, oldest first.
@@ -868,20 +860,20 @@ CallstackCode callstack_set_log_path(struct Callstack *stack,
  * Errors: CALLSTACK_ERROR_IN_MEMORY if the stack keeps no history; _JSON; _SETTING for an unknown kind;
  * those of the disk.
  */
-CallstackCode callstack_history(const struct Callstack *stack,
+CallstackCode callstack_history(const Callstack *stack,
                                 const char *query,
                                 size_t query_len,
-                                struct CallstackText *out_events,
-                                struct CallstackError **error);
+                                CallstackText *out_events,
+                                CallstackError **error);
 
 /**
  * The whole history as text, one event in JSON on each line. `callstack_rebuild` reads it.
  *
  * Errors: CALLSTACK_ERROR_IN_MEMORY if the stack keeps no history; those of the disk.
  */
-CallstackCode callstack_export_history(const struct Callstack *stack,
-                                       struct CallstackText *out_history,
-                                       struct CallstackError **error);
+CallstackCode callstack_export_history(const Callstack *stack,
+                                       CallstackText *out_history,
+                                       CallstackError **error);
 
 #ifdef __cplusplus
 }  // extern "C"

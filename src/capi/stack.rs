@@ -214,9 +214,10 @@ pub unsafe extern "C" fn callstack_from_state(
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         made(out_stack, error, || {
-            let options = optional_record::<Options>("options", options, options_len)?.stack_options();
-            let (state, unreadable) = StackState::from_json(text("state", state, state_len)?).map_err(Error::from)?;
-            Ok(Callstack::new(Stack::from_state(state, options).0, unreadable))
+            let state = text("state", state, state_len)?;
+            let options: Options = optional_record("options", options, options_len)?;
+            let (state, unreadable) = StackState::from_json(state).map_err(Error::from)?;
+            Ok(Callstack::new(Stack::from_state(state, options.stack_options()).0, unreadable))
         })
     }
 }

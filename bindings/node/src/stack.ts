@@ -331,7 +331,10 @@ export class Stack implements Disposable {
 }
 
 function json(record: object | undefined): string | undefined {
-  return record === undefined ? undefined : JSON.stringify(record)
+  if (record === undefined) return undefined
+  const text = JSON.stringify(record)
+  // Half of a surrogate pair is written as an escape, and is no character elsewhere.
+  return text.includes("\\ud") ? text.replaceAll(/\\(?:ud[89a-f]..|.)/g, (escape) => (escape.length > 2 ? "\ufffd" : escape)) : text
 }
 
 function numberOf(status: FrameStatus): number {

@@ -1,0 +1,67 @@
+// What several tests need: folders of their own, other processes, and errors that must come.
+
+import assert from "node:assert/strict"
+import { spawnSync } from "node:child_process"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { execPath, versions } from "node:process"
+import { after } from "node:test"
+import { CallstackError, type ErrorCode } from "callstack-core"
+
+/** True if the tests run under Bun. */
+export const isBun = versions["bun"] !== undefined
+
+/** The root of the repository. */
+export const root = new URL("../../../../", import.meta.url)
+
+/** A new folder, which is removed when the tests of the file are done. */
+export function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), "callstack-"))
+  after(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+/** How a process is run. */
+interface RunOptions {
+  env?: Record<string, string>
+  cwd?: string
+  flags?: string[]
+}
+
+/** Runs a module in a process of the same runtime. */
+export function run(code: string, { env = {}, cwd = import.meta.dirname, flags = [] }: RunOptions = {}) {
+  const source = isBun ? ["--eval", code] : ["--input-type=module", "--eval", code]
+  const done = spawnSync(execPath, [...flags, ...source], {
+    cwd,
+    env: { ...process.env, ...env },
+    encoding: "utf8",
+  })
+  return { status: done.status, stdout: done.stdout, stderr: done.stderr }
+}
+
+/** Checks that a call throws a {@link CallstackError} with this code, and returns it. */
+export function fails(call: () => unknown, code: ErrorCode): CallstackError {
+  try {
+    call()
+  } catch (error) {
+    assert.ok(error instanceof CallstackError, `not a CallstackError: ${error}`)
+    assert.equal(error.code, code, error.message)
+    return error
+  }
+  return assert.fail(`nothing was thrown, ${code} was expected`)
+}
+
+/** Collects garbage, as far as the runtime lets us. */
+export async function collect(): Promise<void> {
+  for (let round = 0; round < 3; round++) {
+    if (isBun) (globalThis as { Bun?: { gc(now: boolean): void } }).Bun?.gc(true)
+    else globalThis.gc?.()
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+/** Memory of this process, in megabytes. */
+export function megabytes(): number {
+  return process.memoryUsage.rss() / (1024 * 1024)
+}

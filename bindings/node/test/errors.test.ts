@@ -1,0 +1,72 @@
+// Errors: typed, named, and helpful to whoever made the call.
+
+import assert from "node:assert/strict"
+import { execFileSync } from "node:child_process"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { test } from "node:test"
+import { CallstackError, Stack } from "callstack-core"
+import { fails, folder, run } from "./common.js"
+
+test("an error names the thing and has its parts as values", () => {
+  using stack = Stack.inMemory()
+  stack.push({ title: "Build", sessionID: "ses_1" })
+  const error = fails(() => stack.activate("f1"), "transition")
+  assert.ok(error instanceof Error)
+  assert.equal(error.name, "CallstackError")
+  assert.match(error.message, /^frame f1 is in_progress and cannot become in_progress; pop it/)
+  assert.deepEqual(error.details, { handle: "f1", from: "in_progress", to: "in_progress" })
+
+  assert.deepEqual(fails(() => stack.frame("f9"), "unknown_frame").details, { reference: "f9" })
+  fails(() => stack.push({ title: "Build", sessionID: "ses_1" }), "duplicate_id")
+  fails(() => stack.addDecision("f1", ""), "empty")
+  fails(() => stack.appendLog("f1", [1]), "in_memory")
+  fails(() => stack.context("f1", { minimumRelevance: 101 }), "setting")
+  assert.equal(stack.handles().length, 1)
+})
+
+test("what the types forbid is an error too", () => {
+  using stack = Stack.inMemory()
+  stack.push({ title: "Build", sessionID: "ses_1" })
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  const loose = stack as any
+  assert.match(fails(() => loose.setStatus("f1", "done"), "setting").message, /`done`, but must be one of planned, in_progress/)
+  assert.match(fails(() => loose.pop("f1", "planned", ""), "setting").message, /must be 2 \(completed\)/)
+  assert.match(fails(() => loose.push({ titel: "Build" }), "json").message, /unknown field `titel`/)
+  assert.match(fails(() => loose.push({ title: 5 }), "json").message, /expected a string/)
+  fails(() => loose.push(), "json")
+  fails(() => loose.push(null), "json")
+  fails(() => loose.frame(), "unknown_frame")
+  assert.throws(() => loose.frame(5), TypeError)
+  assert.throws(() => loose.addDecision("f1", { text: "so" }), /add_decision: expected a string, got object/)
+  assert.throws(() => loose.import(Buffer.from("{}")), TypeError)
+  assert.equal(stack.handles().length, 1)
+})
+
+test("a library that is not there is told with all places that were looked at", () => {
+  const missing = run('import { Stack } from "callstack-core"; try { Stack.inMemory() } catch (e) { console.log(e.code, e.message) }', {
+    env: { CALLSTACK_LIBRARY: "/no/such/library.so" },
+  })
+  assert.match(missing.stdout, /^library .*CALLSTACK_LIBRARY: \/no\/such\/library\.so/, missing.stderr)
+})
+
+test("a library that cannot be loaded, or has another interface, is told by name", () => {
+  const path = folder()
+  const load = 'import { Stack } from "callstack-core"; try { Stack.inMemory() } catch (e) { console.log(e.code, e.message) }'
+  const text = join(path, "text.so")
+  writeFileSync(text, "no library at all")
+  const unreadable = run(load, { env: { CALLSTACK_LIBRARY: text } })
+  assert.match(unreadable.stdout, /^library .*cannot be loaded from .*text\.so: /, unreadable.stderr)
+
+  const source = join(path, "other.c")
+  const other = join(path, "other.so")
+  writeFileSync(source, 'unsigned callstack_abi(void) { return 99; }\nconst char *callstack_version(void) { return "9.9.9"; }\n')
+  execFileSync("cc", ["-shared", "-fPIC", "-o", other, source])
+  const misfit = run(load, { env: { CALLSTACK_LIBRARY: other } })
+  assert.match(misfit.stdout, /^library .*other\.so \(version 9\.9\.9\) has interface 99, but this package needs 1/, misfit.stderr)
+})
+
+test("errors of the package can be told from others", () => {
+  assert.equal(new CallstackError("io", "message").details instanceof Object, true)
+  assert.equal(new Error("x") instanceof CallstackError, false)
+})

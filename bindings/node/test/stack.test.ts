@@ -1,0 +1,197 @@
+// The whole façade, in JavaScript's habits.
+
+import assert from "node:assert/strict"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { test } from "node:test"
+import { Context, Stack } from "callstack-core"
+import { fails, folder } from "./common.js"
+
+test("frames are pushed, planned, activated, popped and invalidated", () => {
+  using stack = Stack.inMemory()
+  const root = stack.push({ title: "Build", sessionID: "ses_1", successCriteria: "It runs" })
+  assert.equal(root, "f1")
+  const children = stack.planChildren(root, [
+    { title: "Parser", sessionID: "parser" },
+    { title: "Printer", dependsOn: ["parser"] },
+  ])
+  assert.deepEqual(children, ["f2", "f3"])
+  assert.equal(stack.plan({ title: "Later", parent: root }), "f4")
+  assert.deepEqual(stack.ready(), ["f2", "f4"])
+
+  stack.activate("parser")
+  assert.equal(stack.active(), "f2")
+  assert.equal(stack.addArtifact("f2", "src/parser.ts"), true)
+  assert.equal(stack.addArtifact("f2", "src/parser.ts"), false)
+  stack.addDecision("f2", "LL(1)")
+  stack.replaceId("parser", "ses_2")
+  const popped = stack.pop("ses_2", "completed", "It parses", "parses")
+  assert.deepEqual(popped, { handle: "f2", parent: "f1", active: "f1", stillOpen: [], stillPlanned: [] })
+
+  const frame = stack.frame("f2")
+  assert.equal(frame.handle, "f2")
+  assert.equal(frame.sessionID, "ses_2")
+  assert.equal(frame.parentSessionID, "ses_1")
+  assert.equal(frame.status, "completed")
+  assert.equal(frame.results, "It parses")
+  assert.deepEqual(frame.artifacts, ["src/parser.ts"])
+  assert.deepEqual(frame.decisions, ["LL(1)"])
+  assert.ok(Math.abs(Date.now() - frame.updatedAt) < 60_000)
+
+  assert.deepEqual(stack.invalidate("f4", "no time"), { invalidated: ["f4"], stillOpen: [], dependents: [] })
+  assert.equal(stack.frame("f4").invalidationReason, "no time")
+
+  assert.equal(stack.ensure("ses_9", { title: "A session", parent: "f1" }), "f5")
+  assert.equal(stack.ensure("ses_9"), "f5")
+  stack.identify("f5", { title: "Docs", successCriteria: "They are read" })
+  assert.equal(stack.frame("f5").title, "Docs")
+  fails(() => stack.identify("f5", { title: "Other" }), "identity_fixed")
+  stack.setStatus("f5", "blocked", "waits for the parser")
+  stack.setActive("f5")
+  assert.equal(stack.active(), "f5")
+})
+
+test("queries answer handles, and records on demand", () => {
+  using stack = Stack.inMemory()
+  assert.equal(stack.active(), undefined)
+  stack.push({ title: "Root", sessionID: "root" })
+  stack.push({ title: "Other root", sessionID: "other", parent: null })
+  for (const name of ["a", "b", "c"]) stack.push({ title: name, sessionID: name, parent: "root" })
+  stack.pop("b", "completed", "done")
+  stack.push({ title: "Below a", sessionID: "below", parent: "a" })
+
+  assert.deepEqual(stack.handles(), ["f1", "f2", "f3", "f4", "f5", "f6"])
+  assert.deepEqual(stack.handles({ relation: "roots" }), ["f1", "f2"])
+  assert.deepEqual(stack.handles({ relation: "subtree", frame: "root", status: "in_progress" }), ["f1", "f3", "f6", "f5"])
+  assert.deepEqual(stack.ancestors("below"), ["f3", "f1"])
+  assert.deepEqual(stack.children("root"), ["f3", "f4", "f5"])
+  assert.deepEqual(stack.siblings("a"), ["f4", "f5"])
+  assert.deepEqual(stack.withStatus("completed"), ["f4"])
+  assert.equal(stack.resolve("belo"), "f6")
+  const completed = stack.frames({ relation: "siblings", frame: "a", status: "completed" })
+  assert.deepEqual(completed, [stack.frame("b")])
+  assert.deepEqual(stack.frames().map((frame) => frame.title), ["Root", "Other root", "a", "b", "c", "Below a"])
+  fails(() => stack.handles({ relation: "children" }), "empty")
+
+  assert.match(stack.outline(), /\[x\] f4 b/)
+  assert.match(stack.outline({ style: "indented", root: "a", depth: 0 }), /\[in_progress\] a\n/)
+  const info = stack.info()
+  assert.equal(info.frames, 6)
+  assert.equal(info.active, "f6")
+  assert.equal(info.mirror, null)
+})
+
+test("a context has three texts and a report, and stays within its budget", () => {
+  using stack = Stack.inMemory()
+  const root = stack.push({ title: "Build a shop", sessionID: "ses_1" })
+  stack.push({ title: "Cart", sessionID: "ses_2", parent: root })
+  stack.pop("ses_2", "completed", "Cart with totals", "src/cart.ts: total()")
+  const pay = stack.push({ title: "Pay for the cart", sessionID: "ses_3", parent: root })
+
+  const context = stack.context(pay)
+  assert.ok(context instanceof Context)
+  assert.match(context.xml, /^<stack-context session="f3">[^]*src\/cart\.ts: total\(\)[^]*<\/stack-context>\n?$/)
+  assert.match(context.stable, /^<stack-context[^]*src\/cart\.ts: total\(\)/)
+  assert.match(context.volatile, /^<stack-now[^]*Pay for the cart/)
+  assert.ok(context.tokens > 0 && context.tokens <= 4000)
+  assert.equal(context.report.handle, pay)
+  const sibling = context.report.entries.find((entry) => entry.section === "completed-siblings")
+  assert.equal(sibling?.handle, "f2")
+
+  const before = stack.context(pay).stable
+  stack.addDecision(root, "Pay by card")
+  assert.equal(stack.context(pay).stable, before, "a decision moves no stable byte")
+  assert.equal(stack.info().cache.entries, 1)
+  stack.clearCache(pay)
+  assert.equal(stack.info().cache.entries, 0)
+  stack.clearCache()
+
+  const small = stack.context(pay, { budget: { total: 300 }, guidance: "none", minimumRelevance: 50 })
+  assert.ok(small.tokens <= 300)
+  const error = fails(() => stack.context(pay, { budget: { total: 1 } }), "budget_too_small")
+  const needed = error.details["needed"] as number
+  assert.ok(stack.context(pay, { budget: { total: needed }, guidance: "none" }).tokens <= needed)
+  assert.deepEqual(Object.keys(Stack.settings()).sort(), ["budget", "guidance", "minimumRelevance"])
+})
+
+test("a stack in a folder lasts, and its history makes it again", () => {
+  const path = folder()
+  const first = Stack.open(join(path, "first"), { durability: "full", busyTimeout: 1000 })
+  first.push({ title: "Build", sessionID: "ses_1" })
+  const second = Stack.open(join(path, "first"))
+  second.push({ title: "Parse", sessionID: "ses_2" })
+  second.close()
+  assert.equal(first.refresh(), true)
+  assert.equal(first.refresh(), false)
+  first.flush()
+  assert.equal(first.deadline(), undefined)
+  first.addDecision("f1", "so be it")
+  first.poll()
+
+  first.appendLog("f1", [{ role: "user", text: "Build a shop" }, "two", null])
+  const page = first.readLog("f1", { search: "SHOP" })
+  assert.deepEqual(page, { lines: [{ number: 1, entry: { role: "user", text: "Build a shop" } }], total: 3, damaged: [] })
+  assert.equal(first.readLog("f1", { from: 2, to: 3 }).lines.length, 2)
+  assert.equal(first.readLog("f2").total, 0)
+  first.setLogPath("f2", "/var/log/two.jsonl")
+  assert.equal(first.frame("f2").logPath, "/var/log/two.jsonl")
+
+  const decisions = first.history({ kind: "decisionAdded" })
+  assert.equal(decisions.length, 1)
+  assert.equal(decisions[0]?.["decision"], "so be it")
+  assert.ok(first.history().length > decisions.length)
+  assert.deepEqual(first.history({ since: 1, limit: 1 }).map((event) => event.revision), [2])
+
+  const [history, state] = [first.exportHistory(), first.state()]
+  first.exportFiles(join(path, "exported"))
+  first.close()
+  assert.ok(existsSync(join(path, "exported", "state.json")))
+
+  using again = Stack.rebuild(join(path, "again"), history)
+  assert.deepEqual(again.state(), state)
+  using read = Stack.fromState(readFileSync(join(path, "first", "state.json"), "utf8"))
+  assert.deepEqual(read.state(), state)
+  using object = Stack.fromState(state)
+  assert.deepEqual(object.state(), state)
+  using imported = Stack.open(join(path, "exported"))
+  assert.deepEqual(imported.frames().map((frame) => frame.title), ["Build", "Parse"])
+  fails(() => Stack.rebuild(join(path, "again"), history), "not_empty")
+})
+
+test("plans are imported, and what is wrong with them is told", () => {
+  using stack = Stack.inMemory()
+  const plan = { master: { tasks: [{ id: 1, title: "Set up", status: "done", dependencies: [] }, { id: 2 }, "nonsense"] } }
+  const { handles, problems } = stack.import(JSON.stringify(plan))
+  assert.deepEqual(handles.map((handle) => stack.frame(handle).title).slice(0, 2), ["master", "Set up"])
+  assert.ok(problems.length > 0 && problems.every((problem) => problem.place && problem.message))
+  using damaged = Stack.fromState('{"version": 1, "frames": {"a": {"sessionID": "a", "status": "odd"}}}')
+  assert.match(JSON.stringify(damaged.info().repairs), /`odd` is unknown/)
+})
+
+test("memory keeps a history if it is asked to", () => {
+  using stack = Stack.inMemory({ history: true })
+  stack.push({ title: "Build" })
+  assert.equal(stack.history()[0]?.kind, "added")
+  using other = Stack.inMemory()
+  fails(() => other.history(), "in_memory")
+})
+
+test("a closed stack says so, and closing is over after the first time", () => {
+  const stack = Stack.inMemory()
+  stack.close()
+  stack.close()
+  stack[Symbol.dispose]()
+  const error = fails(() => stack.push({ title: "Late" }), "closed")
+  assert.match(error.message, /open it again/)
+  fails(() => stack.context("f1"), "closed")
+})
+
+test("files of a newer version and files that are none are refused and left alone", () => {
+  const path = folder()
+  writeFileSync(join(path, "stack.db"), "this is no database, whatever its name says")
+  const error = fails(() => Stack.open(path), "damaged")
+  assert.equal(error.details["path"], join(path, "stack.db"))
+  assert.match(readFileSync(join(path, "stack.db"), "utf8"), /^this is no database/)
+  fails(() => Stack.fromState({ version: 99, frames: {}, rootFrameIDs: [], updatedAt: 1 }), "version")
+  fails(() => Stack.open(""), "empty")
+})
