@@ -49,7 +49,7 @@ bench-node: native node-modules
 
 # The shared library with the C ABI, without symbols: what the npm package ships.
 native:
-	$(CARGO) build --release $(NATIVE)
+	CARGO_PROFILE_RELEASE_STRIP=symbols $(CARGO) build --release $(NATIVE)
 
 # Header, static and shared library, pkg-config file: make install PREFIX=/usr/local
 install: $(CARGO_C)

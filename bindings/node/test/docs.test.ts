@@ -1,0 +1,29 @@
+// Every example of the README runs as it is printed.
+
+import assert from "node:assert/strict"
+import { spawnSync } from "node:child_process"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { test } from "node:test"
+import { folder, root } from "./common.js"
+
+/** Where a module finds the package by its name. */
+const place = new URL("bindings/node/build/docs/", root)
+
+for (const readme of ["README.md", "bindings/node/README.md"]) {
+  const text = readFileSync(new URL(readme, root), "utf8")
+  const examples = [...text.matchAll(/^```js\n([^]*?)^```$/gm)].map(([, code = ""]) => code)
+
+  test(`${readme} has examples`, () => assert.ok(examples.length > 0))
+
+  examples.forEach((code, index) => {
+    test(`${readme}, example ${index + 1}`, () => {
+      mkdirSync(place, { recursive: true })
+      const file = new URL(`${readme.replaceAll("/", "-")}-${index}.mjs`, place)
+      writeFileSync(file, code)
+      const done = spawnSync(process.execPath, [fileURLToPath(file)], { cwd: folder(), encoding: "utf8" })
+      assert.equal(done.status, 0, done.stderr)
+      assert.notEqual(done.stdout.trim(), "", "it prints nothing")
+    })
+  })
+}
