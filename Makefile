@@ -7,13 +7,14 @@ PREFIX ?= /usr/local
 TOOLS := target/tools
 CARGO_C := $(TOOLS)/bin/cargo-cinstall
 CARGO_FUZZ := $(TOOLS)/bin/cargo-fuzz
+NODE_MODULES := bindings/node_modules/.package-lock.json
 # The library with the C ABI is built apart from the others: cargo calls all of them alike.
 NATIVE := --features capi --target-dir target/capi
 FUZZ_TARGETS := entry_points operations context import state
 FUZZ_SECONDS ?= 60
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo test test-rust test-c test-node lint bench bench-node soak fuzz native install packages node-modules system-tools
+.PHONY: demo test test-rust test-c test-node lint bench bench-node soak fuzz native install packages system-tools
 
 demo:
 	$(CARGO) run --quiet --release --example context -- $(PLANS)/testcraft.tasks.json master/34.4
@@ -31,7 +32,7 @@ test-rust:
 test-c: system-tools $(CARGO_C)
 	tests/c/run
 
-test-node: native node-modules
+test-node: native $(NODE_MODULES)
 	$(NPM) test --prefix bindings
 
 lint:
@@ -44,7 +45,7 @@ bench:
 	$(CARGO) bench
 
 # What the engine costs through the Node package, with the figures of pure Rust beside them.
-bench-node: native node-modules
+bench-node: native $(NODE_MODULES)
 	$(NPM) run bench --prefix bindings
 
 # The shared library with the C ABI, without symbols: what the npm package ships.
@@ -56,11 +57,12 @@ install: $(CARGO_C)
 	$(CARGO) cinstall --release --prefix $(PREFIX) --libdir $(PREFIX)/lib --target-dir target/cinstall
 
 # The npm packages as files, in target/npm.
-packages: native node-modules
+packages: native $(NODE_MODULES)
 	$(NPM) run packages --prefix bindings
 
-node-modules:
+$(NODE_MODULES): bindings/package-lock.json
 	$(NPM) ci --prefix bindings
+	touch $@
 
 system-tools:
 	scripts/install-system-tools
