@@ -7,7 +7,7 @@
  *     CallstackText handle, xml;
  *     CallstackError *error = NULL;
  *     const char *frame = "{\"title\": \"Build a shop\", \"sessionID\": \"ses_1\"}";
- *     if (callstack_open(NULL, 0, NULL, 0, &stack, &error) == CALLSTACK_OK
+ *     if (callstack_in_memory(NULL, 0, &stack, &error) == CALLSTACK_OK
  *         && callstack_push(stack, frame, strlen(frame), &handle, &error) == CALLSTACK_OK
  *         && callstack_context(stack, handle.data, handle.len, NULL, 0, &xml, NULL, NULL, NULL, &error)
  *                == CALLSTACK_OK)
@@ -336,22 +336,20 @@ const char *callstack_error_details(const CallstackError *error);
 void callstack_error_free(CallstackError **error);
 
 /**
- * Opens the stack of a folder, and makes both if they are not there. Without a folder (NULL or empty)
- * the stack is a new one in memory.
+ * Opens the stack of a folder, and makes both if they are not there.
  *
  * - `folder`: a path, absolute or relative to the working directory.
  * - `options`: NULL, or a JSON object with any of
- *   - `"durability"`: `"normal"` (what was acknowledged survives the death of the process) or `"full"`
- *     (a loss of power too);
+ *   - `"durability"`: `"normal"` (what was acknowledged survives the death of the process; the default) or
+ *     `"full"` (a loss of power too);
  *   - `"busyTimeout"`: how long a command waits for other processes, in milliseconds; 10000;
  *   - `"mirror"`: whether state.json and frames/ are kept up to date beside the database; true;
  *   - `"tokens"`: how tokens are counted, `"approx"` or `"chars4"` (or `"o200k"`, if the library was
- *     built with the feature `tokenizer`);
- *   - `"history"`: whether a stack in memory keeps its events; false. Those in folders always do.
+ *     built with the feature `tokenizer`).
  * - `out_stack`: the stack, to be closed with `callstack_close`. Must not be NULL.
  *
  * Errors: CALLSTACK_ERROR_DAMAGED and _VERSION if a file cannot be read or is of a newer version (it
- * is then as it was), _READ_ONLY, _DISK_FULL, _BUSY, _IO; _JSON for the options.
+ * is then as it was), _READ_ONLY, _DISK_FULL, _BUSY, _IO; _EMPTY for the folder, _JSON for the options.
  */
 CallstackCode callstack_open(const char *folder,
                              size_t folder_len,
@@ -361,10 +359,24 @@ CallstackCode callstack_open(const char *folder,
                              CallstackError **error);
 
 /**
+ * Makes an empty stack in memory.
+ *
+ * - `options`: NULL, or a JSON object with any of `"tokens"` (as for `callstack_open`) and `"history"`
+ *   (whether the stack keeps its events, as those in folders do; false).
+ * - `out_stack`: the stack, to be closed with `callstack_close`. Must not be NULL.
+ *
+ * Errors: CALLSTACK_ERROR_JSON for the options.
+ */
+CallstackCode callstack_in_memory(const char *options,
+                                  size_t options_len,
+                                  Callstack **out_stack,
+                                  CallstackError **error);
+
+/**
  * Makes a stack in memory that begins with a state, JSON as `callstack_state` gives it or as state.json
  * holds it. What was unreadable or inconsistent is mended; `callstack_info` lists it. No frame is lost.
  *
- * `options` as for `callstack_open`; those of folders do nothing.
+ * `options` is NULL, or a JSON object with `"tokens"` as for `callstack_open`.
  *
  * Errors: CALLSTACK_ERROR_JSON for a text that is no state, _VERSION for one of a newer version.
  */

@@ -96,6 +96,14 @@ fn open(folder: &str, options: &str) -> Result<*mut Callstack, Failed> {
     run(call).map(|()| stack)
 }
 
+fn in_memory(options: &str) -> *mut Callstack {
+    let mut stack = ptr::null_mut();
+    let options_at = if options.is_empty() { NULL } else { p(options) };
+    // SAFETY: the text is as long as it says.
+    run(|error| unsafe { callstack_in_memory(options_at, options.len(), &mut stack, error) }).unwrap();
+    stack
+}
+
 fn close(mut stack: *mut Callstack) {
     // SAFETY: nobody else uses the stack.
     run(|error| unsafe { callstack_close(&mut stack, error) }).unwrap();
@@ -116,7 +124,7 @@ fn frames(stack: *mut Callstack, query: &str) -> Result<Value, Failed> {
 
 #[test]
 fn commands_and_queries_do_what_the_stack_does() {
-    let stack = open("", "").unwrap();
+    let stack = in_memory("");
     // SAFETY: the stack is open to the end, texts are as long as they say.
     unsafe {
         assert_eq!(
@@ -202,7 +210,7 @@ fn commands_and_queries_do_what_the_stack_does() {
 
 #[test]
 fn contexts_come_in_the_parts_that_are_wanted() {
-    let stack = open("", "").unwrap();
+    let stack = in_memory("");
     push(stack, r#"{"title": "Build", "sessionID": "ses_1"}"#).unwrap();
     // SAFETY: the stack is open to the end, texts are as long as they say.
     unsafe {
@@ -312,13 +320,13 @@ fn a_stack_in_a_folder_lasts_and_its_history_makes_it_again() {
 
 #[test]
 fn memory_keeps_a_history_if_asked_to() {
-    let stack = open("", r#"{"history": true}"#).unwrap();
+    let stack = in_memory(r#"{"history": true}"#);
     push(stack, r#"{"title": "Build"}"#).unwrap();
     // SAFETY: the stack is open.
     let events = ask(|out, error| unsafe { callstack_history(stack, NULL, 0, out, error) }).unwrap();
     assert_eq!(parsed(events).as_array().unwrap().len(), 2);
     close(stack);
-    let stack = open("", "").unwrap();
+    let stack = in_memory("");
     // SAFETY: as above.
     let refused = ask(|out, error| unsafe { callstack_export_history(stack, out, error) }).unwrap_err();
     assert_eq!(refused.code, CALLSTACK_ERROR_IN_MEMORY);
@@ -335,7 +343,7 @@ fn versions_are_told() {
 
 #[test]
 fn errors_name_the_thing_and_change_nothing() {
-    let stack = open("", "").unwrap();
+    let stack = in_memory("");
     push(stack, r#"{"title": "Build", "sessionID": "ses_1"}"#).unwrap();
     // SAFETY: the stack is open to the end, texts are as long as they say.
     unsafe {
@@ -380,7 +388,7 @@ fn errors_name_the_thing_and_change_nothing() {
 
 #[test]
 fn pointers_and_lengths_that_cannot_be_are_errors() {
-    let stack = open("", "").unwrap();
+    let stack = in_memory("");
     // SAFETY: nothing is read at null, nor beyond what is possible.
     unsafe {
         let failed = run(|error| callstack_activate(ptr::null_mut(), p("f1"), 2, error)).unwrap_err();
@@ -389,7 +397,7 @@ fn pointers_and_lengths_that_cannot_be_are_errors() {
         assert_eq!((failed.code, &failed.details["argument"]), (CALLSTACK_ERROR_NULL, &json!("frame")));
         let failed = run(|error| callstack_activate(stack, p("f1"), usize::MAX, error)).unwrap_err();
         assert_eq!(failed.code, CALLSTACK_ERROR_LENGTH);
-        let failed = run(|error| callstack_open(NULL, 0, NULL, 0, ptr::null_mut(), error)).unwrap_err();
+        let failed = run(|error| callstack_in_memory(NULL, 0, ptr::null_mut(), error)).unwrap_err();
         assert_eq!((failed.code, &failed.details["argument"]), (CALLSTACK_ERROR_NULL, &json!("out_stack")));
         callstack_text_free(ptr::null_mut());
         callstack_error_free(ptr::null_mut());
@@ -408,7 +416,7 @@ fn pointers_and_lengths_that_cannot_be_are_errors() {
 
 #[test]
 fn texts_that_are_no_utf8_or_cut_are_errors() {
-    let stack = open("", "").unwrap();
+    let stack = in_memory("");
     let failed = push(stack, b"{\"title\": \"caf\xe9\"}").unwrap_err();
     assert_eq!((failed.code, failed.details), (CALLSTACK_ERROR_UTF8, json!({"argument": "frame", "at": 14})));
     let whole = r#"{"title": "café 👩‍👩‍👧 \u0000", "sessionID": "ses_1"}"#.as_bytes();
@@ -425,7 +433,7 @@ fn texts_that_are_no_utf8_or_cut_are_errors() {
 
 #[test]
 fn huge_and_deep_json_does_no_harm() {
-    let stack = open("", "").unwrap();
+    let stack = in_memory("");
     let title = "A very long title & more ".repeat(10 * 1024 * 1024 / 25);
     push(stack, json!({"title": title, "sessionID": "ses_1"}).to_string()).unwrap();
     // SAFETY: the stack is open to the end, texts are as long as they say.
@@ -517,12 +525,21 @@ fn closing_one_handle_leaves_the_others_of_the_folder_open() {
 fn folders_and_options_that_cannot_be_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
-    for options in [r#"{"durability": "eternal"}"#, r#"{"colour": 1}"#, r#"{"busyTimeout": -1}"#, "[]", "nonsense"] {
+    for options in [
+        r#"{"durability": "eternal"}"#,
+        r#"{"colour": 1}"#,
+        r#"{"busyTimeout": -1}"#,
+        r#"{"history": true}"#,
+        "[]",
+        "nonsense",
+    ] {
         let failed = open(path, options).unwrap_err();
         assert_eq!(failed.code, CALLSTACK_ERROR_JSON, "{options}: {}", failed.message);
         assert!(failed.message.starts_with("options cannot be read: "), "{}", failed.message);
     }
     assert_eq!(std::fs::read_dir(path).unwrap().count(), 0, "nothing was made");
+    assert_eq!(open("", "").unwrap_err().code, CALLSTACK_ERROR_EMPTY, "an empty path is not a stack in memory");
+    assert_eq!(open(&format!("{path}/a\0b"), "").unwrap_err().code, CALLSTACK_ERROR_IO);
     std::fs::write(folder.path().join("file"), "").unwrap();
     let failed = open(&format!("{path}/file/below"), "").unwrap_err();
     assert_eq!(failed.code, CALLSTACK_ERROR_IO, "{}", failed.message);

@@ -13,8 +13,8 @@ int main(void) {
     const char *cart = "{\"title\": \"Shopping cart\", \"sessionID\": \"ses_2\", \"parent\": \"ses_1\"}";
     const char *pay = "{\"title\": \"Pay for the cart\", \"sessionID\": \"ses_3\", \"parent\": \"ses_1\"}";
 
-    /* In memory; TEXT("some/folder") instead of NULL, 0 makes it last. */
-    int ok = callstack_open(NULL, 0, NULL, 0, &stack, &error) == CALLSTACK_OK
+    /* callstack_open(TEXT("some/folder"), NULL, 0, &stack, &error) makes it last. */
+    int ok = callstack_in_memory(NULL, 0, &stack, &error) == CALLSTACK_OK
         && callstack_push(stack, TEXT(shop), &root, &error) == CALLSTACK_OK
         && callstack_push(stack, TEXT(cart), NULL, &error) == CALLSTACK_OK
         && callstack_pop(stack, TEXT("ses_2"), CALLSTACK_STATUS_COMPLETED, TEXT("Cart with totals in src/cart.rs"),

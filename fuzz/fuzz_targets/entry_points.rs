@@ -21,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
     unsafe {
         let options = br#"{"history": true}"#;
         let mut stack = ptr::null_mut();
-        assert_eq!(callstack_open(ptr::null(), 0, text(options).0, options.len(), &mut stack, ptr::null_mut()), CALLSTACK_OK);
+        assert_eq!(callstack_in_memory(text(options).0, options.len(), &mut stack, ptr::null_mut()), CALLSTACK_OK);
         let root = br#"{"title": "Root", "sessionID": "ses_1"}"#;
         callstack_push(stack, text(root).0, root.len(), ptr::null_mut(), ptr::null_mut());
         // Calls are separated by a byte that UTF-8 does not have; two texts of a call by another.

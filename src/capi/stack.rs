@@ -119,19 +119,46 @@ unsafe fn made(
     }
 }
 
-/// What a stack is opened with.
+/// What a stack in a folder is opened with.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-struct Options {
+struct FolderOptions {
     durability: Durability,
     busy_timeout: Option<u64>,
     mirror: Option<bool>,
     tokens: Tokens,
+}
+
+impl From<FolderOptions> for StackOptions {
+    fn from(options: FolderOptions) -> Self {
+        let defaults = StackOptions::default();
+        Self {
+            durability: options.durability,
+            busy_timeout: options.busy_timeout.unwrap_or(defaults.busy_timeout),
+            mirror: options.mirror.unwrap_or(defaults.mirror),
+            counter: options.tokens.counter(),
+            ..defaults
+        }
+    }
+}
+
+/// What a stack in memory is made with.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+struct MemoryOptions {
+    tokens: Tokens,
     history: bool,
 }
 
-/// The token counters by name.
+/// What a stack in memory that begins with a state is made with.
 #[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+struct StateOptions {
+    tokens: Tokens,
+}
+
+/// The token counters by name.
+#[derive(Deserialize, Clone, Copy, Default)]
 #[serde(rename_all = "camelCase")]
 enum Tokens {
     #[default]
@@ -141,37 +168,44 @@ enum Tokens {
     O200k,
 }
 
-impl Options {
-    fn stack_options(&self) -> StackOptions {
-        let counter: Arc<dyn TokenCounter> = match self.tokens {
+impl Tokens {
+    fn counter(self) -> Arc<dyn TokenCounter> {
+        match self {
             Tokens::Approx => Arc::new(Approx),
             Tokens::Chars4 => Arc::new(Chars4),
             #[cfg(feature = "tokenizer")]
             Tokens::O200k => Arc::new(crate::context::O200k),
-        };
-        let mut options = StackOptions { counter, durability: self.durability, ..StackOptions::default() };
-        options.busy_timeout = self.busy_timeout.unwrap_or(options.busy_timeout);
-        options.mirror = self.mirror.unwrap_or(options.mirror);
-        options
+        }
+    }
+
+    fn stack_options(self) -> StackOptions {
+        StackOptions { counter: self.counter(), ..StackOptions::default() }
     }
 }
 
-/// Opens the stack of a folder, and makes both if they are not there. Without a folder (NULL or empty)
-/// the stack is a new one in memory.
+/// The path of a folder, which must be given.
+unsafe fn folder_path<'a>(folder: *const c_char, folder_len: usize) -> Result<&'a str, Failure> {
+    // SAFETY: the caller promises as much as the callee asks.
+    match unsafe { text("folder", folder, folder_len) }? {
+        "" => Err(Error::Empty { field: "folder" }.into()),
+        folder => Ok(folder),
+    }
+}
+
+/// Opens the stack of a folder, and makes both if they are not there.
 ///
 /// - `folder`: a path, absolute or relative to the working directory.
 /// - `options`: NULL, or a JSON object with any of
-///   - `"durability"`: `"normal"` (what was acknowledged survives the death of the process) or `"full"`
-///     (a loss of power too);
+///   - `"durability"`: `"normal"` (what was acknowledged survives the death of the process; the default) or
+///     `"full"` (a loss of power too);
 ///   - `"busyTimeout"`: how long a command waits for other processes, in milliseconds; 10000;
 ///   - `"mirror"`: whether state.json and frames/ are kept up to date beside the database; true;
 ///   - `"tokens"`: how tokens are counted, `"approx"` or `"chars4"` (or `"o200k"`, if the library was
-///     built with the feature `tokenizer`);
-///   - `"history"`: whether a stack in memory keeps its events; false. Those in folders always do.
+///     built with the feature `tokenizer`).
 /// - `out_stack`: the stack, to be closed with `callstack_close`. Must not be NULL.
 ///
 /// Errors: CALLSTACK_ERROR_DAMAGED and _VERSION if a file cannot be read or is of a newer version (it
-/// is then as it was), _READ_ONLY, _DISK_FULL, _BUSY, _IO; _JSON for the options.
+/// is then as it was), _READ_ONLY, _DISK_FULL, _BUSY, _IO; _EMPTY for the folder, _JSON for the options.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_open(
     folder: *const c_char,
@@ -184,12 +218,34 @@ pub unsafe extern "C" fn callstack_open(
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         made(out_stack, error, || {
-            let folder = text("folder", folder, folder_len)?;
-            let options: Options = optional_record("options", options, options_len)?;
-            let stack = match (folder, options.history) {
-                ("", false) => Stack::with_options(options.stack_options()),
-                ("", true) => Stack::with_store(MemoryStore::new(), options.stack_options())?,
-                _ => Stack::open(folder, options.stack_options())?,
+            let folder = folder_path(folder, folder_len)?;
+            let options: FolderOptions = optional_record("options", options, options_len)?;
+            Ok(Callstack::new(Stack::open(folder, options.into())?, Vec::new()))
+        })
+    }
+}
+
+/// Makes an empty stack in memory.
+///
+/// - `options`: NULL, or a JSON object with any of `"tokens"` (as for `callstack_open`) and `"history"`
+///   (whether the stack keeps its events, as those in folders do; false).
+/// - `out_stack`: the stack, to be closed with `callstack_close`. Must not be NULL.
+///
+/// Errors: CALLSTACK_ERROR_JSON for the options.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_in_memory(
+    options: *const c_char,
+    options_len: usize,
+    out_stack: *mut *mut Callstack,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        made(out_stack, error, || {
+            let MemoryOptions { tokens, history } = optional_record("options", options, options_len)?;
+            let stack = match history {
+                false => Stack::with_options(tokens.stack_options()),
+                true => Stack::with_store(MemoryStore::new(), tokens.stack_options())?,
             };
             Ok(Callstack::new(stack, Vec::new()))
         })
@@ -199,7 +255,7 @@ pub unsafe extern "C" fn callstack_open(
 /// Makes a stack in memory that begins with a state, JSON as `callstack_state` gives it or as state.json
 /// holds it. What was unreadable or inconsistent is mended; `callstack_info` lists it. No frame is lost.
 ///
-/// `options` as for `callstack_open`; those of folders do nothing.
+/// `options` is NULL, or a JSON object with `"tokens"` as for `callstack_open`.
 ///
 /// Errors: CALLSTACK_ERROR_JSON for a text that is no state, _VERSION for one of a newer version.
 #[unsafe(no_mangle)]
@@ -215,9 +271,9 @@ pub unsafe extern "C" fn callstack_from_state(
     unsafe {
         made(out_stack, error, || {
             let state = text("state", state, state_len)?;
-            let options: Options = optional_record("options", options, options_len)?;
+            let StateOptions { tokens } = optional_record("options", options, options_len)?;
             let (state, unreadable) = StackState::from_json(state).map_err(Error::from)?;
-            Ok(Callstack::new(Stack::from_state(state, options.stack_options()).0, unreadable))
+            Ok(Callstack::new(Stack::from_state(state, tokens.stack_options()).0, unreadable))
         })
     }
 }
@@ -241,13 +297,10 @@ pub unsafe extern "C" fn callstack_rebuild(
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         made(out_stack, error, || {
-            let folder = text("folder", folder, folder_len)?;
-            if folder.is_empty() {
-                return Err(Error::Empty { field: "folder" }.into());
-            }
-            let options = optional_record::<Options>("options", options, options_len)?.stack_options();
-            let stack = Stack::rebuild(folder, text("history", history, history_len)?.as_bytes(), options)?;
-            Ok(Callstack::new(stack, Vec::new()))
+            let folder = folder_path(folder, folder_len)?;
+            let history = text("history", history, history_len)?;
+            let options: FolderOptions = optional_record("options", options, options_len)?;
+            Ok(Callstack::new(Stack::rebuild(folder, history.as_bytes(), options.into())?, Vec::new()))
         })
     }
 }

@@ -62,7 +62,10 @@ static inline Callstack *open_folder(const char *folder) {
 }
 
 static inline Callstack *in_memory(void) {
-    return open_folder("");
+    Callstack *stack = NULL;
+    OK(callstack_in_memory(NULL, 0, &stack, &error));
+    CHECK(stack != NULL);
+    return stack;
 }
 
 static inline void push(Callstack *stack, const char *frame) {

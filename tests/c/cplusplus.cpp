@@ -23,7 +23,7 @@ std::string take(CallstackText &text) {
 int main() {
     static_assert(CALLSTACK_ABI == 1 && CALLSTACK_OK == 0, "numbers that a switch can use");
     Callstack *opened = nullptr;
-    if (callstack_open(nullptr, 0, nullptr, 0, &opened, nullptr) != CALLSTACK_OK)
+    if (callstack_in_memory(nullptr, 0, &opened, nullptr) != CALLSTACK_OK)
         return 1;
     const std::unique_ptr<Callstack, Close> stack(opened);
     constexpr std::string_view frame = R"({"title": "Build", "sessionID": "ses_1"})";

@@ -4,7 +4,7 @@
 static const char *const no_utf8[] = {"\xff", "a\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xc0\xaf", NULL};
 
 int main(int argc, char **argv) {
-    Callstack *stack = in_memory();
+    Callstack *stack = in_memory(), *none = NULL;
     CallstackText text;
     size_t deep = 1000000, i;
     char *json = (char *)malloc(2 * deep);
@@ -15,12 +15,18 @@ int main(int argc, char **argv) {
     /* NULL where there must be something. */
     FAILS(CALLSTACK_ERROR_NULL, callstack_push(NULL, TEXT("{}"), &text, &error));
     FAILS(CALLSTACK_ERROR_NULL, callstack_context(NULL, TEXT("f1"), NULL, 0, &text, NULL, NULL, NULL, &error));
-    FAILS(CALLSTACK_ERROR_NULL, callstack_open(NULL, 0, NULL, 0, NULL, &error));
+    FAILS(CALLSTACK_ERROR_NULL, callstack_in_memory(NULL, 0, NULL, &error));
+    FAILS(CALLSTACK_ERROR_NULL, callstack_open(TEXT("folder"), NULL, 0, NULL, &error));
     FAILS(CALLSTACK_ERROR_NULL, callstack_frame(stack, NULL, 1, &text, &error));
     FAILS(CALLSTACK_ERROR_NULL, callstack_outline(stack, NULL, 1, &text, &error));
     /* No text: a name that fits nothing. */
     FAILS(CALLSTACK_ERROR_UNKNOWN_FRAME, callstack_frame(stack, NULL, 0, &text, &error));
     CHECK(text.data == NULL);
+
+    /* No folder: not taken for a stack in memory, where all would be lost. */
+    FAILS(CALLSTACK_ERROR_EMPTY, callstack_open(NULL, 0, NULL, 0, &none, &error));
+    FAILS(CALLSTACK_ERROR_EMPTY, callstack_open(TEXT(""), NULL, 0, &none, &error));
+    CHECK(none == NULL);
 
     /* Lengths that cannot be. */
     FAILS(CALLSTACK_ERROR_LENGTH, callstack_frame(stack, "f1", (size_t)-1, &text, &error));

@@ -13,6 +13,7 @@ const ABI = 1
  */
 export const SIGNATURES = {
   open: "Ntto",
+  in_memory: "Nto",
   from_state: "Ntto",
   rebuild: "Nttto",
   flush: "",

@@ -15,6 +15,7 @@ import type {
   Invalidated,
   LogPage,
   LogQuery,
+  MemoryOptions,
   NewFrame,
   OutlineOptions,
   PopStatus,
@@ -70,20 +71,19 @@ export class Stack implements Disposable {
 
   /** Opens the stack of a folder, and makes both if they are not there. */
   static open(folder: string, options?: StackOptions): Stack {
-    if (folder === "") throw new CallstackError("empty", "`folder` is empty; give it a value", { field: "folder" })
     return Stack.#make("open", folder, json(options))
   }
 
   /** An empty stack in memory. */
-  static inMemory(options?: StackOptions): Stack {
-    return Stack.#make("open", undefined, json(options))
+  static inMemory(options?: MemoryOptions): Stack {
+    return Stack.#make("in_memory", json(options))
   }
 
   /**
    * A stack in memory that begins with a state: an object, or the text of a `state.json`. What was inconsistent is mended
    * and listed in {@link Stack.info}; no frame is lost.
    */
-  static fromState(state: StackState | string, options?: StackOptions): Stack {
+  static fromState(state: StackState | string, options?: Pick<MemoryOptions, "tokens">): Stack {
     return Stack.#make("from_state", typeof state === "string" ? state : json(state), json(options))
   }
 
@@ -100,7 +100,7 @@ export class Stack implements Disposable {
     return JSON.parse(Native.get().text("settings", undefined)) as Required<Settings>
   }
 
-  static #make(name: "open" | "from_state" | "rebuild", ...inputs: (string | undefined)[]): Stack {
+  static #make(name: "open" | "in_memory" | "from_state" | "rebuild", ...inputs: (string | undefined)[]): Stack {
     const native = Native.get()
     return new Stack(native, native.number(name, undefined, ...inputs))
   }

@@ -12,7 +12,7 @@ export type Handle = string
 /** A frame named by its handle, its ID, or a beginning of its ID that fits no other frame. */
 export type FrameRef = string
 
-/** What a stack is opened with. */
+/** What a stack in a folder is opened with. */
 export interface StackOptions {
   /**
    * What survives what. `"normal"` (the default): what was acknowledged survives the death of the process; a loss of
@@ -25,7 +25,13 @@ export interface StackOptions {
   mirror?: boolean
   /** How tokens are counted: estimated (the default), or a token for four characters. */
   tokens?: "approx" | "chars4"
-  /** Whether a stack in memory keeps its events. Default false; stacks in folders always do. */
+}
+
+/** What a stack in memory is made with. */
+export interface MemoryOptions {
+  /** How tokens are counted: estimated (the default), or a token for four characters. */
+  tokens?: "approx" | "chars4"
+  /** Whether it keeps its events, as stacks in folders do. Default false. */
   history?: boolean
 }
 

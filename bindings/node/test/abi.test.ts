@@ -53,10 +53,10 @@ test("every function survives NULL, impossible lengths and bytes that are no tex
   const freeText = library.func("void callstack_text_free(void *text)")
   const freeError = library.func("void callstack_error_free(void *error)")
   const close = library.func("int32_t callstack_close(void *stack, void *error)")
-  const open = library.func("int32_t callstack_open(const char *f, size_t fl, const char *o, size_t ol, void *out, void *error)")
+  const open = library.func("int32_t callstack_in_memory(const char *options, size_t options_len, void *out, void *error)")
   const place = new BigUint64Array(1)
   const error = new BigUint64Array(1)
-  assert.equal(open(null, 0, '{"history": true}', 17, place, null), 0)
+  assert.equal(open('{"history": true}', 17, place, null), 0)
   const stack = place[0]
   let calls = 0
 

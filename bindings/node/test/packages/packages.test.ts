@@ -26,12 +26,14 @@ stack.close()
 
 const typed = `
 import { type Frame, type FrameStatus, Stack } from "callstack-core"
-const stack: Stack = Stack.inMemory({ durability: "full" })
+const stack: Stack = Stack.inMemory({ history: true })
 const frame: Frame = stack.frame(stack.push({ title: "Typed" }))
 const status: FrameStatus = frame.status
 export const tokens: number = stack.context(frame.handle, { budget: { total: 1000 } }).tokens + status.length
 // @ts-expect-error: there is no such status
 stack.setStatus(frame.handle, "done")
+// @ts-expect-error: memory does not last
+Stack.inMemory({ durability: "full" })
 // @ts-expect-error: a frame has a title
 stack.push({ sessionID: "ses_1" })
 `
