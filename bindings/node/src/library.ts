@@ -14,6 +14,13 @@ interface Place {
   readonly path: string | undefined
 }
 
+/** What the library is called in a platform's package, and where cargo builds it. */
+const FILES: Readonly<Record<string, { packaged: string; built: string }>> = {
+  linux: { packaged: "libcallstack.so", built: "libcallstack_core.so" },
+  darwin: { packaged: "libcallstack.dylib", built: "libcallstack_core.dylib" },
+  win32: { packaged: "callstack.dll", built: "callstack_core.dll" },
+}
+
 /** The file of the library, from the environment, the platform's package, or a checkout of the source. */
 export function findLibrary(): string {
   const chosen = env["CALLSTACK_LIBRARY"]
@@ -23,10 +30,10 @@ export function findLibrary(): string {
     throw notFound([{ what: "the environment variable CALLSTACK_LIBRARY", path: chosen }])
   }
   const platformPackage = `callstack-core-${platform}-${arch}`
-  const built = new URL("../../../target/capi/release/libcallstack_core.so", import.meta.url)
+  const files = FILES[platform]
   const places: Place[] = [
-    { what: `the package ${platformPackage}`, path: resolve(`${platformPackage}/libcallstack.so`) },
-    { what: "the source tree (`make native` builds it)", path: fileURLToPath(built) },
+    { what: `the package ${platformPackage}`, path: files && resolve(`${platformPackage}/${files.packaged}`) },
+    { what: "the source tree (`make native` builds it)", path: files && inSource(files.built) },
   ]
   for (const { path } of places) {
     if (path !== undefined && existsSync(path)) return path
@@ -42,8 +49,12 @@ function resolve(name: string): string | undefined {
   }
 }
 
+function inSource(file: string): string {
+  return fileURLToPath(new URL(`../../../target/capi/release/${file}`, import.meta.url))
+}
+
 function notFound(places: readonly Place[]): CallstackError {
-  const looked = places.map(({ what, path }) => `${what}: ${path ?? "not installed"}`)
+  const looked = places.map(({ what, path }) => `${what}: ${path ?? "not there"}`)
   const message =
     `the native library of callstack-core was not found for ${platform}-${arch}; looked at ${looked.join("; ")}. ` +
     "Install the platform's package, or set CALLSTACK_LIBRARY to the library's file"

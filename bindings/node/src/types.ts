@@ -67,9 +67,7 @@ export interface Identity {
 }
 
 /** Everything there is to know about a frame. Times are milliseconds since the Unix epoch. */
-export interface Frame {
-  /** The frame's number. */
-  handle: Handle
+export interface FrameRecord {
   /** The frame's ID: the host's session, or `plan-…` until it is activated. */
   sessionID: string
   /** ID of the parent; absent for a root. */
@@ -108,6 +106,12 @@ export interface Frame {
   placeholder?: boolean
   /** Keys of imported files that this version does not know are kept. */
   [key: string]: unknown
+}
+
+/** A frame of a stack: its record and its handle. */
+export interface Frame extends FrameRecord {
+  /** The frame's number. */
+  handle: Handle
 }
 
 /** Which frames are meant. */
@@ -248,7 +252,7 @@ export interface StackState {
   /** How many events the tree has seen. */
   revision?: number
   /** All frames, by ID. */
-  frames: Record<string, Omit<Frame, "handle">>
+  frames: Record<string, FrameRecord>
   /** ID of the active frame. */
   activeFrameID?: string
   /** IDs of the frames without a parent. */

@@ -145,6 +145,7 @@ test("a stack in a folder lasts, and its history makes it again", () => {
   const [history, state] = [first.exportHistory(), first.state()]
   first.exportFiles(join(path, "exported"))
   first.close()
+  assert.equal(state.frames["ses_1"]?.title, "Build")
   assert.ok(existsSync(join(path, "exported", "state.json")))
 
   using again = Stack.rebuild(join(path, "again"), history)

@@ -69,7 +69,7 @@ test("packed and installed into an empty folder, the package works under Node an
   rmSync(join(project, "node_modules", "callstack-core-linux-x64"), { recursive: true })
   assert.throws(
     () => run(process.execPath, "main.mjs"),
-    /not found for linux-x64; looked at the package callstack-core-linux-x64: not installed; the source tree .*: .*\.so/,
+    /not found for linux-x64; looked at the package callstack-core-linux-x64: not there; the source tree .*: .*\.so/,
   )
 
   writeFileSync(join(project, "typed.ts"), typed)
