@@ -863,14 +863,14 @@ CallstackCode callstack_set_log_path(Callstack *stack,
  * What has happened, oldest first.
  *
  * - `query`: NULL for everything, or a JSON object with any of `"since"` (only events after this revision),
- *   `"frame"` (a handle), `"kind"`, `"limit"` (the oldest so many).
+ *   `"frame"` (only events of this frame), `"kind"`, `"limit"` (the oldest so many).
  * - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":
  *   "decisionAdded", "decision": "Use SQLite"}]`. Kinds are `added`, `imported`, `dependenciesAdded`,
  *   `identified`, `statusChanged`, `invalidated`, `idReplaced`, `logPathSet`, `artifactAdded`,
  *   `decisionAdded`, `activeChanged`.
  *
- * Errors: CALLSTACK_ERROR_IN_MEMORY if the stack keeps no history; _JSON; _SETTING for an unknown kind;
- * those of the disk.
+ * Errors: CALLSTACK_ERROR_IN_MEMORY if the stack keeps no history; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON;
+ * _SETTING for an unknown kind; those of the disk.
  */
 CallstackCode callstack_history(const Callstack *stack,
                                 const char *query,

@@ -2,23 +2,36 @@
 
 use std::ffi::c_char;
 
+use serde::Deserialize;
+
 use super::code::CallstackCode;
 use super::error::CallstackError;
 use super::stack::Callstack;
 use super::text::{CallstackText, optional_record, to_json};
+use crate::frame::FrameRef;
 use crate::store::EventQuery;
+
+/// Which events are meant: an [`EventQuery`] whose frame may be named in any way.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+struct HistoryQuery {
+    since: u64,
+    frame: Option<FrameRef>,
+    kind: Option<String>,
+    limit: Option<usize>,
+}
 
 /// What has happened, oldest first.
 ///
 /// - `query`: NULL for everything, or a JSON object with any of `"since"` (only events after this revision),
-///   `"frame"` (a handle), `"kind"`, `"limit"` (the oldest so many).
+///   `"frame"` (only events of this frame), `"kind"`, `"limit"` (the oldest so many).
 /// - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":
 ///   "decisionAdded", "decision": "Use SQLite"}]`. Kinds are `added`, `imported`, `dependenciesAdded`,
 ///   `identified`, `statusChanged`, `invalidated`, `idReplaced`, `logPathSet`, `artifactAdded`,
 ///   `decisionAdded`, `activeChanged`.
 ///
-/// Errors: CALLSTACK_ERROR_IN_MEMORY if the stack keeps no history; _JSON; _SETTING for an unknown kind;
-/// those of the disk.
+/// Errors: CALLSTACK_ERROR_IN_MEMORY if the stack keeps no history; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON;
+/// _SETTING for an unknown kind; those of the disk.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_history(
     stack: *const Callstack,
@@ -30,8 +43,9 @@ pub unsafe extern "C" fn callstack_history(
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         Callstack::read(stack, out_events, error, |stack| {
-            let query: EventQuery = optional_record("query", query, query_len)?;
-            Ok(to_json(&stack.history(&query)?))
+            let HistoryQuery { since, frame, kind, limit } = optional_record("query", query, query_len)?;
+            let frame = frame.map(|frame| stack.resolve(frame)).transpose()?;
+            Ok(to_json(&stack.history(&EventQuery { since, frame, kind, limit })?))
         })
     }
 }

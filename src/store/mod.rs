@@ -93,10 +93,7 @@ pub trait Store: Send {
 /// let pops = EventQuery::default().since(20).frame(first).kind("statusChanged");
 /// assert_eq!(pops.since, 20);
 /// ```
-///
-/// In JSON: `{"since": 20, "frame": "f1", "kind": "statusChanged", "limit": 100}`, every key optional.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventQuery {
     /// Only events after this revision.
     pub since: u64,

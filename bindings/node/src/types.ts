@@ -295,7 +295,7 @@ export interface EventQuery {
   /** Only events after this revision. */
   since?: number
   /** Only events of this frame. */
-  frame?: Handle
+  frame?: FrameRef
   /** Only events of this kind. */
   kind?: EventKind
   /** At most so many, the oldest. */

@@ -139,6 +139,9 @@ test("a stack in a folder lasts, and its history makes it again", () => {
   const decisions = first.history({ kind: "decisionAdded" })
   assert.equal(decisions.length, 1)
   assert.equal(decisions[0]?.["decision"], "so be it")
+  assert.deepEqual(first.history({ kind: "decisionAdded", frame: "ses_1" }), decisions)
+  assert.deepEqual(first.history({ kind: "decisionAdded", frame: "f2" }), [])
+  fails(() => first.history({ frame: "nobody" }), "unknown_frame")
   assert.ok(first.history().length > decisions.length)
   assert.deepEqual(first.history({ since: 1, limit: 1 }).map((event) => event.revision), [2])
 
