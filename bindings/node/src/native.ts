@@ -64,7 +64,7 @@ export type Address = bigint
 type Foreign = (...values: unknown[]) => number
 
 /** A function and the letters of its inputs. */
-interface Function {
+interface Declared {
   readonly call: Foreign
   readonly inputs: string
 }
@@ -79,7 +79,7 @@ const OUTPUT_WORDS = 2
 export class Native {
   static #loaded: Native | undefined
 
-  readonly #functions: ReadonlyMap<string, Function>
+  readonly #functions: ReadonlyMap<string, Declared>
   readonly #freeText: Foreign
   readonly #close: Foreign
   readonly #errorName: ErrorText
@@ -149,7 +149,7 @@ export class Native {
   }
 
   #call(name: Name, stack: Address | undefined, values: readonly Argument[], outputs: number): void {
-    const { call, inputs } = this.#functions.get(name) as Function
+    const { call, inputs } = this.#functions.get(name) as Declared
     const passed: unknown[] = stack === undefined ? [] : [stack]
     for (let index = 0; index < inputs.length; index++) {
       const value = values[index]
@@ -194,7 +194,7 @@ function load(path: string): LibraryHandle {
   }
 }
 
-function declare(library: LibraryHandle, name: string, letters: string): Function {
+function declare(library: LibraryHandle, name: string, letters: string): Declared {
   const types: string[] = letters.startsWith("N") ? [] : ["void *"]
   for (const letter of letters) {
     if (letter === "t") types.push("const char *", "size_t")
