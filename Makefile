@@ -60,8 +60,8 @@ install: $(CARGO_C)
 packages: native $(NODE_MODULES)
 	$(NPM) run packages --prefix bindings
 
-$(NODE_MODULES): bindings/package-lock.json
-	$(NPM) ci --prefix bindings
+$(NODE_MODULES): bindings/package.json bindings/node/package.json
+	$(NPM) install --prefix bindings
 	touch $@
 
 system-tools:
