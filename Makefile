@@ -78,8 +78,8 @@ $(CARGO_FUZZ):
 # Looks for input that makes the library panic, needs the nightly toolchain: make fuzz FUZZ_SECONDS=600
 fuzz: $(CARGO_FUZZ)
 	mkdir -p $(addprefix fuzz/corpus/,$(FUZZ_TARGETS))
-	cp $(PLANS)/* fuzz/corpus/import
-	find tests/data/stack-state -type f -name '*.json' -exec cp {} fuzz/corpus/state ';'
+	cp tests/data/stack-state/*.json fuzz/corpus/state
+	cp tests/data/stack-state/*.json fuzz/seeds/import/* fuzz/corpus/import
 	for target in $(FUZZ_TARGETS); do \
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=30 || exit 1; \
 	done

@@ -196,3 +196,17 @@ fn a_state_goes_on_where_it_was() {
     assert_eq!(again.active(), Some(root));
     assert!(again.state().revision > stack.state().revision);
 }
+
+#[test]
+fn numbers_under_unknown_keys_stay_the_same_number() {
+    // Found by fuzzing: read in haste, a float came back as its neighbour, and moved on with each round.
+    let numbers = "[122222222222222222222222795293190630, 1.2222222222222221e35, 0.1, 5e-324, 18446744073709551615]";
+    let text = format!(
+        r#"{{"version": 1, "frames": {{"a": {{"sessionID": "a", "numbers": {numbers}}}}}, "more": {numbers}}}"#
+    );
+    let (state, _) = StackState::from_json(&text).unwrap();
+    let again = |state: &StackState| StackState::from_json(&state.to_json()).unwrap().0;
+    assert_eq!(again(&state), state);
+    assert_eq!(state.extra["more"][0].as_f64(), Some(122222222222222222222222795293190630.0));
+    assert_eq!(state.extra["more"][4].as_u64(), Some(u64::MAX));
+}
