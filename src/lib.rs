@@ -26,6 +26,7 @@
 //! | [`tree`] | frames together: queries, and every change as *decide* and *apply* |
 //! | [`context`] | from a tree to a prompt: tokens, relevance, selection, XML, cache |
 //! | [`import`] | plans of other tools as frames |
+//! | [`session`] | what a host tells of its sessions, and what to make of it |
 //! | [`store`] | where a tree lasts: the store of its events, the documented files, logs |
 //! | [`stack`] | [`Stack`], the façade that hosts hold |
 //! | `capi` | the same for C, and for whatever calls C; only with the feature `capi` |
@@ -45,6 +46,8 @@ pub mod context;
 pub mod error;
 pub mod frame;
 pub mod import;
+mod keywords;
+pub mod session;
 pub mod stack;
 pub mod store;
 pub mod tree;

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 const FLOORS: &[(&str, &[&str])] = &[
     ("frame", &[]),
     ("error", &["frame"]),
+    ("keywords", &[]),
     ("tree", &["error", "frame"]),
-    ("context", &["error", "frame", "tree"]),
+    ("context", &["error", "frame", "keywords", "tree"]),
+    ("session", &["error", "frame", "keywords", "tree"]),
     ("import", &["error", "frame", "tree"]),
     ("store", &["error", "frame"]),
     ("stack", &["error", "frame", "tree", "context", "store"]),

@@ -39,7 +39,6 @@ mod considered;
 mod fragment;
 mod guidance;
 mod keys;
-mod keywords;
 mod relevance;
 mod render;
 mod select;
@@ -66,9 +65,9 @@ use relevance::{Query, Scored, SiblingIndex};
 use skeleton::Costs;
 use volatile::Volatile;
 
+pub use crate::keywords::keywords;
 pub use cache::CacheStatistics;
 pub use fragment::Rung;
-pub use keywords::keywords;
 pub use select::{Entry, Omission, Section};
 pub use settings::{Budget, Guidance, Settings};
 #[cfg(feature = "tokenizer")]

@@ -3,8 +3,8 @@
 //! the foundations are that later work stands on.
 
 use super::keys::KeyMap;
-use super::keywords::{for_each_name, for_each_word};
 use crate::frame::{FrameStatus, Handle};
+use crate::keywords::{for_each_name, for_each_word};
 use crate::tree::{Node, Tree};
 
 /// BM25's saturation of repeated terms (Robertson & Zaragoza 2009, "The Probabilistic Relevance

@@ -77,7 +77,7 @@ pub fn keywords(text: &str) -> Vec<String> {
 }
 
 /// Calls `visit` with the stem of every significant word, repetitions included.
-pub(super) fn for_each_word(text: &str, mut visit: impl FnMut(&str)) {
+pub(crate) fn for_each_word(text: &str, mut visit: impl FnMut(&str)) {
     let mut word = String::new();
     let mut previous = Class::Other;
     let mut previous_character = '\0';
@@ -159,7 +159,7 @@ fn stem(word: &mut String) {
 
 /// Calls `visit` with every token that may name something: a path or file (`true`), or another
 /// token that may be a frame's ID or handle (`false`). Tokens are in lower case.
-pub(super) fn for_each_name(text: &str, mut visit: impl FnMut(&str, bool)) {
+pub(crate) fn for_each_name(text: &str, mut visit: impl FnMut(&str, bool)) {
     let mut counted_thing = false;
     let is_part = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | '/' | '#');
     for token in text.split(|character| !is_part(character)) {

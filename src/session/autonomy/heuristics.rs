@@ -1,0 +1,405 @@
+//! The seven heuristics of the specification, and by which tables they score.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::Decision;
+use crate::frame::Frame;
+use crate::keywords::keywords;
+
+/// A way to see from outside that a frame should be begun or finished. Between the numbers of a table
+/// scores follow a straight line; scores end at 100.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Heuristic {
+    /// Push: errors pile up, so another attempt deserves a frame that can fail alone.
+    ///
+    /// 1 error 20, 2 (a retry has failed) 55, 3 75, 5 90; 10 more if the goal at hand is a distinct one (70 %
+    /// of its words are not the frame's).
+    FailureBoundary,
+    /// Push: the work has moved on to something else.
+    ///
+    /// The share of the goal's words that are not the frame's: 50 % 30, 75 % 65, all 80. Files changed in 3
+    /// folders 10 more, in 5 or more 20 more (also without a goal).
+    ContextSwitch,
+    /// Push: the frame has become more than one task.
+    ///
+    /// 10 messages 20, 30 60, 50 80, 80 90; 3 changed files 5 more, 8 or more 10 more.
+    Complexity,
+    /// Push: the frame has gone on for long, as its tokens tell.
+    ///
+    /// 25,000 tokens 20, 50,000 55, 80,000 80, 120,000 90.
+    Duration,
+    /// Pop: the criteria seem to be met.
+    ///
+    /// 1 signal of success 50, 2 70, 3 80; 10 more if there are artifacts; up to 15 more by the share of the
+    /// criteria's words that signals, artifacts and decisions name.
+    GoalCompletion,
+    /// Pop: nothing has come of the last turns.
+    ///
+    /// 3 turns without progress 40, 5 65, 10 100; each signal of failure 15 more.
+    Stagnation,
+    /// Pop: the context is nearly full.
+    ///
+    /// 60 % of the limit 20, 80 % 65, 90 % 90, 95 % 100.
+    ContextOverflow,
+}
+
+impl Heuristic {
+    /// All of them, those for a push first.
+    pub const ALL: [Heuristic; 7] = [
+        Heuristic::FailureBoundary,
+        Heuristic::ContextSwitch,
+        Heuristic::Complexity,
+        Heuristic::Duration,
+        Heuristic::GoalCompletion,
+        Heuristic::Stagnation,
+        Heuristic::ContextOverflow,
+    ];
+
+    pub(super) const EXPECTED: &str = "failure_boundary, context_switch, complexity, duration, goal_completion, \
+                                       stagnation or context_overflow";
+
+    /// What it helps to decide.
+    pub const fn decision(self) -> Decision {
+        match self {
+            Heuristic::FailureBoundary | Heuristic::ContextSwitch | Heuristic::Complexity | Heuristic::Duration => {
+                Decision::Push
+            }
+            Heuristic::GoalCompletion | Heuristic::Stagnation | Heuristic::ContextOverflow => Decision::Pop,
+        }
+    }
+
+    /// The name in settings and answers, such as `failure_boundary`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Heuristic::FailureBoundary => "failure_boundary",
+            Heuristic::ContextSwitch => "context_switch",
+            Heuristic::Complexity => "complexity",
+            Heuristic::Duration => "duration",
+            Heuristic::GoalCompletion => "goal_completion",
+            Heuristic::Stagnation => "stagnation",
+            Heuristic::ContextOverflow => "context_overflow",
+        }
+    }
+}
+
+impl fmt::Display for Heuristic {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// The text is the name of no heuristic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a heuristic is {}", Heuristic::EXPECTED)]
+pub struct ParseHeuristicError;
+
+impl FromStr for Heuristic {
+    type Err = ParseHeuristicError;
+
+    fn from_str(text: &str) -> Result<Self, ParseHeuristicError> {
+        Heuristic::ALL.into_iter().find(|heuristic| heuristic.as_str() == text).ok_or(ParseHeuristicError)
+    }
+}
+
+/// What is known of the work when a push is assessed (arguments of `stack_should_push`).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct PushSignals {
+    /// The goal at hand, if it is not the frame's own.
+    pub potential_goal: Option<String>,
+    /// Messages of the frame's session so far.
+    pub recent_messages: u32,
+    /// Errors of late.
+    pub error_count: u32,
+    /// Tokens of the frame's session so far.
+    pub token_count: u64,
+    /// Paths of files changed of late.
+    pub recent_file_changes: Vec<String>,
+}
+
+/// What is known of the work when a pop is assessed (arguments of `stack_should_pop`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct PopSignals {
+    /// What speaks for success, such as `all tests pass`.
+    pub success_signals: Vec<String>,
+    /// What speaks for failure.
+    pub failure_signals: Vec<String>,
+    /// Turns in which nothing has changed.
+    pub no_progress_turns: u32,
+    /// Tokens in the context of the session.
+    pub token_count: u64,
+    /// How many it can hold. Default 100,000.
+    pub context_limit: u64,
+}
+
+impl Default for PopSignals {
+    fn default() -> Self {
+        Self {
+            success_signals: Vec::new(),
+            failure_signals: Vec::new(),
+            no_progress_turns: 0,
+            token_count: 0,
+            context_limit: 100_000,
+        }
+    }
+}
+
+/// What one heuristic says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Score {
+    /// The heuristic.
+    pub heuristic: Heuristic,
+    /// How strong its signal is, 0 to 100.
+    pub score: u8,
+    /// What it has seen.
+    pub reason: String,
+}
+
+/// What the enabled heuristics say of a push.
+pub(super) fn push_scores(frame: &Frame, signals: &PushSignals, enabled: &[Heuristic]) -> Vec<Score> {
+    scores(Decision::Push, enabled, |heuristic| match heuristic {
+        Heuristic::FailureBoundary => failure_boundary(frame, signals),
+        Heuristic::ContextSwitch => context_switch(frame, signals),
+        Heuristic::Complexity => complexity(signals),
+        _ => duration(signals),
+    })
+}
+
+/// What the enabled heuristics say of a pop.
+pub(super) fn pop_scores(frame: &Frame, signals: &PopSignals, enabled: &[Heuristic]) -> Vec<Score> {
+    scores(Decision::Pop, enabled, |heuristic| match heuristic {
+        Heuristic::GoalCompletion => goal_completion(frame, signals),
+        Heuristic::Stagnation => stagnation(signals),
+        _ => context_overflow(signals),
+    })
+}
+
+fn scores(decision: Decision, enabled: &[Heuristic], score: impl Fn(Heuristic) -> (f64, String)) -> Vec<Score> {
+    let asked = enabled.iter().filter(|heuristic| heuristic.decision() == decision);
+    asked
+        .map(|heuristic| {
+            let (points, reason) = score(*heuristic);
+            Score { heuristic: *heuristic, score: points.clamp(0.0, 100.0).round() as u8, reason }
+        })
+        .collect()
+}
+
+/// The height at `x` of the line through points that are sorted by their `x`; it begins at the origin and
+/// goes on level behind the last point.
+fn line(points: &[(f64, f64)], x: f64) -> f64 {
+    let mut before = (0.0, 0.0);
+    for point in points {
+        if x <= point.0 {
+            return before.1 + (point.1 - before.1) * (x - before.0) / (point.0 - before.0);
+        }
+        before = *point;
+    }
+    before.1
+}
+
+fn failure_boundary(frame: &Frame, signals: &PushSignals) -> (f64, String) {
+    let errors = f64::from(signals.error_count);
+    let is_distinct = signals.error_count > 0 && divergence(frame, signals).is_some_and(|share| share >= 0.7);
+    let points = line(&[(1.0, 20.0), (2.0, 55.0), (3.0, 75.0), (5.0, 90.0)], errors);
+    let goal = if is_distinct { ", and the goal at hand is a distinct one" } else { "" };
+    (points + if is_distinct { 10.0 } else { 0.0 }, format!("{} errors{goal}", signals.error_count))
+}
+
+fn context_switch(frame: &Frame, signals: &PushSignals) -> (f64, String) {
+    let share = divergence(frame, signals).unwrap_or_default();
+    let folders = folders(&signals.recent_file_changes);
+    let points = line(&[(0.25, 0.0), (0.5, 30.0), (0.75, 65.0), (1.0, 80.0)], share)
+        + match folders {
+            0..=2 => 0.0,
+            3..=4 => 10.0,
+            _ => 20.0,
+        };
+    let words = (share * 100.0).round();
+    (points, format!("{words} % of the goal's words are not the frame's, files changed in {folders} folders"))
+}
+
+fn complexity(signals: &PushSignals) -> (f64, String) {
+    let files = signals.recent_file_changes.iter().collect::<BTreeSet<_>>().len();
+    let points = line(&[(10.0, 20.0), (30.0, 60.0), (50.0, 80.0), (80.0, 90.0)], f64::from(signals.recent_messages))
+        + match files {
+            0..=2 => 0.0,
+            3..=7 => 5.0,
+            _ => 10.0,
+        };
+    (points, format!("{} messages, {files} changed files", signals.recent_messages))
+}
+
+fn duration(signals: &PushSignals) -> (f64, String) {
+    let points = [(25_000.0, 20.0), (50_000.0, 55.0), (80_000.0, 80.0), (120_000.0, 90.0)];
+    (line(&points, signals.token_count as f64), format!("{} tokens so far", signals.token_count))
+}
+
+fn goal_completion(frame: &Frame, signals: &PopSignals) -> (f64, String) {
+    let successes = signals.success_signals.len();
+    let points = line(&[(1.0, 50.0), (2.0, 70.0), (3.0, 80.0)], successes as f64);
+    let artifacts = if frame.artifacts.is_empty() { 0.0 } else { 10.0 };
+    let seen: BTreeSet<String> = signals
+        .success_signals
+        .iter()
+        .chain(&frame.artifacts)
+        .chain(&frame.decisions)
+        .flat_map(|text| keywords(text))
+        .collect();
+    let wanted = keywords(frame.dense_criteria());
+    let covered = wanted.iter().filter(|word| seen.contains(*word)).count();
+    let share = covered as f64 / wanted.len().max(1) as f64;
+    let reason = format!(
+        "{successes} signals of success, {} artifacts, {covered} of {} words of the criteria are named",
+        frame.artifacts.len(),
+        wanted.len()
+    );
+    (points + artifacts + 15.0 * share, reason)
+}
+
+fn stagnation(signals: &PopSignals) -> (f64, String) {
+    let turns = f64::from(signals.no_progress_turns);
+    let failures = signals.failure_signals.len();
+    let points = line(&[(3.0, 40.0), (5.0, 65.0), (10.0, 100.0)], turns) + 15.0 * failures as f64;
+    (points, format!("{} turns without progress, {failures} signals of failure", signals.no_progress_turns))
+}
+
+fn context_overflow(signals: &PopSignals) -> (f64, String) {
+    let limit = signals.context_limit.max(1);
+    let points = [(0.4, 0.0), (0.6, 20.0), (0.8, 65.0), (0.9, 90.0), (0.95, 100.0)];
+    let share = signals.token_count as f64 / limit as f64;
+    (line(&points, share), format!("{} of {limit} tokens are used", signals.token_count))
+}
+
+/// The share of the goal's words that the frame does not have; `None` without a goal.
+fn divergence(frame: &Frame, signals: &PushSignals) -> Option<f64> {
+    let goal = keywords(signals.potential_goal.as_deref()?);
+    let own: BTreeSet<String> =
+        [frame.title.as_str(), &frame.success_criteria].into_iter().flat_map(keywords).collect();
+    let foreign = goal.iter().filter(|word| !own.contains(*word)).count();
+    (!goal.is_empty()).then(|| foreign as f64 / goal.len() as f64)
+}
+
+/// In how many folders the files are.
+fn folders(files: &[String]) -> usize {
+    let folder = |file: &String| file.rsplit_once(['/', '\\']).map_or(String::new(), |(folder, _)| folder.to_owned());
+    files.iter().map(folder).collect::<BTreeSet<_>>().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame() -> Frame {
+        Frame {
+            title: "Parse the configuration".into(),
+            success_criteria: "All options of the file are read".into(),
+            ..Frame::default()
+        }
+    }
+
+    fn push(heuristic: Heuristic, signals: PushSignals) -> u8 {
+        push_scores(&frame(), &signals, &[heuristic])[0].score
+    }
+
+    fn pop(heuristic: Heuristic, signals: PopSignals) -> u8 {
+        pop_scores(&frame(), &signals, &[heuristic])[0].score
+    }
+
+    fn files(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn no_signals_no_scores() {
+        let push = push_scores(&frame(), &PushSignals::default(), &Heuristic::ALL);
+        let pop = pop_scores(&frame(), &PopSignals::default(), &Heuristic::ALL);
+        assert_eq!(push.len() + pop.len(), Heuristic::ALL.len());
+        for score in push.into_iter().chain(pop) {
+            assert_eq!(score.score, 0, "{score:?}");
+        }
+    }
+
+    #[test]
+    fn the_tables_of_a_push() {
+        let errors = |error_count| PushSignals { error_count, ..PushSignals::default() };
+        for (count, score) in [(1, 20), (2, 55), (3, 75), (4, 83), (5, 90), (1000, 90)] {
+            assert_eq!(push(Heuristic::FailureBoundary, errors(count)), score, "{count} errors");
+        }
+        let goal = |goal: &str| PushSignals { potential_goal: Some(goal.into()), ..errors(0) };
+        let distinct = PushSignals { error_count: 3, ..goal("Draw the login page") };
+        assert_eq!(push(Heuristic::FailureBoundary, distinct), 85);
+        for (text, score) in [
+            ("Draw the login page", 80),
+            ("Parse the options", 0),
+            ("Parse login options quickly", 30),
+            ("", 0),
+            ("the and of", 0),
+        ] {
+            assert_eq!(push(Heuristic::ContextSwitch, goal(text)), score, "{text}");
+        }
+        let changed = |names: &[&str]| PushSignals { recent_file_changes: files(names), ..errors(0) };
+        assert_eq!(push(Heuristic::ContextSwitch, changed(&["a/x", "a/y", "b/x"])), 0);
+        assert_eq!(push(Heuristic::ContextSwitch, changed(&["a/x", "b/y", "c/x"])), 10);
+        assert_eq!(push(Heuristic::ContextSwitch, changed(&["a/x", "b/y", "c/x", "d\\e\\x", "root"])), 20);
+        for (count, score) in [(5, 10), (10, 20), (20, 40), (50, 80), (500, 90)] {
+            let messages = PushSignals { recent_messages: count, ..errors(0) };
+            assert_eq!(push(Heuristic::Complexity, messages), score, "{count} messages");
+        }
+        let busy = PushSignals { recent_messages: 500, ..changed(&["a", "a", "b", "c"]) };
+        assert_eq!(push(Heuristic::Complexity, busy), 95);
+        for (count, score) in [(25_000, 20), (50_000, 55), (65_000, 68), (u64::MAX, 90)] {
+            assert_eq!(push(Heuristic::Duration, PushSignals { token_count: count, ..errors(0) }), score, "{count}");
+        }
+    }
+
+    #[test]
+    fn the_tables_of_a_pop() {
+        let successes = |names: &[&str]| PopSignals { success_signals: files(names), ..PopSignals::default() };
+        for (names, score) in [
+            (&["tests pass"][..], 50),
+            (&["tests pass", "it builds"], 70),
+            (&["a1", "b1", "c1", "d1"], 80),
+            (&["options of the file are read"], 65),
+        ] {
+            assert_eq!(pop(Heuristic::GoalCompletion, successes(names)), score, "{names:?}");
+        }
+        let done = Frame { artifacts: vec!["src/options/file.rs".into()], ..frame() };
+        let score = &pop_scores(&done, &successes(&["read"]), &[Heuristic::GoalCompletion])[0];
+        assert_eq!(score.score, 75, "{}", score.reason);
+        for (turns, score) in [(1, 13), (3, 40), (5, 65), (10, 100), (u32::MAX, 100)] {
+            let signals = PopSignals { no_progress_turns: turns, ..PopSignals::default() };
+            assert_eq!(pop(Heuristic::Stagnation, signals), score, "{turns} turns");
+        }
+        let failing = PopSignals { no_progress_turns: 5, failure_signals: files(&["a", "b"]), ..PopSignals::default() };
+        assert_eq!(pop(Heuristic::Stagnation, failing), 95);
+        for (tokens, limit, score) in
+            [(40, 100, 0), (60, 100, 20), (80, 100, 65), (90, 100, 90), (95, 100, 100), (5, 0, 100), (0, 0, 0)]
+        {
+            let signals = PopSignals { token_count: tokens, context_limit: limit, ..PopSignals::default() };
+            assert_eq!(pop(Heuristic::ContextOverflow, signals), score, "{tokens} of {limit}");
+        }
+    }
+
+    #[test]
+    fn disabled_heuristics_are_not_asked() {
+        let signals = PushSignals { error_count: 9, ..PushSignals::default() };
+        let scores = push_scores(&frame(), &signals, &[Heuristic::Duration, Heuristic::Stagnation]);
+        assert_eq!(scores.iter().map(|score| score.heuristic).collect::<Vec<_>>(), [Heuristic::Duration]);
+    }
+
+    #[test]
+    fn names_are_those_of_the_json() {
+        for heuristic in Heuristic::ALL {
+            assert_eq!(serde_json::to_value(heuristic).unwrap(), heuristic.as_str());
+            assert_eq!(heuristic.as_str().parse(), Ok(heuristic));
+            assert!(Heuristic::EXPECTED.contains(heuristic.as_str()));
+        }
+        assert!("guesswork".parse::<Heuristic>().is_err());
+    }
+}

@@ -1,0 +1,124 @@
+//! What the autonomy may do, and from when on.
+
+use serde::{Deserialize, Serialize};
+
+use super::Heuristic;
+use crate::error::{Error, Result};
+
+/// How far the autonomy goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AutonomyLevel {
+    /// It answers when it is asked, and suggests nothing.
+    Manual,
+    /// It suggests to the agent what to do.
+    #[default]
+    Suggest,
+    /// It suggests, and does what it is sure of.
+    Auto,
+}
+
+/// The settings of autonomy (specification, "Agent Autonomy").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AutonomySettings {
+    /// How far it goes. Default suggest.
+    pub level: AutonomyLevel,
+    /// From which confidence on a push is recommended, 0 to 100. Default 70.
+    pub push_threshold: u8,
+    /// From which confidence on a pop is recommended, 0 to 100. Default 80.
+    pub pop_threshold: u8,
+    /// Whether suggestions are shown to the agent. Default true.
+    pub suggest_in_context: bool,
+    /// The heuristics that are asked, in the order of the specification. Default all.
+    pub enabled_heuristics: Vec<Heuristic>,
+}
+
+impl Default for AutonomySettings {
+    fn default() -> Self {
+        Self {
+            level: AutonomyLevel::default(),
+            push_threshold: 70,
+            pop_threshold: 80,
+            suggest_in_context: true,
+            enabled_heuristics: Heuristic::ALL.to_vec(),
+        }
+    }
+}
+
+impl AutonomySettings {
+    /// The defaults, with what the environment variables `STACK_AUTONOMY_LEVEL`, `STACK_PUSH_THRESHOLD`,
+    /// `STACK_POP_THRESHOLD`, `STACK_SUGGEST_IN_CONTEXT` and `STACK_ENABLED_HEURISTICS` say, looked up by a
+    /// function. A variable that makes no sense is reported, and its default stays.
+    ///
+    /// ```
+    /// use callstack_core::session::autonomy::{AutonomyLevel, AutonomySettings, Heuristic};
+    ///
+    /// let (settings, problems) = AutonomySettings::from_variables(|name| match name {
+    ///     "STACK_AUTONOMY_LEVEL" => Some("auto".into()),
+    ///     "STACK_ENABLED_HEURISTICS" => Some("stagnation, complexity, guesswork".into()),
+    ///     _ => None,
+    /// });
+    /// assert_eq!(settings.level, AutonomyLevel::Auto);
+    /// assert_eq!(settings.enabled_heuristics, [Heuristic::Complexity, Heuristic::Stagnation]);
+    /// assert!(problems[0].to_string().starts_with("STACK_ENABLED_HEURISTICS is `guesswork`, but must be"));
+    /// ```
+    pub fn from_variables(look_up: impl Fn(&str) -> Option<String>) -> (Self, Vec<Error>) {
+        let mut settings = Self::default();
+        let mut problems = Vec::new();
+        let mut take = |name: &str, set: &mut dyn FnMut(&str) -> Result<(), &'static str>| {
+            let Some(value) = look_up(name) else { return };
+            for part in value.split(if name.ends_with("HEURISTICS") { ',' } else { '\0' }) {
+                if let Err(expected) = set(part.trim()) {
+                    problems.push(Error::Setting { name: name.to_owned(), value: part.trim().to_owned(), expected });
+                }
+            }
+        };
+        take("STACK_AUTONOMY_LEVEL", &mut |value| level(value).map(|level| settings.level = level));
+        take("STACK_PUSH_THRESHOLD", &mut |value| threshold(value).map(|value| settings.push_threshold = value));
+        take("STACK_POP_THRESHOLD", &mut |value| threshold(value).map(|value| settings.pop_threshold = value));
+        take("STACK_SUGGEST_IN_CONTEXT", &mut |value| flag(value).map(|value| settings.suggest_in_context = value));
+        let mut enabled: Option<Vec<Heuristic>> = None;
+        take("STACK_ENABLED_HEURISTICS", &mut |value| {
+            let enabled = enabled.get_or_insert_default();
+            match value {
+                "" => Ok(()),
+                _ => value.parse().map(|heuristic| enabled.push(heuristic)).map_err(|_| Heuristic::EXPECTED),
+            }
+        });
+        if let Some(enabled) = enabled {
+            settings.enabled_heuristics.retain(|heuristic| enabled.contains(heuristic));
+        }
+        (settings, problems)
+    }
+
+    /// Asks a heuristic from now on, or no longer.
+    pub fn enable(&mut self, heuristic: Heuristic, is_enabled: bool) {
+        let before = std::mem::take(&mut self.enabled_heuristics);
+        self.enabled_heuristics = Heuristic::ALL
+            .into_iter()
+            .filter(|other| if *other == heuristic { is_enabled } else { before.contains(other) })
+            .collect();
+    }
+}
+
+fn level(value: &str) -> Result<AutonomyLevel, &'static str> {
+    match value.to_ascii_lowercase().as_str() {
+        "manual" => Ok(AutonomyLevel::Manual),
+        "suggest" => Ok(AutonomyLevel::Suggest),
+        "auto" => Ok(AutonomyLevel::Auto),
+        _ => Err("manual, suggest or auto"),
+    }
+}
+
+fn threshold(value: &str) -> Result<u8, &'static str> {
+    value.parse().ok().filter(|number| *number <= 100).ok_or("a whole number from 0 to 100")
+}
+
+fn flag(value: &str) -> Result<bool, &'static str> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Ok(true),
+        "false" | "0" | "no" | "off" => Ok(false),
+        _ => Err("true or false"),
+    }
+}

@@ -1,0 +1,234 @@
+//! Suggestions to the agent: pending for five minutes, then history.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use super::{Assessment, Decision};
+use crate::frame::Handle;
+
+/// How long a suggestion is pending, in milliseconds.
+const TIME_TO_LIVE: u64 = 5 * 60_000;
+/// How many past suggestions are remembered.
+const HISTORY: usize = 100;
+
+/// Something that the agent of a frame should do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Suggestion {
+    /// The frame.
+    pub handle: Handle,
+    /// What should be done.
+    pub decision: Decision,
+    /// How sure the heuristics were when they last said so, 0 to 100.
+    pub confidence: u8,
+    /// Why.
+    pub reason: String,
+    /// When it was last said, in milliseconds since the epoch.
+    pub created_at: u64,
+    /// What came of it; `None` while it is pending.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+}
+
+/// What came of a suggestion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// The agent did it.
+    Followed,
+    /// Five minutes went by.
+    Expired,
+    /// Somebody cleared it.
+    Cleared,
+}
+
+/// How suggestions have done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SuggestionStatistics {
+    /// Suggested pushes.
+    pub pushes: u64,
+    /// Suggested pops.
+    pub pops: u64,
+    /// Of both, those that were followed.
+    pub followed: u64,
+    /// Those that expired.
+    pub expired: u64,
+    /// Those that were cleared.
+    pub cleared: u64,
+}
+
+/// The suggestions that are pending, and those that were.
+#[derive(Debug, Clone, Default)]
+pub struct Suggestions {
+    pending: Vec<Suggestion>,
+    history: VecDeque<Suggestion>,
+    statistics: SuggestionStatistics,
+}
+
+impl Suggestions {
+    /// Suggests what an assessment recommends. If that is pending already, it is said anew, and not counted
+    /// again.
+    pub fn add(&mut self, handle: Handle, assessment: &Assessment, now: u64) {
+        self.expire(now);
+        let Assessment { decision, confidence, .. } = *assessment;
+        let suggestion =
+            Suggestion { handle, decision, confidence, reason: assessment.reason(), created_at: now, outcome: None };
+        let same = |other: &&mut Suggestion| other.handle == handle && other.decision == decision;
+        match self.pending.iter_mut().find(same) {
+            Some(pending) => *pending = suggestion,
+            None => {
+                match decision {
+                    Decision::Push => self.statistics.pushes += 1,
+                    Decision::Pop => self.statistics.pops += 1,
+                }
+                self.pending.push(suggestion);
+            }
+        }
+    }
+
+    /// Notes that the agent of a frame has begun a child, or finished it. A finished frame has no
+    /// suggestions any more.
+    pub fn acted(&mut self, handle: Handle, decision: Decision, now: u64) {
+        self.expire(now);
+        self.settle(Outcome::Followed, |suggestion| suggestion.handle == handle && suggestion.decision == decision);
+        if decision == Decision::Pop {
+            self.settle(Outcome::Cleared, |suggestion| suggestion.handle == handle);
+        }
+    }
+
+    /// Takes back what is pending; returns how many suggestions that were.
+    pub fn clear(&mut self, now: u64) -> usize {
+        self.expire(now);
+        let count = self.pending.len();
+        self.settle(Outcome::Cleared, |_| true);
+        count
+    }
+
+    /// Puts away what has been pending for five minutes.
+    pub fn expire(&mut self, now: u64) {
+        self.settle(Outcome::Expired, |suggestion| now.saturating_sub(suggestion.created_at) >= TIME_TO_LIVE);
+    }
+
+    /// What is pending, oldest first.
+    pub fn pending(&self, now: u64) -> impl Iterator<Item = &Suggestion> {
+        self.pending.iter().filter(move |suggestion| now.saturating_sub(suggestion.created_at) < TIME_TO_LIVE)
+    }
+
+    /// What was pending, oldest first: the last hundred.
+    pub fn history(&self) -> impl Iterator<Item = &Suggestion> {
+        self.history.iter()
+    }
+
+    /// How suggestions have done so far.
+    pub fn statistics(&self) -> SuggestionStatistics {
+        self.statistics
+    }
+
+    /// Forgets history and statistics. What is pending stays.
+    pub fn reset(&mut self) {
+        self.history.clear();
+        self.statistics = SuggestionStatistics::default();
+    }
+
+    /// What is pending for a frame, in the words that its agent reads, a line each.
+    pub fn text(&self, handle: Handle, now: u64) -> Option<String> {
+        let lines = self.pending(now).filter(|suggestion| suggestion.handle == handle).map(|suggestion| {
+            let Suggestion { decision, confidence, reason, .. } = suggestion;
+            let what = match decision {
+                Decision::Push => format!("begin a child of {handle} with stack_frame_push"),
+                Decision::Pop => format!("finish {handle} with stack_frame_pop"),
+            };
+            format!("[STACK SUGGESTION: {what} ({confidence} % sure; {reason})]")
+        });
+        let text = lines.collect::<Vec<_>>().join("\n");
+        (!text.is_empty()).then_some(text)
+    }
+
+    fn settle(&mut self, outcome: Outcome, is: impl Fn(&Suggestion) -> bool) {
+        for mut suggestion in self.pending.extract_if(.., |suggestion| is(suggestion)) {
+            suggestion.outcome = Some(outcome);
+            match outcome {
+                Outcome::Followed => self.statistics.followed += 1,
+                Outcome::Expired => self.statistics.expired += 1,
+                Outcome::Cleared => self.statistics.cleared += 1,
+            }
+            if self.history.len() == HISTORY {
+                self.history.pop_front();
+            }
+            self.history.push_back(suggestion);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: u64 = 60_000;
+
+    fn frame(number: usize) -> Handle {
+        Handle::from_index(number - 1).unwrap()
+    }
+
+    fn recommended(decision: Decision, confidence: u8) -> Assessment {
+        Assessment { decision, confidence, threshold: 70, is_recommended: true, scores: Vec::new() }
+    }
+
+    #[test]
+    fn a_suggestion_is_pending_until_it_is_followed() {
+        let mut suggestions = Suggestions::default();
+        suggestions.add(frame(1), &recommended(Decision::Pop, 80), 0);
+        suggestions.add(frame(1), &recommended(Decision::Pop, 90), 1000);
+        suggestions.add(frame(2), &recommended(Decision::Push, 71), 2000);
+        assert_eq!(suggestions.pending(2000).map(|pending| pending.confidence).collect::<Vec<_>>(), [90, 71]);
+        assert!(suggestions.text(frame(1), 2000).unwrap().contains("finish f1 with stack_frame_pop (90 % sure"));
+        assert!(suggestions.text(frame(3), 2000).is_none(), "no other frame's suggestions");
+
+        suggestions.acted(frame(1), Decision::Push, 3000);
+        assert_eq!(suggestions.pending(3000).count(), 2, "a push does not follow a suggested pop");
+        suggestions.acted(frame(1), Decision::Pop, 4000);
+        assert_eq!(suggestions.history().map(|past| past.outcome).collect::<Vec<_>>(), [Some(Outcome::Followed)]);
+        let expected = SuggestionStatistics { pushes: 1, pops: 1, followed: 1, ..SuggestionStatistics::default() };
+        assert_eq!(suggestions.statistics(), expected);
+    }
+
+    #[test]
+    fn a_finished_frame_has_no_suggestions() {
+        let mut suggestions = Suggestions::default();
+        suggestions.add(frame(1), &recommended(Decision::Push, 80), 0);
+        suggestions.acted(frame(1), Decision::Pop, 1);
+        assert_eq!((suggestions.pending(1).count(), suggestions.statistics().cleared), (0, 1));
+    }
+
+    #[test]
+    fn after_five_minutes_it_is_history() {
+        let mut suggestions = Suggestions::default();
+        suggestions.add(frame(1), &recommended(Decision::Pop, 80), 0);
+        suggestions.add(frame(2), &recommended(Decision::Pop, 80), MINUTE);
+        assert_eq!(suggestions.pending(5 * MINUTE - 1).count(), 2);
+        assert_eq!(suggestions.pending(5 * MINUTE).count(), 1, "what has expired is not shown, noted or not");
+        suggestions.expire(5 * MINUTE);
+        assert_eq!(suggestions.statistics().expired, 1);
+        suggestions.add(frame(1), &recommended(Decision::Pop, 80), 6 * MINUTE);
+        assert_eq!(suggestions.statistics().expired, 2);
+        assert_eq!(suggestions.statistics().pops, 3, "said again after it expired, it counts again");
+        assert_eq!(suggestions.clear(6 * MINUTE), 1);
+        assert_eq!(suggestions.clear(6 * MINUTE), 0);
+        suggestions.reset();
+        assert_eq!((suggestions.history().count(), suggestions.statistics()), (0, SuggestionStatistics::default()));
+    }
+
+    #[test]
+    fn the_history_keeps_the_last_hundred() {
+        let mut suggestions = Suggestions::default();
+        for number in 1..=150 {
+            suggestions.add(frame(number), &recommended(Decision::Push, 80), 0);
+        }
+        suggestions.clear(0);
+        assert_eq!(suggestions.history().count(), 100);
+        assert_eq!(suggestions.history().next().unwrap().handle, frame(51));
+        assert_eq!(suggestions.statistics().pushes, 150);
+    }
+}
