@@ -26,16 +26,16 @@
 //! | [`tree`] | frames together: queries, and every change as *decide* and *apply* |
 //! | [`context`] | from a tree to a prompt: tokens, relevance, selection, XML, cache |
 //! | [`import`] | plans of other tools as frames |
-//! | [`session`] | what a host tells of its sessions, and what to make of it |
+//! | `session` | what a host tells of its sessions, and what to make of it; with the feature `session` |
 //! | [`store`] | where a tree lasts: the store of its events, the documented files, logs |
 //! | [`stack`] | [`Stack`], the façade that hosts hold |
 //! | `capi` | the same for C, and for whatever calls C; only with the feature `capi` |
 //!
 //! # Features
 //! `sqlite` (default) adds [`SqliteStore`] and [`Stack::open`]; without it the crate is the engine in
-//! memory, and needs no C compiler. `tokenizer` adds [`context::O200k`], which counts with the o200k
-//! vocabulary instead of estimating. `capi` adds the C functions of `include/callstack.h`; the only
-//! unsafe code is there.
+//! memory, and needs no C compiler. `session` (default) adds what is made of a host's sessions. `tokenizer`
+//! adds [`context::O200k`], which counts with the o200k vocabulary instead of estimating. `capi` adds the C
+//! functions of `include/callstack.h`; the only unsafe code is there.
 
 #![cfg_attr(not(feature = "capi"), forbid(unsafe_code))]
 #![deny(missing_docs)]
@@ -47,6 +47,7 @@ pub mod error;
 pub mod frame;
 pub mod import;
 mod keywords;
+#[cfg(feature = "session")]
 pub mod session;
 pub mod stack;
 pub mod store;

@@ -4,3 +4,5 @@
 //! has happened and when, and says what should be done.
 
 pub mod autonomy;
+pub mod subagents;
+mod variables;

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::Heuristic;
-use crate::error::{Error, Result};
+use crate::error::Error;
+use crate::session::variables::{Variables, flag, percentage};
 
 /// How far the autonomy goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -65,31 +66,19 @@ impl AutonomySettings {
     /// ```
     pub fn from_variables(look_up: impl Fn(&str) -> Option<String>) -> (Self, Vec<Error>) {
         let mut settings = Self::default();
-        let mut problems = Vec::new();
-        let mut take = |name: &str, set: &mut dyn FnMut(&str) -> Result<(), &'static str>| {
-            let Some(value) = look_up(name) else { return };
-            for part in value.split(if name.ends_with("HEURISTICS") { ',' } else { '\0' }) {
-                if let Err(expected) = set(part.trim()) {
-                    problems.push(Error::Setting { name: name.to_owned(), value: part.trim().to_owned(), expected });
-                }
-            }
-        };
-        take("STACK_AUTONOMY_LEVEL", &mut |value| level(value).map(|level| settings.level = level));
-        take("STACK_PUSH_THRESHOLD", &mut |value| threshold(value).map(|value| settings.push_threshold = value));
-        take("STACK_POP_THRESHOLD", &mut |value| threshold(value).map(|value| settings.pop_threshold = value));
-        take("STACK_SUGGEST_IN_CONTEXT", &mut |value| flag(value).map(|value| settings.suggest_in_context = value));
-        let mut enabled: Option<Vec<Heuristic>> = None;
-        take("STACK_ENABLED_HEURISTICS", &mut |value| {
-            let enabled = enabled.get_or_insert_default();
-            match value {
-                "" => Ok(()),
-                _ => value.parse().map(|heuristic| enabled.push(heuristic)).map_err(|_| Heuristic::EXPECTED),
-            }
-        });
-        if let Some(enabled) = enabled {
-            settings.enabled_heuristics.retain(|heuristic| enabled.contains(heuristic));
+        let mut variables = Variables::new(&look_up);
+        variables.take("STACK_AUTONOMY_LEVEL", &mut settings.level, level);
+        variables.take("STACK_PUSH_THRESHOLD", &mut settings.push_threshold, percentage);
+        variables.take("STACK_POP_THRESHOLD", &mut settings.pop_threshold, percentage);
+        variables.take("STACK_SUGGEST_IN_CONTEXT", &mut settings.suggest_in_context, flag);
+        let name = "STACK_ENABLED_HEURISTICS";
+        if let Some(names) = variables.list(name) {
+            let (known, unknown): (Vec<String>, Vec<String>) =
+                names.into_iter().partition(|name| name.parse::<Heuristic>().is_ok());
+            unknown.iter().for_each(|value| variables.report(name, value, Heuristic::EXPECTED));
+            settings.enabled_heuristics.retain(|heuristic| known.iter().any(|name| name == heuristic.as_str()));
         }
-        (settings, problems)
+        (settings, variables.problems)
     }
 
     /// Asks a heuristic from now on, or no longer.
@@ -108,17 +97,5 @@ fn level(value: &str) -> Result<AutonomyLevel, &'static str> {
         "suggest" => Ok(AutonomyLevel::Suggest),
         "auto" => Ok(AutonomyLevel::Auto),
         _ => Err("manual, suggest or auto"),
-    }
-}
-
-fn threshold(value: &str) -> Result<u8, &'static str> {
-    value.parse().ok().filter(|number| *number <= 100).ok_or("a whole number from 0 to 100")
-}
-
-fn flag(value: &str) -> Result<bool, &'static str> {
-    match value.to_ascii_lowercase().as_str() {
-        "true" | "1" | "yes" | "on" => Ok(true),
-        "false" | "0" | "no" | "off" => Ok(false),
-        _ => Err("true or false"),
     }
 }
