@@ -4,5 +4,6 @@
 //! has happened and when, and says what should be done.
 
 pub mod autonomy;
+pub mod compaction;
 pub mod subagents;
 mod variables;
