@@ -89,7 +89,7 @@ pub(super) enum Failure {
     /// The library's own fault.
     #[error("an error in the library: {cause}; please report it")]
     Panic { cause: String },
-    /// The same, in an earlier command.
+    /// The same, in an earlier command. With braces, so that its details are an object too.
     #[error(
         "an earlier command met an error in the library, so this stack cannot be relied on; close it and open it again"
     )]
