@@ -307,7 +307,7 @@ const char *callstack_version(void);
 void callstack_text_free(CallstackText *text);
 
 /**
- * The code that the call answered.
+ * The code that the call answered; CALLSTACK_OK for NULL.
  */
 CallstackCode callstack_error_code(const CallstackError *error);
 

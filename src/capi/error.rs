@@ -20,7 +20,7 @@ pub struct CallstackError {
     details: CString,
 }
 
-/// The code that the call answered.
+/// The code that the call answered; CALLSTACK_OK for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_error_code(error: *const CallstackError) -> CallstackCode {
     // SAFETY: an error that is not null has not been freed.
