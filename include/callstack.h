@@ -257,6 +257,11 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_FULL 124
 
 /**
+ * Only the results of a frame that is being worked on can still change.
+ */
+#define CALLSTACK_ERROR_RESULTS_FIXED 125
+
+/**
  * `planned`: sketched, not begun.
  */
 #define CALLSTACK_STATUS_PLANNED 0
@@ -601,6 +606,23 @@ CallstackCode callstack_pop(Callstack *stack,
                             CallstackError **error);
 
 /**
+ * Records what has been achieved so far by a frame that goes on: before its conversation is shortened, say.
+ * The frame's own context shows it; other frames see its results when it is finished.
+ *
+ * - `results`, `results_compacted`: in full, and dense.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _RESULTS_FIXED, _EMPTY; those of the disk.
+ */
+CallstackCode callstack_summarize(Callstack *stack,
+                                  const char *frame,
+                                  size_t frame_len,
+                                  const char *results,
+                                  size_t results_len,
+                                  const char *results_compacted,
+                                  size_t results_compacted_len,
+                                  CallstackError **error);
+
+/**
  * Takes a frame, and what is planned below it, out of the plan.
  *
  * - `out_invalidated`: a JSON object, `{"invalidated": ["f3", "f4"], "stillOpen": [], "dependents": []}`:
@@ -867,7 +889,7 @@ CallstackCode callstack_set_log_path(Callstack *stack,
  * - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":
  *   "decisionAdded", "decision": "Use SQLite"}]`. Kinds are `added`, `imported`, `dependenciesAdded`,
  *   `identified`, `statusChanged`, `invalidated`, `idReplaced`, `logPathSet`, `artifactAdded`,
- *   `decisionAdded`, `activeChanged`.
+ *   `decisionAdded`, `activeChanged`, `summarized`.
  *
  * Errors: CALLSTACK_ERROR_IN_MEMORY if the stack keeps no history; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON;
  * _SETTING for an unknown kind; those of the disk.

@@ -98,6 +98,14 @@ pub enum Error {
         /// Its status.
         status: FrameStatus,
     },
+    /// Only the results of a frame that is being worked on can still change.
+    #[error("frame {handle} is {status} and takes no summary; only in_progress and blocked frames do")]
+    ResultsFixed {
+        /// The frame.
+        handle: Handle,
+        /// Its status.
+        status: FrameStatus,
+    },
     /// The total budget does not even hold the frame's own stub, its parent's and its root's.
     #[error("a context of frame {handle} needs at least {needed} tokens and the total budget is {total}; raise it")]
     BudgetTooSmall {
@@ -219,6 +227,7 @@ impl Error {
             Error::Dependency { .. } => "dependency",
             Error::ParentCircle { .. } => "parent_circle",
             Error::NotOpen { .. } => "not_open",
+            Error::ResultsFixed { .. } => "results_fixed",
             Error::BudgetTooSmall { .. } => "budget_too_small",
             Error::Setting { .. } => "setting",
             Error::Json { .. } => "json",

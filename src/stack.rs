@@ -304,6 +304,21 @@ impl Stack {
         })
     }
 
+    /// Records what has been achieved so far by a frame that goes on: before its conversation is shortened,
+    /// say. The frame's own context shows it; other frames see its results when it is finished.
+    ///
+    /// # Errors
+    /// Unknown frame, a frame that is not in_progress or blocked, empty results.
+    pub fn summarize(
+        &self,
+        frame: impl Into<FrameRef>,
+        results: impl Into<String>,
+        results_compacted: impl Into<String>,
+    ) -> Result<()> {
+        let (results, results_compacted) = (results.into(), results_compacted.into());
+        self.execute(Command::Summarize { frame: frame.into(), results, results_compacted }).map(drop)
+    }
+
     /// Takes a frame, and what is planned below it, out of the plan.
     ///
     /// # Errors

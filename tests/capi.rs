@@ -179,6 +179,9 @@ fn commands_and_queries_do_what_the_stack_does() {
         run(|error| callstack_set_status(stack, p("f5"), 2, CALLSTACK_STATUS_BLOCKED, p("waits"), 5, NULL, 0, error))
             .unwrap();
         run(|error| callstack_set_active(stack, p("f5"), 2, error)).unwrap();
+        run(|error| callstack_summarize(stack, p("f5"), 2, p("half"), 4, NULL, 0, error)).unwrap();
+        let failed = run(|error| callstack_summarize(stack, p("f2"), 2, p("more"), 4, NULL, 0, error)).unwrap_err();
+        assert_eq!((failed.code, &failed.details["status"]), (CALLSTACK_ERROR_RESULTS_FIXED, &json!("completed")));
         let invalidated =
             ask(|out, error| callstack_invalidate(stack, p("f4"), 2, p("no time"), 7, out, error)).unwrap();
         assert_eq!(parsed(invalidated), json!({"invalidated": ["f4"], "stillOpen": [], "dependents": []}));

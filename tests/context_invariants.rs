@@ -48,7 +48,8 @@ fn disturb(stack: &Stack, random: &mut Random, frames: usize) {
         let frame = Handle::from_index(random.below(frames)).unwrap();
         let note = format!("{round} {}", common::text(random, 5));
         // Some of these are refused, and then nothing has changed anyway.
-        let _ = match random.below(7) {
+        let _ = match random.below(8) {
+            7 => stack.summarize(frame, note.clone(), note),
             0 => stack.add_artifact(frame, note).map(drop),
             6 => stack.set_log_path(frame, random.pick(&["Cargo.toml", "src", "README.md"])),
             1 => stack.add_decision(frame, note),

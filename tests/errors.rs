@@ -186,6 +186,19 @@ fn only_open_frames_become_active() {
 }
 
 #[test]
+fn only_open_frames_are_summarized() {
+    let stack = stack();
+    let message = refused(&stack, "results_fixed", |stack| stack.summarize("f2", "so far", ""));
+    assert_eq!(message, "frame f2 is planned and takes no summary; only in_progress and blocked frames do");
+    refused(&stack, "empty", |stack| stack.summarize("f1", "", "dense"));
+    stack.summarize("f1", "Half of it", "half").unwrap();
+    stack.summarize("f1", "Most of it", "").unwrap();
+    let frame = stack.frame("f1").unwrap();
+    assert_eq!((frame.results.as_deref(), frame.dense_results()), (Some("Most of it"), "Most of it"));
+    assert_eq!(frame.status, FrameStatus::InProgress);
+}
+
+#[test]
 fn budgets_too_small_say_how_much_is_needed() {
     let stack = stack();
     let Err(Error::BudgetTooSmall { needed, total: 1, .. }) = stack.context("f2", &Settings::of_total(1)) else {

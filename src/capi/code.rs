@@ -67,6 +67,8 @@ pub const CALLSTACK_ERROR_BUSY: CallstackCode = 122;
 pub const CALLSTACK_ERROR_DAMAGED: CallstackCode = 123;
 /// The tree holds as many frames as it can.
 pub const CALLSTACK_ERROR_FULL: CallstackCode = 124;
+/// Only the results of a frame that is being worked on can still change.
+pub const CALLSTACK_ERROR_RESULTS_FIXED: CallstackCode = 125;
 
 /// Where a frame is in its life. In JSON the name stands, such as `"in_progress"`.
 pub type CallstackStatus = i32;
@@ -111,6 +113,7 @@ pub(super) const fn code_of(error: &Error) -> CallstackCode {
         Error::Busy { .. } => CALLSTACK_ERROR_BUSY,
         Error::Damaged { .. } => CALLSTACK_ERROR_DAMAGED,
         Error::Full { .. } => CALLSTACK_ERROR_FULL,
+        Error::ResultsFixed { .. } => CALLSTACK_ERROR_RESULTS_FIXED,
     }
 }
 

@@ -249,6 +249,34 @@ pub unsafe extern "C" fn callstack_pop(
     }
 }
 
+/// Records what has been achieved so far by a frame that goes on: before its conversation is shortened, say.
+/// The frame's own context shows it; other frames see its results when it is finished.
+///
+/// - `results`, `results_compacted`: in full, and dense.
+///
+/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _RESULTS_FIXED, _EMPTY; those of the disk.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_summarize(
+    stack: *mut Callstack,
+    frame: *const c_char,
+    frame_len: usize,
+    results: *const c_char,
+    results_len: usize,
+    results_compacted: *const c_char,
+    results_compacted_len: usize,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, (), error, |stack| {
+            let frame = text("frame", frame, frame_len)?;
+            let results = text("results", results, results_len)?;
+            let results_compacted = text("results_compacted", results_compacted, results_compacted_len)?;
+            Ok(stack.summarize(frame, results, results_compacted)?)
+        })
+    }
+}
+
 /// Takes a frame, and what is planned below it, out of the plan.
 ///
 /// - `out_invalidated`: a JSON object, `{"invalidated": ["f3", "f4"], "stillOpen": [], "dependents": []}`:

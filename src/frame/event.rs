@@ -63,6 +63,13 @@ pub enum Change {
         #[serde(skip_serializing_if = "Option::is_none")]
         results_compacted: Option<String>,
     },
+    /// The frame goes on, with these results so far.
+    Summarized {
+        /// What has been achieved, in full.
+        results: String,
+        /// The same, dense.
+        results_compacted: String,
+    },
     /// The frame was taken out of the plan.
     Invalidated {
         /// Why.
@@ -98,7 +105,7 @@ pub enum Change {
 
 impl Change {
     /// The names of all kinds, as `kind` has them in JSON.
-    pub const KINDS: [&str; 11] = [
+    pub const KINDS: [&str; 12] = [
         "added",
         "imported",
         "dependenciesAdded",
@@ -110,6 +117,7 @@ impl Change {
         "artifactAdded",
         "decisionAdded",
         "activeChanged",
+        "summarized",
     ];
 
     /// The name of the variant, as `kind` has it in JSON.
@@ -126,6 +134,7 @@ impl Change {
             Change::ArtifactAdded { .. } => 8,
             Change::DecisionAdded { .. } => 9,
             Change::ActiveChanged { .. } => 10,
+            Change::Summarized { .. } => 11,
         };
         Change::KINDS[place]
     }
@@ -181,6 +190,10 @@ impl TryFrom<FlatEvent> for Event {
             "artifactAdded" => Change::ArtifactAdded { artifact: event.artifact.ok_or_else(|| lacks("artifact"))? },
             "decisionAdded" => Change::DecisionAdded { decision: event.decision.ok_or_else(|| lacks("decision"))? },
             "activeChanged" => Change::ActiveChanged { active: event.active.ok_or_else(|| lacks("active"))? },
+            "summarized" => Change::Summarized {
+                results: event.results.ok_or_else(|| lacks("results"))?,
+                results_compacted: event.results_compacted.ok_or_else(|| lacks("resultsCompacted"))?,
+            },
             _ => return Err(format!("event {revision} is of the kind `{kind}`, which this version does not know")),
         };
         Ok(Event { revision, time, handle, change })
@@ -206,6 +219,7 @@ mod tests {
             Change::ArtifactAdded { artifact: text() },
             Change::DecisionAdded { decision: text() },
             Change::ActiveChanged { active: true },
+            Change::Summarized { results: text(), results_compacted: text() },
         ];
         assert_eq!(changes.each_ref().map(Change::kind), Change::KINDS);
         for change in changes {

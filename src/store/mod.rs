@@ -134,7 +134,7 @@ impl EventQuery {
                 name: "kind".into(),
                 value: kind.clone(),
                 expected: "added, imported, dependenciesAdded, identified, statusChanged, invalidated, idReplaced, \
-                           logPathSet, artifactAdded, decisionAdded or activeChanged",
+                           logPathSet, artifactAdded, decisionAdded, activeChanged or summarized",
             }),
             _ => Ok(()),
         }

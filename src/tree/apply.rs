@@ -172,6 +172,11 @@ impl Tree {
             Change::DecisionAdded { decision } => {
                 self.remember(handle, false).decisions.push(decision.clone());
             }
+            Change::Summarized { results, results_compacted } => {
+                let frame = self.remember(handle, false);
+                frame.results = Some(results.clone());
+                frame.results_compacted = Some(results_compacted.clone());
+            }
             Change::ActiveChanged { active } => {
                 self.active = active.then_some(handle);
                 // Nothing of the frame itself has changed.

@@ -70,6 +70,15 @@ pub enum Command {
         /// The same, dense.
         results_compacted: String,
     },
+    /// Record what has been achieved so far by a frame that goes on.
+    Summarize {
+        /// The frame.
+        frame: FrameRef,
+        /// Its results so far, in full.
+        results: String,
+        /// The same, dense.
+        results_compacted: String,
+    },
     /// Take a frame, and what is planned below it, out of the plan.
     Invalidate {
         /// The frame.

@@ -70,6 +70,15 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Vec<Event>> {
             events.set_status(handle, status.into(), Some(results), Some(results_compacted))?;
         }
         Command::Invalidate { frame, reason } => events.invalidate(tree.resolve(&frame)?, reason)?,
+        Command::Summarize { frame, results, results_compacted } => {
+            let handle = tree.resolve(&frame)?;
+            let status = tree.node(handle).status();
+            if !status.is_open() {
+                return Err(Error::ResultsFixed { handle, status });
+            }
+            not_empty("results", &results)?;
+            events.push(handle, Change::Summarized { results, results_compacted });
+        }
         Command::AddArtifact { frame, artifact } => {
             let handle = tree.resolve(&frame)?;
             not_empty("artifact", &artifact)?;

@@ -40,6 +40,7 @@ enum Ask {
     Invalidate { frame: usize, reason: String },
     AddArtifact { frame: usize, artifact: String },
     AddDecision { frame: usize, decision: String },
+    Summarize { frame: usize, results: String },
     SetActive { frame: usize },
     SetLogPath { frame: usize, log_path: String },
 }
@@ -72,6 +73,7 @@ fn random_ask(random: &mut Random, count: usize) -> Ask {
         15 => Ask::AddArtifact { frame, artifact: ["", "a.rs", "b.rs"][random.below(3)].into() },
         16 => Ask::AddDecision { frame, decision: ["", "so be it"][random.below(2)].into() },
         17 => Ask::SetActive { frame },
+        18 => Ask::Summarize { frame, results: ["", "so far"][random.below(2)].into() },
         _ => {
             let own = format!("logs/s{}.jsonl", random.below(count + 1));
             Ask::SetLogPath { frame, log_path: ["", "elsewhere.jsonl", &own, &own][random.below(4)].into() }
@@ -130,6 +132,10 @@ fn command(model: &Model, ask: &Ask) -> Command {
         }
         Ask::AddDecision { frame: at, decision } => {
             Command::AddDecision { frame: frame(at), decision: decision.clone() }
+        }
+        Ask::Summarize { frame: at, results } => {
+            let results_compacted = "so".into();
+            Command::Summarize { frame: frame(at), results: results.clone(), results_compacted }
         }
         Ask::SetActive { frame: at } => Command::SetActive { frame: frame(at) },
         Ask::SetLogPath { frame: at, log_path } => Command::SetLogPath { frame: frame(at), log_path: log_path.clone() },
@@ -326,6 +332,14 @@ impl Model {
                 };
                 if !is_artifact || !list.contains(text) {
                     list.push(text.clone());
+                }
+            }
+            Ask::Summarize { frame, results } => {
+                self.there(*frame)?;
+                match (self.is_open(*frame), results.is_empty()) {
+                    (false, _) => return Err("results_fixed"),
+                    (_, true) => return Err("empty"),
+                    _ => self.frames[*frame].results = Some(results.clone()),
                 }
             }
             Ask::SetActive { frame } => {

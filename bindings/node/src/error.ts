@@ -13,6 +13,7 @@ export type ErrorCode =
   | "dependency"
   | "parent_circle"
   | "not_open"
+  | "results_fixed"
   | "budget_too_small"
   | "setting"
   | "json"

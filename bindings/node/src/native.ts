@@ -30,6 +30,7 @@ export const SIGNATURES = {
   replace_id: "tt",
   set_status: "tntt",
   pop: "tntto",
+  summarize: "ttt",
   invalidate: "tto",
   add_artifact: "tto",
   add_decision: "tt",

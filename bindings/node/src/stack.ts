@@ -195,6 +195,11 @@ export class Stack implements Disposable {
     return this.#record("pop", frame, numberOf(status), results, resultsCompacted)
   }
 
+  /** Records what has been achieved so far by a frame that goes on. Its own context shows it; others see it at the end. */
+  summarize(frame: FrameRef, results: string, resultsCompacted?: string): void {
+    this.#native.run("summarize", this.#address, frame, results, resultsCompacted)
+  }
+
   /** Takes a frame, and what is planned below it, out of the plan. */
   invalidate(frame: FrameRef, reason: string): Invalidated {
     return this.#record("invalidate", frame, reason)

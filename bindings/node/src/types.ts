@@ -276,6 +276,7 @@ export type EventKind =
   | "artifactAdded"
   | "decisionAdded"
   | "activeChanged"
+  | "summarized"
 
 /** One change to one frame. Further keys depend on the kind. */
 export interface StackEvent {
