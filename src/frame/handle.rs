@@ -91,6 +91,8 @@ impl<'de> Deserialize<'de> for Handle {
 pub enum FrameRef {
     /// The frame's number.
     Handle(Handle),
+    /// An ID, whole: it never stands for another frame, whose ID only begins like it.
+    Id(String),
     /// An ID, a written handle, or the beginning of an ID.
     Text(String),
 }
@@ -129,7 +131,7 @@ impl fmt::Display for FrameRef {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FrameRef::Handle(handle) => handle.fmt(formatter),
-            FrameRef::Text(text) => formatter.write_str(text),
+            FrameRef::Id(text) | FrameRef::Text(text) => formatter.write_str(text),
         }
     }
 }

@@ -5,5 +5,12 @@
 
 pub mod autonomy;
 pub mod compaction;
+mod effect;
+mod event;
+mod sessions;
 pub mod subagents;
 mod variables;
+
+pub use effect::{Action, Effect, LogLevel};
+pub use event::HostEvent;
+pub use sessions::Sessions;

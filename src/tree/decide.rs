@@ -300,7 +300,7 @@ fn planned_children(tree: &Tree, parent: &Parent, caller: Option<&str>, children
     }
     let ids: Vec<Option<String>> = children.iter().map(|child| child.session_id.clone()).collect();
     let resolve = |dependency: &FrameRef| match dependency {
-        FrameRef::Text(text) if ids.iter().any(|id| id.as_ref() == Some(text)) => Ok(text.clone()),
+        FrameRef::Id(text) | FrameRef::Text(text) if ids.iter().any(|id| id.as_ref() == Some(text)) => Ok(text.clone()),
         other => Ok(tree.node(tree.resolve(other)?).session_id().to_owned()),
     };
     children

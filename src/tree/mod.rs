@@ -147,6 +147,7 @@ impl Tree {
             FrameRef::Handle(handle) => {
                 return Some(*handle).filter(|handle| handle.index() < self.len()).ok_or_else(unknown);
             }
+            FrameRef::Id(id) => return self.by_id(id).ok_or_else(unknown),
             FrameRef::Text(text) => text,
         };
         if let Some(handle) = self.by_id(text) {
