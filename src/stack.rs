@@ -23,6 +23,7 @@ use crate::error::Result;
 use crate::frame::{
     Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Repair, StackState,
 };
+use crate::store::mirror::PATIENCE;
 use crate::store::{BUSY_TIMEOUT, Durability};
 use crate::tree::{Command, OutlineOptions, Tree, decide, outline};
 
@@ -72,6 +73,7 @@ struct Inner {
     repairs: Vec<Repair>,
     clock: Clock,
     random: Random,
+    busy_timeout: u64,
 }
 
 impl fmt::Debug for Stack {
@@ -94,8 +96,8 @@ pub struct StackOptions {
     pub counter: Arc<dyn TokenCounter>,
     /// What survives what; [`Durability::Normal`] by default.
     pub durability: Durability,
-    /// How long a command waits for other processes before it fails with
-    /// [`Error::Busy`](crate::Error::Busy), in milliseconds; 10,000 by default.
+    /// How long a command, and [`Stack::flush`] for the files beside the database, waits for other processes
+    /// before it fails with [`Error::Busy`](crate::Error::Busy), in milliseconds; 10,000 by default.
     pub busy_timeout: u64,
     /// Whether `state.json` and `frames/` are kept up to date beside the database; true by default.
     pub mirror: bool,
@@ -184,7 +186,7 @@ impl Stack {
         let mut disk = self.inner.disk.lock();
         let events = disk.commit(&self.inner.tree, decide, undo)?;
         // The mirror is derived: if it fails, the command has not. Its status keeps the error.
-        let _ = disk.write_mirror(&self.inner.tree, &*self.inner.clock, false);
+        let _ = disk.write_mirror(&self.inner.tree, &*self.inner.clock, false, PATIENCE);
         Ok(events)
     }
 

@@ -13,6 +13,8 @@ use std::path::Path;
 use std::process::Command as Process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use callstack_core::{
     Error, Event, EventQuery, LogQuery, NewFrame, PopStatus, Result, SqliteOptions, SqliteStore, Stack, StackOptions,
@@ -297,6 +299,32 @@ fn a_process_that_stops_while_it_mirrors_does_not_stop_the_others() {
     assert_eq!(stack.mirror_status().unwrap().error, None);
     drop(stack);
     assert_eq!(assert_sound(folder.path(), "after a stop").frames[0].decisions.len(), 200);
+}
+
+#[test]
+fn a_flush_waits_for_others_as_long_as_it_may() {
+    let folder = tempdir().unwrap();
+    let open = |busy_timeout| Stack::open(folder.path(), StackOptions { busy_timeout, ..StackOptions::default() });
+    let (patient, hasty) = (open(60_000).unwrap(), open(20).unwrap());
+    patient.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    let lock = fs::File::open(folder.path().join(".mirror.lock")).unwrap();
+    lock.lock().unwrap();
+    patient.add_decision("ses_1", "Wait").unwrap();
+    hasty.refresh().unwrap();
+    let Err(error) = hasty.flush() else { panic!("somebody else holds the files") };
+    assert!(
+        error.to_string().ends_with(".mirror.lock has been in use by other processes for 20 ms; call again"),
+        "{error}"
+    );
+    // Longer than a command would wait.
+    let holder = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(400));
+        lock.unlock().unwrap();
+    });
+    patient.flush().unwrap();
+    holder.join().unwrap();
+    assert_eq!(patient.mirror_status().unwrap().error, None);
+    hasty.close().unwrap();
 }
 
 /// Starts this program again, to run [`a_process_with_less`] alone.

@@ -98,18 +98,25 @@ impl Disk {
     }
 
     /// Writes as much of the mirror as it is time for: the files of the frames that were just changed, and
-    /// everything when `state.json` is due, or `always`.
+    /// everything when `state.json` is due, or `always`. If another process writes, it waits for so many
+    /// milliseconds.
     ///
     /// # Errors
     /// Those of the files. They stay in the mirror's status; no command fails by them.
-    pub(super) fn write_mirror(&mut self, tree: &RwLock<Tree>, clock: &dyn Fn() -> u64, always: bool) -> Result<()> {
+    pub(super) fn write_mirror(
+        &mut self,
+        tree: &RwLock<Tree>,
+        clock: &dyn Fn() -> u64,
+        always: bool,
+        patience: u64,
+    ) -> Result<()> {
         let Self { store: Some(store), mirror: Some(mirror), .. } = self else { return Ok(()) };
         let is_behind = !mirror.is_current(&*tree.read());
         let all = is_behind && (always || mirror.is_due(clock()));
         if !all && !mirror.is_prompt() {
             return Ok(());
         }
-        mirror.locked(clock, |mirror| {
+        mirror.locked(clock, patience, |mirror| {
             // Others may have committed since, and an older text must not replace theirs.
             if store.has_news()? {
                 catch_up(&mut **store, Some(mirror), tree)?;

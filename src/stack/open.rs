@@ -11,7 +11,7 @@ use super::{Inner, Stack, StackOptions};
 use crate::context::Contexts;
 use crate::error::{Error, Result};
 use crate::frame::{Event, Repair};
-use crate::store::mirror::Mirror;
+use crate::store::mirror::{Mirror, PATIENCE};
 use crate::store::{DATABASE, Durability, MirrorStatus, Store, files, layout};
 use crate::tree::Tree;
 
@@ -68,12 +68,12 @@ impl Stack {
             disk.commit(&tree, founding, || ())?;
         }
         // What cannot be written now is written later, and the mirror's status says why.
-        let _ = disk.write_mirror(&tree, &*options.clock, true);
+        let _ = disk.write_mirror(&tree, &*options.clock, true, PATIENCE);
         Ok(Self::of(tree.into_inner(), disk, repairs, options))
     }
 
     pub(super) fn of(tree: Tree, disk: Disk, repairs: Vec<Repair>, options: StackOptions) -> Self {
-        let StackOptions { clock, random, counter, durability, .. } = options;
+        let StackOptions { clock, random, counter, durability, busy_timeout, .. } = options;
         let folder = disk.folder.clone();
         let inner = Inner {
             contexts: Contexts::new(counter, folder.clone().unwrap_or_default()),
@@ -83,6 +83,7 @@ impl Stack {
             repairs,
             clock,
             random,
+            busy_timeout,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -103,7 +104,8 @@ impl Stack {
         let tree = self.inner.tree.read();
         let mut mirror = Mirror::new(folder);
         mirror.distrust(tree.handles(), tree.revision());
-        mirror.locked(&*self.inner.clock, |mirror| mirror.write_all(&*self.inner.clock, &*tree))
+        mirror
+            .locked(&*self.inner.clock, self.inner.busy_timeout, |mirror| mirror.write_all(&*self.inner.clock, &*tree))
     }
 
     /// What was inconsistent in the files that were imported when the stack was opened, and what was
@@ -128,7 +130,7 @@ impl Stack {
     /// be idle for long calls this at [`Stack::deadline`].
     pub fn poll(&self) {
         // The mirror's status keeps the error.
-        let _ = self.inner.disk.lock().write_mirror(&self.inner.tree, &*self.inner.clock, false);
+        let _ = self.inner.disk.lock().write_mirror(&self.inner.tree, &*self.inner.clock, false, PATIENCE);
     }
 
     /// When [`Stack::poll`] will have something to do, in milliseconds since the epoch; `None` if
@@ -155,7 +157,7 @@ impl Stack {
         if let Some(store) = &mut disk.store {
             store.sync()?;
         }
-        disk.write_mirror(&self.inner.tree, &*self.inner.clock, true)
+        disk.write_mirror(&self.inner.tree, &*self.inner.clock, true, self.inner.busy_timeout)
     }
 
     /// Flushes, and gives this handle back. The files are closed with the last clone; dropping the
@@ -181,6 +183,6 @@ impl Stack {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let _ = self.disk.get_mut().write_mirror(&self.tree, &*self.clock, true);
+        let _ = self.disk.get_mut().write_mirror(&self.tree, &*self.clock, true, PATIENCE);
     }
 }

@@ -25,8 +25,10 @@ use crate::frame::{Frame, Handle, file_name};
 const INTERVAL: u64 = 250;
 /// The file by which processes take turns.
 const LOCK: &str = ".mirror.lock";
-/// How often, and how long each time, to wait for another process that writes.
-const TRIES: u32 = 100;
+/// How long a command waits for another process that writes, in milliseconds. Who asks for the files themselves
+/// waits longer.
+pub(crate) const PATIENCE: u64 = 100;
+/// How long each time.
 const WAIT: Duration = Duration::from_millis(1);
 
 /// What the mirror shows.
@@ -154,10 +156,11 @@ impl Mirror {
     pub(crate) fn locked(
         &mut self,
         clock: &dyn Fn() -> u64,
+        patience: u64,
         write: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<()> {
         let result = self.lock_file().and_then(|file| {
-            let result = self.acquire(&file).and_then(|()| write(self));
+            let result = self.acquire(&file, patience).and_then(|()| write(self));
             // Closing the file would free it too.
             let _ = file.unlock();
             self.lock = Some(file);
@@ -178,17 +181,17 @@ impl Mirror {
         }
     }
 
-    fn acquire(&self, file: &File) -> Result<()> {
+    fn acquire(&self, file: &File, patience: u64) -> Result<()> {
         let path = self.folder.join(LOCK);
-        for _ in 0..TRIES {
+        for waited in 0.. {
             match file.try_lock() {
-                Ok(()) => return Ok(()),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(WAIT),
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if waited < patience => std::thread::sleep(WAIT),
+                Err(TryLockError::WouldBlock) => return Err(Error::Busy { path: path.display().to_string(), waited }),
                 Err(TryLockError::Error(error)) => return Err(files::writing(&path)(error)),
             }
         }
-        let waited = u64::from(TRIES) * WAIT.as_millis() as u64;
-        Err(Error::Busy { path: path.display().to_string(), waited })
+        Ok(())
     }
 
     /// Writes the files of the frames that this process changed last.
