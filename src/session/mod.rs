@@ -8,6 +8,7 @@ pub mod compaction;
 mod effect;
 mod event;
 mod sessions;
+mod shortening;
 pub mod subagents;
 mod variables;
 

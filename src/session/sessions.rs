@@ -8,6 +8,7 @@ use super::autonomy::Autonomy;
 use super::compaction::{CompactionType, Compactions, Message, judge};
 use super::effect::{Action, Effect, LogLevel};
 use super::event::HostEvent;
+use super::shortening::{beginning, one_line};
 use super::subagents::{Step, Subagents};
 use crate::frame::{FrameRef, Handle, Identity, PopStatus};
 use crate::tree::{Command, Tree};
@@ -337,14 +338,6 @@ fn meaningful(title: &str) -> Option<String> {
 fn title_of(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().take(TITLE_WORDS).collect();
     beginning(&words.join(" "), TITLE_CHARACTERS)
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn beginning(text: &str, characters: usize) -> String {
-    text.chars().take(characters).collect()
 }
 
 /// The frame of a session, named by the session's whole ID.

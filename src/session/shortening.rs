@@ -1,0 +1,43 @@
+//! Short forms of long texts.
+
+/// A text on one line, with single spaces.
+pub(super) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// At most so many characters of a text, from its beginning.
+pub(super) fn beginning(text: &str, characters: usize) -> String {
+    text.chars().take(characters).collect()
+}
+
+/// The beginning of a text that ends where a line or a sentence does, if that is not too soon, or else where a
+/// word does; with `…` if anything is left out.
+pub(super) fn whole_beginning(text: &str, characters: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(characters) else { return text.to_owned() };
+    let head = &text[..end];
+    let sentence = head.rfind('\n').max(head.rfind(". ").map(|at| at + 1)).filter(|at| *at > end / 2);
+    let cut = sentence.or_else(|| head.rfind(char::is_whitespace)).unwrap_or(end);
+    format!("{}…", head[..cut].trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_beginning_ends_where_a_sentence_does() {
+        let sentences = "It reads every option. ".repeat(10);
+        let short = whole_beginning(&sentences, 100);
+        assert!(short.ends_with("every option.…") && short.chars().count() <= 101, "{short}");
+        assert_eq!(whole_beginning("one line\nand another that is cut", 15), "one line…");
+        assert_eq!(whole_beginning("words without an end to them", 20), "words without an…");
+        assert_eq!(whole_beginning(&"ö".repeat(30), 20), format!("{}…", "ö".repeat(20)));
+        assert_eq!(whole_beginning("short", 5), "short");
+    }
+
+    #[test]
+    fn lines_become_one() {
+        assert_eq!(one_line("  a\n\tb  c "), "a b c");
+        assert_eq!(beginning("äöü", 2), "äö");
+    }
+}
