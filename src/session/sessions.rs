@@ -124,10 +124,9 @@ impl Sessions {
             }
             HostEvent::ToolExecuted { session_id, tool, path } => {
                 self.subagents.activity(&session_id, now);
-                let is_open = tree.by_id(&session_id).is_some_and(|frame| tree.node(frame).status().is_open());
                 let path = path.filter(|path| !path.is_empty() && WRITING_TOOLS.contains(&tool.as_str()));
-                if let (true, Some(artifact)) = (is_open, path) {
-                    actions.push(Action::Command(Command::AddArtifact { frame: frame_of(&session_id), artifact }));
+                if let (Some(frame), Some(artifact)) = (open_frame(tree, &session_id), path) {
+                    actions.push(Action::Command(Command::AddArtifact { frame: frame.into(), artifact }));
                 }
             }
         }
@@ -183,7 +182,7 @@ impl Sessions {
         self.compactions.forget(session_id);
         self.completing.remove(session_id);
         self.known.remove(session_id);
-        if let Some(frame) = tree.by_id(session_id).filter(|frame| tree.node(*frame).status().is_open()) {
+        if let Some(frame) = open_frame(tree, session_id) {
             let reason = "its session was deleted".to_owned();
             actions.push(Action::Command(Command::Invalidate { frame: frame.into(), reason }));
         }
@@ -278,7 +277,7 @@ impl Sessions {
         match judged {
             Ok(summary) => {
                 log(actions, LogLevel::Info, "Summary extracted", data);
-                let (frame, results, results_compacted) = (frame_of(session_id), summary.text, summary.compacted);
+                let (frame, results, results_compacted) = (frame.into(), summary.text, summary.compacted);
                 actions.push(Action::Command(match compaction_type {
                     CompactionType::FrameCompletion => {
                         Command::Pop { frame, status: PopStatus::Completed, results, results_compacted }
@@ -309,8 +308,8 @@ impl Sessions {
         };
         self.subagents.completed(session_id, true, now);
         log(actions, LogLevel::Info, "Subagent completed", json!({ "sessionID": session_id, "automatically": true }));
-        let frame = frame_of(session_id);
-        actions.push(Action::Command(Command::Pop { frame, status: PopStatus::Completed, results, results_compacted }));
+        let (frame, status) = (frame.into(), PopStatus::Completed);
+        actions.push(Action::Command(Command::Pop { frame, status, results, results_compacted }));
     }
 }
 
