@@ -266,7 +266,7 @@ impl Sessions {
             success_criteria: beginning(text.trim(), CRITERIA_CHARACTERS),
             success_criteria_compacted: beginning(&one_line(text), COMPACTED_CHARACTERS),
         };
-        actions.push(Action::Command(Command::Identify { frame: frame_of(session_id), identity }));
+        actions.push(Action::Command(Command::Identify { frame: FrameRef::Id(session_id.to_owned()), identity }));
     }
 
     fn compacted(&mut self, tree: &Tree, session_id: &str, messages: &[Message], actions: &mut Vec<Action>) {
@@ -337,11 +337,6 @@ fn meaningful(title: &str) -> Option<String> {
 fn title_of(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().take(TITLE_WORDS).collect();
     beginning(&words.join(" "), TITLE_CHARACTERS)
-}
-
-/// The frame of a session, named by the session's whole ID.
-fn frame_of(session_id: &str) -> FrameRef {
-    FrameRef::Id(session_id.to_owned())
 }
 
 fn open_frame(tree: &Tree, session_id: &str) -> Option<Handle> {
