@@ -8,8 +8,6 @@ TOOLS := target/tools
 CARGO_C := $(TOOLS)/bin/cargo-cinstall
 CARGO_FUZZ := $(TOOLS)/bin/cargo-fuzz
 NODE_MODULES := bindings/node_modules/.package-lock.json
-# The library with the C ABI is built apart from the others: cargo calls all of them alike.
-NATIVE := --features capi --target-dir target/capi
 FUZZ_TARGETS := entry_points operations context import state
 FUZZ_SECONDS ?= 60
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
@@ -48,9 +46,10 @@ bench:
 bench-node: native $(NODE_MODULES)
 	$(NPM) run bench --prefix bindings
 
-# The shared library with the C ABI, without symbols: what the npm package ships.
+# The shared library with the C ABI, without symbols: what the npm package ships. It is built apart from the others:
+# cargo calls all of them alike.
 native:
-	CARGO_PROFILE_RELEASE_STRIP=symbols $(CARGO) build --release $(NATIVE)
+	CARGO_PROFILE_RELEASE_STRIP=symbols $(CARGO) build --release --features capi --target-dir target/capi
 
 # Header, static and shared library, pkg-config file: make install PREFIX=/usr/local
 install: $(CARGO_C)

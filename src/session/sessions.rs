@@ -56,8 +56,6 @@ struct Session {
     title: Option<String>,
     first_message: Option<String>,
     messages: VecDeque<String>,
-    /// A frame was made for it, perhaps by actions that are still to be carried out.
-    has_frame: bool,
 }
 
 impl Sessions {
@@ -72,9 +70,8 @@ impl Sessions {
     pub fn poll(&mut self, tree: &Tree, now: u64) -> Vec<Action> {
         self.autonomy.suggestions.expire(now);
         let mut actions = Vec::new();
-        for step in self.subagents.poll(now) {
-            self.take(tree, step, now, &mut actions);
-        }
+        let steps = self.subagents.poll(now);
+        self.take(tree, steps, now, &mut actions);
         actions
     }
 
@@ -92,12 +89,12 @@ impl Sessions {
                 if let Some(session) = self.known.get_mut(&session_id) {
                     session.title = meaningful(&title);
                     let step = self.subagents.titled(&session_id, &title);
-                    step.into_iter().for_each(|step| self.take(tree, step, now, actions));
+                    self.take(tree, step, now, actions);
                 }
             }
             HostEvent::SessionIdle { session_id } => {
                 let step = self.subagents.idle(&session_id, now);
-                step.into_iter().for_each(|step| self.take(tree, step, now, actions));
+                self.take(tree, step, now, actions);
             }
             HostEvent::SessionDeleted { session_id } => self.deleted(tree, &session_id, now, actions),
             HostEvent::SessionCompacted { session_id, messages } => {
@@ -154,7 +151,7 @@ impl Sessions {
         session.title = meaningful(title).or_else(|| session.title.take());
         if let Some(parent) = parent {
             let step = self.subagents.created(session_id, &parent, title, now);
-            step.into_iter().for_each(|step| self.take(tree, step, now, actions));
+            self.take(tree, step, now, actions);
         }
         for event in self.waiting.remove(session_id).unwrap_or_default() {
             self.handle(tree, event, now, actions);
@@ -203,7 +200,9 @@ impl Sessions {
             session.first_message = Some(text.to_owned());
         }
         let is_root = session.parent.is_none();
-        let has_frame = is_root || session.has_frame || tree.by_id(session_id).is_some();
+        // It may have one by actions that are still to be carried out.
+        let is_framed = self.subagents.get(session_id).is_some_and(|subagent| subagent.has_frame);
+        let has_frame = is_root || is_framed || tree.by_id(session_id).is_some();
         if is_root {
             self.make_frames(tree, session_id, actions);
         }
@@ -212,22 +211,24 @@ impl Sessions {
         }
     }
 
-    fn take(&mut self, tree: &Tree, step: Step, now: u64, actions: &mut Vec<Action>) {
-        match step {
-            Step::CreateFrame(session_id) => {
-                self.make_frames(tree, &session_id, actions);
-                self.identify(tree, &session_id, actions);
+    fn take(&mut self, tree: &Tree, steps: impl IntoIterator<Item = Step>, now: u64, actions: &mut Vec<Action>) {
+        for step in steps {
+            match step {
+                Step::CreateFrame(session_id) => {
+                    self.make_frames(tree, &session_id, actions);
+                    self.identify(tree, &session_id, actions);
+                }
+                Step::Complete(session_id) => match open_frame(tree, &session_id) {
+                    Some(_) => {
+                        actions.push(Action::Effect(Effect::ReadMessages { session_id: session_id.clone() }));
+                        self.completing.insert(session_id);
+                    }
+                    // Its frame was popped by itself.
+                    None => {
+                        self.subagents.completed(&session_id, false, now);
+                    }
+                },
             }
-            Step::Complete(session_id) => match open_frame(tree, &session_id) {
-                Some(_) => {
-                    actions.push(Action::Effect(Effect::ReadMessages { session_id: session_id.clone() }));
-                    self.completing.insert(session_id);
-                }
-                // Its frame was popped by itself.
-                None => {
-                    self.subagents.completed(&session_id, false, now);
-                }
-            },
         }
     }
 
@@ -240,10 +241,8 @@ impl Sessions {
             missing.push(id);
         }
         for id in missing.into_iter().rev() {
-            let (title, parent) = self.known.get_mut(&id).map_or((None, None), |session| {
-                session.has_frame = true;
-                (session.title.clone(), session.parent.clone())
-            });
+            let known = self.known.get(&id);
+            let (title, parent) = known.map_or((None, None), |known| (known.title.clone(), known.parent.clone()));
             let data = json!({ "sessionID": id, "parentSessionID": parent, "title": title });
             log(actions, LogLevel::Info, "Frame created", data);
             self.subagents.framed(&id);
