@@ -106,6 +106,22 @@ pub enum Error {
         /// Its status.
         status: FrameStatus,
     },
+    /// Calls are nested as deep as the settings allow.
+    #[error(
+        "nothing can be started below frame {handle}: calls go at most {limit} deep; do the work in {handle} itself, or plan it higher up"
+    )]
+    TooDeep {
+        /// The frame that would be above.
+        handle: Handle,
+        /// The most frames that may be above one that is called.
+        limit: usize,
+    },
+    /// A frame that is at work cannot be started.
+    #[error("frame {handle} is at work already; wait for its results, or work on another frame")]
+    Running {
+        /// The frame.
+        handle: Handle,
+    },
     /// The total budget does not even hold the frame's own stub, its parent's and its root's.
     #[error("a context of frame {handle} needs at least {needed} tokens and the total budget is {total}; raise it")]
     BudgetTooSmall {
@@ -228,6 +244,8 @@ impl Error {
             Error::ParentCircle { .. } => "parent_circle",
             Error::NotOpen { .. } => "not_open",
             Error::ResultsFixed { .. } => "results_fixed",
+            Error::TooDeep { .. } => "too_deep",
+            Error::Running { .. } => "running",
             Error::BudgetTooSmall { .. } => "budget_too_small",
             Error::Setting { .. } => "setting",
             Error::Json { .. } => "json",

@@ -58,6 +58,8 @@ pub use error::{Error, Result};
 pub use frame::{
     Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Repair, StackState,
 };
+#[cfg(feature = "session")]
+pub use stack::HostSettings;
 pub use stack::{Stack, StackOptions};
 pub use store::{Durability, EventQuery, LogPage, LogQuery, MemoryStore, MirrorStatus, Store, read_history};
 #[cfg(feature = "sqlite")]

@@ -2,6 +2,8 @@
 
 mod disk;
 mod history;
+#[cfg(feature = "session")]
+mod host;
 mod logs;
 mod open;
 #[cfg(feature = "sqlite")]
@@ -17,11 +19,14 @@ use parking_lot::{Mutex, RwLock};
 use serde::Serialize;
 
 use self::disk::Disk;
+#[cfg(feature = "session")]
+pub use self::host::{HostSettings, SessionContext};
 use self::logs::LogFolder;
 use crate::context::{CacheStatistics, Context, Contexts, Settings, TokenCounter};
 use crate::error::Result;
 use crate::frame::{
-    Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Repair, StackState,
+    Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, PLANNED_PREFIX, Parent, PopStatus, Repair,
+    StackState,
 };
 use crate::store::mirror::PATIENCE;
 use crate::store::{BUSY_TIMEOUT, Durability};
@@ -74,6 +79,8 @@ struct Inner {
     clock: Clock,
     random: Random,
     busy_timeout: u64,
+    #[cfg(feature = "session")]
+    host: host::Host,
 }
 
 impl fmt::Debug for Stack {
@@ -187,6 +194,9 @@ impl Stack {
         let events = disk.commit(&self.inner.tree, decide, undo)?;
         // The mirror is derived: if it fails, the command has not. Its status keeps the error.
         let _ = disk.write_mirror(&self.inner.tree, &*self.inner.clock, false, PATIENCE);
+        drop(disk);
+        #[cfg(feature = "session")]
+        self.note(&events);
         Ok(events)
     }
 
@@ -385,7 +395,7 @@ impl Stack {
     pub fn context(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Arc<Context>> {
         let tree = self.inner.tree.read();
         let handle = tree.resolve(&frame.into())?;
-        self.inner.contexts.cached(&tree, handle, settings, (self.inner.clock)())
+        self.inner.contexts.cached(&tree, handle, settings, "", (self.inner.clock)())
     }
 
     /// The same as [`Stack::context`], made anew and not kept.
@@ -395,7 +405,7 @@ impl Stack {
     pub fn context_uncached(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Context> {
         let tree = self.inner.tree.read();
         let handle = tree.resolve(&frame.into())?;
-        self.inner.contexts.assemble(&tree, handle, settings)
+        self.inner.contexts.assemble(&tree, handle, settings, "")
     }
 
     /// Hits and misses of the context cache, and how many contexts it holds.
@@ -505,7 +515,7 @@ impl Stack {
     fn with_id(&self, mut frame: NewFrame) -> NewFrame {
         if frame.session_id.is_none() {
             let random = (self.inner.random)();
-            frame.session_id = Some(format!("plan-{}-{random:016x}", (self.inner.clock)()));
+            frame.session_id = Some(format!("{PLANNED_PREFIX}{}-{random:016x}", (self.inner.clock)()));
         }
         frame
     }

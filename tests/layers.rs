@@ -12,8 +12,9 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("session", &["error", "frame", "keywords", "tree"]),
     ("import", &["error", "frame", "tree"]),
     ("store", &["error", "frame"]),
-    ("stack", &["error", "frame", "tree", "context", "store"]),
-    ("capi", &["error", "frame", "tree", "context", "import", "store", "stack"]),
+    ("stack", &["error", "frame", "tree", "context", "session", "store"]),
+    ("tools", &["error", "frame", "tree", "context", "session", "stack"]),
+    ("capi", &["error", "frame", "tree", "context", "import", "session", "store", "stack", "tools"]),
 ];
 
 fn sources(folder: &Path) -> Vec<PathBuf> {

@@ -1,9 +1,13 @@
 //! A host's sessions and the frames that they have, event by event.
 #![cfg(feature = "session")]
 
+use std::collections::BTreeMap;
+
+use callstack_core::session::autonomy::AutonomyLevel;
+use callstack_core::session::calls::{self, CallId, CallOptions};
 use callstack_core::session::subagents::SubagentSettings;
 use callstack_core::session::{Action, Effect, HostEvent, LogLevel, Sessions};
-use callstack_core::{Frame, FrameStatus, Tree, decide};
+use callstack_core::{Command, Error, Frame, FrameStatus, Handle, NewFrame, PopStatus, Tree, decide};
 use serde_json::{Value, json};
 
 const SUBAGENT: &str = "look around (@general subagent)";
@@ -16,6 +20,8 @@ struct Host {
     now: u64,
     effects: Vec<Effect>,
     refused: Vec<String>,
+    /// IDs of the messages that were to be kept.
+    logs: BTreeMap<Handle, Vec<String>>,
 }
 
 impl Host {
@@ -41,6 +47,14 @@ impl Host {
                     Ok(events) => events.iter().for_each(|event| self.tree.apply(event)),
                     Err(error) => self.refused.push(error.to_string()),
                 },
+                Action::KeepMessages { handle, messages } => {
+                    let log = self.logs.entry(handle).or_default();
+                    log.extend(messages.into_iter().map(|message| message.id));
+                }
+                Action::Answer { call, handle, problem } => {
+                    let text = calls::answer(&self.tree, handle, problem.as_deref());
+                    self.effects.push(Effect::Answer { call, text });
+                }
                 Action::Effect(effect) => self.effects.push(effect),
             }
         }
@@ -311,5 +325,344 @@ fn what_is_no_event_is_refused() {
     ] {
         let error = serde_json::from_value::<HostEvent>(event.clone()).unwrap_err().to_string();
         assert!(error.contains(reason), "{event}: {error}");
+    }
+}
+
+impl Host {
+    fn command(&mut self, command: Command) -> Handle {
+        let events = decide(&self.tree, command, self.now).unwrap();
+        events.iter().for_each(|event| self.tree.apply(event));
+        events[0].handle
+    }
+
+    fn plan(&mut self, parent: &str, id: &str) -> Handle {
+        self.command(Command::Plan(NewFrame::new(format!("Frame {id}")).id(id).criteria("It works").below(parent)))
+    }
+
+    /// A host with the session `root`, its frame, and a planned child.
+    fn with_plan() -> (Self, Handle) {
+        let mut host = Self::default();
+        host.created("root", None, "Root").message("root", "m1", "user", "Build it");
+        let frame = host.plan("root", "plan-1");
+        host.asked();
+        (host, frame)
+    }
+
+    fn call(&mut self, frame: Handle, caller: &str) -> CallId {
+        self.call_with(frame, CallOptions { caller: caller.into(), ..CallOptions::default() })
+    }
+
+    fn call_with(&mut self, frame: Handle, options: CallOptions) -> CallId {
+        let (call, actions) = self.sessions.call(&self.tree, frame, options, self.now).unwrap();
+        self.carry_out(actions);
+        call
+    }
+
+    /// Calls a frame, and the session that the host makes for it is told of.
+    fn started(&mut self, frame: Handle, caller: &str, session: &str) -> CallId {
+        let call = self.call(frame, caller);
+        self.tell(json!({"kind": "callStarted", "call": call, "sessionID": session}));
+        self.asked();
+        call
+    }
+
+    fn ended(&mut self, call: CallId, error: Option<&str>) -> &mut Self {
+        self.tell(json!({"kind": "callEnded", "call": call, "error": error}))
+    }
+
+    fn pop(&mut self, frame: Handle, results: &str) {
+        let (results, results_compacted) = (results.to_owned(), String::new());
+        self.command(Command::Pop { frame: frame.into(), status: PopStatus::Completed, results, results_compacted });
+    }
+
+    /// The session's messages are told: these last words.
+    fn last_words(&mut self, session: &str, text: &str) -> &mut Self {
+        let messages = json!([{"id": "m9", "role": "assistant", "text": text}]);
+        self.tell(json!({"kind": "sessionMessages", "sessionID": session, "messages": messages}))
+    }
+
+    /// The one answer that was given since the last time.
+    fn answer(&mut self, call: CallId) -> String {
+        let answers: Vec<_> =
+            self.asked().into_iter().filter(|effect| matches!(effect, Effect::Answer { .. })).collect();
+        match &answers[..] {
+            [Effect::Answer { call: answered, text }] if *answered == call => text.clone(),
+            other => panic!("call {call} has no answer of its own: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_call_runs_a_frame_in_a_session_and_answers_with_its_results() {
+    let (mut host, frame) = Host::with_plan();
+    let next = host.plan("root", "plan-2");
+    let call = host.call(frame, "root");
+    let create = Effect::CreateSession { call, parent_id: "root".into(), title: "Frame plan-1".into() };
+    assert_eq!(host.asked(), [create]);
+    assert_eq!(host.tree.node(frame).status(), FrameStatus::Planned, "without a session nothing has begun");
+
+    host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "child"}));
+    assert_eq!((host.tree.by_id("child"), host.frame("child").status), (Some(frame), FrameStatus::InProgress));
+    let asked = host.asked();
+    let [Effect::Prompt { session_id, caller_id, text, .. }] = &asked[..] else { panic!("{asked:?}") };
+    assert_eq!((session_id.as_str(), caller_id.as_str()), ("child", "root"));
+    assert!(text.contains("frame f2: Frame plan-1") && text.contains("It works"), "{text}");
+
+    host.created("child", Some("root"), "Frame plan-1").message("child", "m2", "user", text);
+    assert_eq!(host.frame("child").success_criteria, "It works", "the prompt is no identity");
+    host.about("sessionIdle", "child").poll(1_000_000);
+    assert_eq!(host.frame("child").status, FrameStatus::InProgress, "it is no subagent");
+    host.pop(frame, "The parser reads all options");
+    host.ended(call, None);
+    let answer = host.answer(call);
+    assert!(answer.starts_with("f2 (Frame plan-1) is completed.\nResults: The parser reads all options\n"), "{answer}");
+    assert!(answer.ends_with(&format!("Next: stack_frame_activate {next} (Frame plan-2).")), "{answer}");
+    assert_eq!(host.ended(call, None).asked(), [], "answered once");
+    assert_eq!((host.refused.len(), host.sessions.calls.frames().count()), (0, 0));
+}
+
+#[test]
+fn a_session_that_ends_without_a_pop_is_salvaged() {
+    for (error, reason) in [
+        (None, "[auto-completed: its session ended without stack_frame_pop]"),
+        (Some("model is gone"), "[auto-completed: its session ended with an error: model is gone]"),
+    ] {
+        let (mut host, frame) = Host::with_plan();
+        let call = host.started(frame, "root", "child");
+        host.tool("child", "write", "src/half.rs").ended(call, error);
+        assert_eq!(host.asked(), [Effect::ReadMessages { session_id: "child".into() }]);
+        host.last_words("child", "The lexer works, the parser does not");
+        let saved = host.frame("child");
+        assert_eq!((saved.status, saved.artifacts.as_slice()), (FrameStatus::Blocked, &["src/half.rs".to_owned()][..]));
+        assert_eq!(saved.results.unwrap(), format!("{reason} The lexer works, the parser does not"));
+        let answer = host.answer(call);
+        assert!(answer.contains("is blocked.") && answer.contains("stack_frame_activate f2 goes on"), "{answer}");
+        assert!(answer.contains("Artifacts: src/half.rs"), "{answer}");
+        assert_eq!(host.logs[&frame], ["m9"], "its messages are kept");
+    }
+}
+
+#[test]
+fn a_call_that_is_aborted_or_takes_too_long_is_stopped_and_salvaged() {
+    for aborted in [true, false] {
+        let (mut host, frame) = Host::with_plan();
+        let options = CallOptions { caller: "root".into(), time_limit: Some(60_000), ..CallOptions::default() };
+        let call = host.call_with(frame, options);
+        host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "child"})).asked();
+        let due = host.sessions.deadline().unwrap();
+        match aborted {
+            true => host.tell(json!({"kind": "callAborted", "call": call})),
+            false => host.poll(due - 1).poll(due),
+        };
+        let (stop, read) =
+            (Effect::AbortSession { session_id: "child".into() }, Effect::ReadMessages { session_id: "child".into() });
+        assert_eq!(host.asked(), [stop, read]);
+        assert_eq!(host.ended(call, Some("aborted")).asked(), [], "it is known already");
+        host.last_words("child", "");
+        let results = host.frame("child").results.unwrap();
+        let reason = if aborted { "its caller was aborted" } else { "its time limit of 60000 ms was exceeded" };
+        assert_eq!(results, format!("[auto-completed: {reason}] It left no last words."));
+        host.answer(call);
+    }
+}
+
+#[test]
+fn what_cannot_be_started_stays_planned() {
+    let (mut host, frame) = Host::with_plan();
+    let call = host.call(frame, "root");
+    host.asked();
+    host.ended(call, Some("no more sessions"));
+    let answer = host.answer(call);
+    assert_eq!(
+        answer,
+        "f2 (Frame plan-1) could not be started: no more sessions. It is planned; stack_frame_activate f2 tries again."
+    );
+    let call = host.call(frame, "root");
+    host.asked();
+    host.tell(json!({"kind": "callAborted", "call": call}));
+    host.answer(call);
+    host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "late"}));
+    assert_eq!(host.asked(), [Effect::AbortSession { session_id: "late".into() }], "nobody waits for it");
+    assert_eq!(host.tree.node(frame).status(), FrameStatus::Planned);
+}
+
+#[test]
+fn a_salvaged_frame_goes_on_in_its_session() {
+    let (mut host, frame) = Host::with_plan();
+    let call = host.started(frame, "root", "child");
+    host.ended(call, None).last_words("child", "The lexer works").asked();
+    let call = host.call(frame, "root");
+    assert_eq!(host.frame("child").status, FrameStatus::InProgress);
+    let asked = host.asked();
+    let [Effect::Prompt { session_id, text, .. }] = &asked[..] else { panic!("{asked:?}") };
+    assert!(session_id == "child" && text.starts_with("Your work on frame f2 was interrupted."), "{text}");
+    host.pop(frame, "All of it works");
+    assert!(host.ended(call, None).answer(call).contains("Results: All of it works"));
+}
+
+#[test]
+fn frames_that_run_or_are_finished_or_too_deep_are_not_called() {
+    let (mut host, frame) = Host::with_plan();
+    let refused = |host: &mut Host, frame: Handle, caller: &str| {
+        let options = CallOptions { caller: caller.into(), ..CallOptions::default() };
+        host.sessions.call(&host.tree, frame, options, host.now).unwrap_err()
+    };
+    let root = host.tree.by_id("root").unwrap();
+    assert_eq!(refused(&mut host, root, "root"), Error::Running { handle: root });
+    let call = host.call(frame, "root");
+    assert_eq!(refused(&mut host, frame, "root"), Error::Running { handle: frame });
+    host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "s1"}));
+    assert_eq!(refused(&mut host, root, "s1"), Error::Running { handle: root }, "a caller waits for it");
+    for depth in 1..=4 {
+        let frame = host.plan(&format!("s{depth}"), &format!("plan-deep-{depth}"));
+        host.started(frame, &format!("s{depth}"), &format!("s{}", depth + 1));
+    }
+    let deep = host.plan("s5", "plan-too-deep");
+    let parent = host.tree.by_id("s5").unwrap();
+    let error = refused(&mut host, deep, "s5");
+    assert_eq!(error, Error::TooDeep { handle: parent, limit: 5 });
+    assert_eq!(
+        error.to_string(),
+        "nothing can be started below frame f6: calls go at most 5 deep; do the work in f6 itself, or plan it higher up"
+    );
+    host.pop(frame, "Done");
+    assert!(matches!(refused(&mut host, frame, "root"), Error::Transition { .. }));
+}
+
+#[test]
+fn twenty_calls_at_once_each_get_their_own_session() {
+    let mut host = Host::default();
+    host.created("root", None, "Root").message("root", "m1", "user", "Build it");
+    let frames: Vec<Handle> = (0..20).map(|number| host.plan("root", &format!("plan-{number}"))).collect();
+    let calls: Vec<CallId> = frames.iter().map(|frame| host.call(*frame, "root")).collect();
+    // The host's news come before its answers, in another order, and with titles that say subagent.
+    for number in (0..20).rev() {
+        host.created(&format!("s{number}"), Some("root"), "a subagent?");
+    }
+    host.created("other", Some("root"), SUBAGENT);
+    assert_eq!(host.tree.len(), 21, "nobody knows yet which sessions are those of the calls");
+    for (number, call) in calls.iter().enumerate() {
+        host.tell(json!({"kind": "callStarted", "call": call, "sessionID": format!("s{number}")}));
+    }
+    for (number, frame) in frames.iter().enumerate() {
+        assert_eq!(host.tree.by_id(&format!("s{number}")), Some(*frame));
+    }
+    assert_eq!(host.frame("other").title, SUBAGENT, "this one was a subagent");
+    assert_eq!((host.tree.len(), host.refused.len()), (22, 0), "{:?}", host.refused);
+    assert_eq!(host.sessions.subagents.sessions().len(), 1);
+}
+
+#[test]
+fn nobody_waits_for_a_call_in_the_background() {
+    let (mut host, frame) = Host::with_plan();
+    let options = CallOptions { caller: "root".into(), background: true, ..CallOptions::default() };
+    let call = host.call_with(frame, options);
+    host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "child"})).asked();
+    host.ended(call, None).last_words("child", "The lexer works");
+    assert_eq!(host.frame("child").status, FrameStatus::Blocked);
+    assert!(host.asked().iter().all(|effect| !matches!(effect, Effect::Answer { .. })));
+}
+
+#[test]
+fn a_deleted_session_answers_its_call() {
+    let (mut host, frame) = Host::with_plan();
+    let call = host.started(frame, "root", "child");
+    host.about("sessionDeleted", "child");
+    assert!(host.answer(call).contains("is invalidated."));
+}
+
+#[test]
+fn a_frame_that_is_taken_out_of_the_plan_while_it_runs_is_stopped() {
+    let (mut host, frame) = Host::with_plan();
+    let call = host.started(frame, "root", "child");
+    host.command(Command::Invalidate { frame: frame.into(), reason: "not needed".into() });
+    let actions = host.sessions.finished("child", true);
+    host.carry_out(actions);
+    let (stop, read) =
+        (Effect::AbortSession { session_id: "child".into() }, Effect::ReadMessages { session_id: "child".into() });
+    assert_eq!(host.asked(), [stop, read]);
+    host.ended(call, Some("aborted"));
+    assert!(host.answer(call).contains("is invalidated."));
+}
+
+#[test]
+fn a_session_that_goes_on_after_its_frame_gets_another_one() {
+    let mut host = Host::default();
+    host.created("root", None, "Root").message("root", "m1", "user", "Build a shop");
+    let first = host.tree.by_id("root").unwrap();
+    host.pop(first, "The shop is open");
+    host.message("root", "m2", "assistant", "Done").message("root", "m3", "user", "Now build a blog");
+    assert_eq!(host.frame("root").success_criteria, "Now build a blog");
+    assert_eq!(host.frame("root").title, "Now build a blog");
+    let old = host.tree.frame(first);
+    assert_eq!((old.session_id.as_str(), old.results.as_deref()), ("root~1", Some("The shop is open")));
+    host.pop(host.tree.by_id("root").unwrap(), "The blog, too");
+    host.message("root", "m4", "user", "And a wiki");
+    assert_eq!((host.tree.len(), host.frame("root~2").title.as_str()), (3, "Now build a blog"));
+    let messages = json!(["m1", "m2", "m3", "m4", "m5"].map(|id| json!({"id": id, "role": "user", "text": id})));
+    host.tell(json!({"kind": "sessionMessages", "sessionID": "root", "messages": messages}));
+    assert_eq!(host.logs[&host.tree.by_id("root").unwrap()], ["m4", "m5"], "the log is that of the frame");
+    assert_eq!(host.refused, [""; 0]);
+}
+
+#[test]
+fn a_compaction_asks_for_what_the_frame_needs_and_keeps_its_messages() {
+    let mut host = Host::default();
+    host.created("root", None, "Root").message("root", "m1", "user", "Build it");
+    host.about("sessionCompacting", "root");
+    let asked = host.asked();
+    let [Effect::CompactionPrompt { text, .. }, Effect::ReadMessages { session_id }] = &asked[..] else {
+        panic!("{asked:?}")
+    };
+    assert!(text.contains("Build it") && session_id == "root", "{text}");
+    host.last_words("root", "Half of it is built");
+    assert_eq!(host.logs[&host.tree.by_id("root").unwrap()], ["m9"]);
+    assert_eq!(host.frame("root").results, None, "that was no summary");
+    assert_eq!(host.about("sessionCompacting", "nobody").asked(), []);
+}
+
+#[test]
+fn what_sessions_do_is_assessed() {
+    let mut host = Host::default();
+    host.created("root", None, "Root").message("root", "m1", "user", "Build it");
+    (0..4).for_each(|_| {
+        host.tell(json!({"kind": "toolExecuted", "sessionID": "root", "tool": "bash", "failed": true}));
+    });
+    host.message("root", "m2", "assistant", "Hm");
+    let root = host.tree.by_id("root").unwrap();
+    let text = host.sessions.autonomy.suggestions.text(root, host.now).unwrap();
+    assert!(
+        text.contains("begin a child of f1 with stack_frame_push (83 % sure; failure_boundary 83: 4 errors"),
+        "{text}"
+    );
+    assert!(host.logged().contains(&(LogLevel::Info, "Suggestion added".into())));
+    host.message("root", "m3", "assistant", "Hm");
+    assert!(!host.logged().contains(&(LogLevel::Info, "Suggestion added".into())), "said once");
+}
+
+#[test]
+fn at_the_level_auto_a_recommended_pop_is_carried_out() {
+    for summary in ["The parser reads flags and paths; tables are left", ""] {
+        let (mut host, frame) = Host::with_plan();
+        host.sessions.autonomy.settings.level = AutonomyLevel::Auto;
+        let call = host.started(frame, "root", "child");
+        let full = json!({"kind": "message", "sessionID": "child", "messageID": "m5", "role": "assistant", "text": "",
+            "tokens": 199_000, "contextLimit": 200_000});
+        host.tell(full).ended(call, None);
+        assert_eq!(host.asked(), [Effect::CompactSession { session_id: "child".into() }]);
+        let messages = if summary.is_empty() {
+            json!([])
+        } else {
+            json!([{"role": "assistant", "summary": true, "text": summary}])
+        };
+        host.tell(json!({"kind": "sessionCompacted", "sessionID": "child", "messages": messages}));
+        if summary.is_empty() {
+            host.last_words("child", "");
+            assert_eq!(host.frame("child").status, FrameStatus::Blocked, "no summary: salvaged");
+        } else {
+            let frame = host.frame("child");
+            assert_eq!((frame.status, frame.results.as_deref()), (FrameStatus::Completed, Some(summary)));
+        }
+        host.answer(call);
     }
 }

@@ -28,6 +28,7 @@ pub struct CacheStatistics {
 struct Entry {
     handle: Handle,
     settings: Settings,
+    suggestions: String,
     revision: u64,
     made_at: u64,
     used: u64,
@@ -45,11 +46,19 @@ pub(super) struct Cache {
 impl Cache {
     /// The context of a frame, if it was made with the same settings from the same revision of
     /// what it shows, and is not too old.
-    pub(super) fn get(&mut self, handle: Handle, settings: &Settings, revision: u64, now: u64) -> Option<Arc<Context>> {
+    pub(super) fn get(
+        &mut self,
+        handle: Handle,
+        settings: &Settings,
+        suggestions: &str,
+        revision: u64,
+        now: u64,
+    ) -> Option<Arc<Context>> {
         self.uses += 1;
         let found = self.entries.iter_mut().find(|entry| entry.handle == handle && entry.settings == *settings);
         let fresh = found.filter(|entry| {
-            entry.revision == revision && now.checked_sub(entry.made_at).is_some_and(|age| age < TIME_TO_LIVE)
+            let is_same = entry.revision == revision && entry.suggestions == suggestions;
+            is_same && now.checked_sub(entry.made_at).is_some_and(|age| age < TIME_TO_LIVE)
         });
         let Some(entry) = fresh else {
             self.misses += 1;
@@ -60,14 +69,23 @@ impl Cache {
         Some(entry.context.clone())
     }
 
-    pub(super) fn put(&mut self, handle: Handle, settings: &Settings, revision: u64, now: u64, context: Arc<Context>) {
+    pub(super) fn put(
+        &mut self,
+        handle: Handle,
+        settings: &Settings,
+        suggestions: &str,
+        revision: u64,
+        now: u64,
+        context: Arc<Context>,
+    ) {
         let same = |entry: &Entry| entry.handle == handle && entry.settings == *settings;
         let place = self.entries.iter().position(same).or_else(|| {
             let full = self.entries.len() >= CAPACITY;
             let oldest = self.entries.iter().enumerate().min_by_key(|(_, entry)| entry.used);
             oldest.filter(|_| full).map(|(place, _)| place)
         });
-        let entry = Entry { handle, settings: *settings, revision, made_at: now, used: self.uses, context };
+        let (settings, suggestions, used) = (*settings, suggestions.to_owned(), self.uses);
+        let entry = Entry { handle, settings, suggestions, revision, made_at: now, used, context };
         match place {
             Some(place) => self.entries[place] = entry,
             None => self.entries.push(entry),

@@ -154,25 +154,38 @@ impl Contexts {
         }
     }
 
-    /// The context of a frame, made anew.
-    pub(crate) fn assemble(&self, tree: &Tree, handle: Handle, settings: &Settings) -> Result<Context> {
+    /// The context of a frame, made anew. `suggestions`: what is suggested to its agent, if anything is.
+    pub(crate) fn assemble(
+        &self,
+        tree: &Tree,
+        handle: Handle,
+        settings: &Settings,
+        suggestions: &str,
+    ) -> Result<Context> {
         settings.check()?;
         let considered = considered::consider(self, tree, handle);
         let mut volatile = Volatile::new(self, tree, handle);
         let stable = select::select(self, tree, &considered, settings, volatile.tokens)?;
-        volatile.fill(self, tree, &considered, &settings.budget, stable.left);
+        volatile.fill(self, tree, &considered, &settings.budget, suggestions, stable.left);
         Ok(render::render(self, &considered, settings, stable, volatile))
     }
 
     /// The context of a frame, from the cache if nothing in it has changed.
-    pub(crate) fn cached(&self, tree: &Tree, handle: Handle, settings: &Settings, now: u64) -> Result<Arc<Context>> {
+    pub(crate) fn cached(
+        &self,
+        tree: &Tree,
+        handle: Handle,
+        settings: &Settings,
+        suggestions: &str,
+        now: u64,
+    ) -> Result<Arc<Context>> {
         let revision = tree.context_revision(handle);
-        let cached = self.cache.lock().get(handle, settings, revision, now);
+        let cached = self.cache.lock().get(handle, settings, suggestions, revision, now);
         if let Some(context) = cached.filter(|context| context.names_no_missing_log()) {
             return Ok(context);
         }
-        let context = Arc::new(self.assemble(tree, handle, settings)?);
-        self.cache.lock().put(handle, settings, revision, now, context.clone());
+        let context = Arc::new(self.assemble(tree, handle, settings, suggestions)?);
+        self.cache.lock().put(handle, settings, suggestions, revision, now, context.clone());
         Ok(context)
     }
 

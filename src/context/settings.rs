@@ -147,7 +147,7 @@ impl Settings {
         Ok(settings)
     }
 
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if self.minimum_relevance > 100 {
             return Err(Error::Setting {
                 name: "minimumRelevance".into(),

@@ -9,7 +9,7 @@ use super::select::{Entry, Omission, Section};
 use super::settings::Budget;
 use super::spending::Spending;
 use super::tokens::{TokenCounter, truncate_by};
-use super::xml::escape;
+use super::xml::{content, escape};
 use super::{Contexts, guidance, skeleton};
 use crate::frame::{FrameStatus, Handle};
 use crate::tree::{Tree, sibling_order};
@@ -18,6 +18,8 @@ use crate::tree::{Tree, sibling_order};
 const FIRST_PLANNED: usize = 8;
 /// Warnings of one kind; the rest are counted.
 const WARNINGS: usize = 5;
+/// Longest suggestions, in tokens.
+const SUGGESTION_TOKENS: usize = 150;
 
 /// The volatile part, piece by piece in the order of the text.
 pub(super) struct Volatile {
@@ -28,6 +30,7 @@ pub(super) struct Volatile {
     position: String,
     next: String,
     warnings: String,
+    suggestions: String,
     current: Arc<Fragment>,
     rung: Rung,
     /// Upper bound of the part's tokens.
@@ -48,6 +51,7 @@ impl Volatile {
             position: String::new(),
             next: String::new(),
             warnings: String::new(),
+            suggestions: String::new(),
             current,
             rung: Rung::Stub,
             tokens,
@@ -61,6 +65,7 @@ impl Volatile {
         tree: &Tree,
         considered: &Considered,
         budget: &Budget,
+        suggestions: &str,
         limit: usize,
     ) {
         let node = tree.node(considered.handle);
@@ -75,6 +80,9 @@ impl Volatile {
         let mut more_warnings = String::new();
         room.text(&mut more_warnings, || state_warnings(tree, considered.handle));
         self.warnings.push_str(&more_warnings);
+        if !suggestions.is_empty() {
+            room.text(&mut self.suggestions, || suggestions_element(contexts, suggestions));
+        }
         if node.parent().is_none() && node.status().is_open() && node.children().is_empty() {
             self.initial_planning = room.spending.spend(contexts.costs.initial_planning);
         }
@@ -128,6 +136,7 @@ impl Volatile {
         out.push_str(&self.position);
         out.push_str(&self.next);
         out.push_str(&self.warnings);
+        out.push_str(&self.suggestions);
         self.current.write(self.rung, out);
     }
 
@@ -275,6 +284,12 @@ fn state_warnings(tree: &Tree, handle: Handle) -> String {
         text.push_str(&format!("<warning>The parent {parent} is {state}.</warning>\n"));
     }
     text
+}
+
+fn suggestions_element(contexts: &Contexts, suggestions: &str) -> String {
+    let cost = |part: &str| contexts.counter.count(&content(part));
+    let shown = truncate_by(suggestions.trim(), SUGGESTION_TOKENS, CUT, cost);
+    format!("<suggestions>\n{}\n</suggestions>\n", content(&shown))
 }
 
 fn warnings(frames: &[Handle], say: impl Fn(Handle) -> String) -> String {

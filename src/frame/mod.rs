@@ -13,7 +13,7 @@ pub use event::{Change, Event};
 pub use file_name::{file_name, own_log_path};
 pub use handle::{FrameRef, Handle, ParseHandleError};
 pub use record::{Frame, Identity, NewFrame, Parent};
-pub(crate) use record::{first_filled, is_too_deep, leave_out_too_deep};
+pub(crate) use record::{PLANNED_PREFIX, first_filled, is_too_deep, leave_out_too_deep};
 pub use state::{Repair, STATE_VERSION, StackState, StateError};
 pub(crate) use state::{StateDocument, frame_from_json};
 pub use status::{FrameStatus, ParseStatusError, PopStatus};

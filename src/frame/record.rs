@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 
 use super::{FrameRef, FrameStatus};
 
+/// How the IDs begin of frames that have no session yet.
+pub(crate) const PLANNED_PREFIX: &str = "plan-";
+
 /// Everything there is to know about a frame, with the JSON names of the specification
 /// (`FrameMetadata` in its implementation document).
 ///

@@ -9,7 +9,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Frame, FrameStatus};
+use super::{Frame, FrameStatus, PLANNED_PREFIX};
 
 /// The version of the layout that this library writes, and the newest it reads.
 pub const STATE_VERSION: u64 = 1;
@@ -284,7 +284,7 @@ fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Fr
 
 /// What a frame of an unknown status most likely is: nothing is lost by it.
 fn likely_status(id: &str, has_results: bool) -> FrameStatus {
-    match (has_results, id.starts_with("plan-")) {
+    match (has_results, id.starts_with(PLANNED_PREFIX)) {
         (true, _) => FrameStatus::Completed,
         (false, true) => FrameStatus::Planned,
         (false, false) => FrameStatus::Blocked,

@@ -24,6 +24,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::shortening::{one_line, whole_beginning};
 use crate::frame::Frame;
@@ -61,6 +62,8 @@ pub struct PendingCompaction {
     pub note: Option<String>,
     /// When it was asked for, in milliseconds since the epoch.
     pub requested_at: u64,
+    /// The host has been asked to begin.
+    pub is_begun: bool,
 }
 
 /// How compactions have gone.
@@ -86,7 +89,21 @@ impl Compactions {
     /// Notes why the next compaction of a session will be. A later request takes the place of an earlier one.
     pub fn request(&mut self, session_id: &str, compaction_type: CompactionType, note: Option<&str>, now: u64) {
         let note = note.map(str::trim).filter(|note| !note.is_empty()).map(str::to_owned);
-        self.pending.insert(session_id.to_owned(), PendingCompaction { compaction_type, note, requested_at: now });
+        self.pending.insert(
+            session_id.to_owned(),
+            PendingCompaction { compaction_type, note, requested_at: now, is_begun: false },
+        );
+    }
+
+    /// True, once, if a compaction of this type is pending: the host is to begin it.
+    pub fn begin(&mut self, session_id: &str, compaction_type: CompactionType) -> bool {
+        let is_pending = self.pending.get(session_id).is_some_and(|pending| pending.compaction_type == compaction_type);
+        is_pending && self.begin_any(session_id)
+    }
+
+    /// True, once, if any compaction is pending.
+    pub fn begin_any(&mut self, session_id: &str) -> bool {
+        self.pending.get_mut(session_id).is_some_and(|pending| !std::mem::replace(&mut pending.is_begun, true))
     }
 
     /// What is pending, by session.
@@ -181,21 +198,27 @@ fn listed(entries: &[String]) -> String {
 }
 
 /// A message of a session, as far as a summary is looked for in it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Message {
+    /// Its own ID; a frame's log has each message once.
+    pub id: String,
     /// Who said it: `user` or `assistant`.
     pub role: String,
     /// The host marks it as the summary of a compaction.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub summary: bool,
     /// Its text parts together.
     pub text: String,
+    /// All its parts as the host keeps them, for the log.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Value>,
 }
 
 impl Message {
     /// What an assistant said.
     pub fn assistant(text: impl Into<String>) -> Self {
-        Self { role: "assistant".into(), summary: false, text: text.into() }
+        Self { role: "assistant".into(), text: text.into(), ..Self::default() }
     }
 
     /// The summary of a compaction.

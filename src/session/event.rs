@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::calls::CallId;
 use super::compaction::Message;
 
 /// Something that has happened in a host. In JSON the key `kind` names the variant:
@@ -11,7 +12,7 @@ use super::compaction::Message;
 /// ```
 ///
 /// Events may come twice, and in any order.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum HostEvent {
     /// A session was made, or is described because an effect asked for it.
@@ -40,13 +41,28 @@ pub enum HostEvent {
         #[serde(rename = "sessionID")]
         session_id: String,
     },
+    /// A session has met an error: its model could not be reached, say.
+    SessionError {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: String,
+        /// What the host says of it.
+        message: String,
+    },
     /// A session is gone, or was not to be found when an effect asked for it.
     SessionDeleted {
         /// The session.
         #[serde(rename = "sessionID")]
         session_id: String,
     },
-    /// A session's conversation was replaced by a summary.
+    /// A session's conversation is about to be replaced by a summary. The effect
+    /// [`CompactionPrompt`](super::Effect::CompactionPrompt) says what to ask its model for.
+    SessionCompacting {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: String,
+    },
+    /// A session's conversation was replaced by a summary, or, if there are no messages, could not be.
     SessionCompacted {
         /// The session.
         #[serde(rename = "sessionID")]
@@ -74,6 +90,12 @@ pub enum HostEvent {
         role: String,
         /// Its text parts together.
         text: String,
+        /// Tokens in the session's context, if its model has counted them.
+        #[serde(default)]
+        tokens: Option<u64>,
+        /// How many it can hold, if that is known.
+        #[serde(default)]
+        context_limit: Option<u64>,
     },
     /// A tool has done its work in a session.
     ToolExecuted {
@@ -85,5 +107,29 @@ pub enum HostEvent {
         /// The file that it has written, if it has.
         #[serde(default)]
         path: Option<String>,
+        /// It has failed.
+        #[serde(default)]
+        failed: bool,
+    },
+    /// A session was made, as [`CreateSession`](super::Effect::CreateSession) asked.
+    CallStarted {
+        /// The call of that effect.
+        call: CallId,
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: String,
+    },
+    /// A call is at its end: its session has answered, or could not be made or prompted.
+    CallEnded {
+        /// The call.
+        call: CallId,
+        /// What went wrong, if anything did.
+        #[serde(default)]
+        error: Option<String>,
+    },
+    /// Nobody waits for a call any more.
+    CallAborted {
+        /// The call.
+        call: CallId,
     },
 }

@@ -4,6 +4,8 @@
 //! has happened and when, and says what should be done.
 
 pub mod autonomy;
+mod calling;
+pub mod calls;
 pub mod compaction;
 mod effect;
 mod event;

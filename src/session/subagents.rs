@@ -21,7 +21,7 @@
 use std::collections::BTreeMap;
 
 use regex_lite::{Regex, RegexBuilder};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::variables::{Variables, flag, number};
 use crate::error::Error;
@@ -30,8 +30,8 @@ use crate::error::Error;
 const REMEMBERED: u64 = 3_600_000;
 
 /// The settings of subagents (specification, "Subagent Integration").
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct SubagentSettings {
     /// Whether child sessions are tracked at all. Default true.
     pub enabled: bool,
@@ -288,6 +288,13 @@ impl Subagents {
             false => self.statistics.manually_completed += 1,
         }
         true
+    }
+
+    /// A session that was completed goes on.
+    pub fn revived(&mut self, session_id: &str) {
+        if let Some(session) = self.sessions.get_mut(session_id) {
+            session.completed_at = None;
+        }
     }
 
     /// A session is gone.

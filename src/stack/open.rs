@@ -84,6 +84,8 @@ impl Stack {
             clock,
             random,
             busy_timeout,
+            #[cfg(feature = "session")]
+            host: Default::default(),
         };
         Self { inner: Arc::new(inner) }
     }

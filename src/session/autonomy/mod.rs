@@ -24,6 +24,7 @@
 //! ```
 
 mod heuristics;
+mod observation;
 mod settings;
 mod suggestions;
 
@@ -32,6 +33,7 @@ use serde::Serialize;
 use crate::frame::{Frame, Handle};
 
 pub use heuristics::{Heuristic, PopSignals, PushSignals, Score};
+pub use observation::Observation;
 pub use settings::{AutonomyLevel, AutonomySettings};
 pub use suggestions::{Outcome, Suggestion, SuggestionStatistics, Suggestions};
 

@@ -20,8 +20,8 @@ pub enum AutonomyLevel {
 }
 
 /// The settings of autonomy (specification, "Agent Autonomy").
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct AutonomySettings {
     /// How far it goes. Default suggest.
     pub level: AutonomyLevel,

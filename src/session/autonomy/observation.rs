@@ -1,0 +1,109 @@
+//! What can be seen of a session from outside, as signals for the heuristics.
+
+use super::{PopSignals, PushSignals};
+
+/// Changed files that are remembered, the newest.
+const FILES: usize = 50;
+
+/// What was seen of a session since its frame began.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Observation {
+    messages: u32,
+    errors: u32,
+    tokens: u64,
+    context_limit: Option<u64>,
+    files: Vec<String>,
+    /// Turns of the assistant in a row in which no tool has worked and no user has said anything.
+    idle_turns: u32,
+    has_worked: bool,
+}
+
+impl Observation {
+    /// A message has come, with the tokens of the context if they are known.
+    pub fn message(&mut self, is_assistant: bool, tokens: Option<u64>, context_limit: Option<u64>) {
+        self.messages += 1;
+        self.tokens = tokens.unwrap_or(self.tokens);
+        self.context_limit = context_limit.or(self.context_limit);
+        // A user who says something gets the work going again.
+        let goes_on = std::mem::take(&mut self.has_worked) || !is_assistant;
+        self.idle_turns = if goes_on { 0 } else { self.idle_turns + 1 };
+    }
+
+    /// A tool has done its work, and perhaps changed a file. Errors are forgotten with it, one by one.
+    pub fn worked(&mut self, changed: Option<&str>) {
+        self.has_worked = true;
+        self.errors = self.errors.saturating_sub(1);
+        if let Some(path) = changed {
+            self.files.retain(|file| file != path);
+            self.files.push(path.to_owned());
+            if self.files.len() > FILES {
+                self.files.remove(0);
+            }
+        }
+    }
+
+    /// A tool or the session has failed.
+    pub fn failed(&mut self) {
+        self.errors += 1;
+    }
+
+    /// The conversation was replaced by a summary, and begins anew.
+    pub fn compacted(&mut self) {
+        (self.messages, self.tokens) = (0, 0);
+    }
+
+    /// As signals for a push.
+    pub fn push_signals(&self) -> PushSignals {
+        PushSignals {
+            potential_goal: None,
+            recent_messages: self.messages,
+            error_count: self.errors,
+            token_count: self.tokens,
+            recent_file_changes: self.files.clone(),
+        }
+    }
+
+    /// As signals for a pop.
+    pub fn pop_signals(&self) -> PopSignals {
+        let defaults = PopSignals::default();
+        PopSignals {
+            no_progress_turns: self.idle_turns,
+            token_count: self.tokens,
+            context_limit: self.context_limit.unwrap_or(defaults.context_limit),
+            ..defaults
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_without_a_tool_that_worked_are_no_progress() {
+        let mut seen = Observation::default();
+        (0..3).for_each(|_| seen.message(true, None, None));
+        assert_eq!(seen.pop_signals().no_progress_turns, 3);
+        seen.failed();
+        seen.message(true, None, None);
+        assert_eq!((seen.pop_signals().no_progress_turns, seen.push_signals().error_count), (4, 1));
+        seen.worked(Some("a.rs"));
+        seen.message(true, Some(5_000), Some(200_000));
+        let (push, pop) = (seen.push_signals(), seen.pop_signals());
+        assert_eq!((push.error_count, push.recent_messages, push.token_count), (0, 5, 5_000));
+        assert_eq!((pop.no_progress_turns, pop.token_count, pop.context_limit), (0, 5_000, 200_000));
+        seen.message(false, None, None);
+        assert_eq!(seen.push_signals().token_count, 5_000, "what is not said stays");
+        seen.compacted();
+        assert_eq!((seen.push_signals().recent_messages, seen.push_signals().token_count), (0, 0));
+    }
+
+    #[test]
+    fn the_newest_files_are_remembered_once() {
+        let mut seen = Observation::default();
+        (0..60).for_each(|number| seen.worked(Some(&format!("{number}.rs"))));
+        seen.worked(Some("20.rs"));
+        let files = seen.push_signals().recent_file_changes;
+        assert_eq!((files.len(), files[0].as_str(), files[FILES - 1].as_str()), (FILES, "10.rs", "20.rs"));
+    }
+}

@@ -1,0 +1,234 @@
+//! Calls: a frame that runs in a session of its own while its caller waits for the results.
+//!
+//! Push and activate are calls. The host makes a session and prompts it; when that has ended, the results of
+//! the frame are the answer to the caller. A session that ends without `stack_frame_pop`, by itself, by an
+//! error, by an abort or at its time limit, is salvaged: its last words become the results of a frame that is
+//! blocked, and that can be activated again to go on where it stopped.
+//!
+//! This file keeps the calls; [`Sessions`](super::Sessions) drives them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::shortening::one_line;
+use crate::frame::{FrameStatus, Handle};
+use crate::tree::Tree;
+
+/// Longest results in an answer, in characters. The frame has them all.
+const RESULTS_CHARACTERS: usize = 16_000;
+/// Artifacts and decisions in an answer, the newest of each.
+const LISTED: usize = 20;
+
+/// The number of a call: given once in a process.
+pub type CallId = u64;
+
+/// The settings of calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct CallSettings {
+    /// How deep calls may go: the frames that may be above the one that is called. Default 5.
+    pub max_depth: usize,
+    /// After how long a call is aborted and salvaged, in milliseconds, unless the call says otherwise; 0: never.
+    /// Default 0.
+    pub time_limit: u64,
+}
+
+impl Default for CallSettings {
+    fn default() -> Self {
+        Self { max_depth: 5, time_limit: 0 }
+    }
+}
+
+/// How a frame is called.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CallOptions {
+    /// The session that calls.
+    pub caller: String,
+    /// The caller goes on at once, and gets no answer.
+    pub background: bool,
+    /// After how long it is aborted, in milliseconds; `None`: as the settings say; 0: never.
+    pub time_limit: Option<u64>,
+}
+
+/// How far a call has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// The host makes its session.
+    Creating,
+    /// Its session works.
+    Running,
+    /// Its session has ended and is being summed up.
+    SummingUp,
+    /// Its session has ended for this reason, and its last words are awaited.
+    Salvaging(String),
+}
+
+/// A frame that is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Call {
+    pub(super) handle: Handle,
+    pub(super) caller: String,
+    pub(super) session_id: Option<String>,
+    pub(super) is_background: bool,
+    pub(super) progress: Progress,
+    deadline: Option<u64>,
+    /// In milliseconds; what the deadline was made of.
+    pub(super) time_limit: u64,
+}
+
+/// The calls that have not been answered.
+#[derive(Debug, Clone, Default)]
+pub struct Calls {
+    /// Depth and time limit.
+    pub settings: CallSettings,
+    last: CallId,
+    running: BTreeMap<CallId, Call>,
+}
+
+impl Calls {
+    /// The frames that are being called, oldest call first.
+    pub fn frames(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.running.values().map(|call| call.handle)
+    }
+
+    pub(super) fn begin(&mut self, handle: Handle, options: CallOptions, progress: Progress, now: u64) -> CallId {
+        let time_limit = options.time_limit.unwrap_or(self.settings.time_limit);
+        let call = Call {
+            handle,
+            caller: options.caller,
+            session_id: None,
+            is_background: options.background,
+            progress,
+            deadline: (time_limit > 0).then(|| now.saturating_add(time_limit)),
+            time_limit,
+        };
+        self.last += 1;
+        self.running.insert(self.last, call);
+        self.last
+    }
+
+    pub(super) fn get_mut(&mut self, id: CallId) -> Option<&mut Call> {
+        self.running.get_mut(&id)
+    }
+
+    pub(super) fn remove(&mut self, id: CallId) -> Option<Call> {
+        self.running.remove(&id)
+    }
+
+    /// The call that a session works for.
+    pub(super) fn of_session(&self, session_id: &str) -> Option<(CallId, &Call)> {
+        let mut calls = self.running.iter().map(|(id, call)| (*id, call));
+        calls.find(|(_, call)| call.session_id.as_deref() == Some(session_id))
+    }
+
+    /// True while the host makes a session that this one calls.
+    pub(super) fn is_creating_for(&self, caller: &str) -> bool {
+        self.running.values().any(|call| call.progress == Progress::Creating && call.caller == caller)
+    }
+
+    /// The calls that have reached their time limit. Each is said once.
+    pub(super) fn overdue(&mut self, now: u64) -> Vec<CallId> {
+        let overdue = self.running.iter_mut().filter(|(_, call)| call.deadline.is_some_and(|time| time <= now));
+        overdue
+            .map(|(id, call)| {
+                call.deadline = None;
+                *id
+            })
+            .collect()
+    }
+
+    /// When the next call reaches its time limit, in milliseconds since the epoch.
+    pub fn deadline(&self) -> Option<u64> {
+        self.running.values().filter_map(|call| call.deadline).min()
+    }
+}
+
+/// What the session of a frame is told to do. Its context says the rest.
+pub(super) fn prompt(tree: &Tree, handle: Handle) -> String {
+    let frame = tree.node(handle).record();
+    let mut text = format!("Your task is frame {handle}: {}\n", one_line(&frame.title));
+    let criteria = frame.success_criteria.trim();
+    if !criteria.is_empty() {
+        text.push_str(&format!("It is done when: {criteria}\n"));
+    }
+    text.push_str(
+        "When it is, or cannot be, call stack_frame_pop with what was achieved: your caller sees these results and \
+         nothing else of this conversation.",
+    );
+    text
+}
+
+/// What a session is told that was interrupted before its frame was finished.
+pub(super) fn resumption(tree: &Tree, handle: Handle) -> String {
+    format!(
+        "Your work on frame {handle} was interrupted. Look at what is there already, go on from it, and finish with \
+         stack_frame_pop.\n\n{}",
+        prompt(tree, handle)
+    )
+}
+
+/// The results of a salvaged frame.
+pub(super) fn salvaged_results(reason: &str, last_words: &str) -> String {
+    let words = if last_words.is_empty() { "It left no last words." } else { last_words };
+    format!("[auto-completed: {reason}] {words}")
+}
+
+/// What the caller of a frame is told, from what the tree says now. `problem`: why it could not be called.
+pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>) -> String {
+    let node = tree.node(handle);
+    let frame = node.record();
+    let name = format!("{handle} ({})", one_line(&frame.title));
+    if let Some(problem) = problem {
+        return format!(
+            "{name} could not be started: {problem}. It is {}; stack_frame_activate {handle} tries again.",
+            node.status()
+        );
+    }
+    let mut lines = vec![format!("{name} is {}.", node.status())];
+    let results = frame.results.as_deref().unwrap_or_default().trim();
+    if !results.is_empty() {
+        let shown: String = results.chars().take(RESULTS_CHARACTERS).collect();
+        let cut = if shown.len() < results.len() {
+            format!("… (stack_frame_details {handle} has all)")
+        } else {
+            String::new()
+        };
+        lines.push(format!("Results: {shown}{cut}"));
+    }
+    for (heading, entries) in [("Artifacts", &frame.artifacts), ("Decisions", &frame.decisions)] {
+        let skipped = entries.len().saturating_sub(LISTED);
+        if !entries.is_empty() {
+            let older = if skipped > 0 { format!(" (and {skipped} older)") } else { String::new() };
+            let shown = entries[skipped..].iter().map(|entry| one_line(entry)).collect::<Vec<_>>().join("; ");
+            lines.push(format!("{heading}: {shown}{older}"));
+        }
+    }
+    let open: Vec<String> = tree
+        .subtree(handle)
+        .skip(1)
+        .filter(|below| tree.node(*below).status().is_open())
+        .map(|below| below.to_string())
+        .collect();
+    if !open.is_empty() {
+        lines.push(format!("Still open below it: {}.", open.join(", ")));
+    }
+    lines.push(match node.status() {
+        FrameStatus::Blocked => format!(
+            "Next: stack_frame_activate {handle} goes on where it stopped; stack_frame_invalidate {handle} gives it up."
+        ),
+        _ => next(tree, handle),
+    });
+    lines.join("\n")
+}
+
+/// What comes after a frame: the next sibling that is ready, or the parent.
+fn next(tree: &Tree, handle: Handle) -> String {
+    let ready = |sibling: &Handle| tree.node(*sibling).status() == FrameStatus::Planned && tree.is_ready(*sibling);
+    match tree.siblings(handle).find(ready) {
+        Some(sibling) => {
+            format!("Next: stack_frame_activate {sibling} ({}).", one_line(tree.node(sibling).title()))
+        }
+        None => "Next: nothing else is planned beside it; go on with your own frame.".to_owned(),
+    }
+}

@@ -1,0 +1,320 @@
+//! What hosts with sessions need of a stack: they report events, carry out effects, and ask for the context
+//! of a session.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::Stack;
+use crate::context::{Budget, Context, Settings};
+use crate::error::{Error, Result};
+use crate::frame::{Change, Event, FrameStatus, Handle};
+use crate::session::autonomy::{AutonomyLevel, AutonomySettings};
+use crate::session::calls::{self, CallSettings};
+use crate::session::compaction::Message;
+use crate::session::subagents::SubagentSettings;
+use crate::session::{Action, Effect, HostEvent, LogLevel, Sessions};
+use crate::store::LogQuery;
+use crate::tree::Tree;
+
+/// Lines of the log that wait for the host to fetch them, at most; past that the oldest are dropped.
+const WAITING_LINES: usize = 1_000;
+
+/// What a stack knows of its host.
+#[derive(Default)]
+pub(super) struct Host {
+    /// Held while an event is dealt with and what follows is carried out, so that events do not overtake each
+    /// other. Taken before everything else.
+    order: Mutex<()>,
+    /// Held for moments alone: contexts wait for it, too.
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    sessions: Sessions,
+    context: Settings,
+    /// A host that reports wants the log, too.
+    is_attached: bool,
+    waiting: VecDeque<Effect>,
+}
+
+impl State {
+    fn log(&mut self, level: LogLevel, message: &str, data: Value) {
+        if !self.is_attached {
+            return;
+        }
+        if self.waiting.len() == WAITING_LINES {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(Effect::Log { level, message: message.to_owned(), data });
+    }
+}
+
+/// All settings of a stack with a host.
+///
+/// In JSON: `{"context": {"budget": {"total": 6000}}, "subagents": {"enabled": false}, "autonomy": {"level":
+/// "auto"}, "calls": {"maxDepth": 3}}`, every key optional, with the names of [`Settings`],
+/// [`SubagentSettings`], [`AutonomySettings`] and [`CallSettings`].
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct HostSettings {
+    /// What contexts are made with.
+    pub context: Settings,
+    /// Which child sessions get frames, and when they are done.
+    pub subagents: SubagentSettings,
+    /// Suggestions, and what is done without being asked.
+    pub autonomy: AutonomySettings,
+    /// Depth and time limit of calls.
+    pub calls: CallSettings,
+}
+
+impl HostSettings {
+    /// The defaults, with what the environment variables of the specification say, looked up by a function
+    /// (`STACK_TOKEN_BUDGET_…`, `STACK_SUBAGENT_…`, `STACK_AUTONOMY_LEVEL` and so on), and over them what a
+    /// JSON object says. What makes no sense is reported, and does not count.
+    ///
+    /// ```
+    /// use callstack_core::HostSettings;
+    ///
+    /// let variables = |name: &str| (name == "STACK_SUBAGENT_MIN_MESSAGES").then(|| "5".to_owned());
+    /// let (settings, problems) = HostSettings::from_variables(variables, r#"{"calls": {"maxDepth": 3}, "typo": 1}"#);
+    /// assert_eq!((settings.subagents.min_message_count, settings.calls.max_depth), (5, 3));
+    /// assert!(problems[0].to_string().starts_with("`typo`"));
+    /// ```
+    pub fn from_variables(look_up: impl Fn(&str) -> Option<String>, json: &str) -> (Self, Vec<Error>) {
+        let mut settings = Self::default();
+        let mut problems = Vec::new();
+        match Budget::from_variables(&look_up) {
+            Ok(budget) => settings.context.budget = budget,
+            Err(error) => problems.push(error),
+        }
+        let (subagents, wrong) = SubagentSettings::from_variables(&look_up);
+        problems.extend(wrong);
+        let (autonomy, wrong) = AutonomySettings::from_variables(&look_up);
+        problems.extend(wrong);
+        (settings.subagents, settings.autonomy) = (subagents, autonomy);
+        settings.overlay(json, &mut problems);
+        (settings, problems)
+    }
+
+    /// Takes over what a JSON object says, section by section and key by key.
+    fn overlay(&mut self, json: &str, problems: &mut Vec<Error>) {
+        let unreadable = |message: String| Error::Json { what: "the settings", message };
+        let sections: Map<String, Value> = match serde_json::from_str(json) {
+            Ok(sections) => sections,
+            Err(error) => return problems.push(unreadable(error.to_string())),
+        };
+        for (section, keys) in sections {
+            let Value::Object(keys) = keys else {
+                problems.push(unreadable(format!("`{section}` is no object")));
+                continue;
+            };
+            for (key, value) in keys {
+                let mut changed = serde_json::to_value(&*self).expect("settings have string keys");
+                merge(&mut changed, json!({ (section.as_str()): { (key.as_str()): value } }));
+                match serde_json::from_value::<Self>(changed).map_err(|error| error.to_string()) {
+                    Ok(settings) if settings.context.check().is_ok() => *self = settings,
+                    Ok(_) => problems.push(unreadable(format!("`{section}.{key}` is out of range"))),
+                    Err(message) => problems.push(unreadable(format!("`{section}.{key}`: {message}"))),
+                }
+            }
+        }
+    }
+}
+
+/// Puts one JSON value over another: objects key by key, everything else as a whole.
+fn merge(place: &mut Value, value: Value) {
+    match (place, value) {
+        (Value::Object(place), Value::Object(value)) => {
+            for (key, value) in value {
+                merge(place.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (place, value) => *place = value,
+    }
+}
+
+/// The context of a session, and the frame that it is of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionContext {
+    /// The session's frame.
+    pub handle: Handle,
+    /// Its context.
+    pub context: Arc<Context>,
+}
+
+impl Stack {
+    /// Puts settings in force. The list says which patterns are no regular expressions; they fit nothing.
+    pub fn configure(&self, settings: HostSettings) -> Vec<Error> {
+        let mut state = self.inner.host.state.lock();
+        state.is_attached = true;
+        state.context = settings.context;
+        state.sessions.autonomy.settings = settings.autonomy;
+        state.sessions.calls.settings = settings.calls;
+        state.sessions.subagents.configure(settings.subagents)
+    }
+
+    /// The settings in force.
+    pub fn host_settings(&self) -> HostSettings {
+        let state = self.inner.host.state.lock();
+        HostSettings {
+            context: state.context,
+            subagents: state.sessions.subagents.settings().clone(),
+            autonomy: state.sessions.autonomy.settings.clone(),
+            calls: state.sessions.calls.settings.clone(),
+        }
+    }
+
+    /// Tells what has happened in the host, and answers what it is to do. What follows for the tree is done
+    /// before this returns; of what the tree refuses the log tells.
+    ///
+    /// ```
+    /// use callstack_core::Stack;
+    /// use callstack_core::session::HostEvent;
+    ///
+    /// let stack = Stack::in_memory();
+    /// let tell = |json: &str| stack.report(serde_json::from_str::<HostEvent>(json).unwrap());
+    /// tell(r#"{"kind": "sessionCreated", "sessionID": "ses_1", "title": "Shop"}"#);
+    /// tell(r#"{"kind": "message", "sessionID": "ses_1", "messageID": "m1", "role": "user", "text": "Build a shop"}"#);
+    /// assert_eq!(stack.frame("ses_1")?.success_criteria, "Build a shop");
+    /// assert!(stack.session_context("ses_1")?.unwrap().context.xml.contains("Build a shop"));
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    pub fn report(&self, event: HostEvent) -> Vec<Effect> {
+        self.host_turn(|sessions, tree, now| ((), sessions.report(tree, event, now))).1
+    }
+
+    /// Does what is due: everything that [`Stack::poll`] does, and for the host idle subagents, calls that
+    /// have reached their time limit, and lines for the log. To be called at [`Stack::host_deadline`].
+    pub fn poll_host(&self) -> Vec<Effect> {
+        self.poll();
+        self.host_turn(|sessions, tree, now| ((), sessions.poll(tree, now))).1
+    }
+
+    /// When [`Stack::poll_host`] will have something to do, in milliseconds since the epoch.
+    pub fn host_deadline(&self) -> Option<u64> {
+        let sessions = {
+            let state = self.inner.host.state.lock();
+            // Lines are fetched at once, but together with those that come in the same moment.
+            let lines = (!state.waiting.is_empty()).then(|| (self.inner.clock)());
+            [state.sessions.deadline(), lines]
+        };
+        [self.deadline()].into_iter().chain(sessions).flatten().min()
+    }
+
+    /// Lets `turn` look at the sessions and the tree, and carries out what it says.
+    pub(crate) fn host_turn<T>(
+        &self,
+        turn: impl FnOnce(&mut Sessions, &Tree, u64) -> (T, Vec<Action>),
+    ) -> (T, Vec<Effect>) {
+        let _order = self.inner.host.order.lock();
+        let now = (self.inner.clock)();
+        let (value, actions) = {
+            // The tree before the state, here and everywhere.
+            let tree = self.inner.tree.read();
+            let mut state = self.inner.host.state.lock();
+            state.is_attached = true;
+            turn(&mut state.sessions, &tree, now)
+        };
+        let mut effects = Vec::new();
+        actions.into_iter().for_each(|action| self.carry_out(action, &mut effects));
+        let mut lines: Vec<Effect> = self.inner.host.state.lock().waiting.drain(..).collect();
+        lines.append(&mut effects);
+        (value, lines)
+    }
+
+    fn carry_out(&self, action: Action, effects: &mut Vec<Effect>) {
+        let refused = match action {
+            Action::Command(command) => self.execute(command).err(),
+            Action::KeepMessages { handle, messages } => self.keep_messages(handle, &messages).err(),
+            Action::Answer { call, handle, problem } => {
+                let text = calls::answer(&self.inner.tree.read(), handle, problem.as_deref());
+                effects.push(Effect::Answer { call, text });
+                None
+            }
+            Action::Effect(effect) => {
+                effects.push(effect);
+                None
+            }
+        };
+        if let Some(error) = refused {
+            let (level, data) = (LogLevel::Warn, json!({ "error": error.to_string(), "code": error.code() }));
+            effects.push(Effect::Log { level, message: "Refused".into(), data });
+        }
+    }
+
+    /// Puts those messages of a session into the log of its frame that came after the last one there.
+    fn keep_messages(&self, handle: Handle, messages: &[Message]) -> Result<()> {
+        let last = match self.read_log(handle, &LogQuery::default().tail(1)) {
+            // A stack in memory keeps no logs.
+            Err(Error::InMemory { .. }) => return Ok(()),
+            page => page?.lines.pop().and_then(|line| line.entry["id"].as_str().map(str::to_owned)),
+        };
+        let known = messages.iter().rposition(|message| last.as_deref() == Some(&message.id));
+        let new = &messages[known.map_or(0, |known| known + 1)..];
+        if new.is_empty() {
+            return Ok(());
+        }
+        let entries: Vec<Value> = new.iter().map(|message| json!(message)).collect();
+        self.append_log(handle, &entries)
+    }
+
+    /// The context of a session's frame: by the settings in force, with what is suggested to its agent. `None`:
+    /// the session has no frame, or its requests are to have no context.
+    ///
+    /// # Errors
+    /// As [`Stack::context`].
+    pub fn session_context(&self, session_id: &str) -> Result<Option<SessionContext>> {
+        let now = (self.inner.clock)();
+        let tree = self.inner.tree.read();
+        let Some(handle) = tree.by_id(session_id) else { return Ok(None) };
+        let (settings, suggestions) = {
+            let state = self.inner.host.state.lock();
+            let subagents = &state.sessions.subagents;
+            if subagents.get(session_id).is_some() && !subagents.settings().inject_parent_context {
+                return Ok(None);
+            }
+            let autonomy = &state.sessions.autonomy;
+            let is_shown = autonomy.settings.suggest_in_context && autonomy.settings.level != AutonomyLevel::Manual;
+            (state.context, is_shown.then(|| autonomy.suggestions.text(handle, now)).flatten().unwrap_or_default())
+        };
+        let hits = self.inner.contexts.cache_statistics().hits;
+        let context = self.inner.contexts.cached(&tree, handle, &settings, &suggestions, now)?;
+        let is_cached = self.inner.contexts.cache_statistics().hits > hits;
+        let data = json!({ "sessionID": session_id, "handle": handle, "tokens": context.tokens, "cached": is_cached });
+        self.inner.host.state.lock().log(LogLevel::Debug, "Context generated", data);
+        Ok(Some(SessionContext { handle, context }))
+    }
+
+    /// Tells the log of what has happened to frames (specification, "Logging").
+    pub(super) fn note(&self, events: &[Event]) {
+        let tree = self.inner.tree.read();
+        let mut state = self.inner.host.state.lock();
+        if !state.is_attached {
+            return;
+        }
+        for event in events {
+            let record = tree.node(event.handle).record();
+            let message = match &event.change {
+                Change::Added { .. } if record.status == FrameStatus::Planned => "Frame planned",
+                Change::Added { .. } => "Frame created",
+                Change::StatusChanged { status, .. } => match status {
+                    FrameStatus::InProgress => "Frame activated",
+                    FrameStatus::Completed => "Frame completed",
+                    FrameStatus::Failed => "Frame failed",
+                    FrameStatus::Blocked => "Frame blocked",
+                    FrameStatus::Planned | FrameStatus::Invalidated => continue,
+                },
+                Change::Invalidated { .. } => "Frame invalidated",
+                Change::Summarized { .. } => "Frame summarized",
+                _ => continue,
+            };
+            let data = json!({ "handle": event.handle, "sessionID": record.session_id, "title": record.title });
+            state.log(LogLevel::Info, message, data);
+        }
+    }
+}
