@@ -106,6 +106,13 @@ pub enum Error {
         /// Its status.
         status: FrameStatus,
     },
+    /// The session that calls has no frame, and the call names none.
+    #[error("session `{session_id}` has no frame here; name one")]
+    NoFrame {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: String,
+    },
     /// Calls are nested as deep as the settings allow.
     #[error(
         "nothing can be started below frame {handle}: calls go at most {limit} deep; do the work in {handle} itself, or plan it higher up"
@@ -244,6 +251,7 @@ impl Error {
             Error::ParentCircle { .. } => "parent_circle",
             Error::NotOpen { .. } => "not_open",
             Error::ResultsFixed { .. } => "results_fixed",
+            Error::NoFrame { .. } => "no_frame",
             Error::TooDeep { .. } => "too_deep",
             Error::Running { .. } => "running",
             Error::BudgetTooSmall { .. } => "budget_too_small",

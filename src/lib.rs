@@ -29,11 +29,13 @@
 //! | `session` | what a host tells of its sessions, and what to make of it; with the feature `session` |
 //! | [`store`] | where a tree lasts: the store of its events, the documented files, logs |
 //! | [`stack`] | [`Stack`], the façade that hosts hold |
+//! | `tools` | the agent's tools: one table of names, schemas, handlers and texts; with the feature `tools` |
 //! | `capi` | the same for C, and for whatever calls C; only with the feature `capi` |
 //!
 //! # Features
 //! `sqlite` (default) adds [`SqliteStore`] and [`Stack::open`]; without it the crate is the engine in
-//! memory, and needs no C compiler. `session` (default) adds what is made of a host's sessions. `tokenizer`
+//! memory, and needs no C compiler. `session` (default) adds what is made of a host's sessions, and `tools`
+//! (default) the agent's tools. `tokenizer`
 //! adds [`context::O200k`], which counts with the o200k vocabulary instead of estimating. `capi` adds the C
 //! functions of `include/callstack.h`; the only unsafe code is there.
 
@@ -51,6 +53,8 @@ mod keywords;
 pub mod session;
 pub mod stack;
 pub mod store;
+#[cfg(feature = "tools")]
+pub mod tools;
 pub mod tree;
 
 pub use context::{Budget, Context, Guidance, Settings};

@@ -514,10 +514,15 @@ impl Stack {
 
     fn with_id(&self, mut frame: NewFrame) -> NewFrame {
         if frame.session_id.is_none() {
-            let random = (self.inner.random)();
-            frame.session_id = Some(format!("{PLANNED_PREFIX}{}-{random:016x}", (self.inner.clock)()));
+            frame.session_id = Some(self.planned_id());
         }
         frame
+    }
+
+    /// The ID of a frame that has no session yet.
+    pub(crate) fn planned_id(&self) -> String {
+        let random = (self.inner.random)();
+        format!("{PLANNED_PREFIX}{}-{random:016x}", (self.inner.clock)())
     }
 }
 

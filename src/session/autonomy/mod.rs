@@ -50,6 +50,16 @@ pub enum Decision {
     Pop,
 }
 
+impl Decision {
+    /// The word for it: `push` or `pop`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Decision::Push => "push",
+            Decision::Pop => "pop",
+        }
+    }
+}
+
 /// What the heuristics say of a frame.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

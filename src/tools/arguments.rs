@@ -1,0 +1,117 @@
+//! Arguments of tools: their JSON Schema, and how they are read and refused.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// Longest arguments, in bytes of JSON.
+const LONGEST: usize = 1 << 20;
+/// Longest text among them, in characters.
+const LONGEST_TEXT: usize = 100_000;
+/// Longest list among them.
+const LONGEST_LIST: usize = 1_000;
+
+/// Arguments that are valid, for those whose are not.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Example(pub(super) &'static str);
+
+/// Reads the arguments of a tool.
+///
+/// # Errors
+/// What is wrong and where, in words for the agent, with an example.
+pub(super) fn read<T: DeserializeOwned>(json: &str, example: Example) -> Result<T, String> {
+    let refused = |problem: String| format!("{problem}. Example: {}", example.0);
+    if json.len() > LONGEST {
+        return Err(refused(format!("the arguments have {} bytes, and may have {LONGEST}", json.len())));
+    }
+    let json = if json.trim().is_empty() { "{}" } else { json };
+    let arguments: Value =
+        serde_json::from_str(json).map_err(|error| refused(format!("the arguments are no JSON: {error}")))?;
+    if !arguments.is_object() {
+        return Err(refused("the arguments are no JSON object".into()));
+    }
+    if let Some(problem) = too_long(&arguments) {
+        return Err(refused(problem));
+    }
+    serde_path_to_error::deserialize(arguments).map_err(|error| {
+        let path = error.path().to_string();
+        let problem = error.into_inner();
+        refused(if path == "." { problem.to_string() } else { format!("`{path}`: {problem}") })
+    })
+}
+
+/// What is too long in a value, if anything is.
+fn too_long(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => {
+            let characters = text.chars().count();
+            (characters > LONGEST_TEXT)
+                .then(|| format!("a text has {characters} characters, and may have {LONGEST_TEXT}; put it into a file"))
+        }
+        Value::Array(list) if list.len() > LONGEST_LIST => {
+            Some(format!("a list has {} entries, and may have {LONGEST_LIST}", list.len()))
+        }
+        Value::Array(list) => list.iter().find_map(too_long),
+        Value::Object(map) => map.values().find_map(too_long),
+        _ => None,
+    }
+}
+
+pub(super) fn schema<T: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::draft07().for_deserialize().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    settings.into_generator().into_root_schema_for::<T>()
+}
+
+/// The description of a tool and the schema of its arguments, as models take it: what is optional is not
+/// required, and is not null either.
+pub(super) fn described(schema: Schema) -> (String, Value) {
+    let mut schema = Value::from(schema);
+    simplify(&mut schema);
+    let object = schema.as_object_mut().expect("arguments are an object");
+    let description = object.remove("description");
+    object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    (description.and_then(|text| text.as_str().map(str::to_owned)).unwrap_or_default(), schema)
+}
+
+fn simplify(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            if let Some(Value::Array(types)) = object.get_mut("type") {
+                types.retain(|name| name != "null");
+                if let [only] = &types[..] {
+                    let only = only.clone();
+                    object.insert("type".into(), only);
+                }
+            }
+            if let Some(Value::Array(choices)) = object.get_mut("enum") {
+                choices.retain(|choice| !choice.is_null());
+            }
+            if let Some(Value::Array(mut variants)) = object.remove("anyOf") {
+                variants.retain(|variant| variant["type"] != "null");
+                match &variants[..] {
+                    [Value::Object(only)] => object.extend(only.clone()),
+                    _ => drop(object.insert("anyOf".into(), Value::Array(variants))),
+                }
+            }
+            for key in ["title", "format"] {
+                // A property of that name is no text.
+                if object.get(key).is_some_and(Value::is_string) {
+                    object.remove(key);
+                }
+            }
+            if object.get("default").is_some_and(Value::is_null) {
+                object.remove("default");
+            }
+            if let Some(Value::String(text)) = object.get_mut("description") {
+                *text = text.replace('\n', " ");
+            }
+            object.values_mut().for_each(simplify);
+        }
+        Value::Array(list) => list.iter_mut().for_each(simplify),
+        _ => {}
+    }
+}

@@ -1,0 +1,286 @@
+//! Tools that weigh when to begin and finish frames.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::caller::Caller;
+use super::frames::pretty;
+use super::{Call, Reply};
+use crate::error::Error;
+use crate::frame::{Handle, Identity, NewFrame};
+use crate::session::autonomy::{Assessment, Autonomy, AutonomyLevel, AutonomySettings, Heuristic};
+
+/// Longest title that is made of a goal, in words.
+const TITLE_WORDS: usize = 6;
+
+/// Show or change how far autonomy goes. What is not given stays. Levels: manual (it answers when asked), suggest (it
+/// suggests pushes and pops), auto (it also does what it is sure of).
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Configure {
+    /// How far it goes.
+    level: Option<Level>,
+    /// From which confidence on a push is recommended.
+    #[schemars(range(min = 0, max = 100))]
+    push_threshold: Option<u8>,
+    /// From which confidence on a pop is recommended.
+    #[schemars(range(min = 0, max = 100))]
+    pop_threshold: Option<u8>,
+    /// Show suggestions in the context.
+    suggest_in_context: Option<bool>,
+    /// Back to the defaults first.
+    #[serde(default)]
+    reset: bool,
+    /// A heuristic that is to be asked.
+    enable_heuristic: Option<HeuristicName>,
+    /// One that is not.
+    disable_heuristic: Option<HeuristicName>,
+}
+
+#[derive(Deserialize, JsonSchema, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Level {
+    Manual,
+    Suggest,
+    Auto,
+}
+
+#[derive(Deserialize, JsonSchema, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum HeuristicName {
+    FailureBoundary,
+    ContextSwitch,
+    Complexity,
+    Duration,
+    GoalCompletion,
+    Stagnation,
+    ContextOverflow,
+}
+
+impl From<HeuristicName> for Heuristic {
+    fn from(name: HeuristicName) -> Self {
+        match name {
+            HeuristicName::FailureBoundary => Heuristic::FailureBoundary,
+            HeuristicName::ContextSwitch => Heuristic::ContextSwitch,
+            HeuristicName::Complexity => Heuristic::Complexity,
+            HeuristicName::Duration => Heuristic::Duration,
+            HeuristicName::GoalCompletion => Heuristic::GoalCompletion,
+            HeuristicName::Stagnation => Heuristic::Stagnation,
+            HeuristicName::ContextOverflow => Heuristic::ContextOverflow,
+        }
+    }
+}
+
+impl Call for Configure {
+    const NAME: &'static str = "stack_autonomy";
+    const EXAMPLE: &'static str = r#"{"level": "suggest", "popThreshold": 90, "disableHeuristic": "duration"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        for (name, threshold) in [("pushThreshold", self.push_threshold), ("popThreshold", self.pop_threshold)] {
+            if let Some(value) = threshold.filter(|value| *value > 100) {
+                let expected = "a number from 0 to 100";
+                return Err(Error::Setting { name: name.into(), value: value.to_string(), expected });
+            }
+        }
+        let settings = caller.sessions(|sessions, _, _| {
+            let settings = &mut sessions.autonomy.settings;
+            if self.reset {
+                *settings = AutonomySettings::default();
+            }
+            if let Some(level) = self.level {
+                settings.level = match level {
+                    Level::Manual => AutonomyLevel::Manual,
+                    Level::Suggest => AutonomyLevel::Suggest,
+                    Level::Auto => AutonomyLevel::Auto,
+                };
+            }
+            settings.push_threshold = self.push_threshold.unwrap_or(settings.push_threshold);
+            settings.pop_threshold = self.pop_threshold.unwrap_or(settings.pop_threshold);
+            settings.suggest_in_context = self.suggest_in_context.unwrap_or(settings.suggest_in_context);
+            for (name, is_enabled) in [(self.enable_heuristic, true), (self.disable_heuristic, false)] {
+                if let Some(name) = name {
+                    settings.enable(name.into(), is_enabled);
+                }
+            }
+            settings.clone()
+        });
+        Ok(Reply::Text(pretty(&settings)))
+    }
+}
+
+/// Weigh whether to begin a child frame now. What is not given is taken from what was seen of this session. At the
+/// level auto a recommended child is begun at once if a potential goal is given, and its results are the answer.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ShouldPush {
+    /// What is to be done next, if it is not what this frame is for.
+    potential_goal: Option<String>,
+    /// Messages so far.
+    recent_messages: Option<u32>,
+    /// Errors of late.
+    error_count: Option<u32>,
+    /// Tokens of the conversation.
+    token_count: Option<u64>,
+    /// Paths of files changed of late.
+    recent_file_changes: Option<Vec<String>>,
+}
+
+impl Call for ShouldPush {
+    const NAME: &'static str = "stack_should_push";
+    const EXAMPLE: &'static str = r#"{"potentialGoal": "Make the login page faster", "errorCount": 2}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let frame = caller.named_or_own(None)?;
+        let session_id = caller.session_id;
+        let goal = self.potential_goal.clone().filter(|goal| !goal.trim().is_empty());
+        let (assessment, level) = caller.sessions(|sessions, tree, now| {
+            let mut signals = sessions.observe(session_id).push_signals();
+            signals.potential_goal = self.potential_goal;
+            signals.recent_messages = self.recent_messages.unwrap_or(signals.recent_messages);
+            signals.error_count = self.error_count.unwrap_or(signals.error_count);
+            signals.token_count = self.token_count.unwrap_or(signals.token_count);
+            signals.recent_file_changes = self.recent_file_changes.unwrap_or(signals.recent_file_changes);
+            let assessment = sessions.autonomy.should_push(frame, tree.node(frame).record(), &signals, now);
+            (assessment, sessions.autonomy.settings.level)
+        });
+        match goal.filter(|_| assessment.is_recommended && level == AutonomyLevel::Auto) {
+            Some(goal) => {
+                caller.sessions(|sessions, tree, _| sessions.check_depth(Some((tree, frame))))?;
+                let title = goal.split_whitespace().take(TITLE_WORDS).collect::<Vec<_>>().join(" ");
+                let identity = Identity { success_criteria: goal, ..Identity::default() };
+                let child = NewFrame { identity: Identity { title, ..identity }, ..NewFrame::default() };
+                let child = caller.stack.plan(child.below(frame))?;
+                caller.call(child, false, None)
+            }
+            None => Ok(Reply::Text(verdict(caller, frame, &assessment))),
+        }
+    }
+}
+
+/// Weigh whether to finish this frame now. What is not given is taken from what was seen of this session. At the level
+/// auto a recommended pop is carried out when the session is next idle, with a summary for results.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ShouldPop {
+    /// What speaks for success, such as "all tests pass".
+    #[serde(default)]
+    success_signals: Vec<String>,
+    /// What speaks for failure.
+    #[serde(default)]
+    failure_signals: Vec<String>,
+    /// Turns in which nothing has changed.
+    no_progress_turns: Option<u32>,
+    /// Tokens in the context of the session.
+    token_count: Option<u64>,
+    /// How many it can hold.
+    context_limit: Option<u64>,
+}
+
+impl Call for ShouldPop {
+    const NAME: &'static str = "stack_should_pop";
+    const EXAMPLE: &'static str = r#"{"successSignals": ["all tests pass", "the docs are written"]}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let frame = caller.named_or_own(None)?;
+        let session_id = caller.session_id;
+        let (assessment, is_due) = caller.sessions(|sessions, tree, now| {
+            let mut signals = sessions.observe(session_id).pop_signals();
+            (signals.success_signals, signals.failure_signals) = (self.success_signals, self.failure_signals);
+            signals.no_progress_turns = self.no_progress_turns.unwrap_or(signals.no_progress_turns);
+            signals.token_count = self.token_count.unwrap_or(signals.token_count);
+            signals.context_limit = self.context_limit.unwrap_or(signals.context_limit);
+            let assessment = sessions.autonomy.should_pop(frame, tree.node(frame).record(), &signals, now);
+            let is_due = sessions.finish_by_itself(session_id, &assessment, now);
+            (assessment, is_due)
+        });
+        let mut text = verdict(caller, frame, &assessment);
+        if is_due {
+            text.push_str("\nThe level is auto: end your turn, and the frame is finished with a summary.");
+        }
+        Ok(Reply::Text(text))
+    }
+}
+
+/// An assessment in words.
+fn verdict(caller: &Caller<'_>, frame: Handle, assessment: &Assessment) -> String {
+    let Assessment { decision, confidence, threshold, is_recommended, scores } = assessment;
+    let name = caller.name(frame);
+    let advice = if *is_recommended { "recommended" } else { "not recommended" };
+    let mut lines =
+        vec![format!("A {} is {advice} for {name}: {confidence} of 100, threshold {threshold}.", decision.as_str())];
+    lines.extend(scores.iter().map(|score| format!("{} {}: {}", score.heuristic, score.score, score.reason)));
+    lines.join("\n")
+}
+
+/// Show pending suggestions, switch suggestions in the context on or off, clear those that are pending, or show what
+/// became of past ones.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct AutoSuggest {
+    /// Show suggestions in the context.
+    enable: Option<bool>,
+    /// Take back what is pending.
+    #[serde(default)]
+    clear_pending: bool,
+    /// The last hundred as well.
+    #[serde(default)]
+    show_history: bool,
+}
+
+impl Call for AutoSuggest {
+    const NAME: &'static str = "stack_auto_suggest";
+    const EXAMPLE: &'static str = r#"{"enable": true, "showHistory": true}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let text = caller.sessions(|sessions, _, now| {
+            let Autonomy { settings, suggestions, .. } = &mut sessions.autonomy;
+            settings.suggest_in_context = self.enable.unwrap_or(settings.suggest_in_context);
+            let cleared = if self.clear_pending { suggestions.clear(now) } else { 0 };
+            let mut shown = json!({
+                "level": settings.level,
+                "suggestInContext": settings.suggest_in_context,
+                "cleared": cleared,
+                "pending": suggestions.pending(now).collect::<Vec<_>>(),
+            });
+            if self.show_history {
+                shown["history"] = json!(suggestions.history().collect::<Vec<_>>());
+            }
+            pretty(&shown)
+        });
+        Ok(Reply::Text(text))
+    }
+}
+
+/// Show how often pushes and pops were weighed and suggested, and what became of it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Stats {
+    /// Count from 0 again afterwards, and forget past suggestions.
+    #[serde(default)]
+    reset: bool,
+}
+
+impl Call for Stats {
+    const NAME: &'static str = "stack_autonomy_stats";
+    const EXAMPLE: &'static str = "{}";
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let text = caller.sessions(|sessions, _, now| {
+            let autonomy = &mut sessions.autonomy;
+            let statistics = json!({
+                "level": autonomy.settings.level,
+                "assessedPushes": autonomy.push_assessments,
+                "assessedPops": autonomy.pop_assessments,
+                "suggestions": autonomy.suggestions.statistics(),
+                "pending": autonomy.suggestions.pending(now).count(),
+            });
+            if self.reset {
+                autonomy.suggestions.reset();
+                (autonomy.push_assessments, autonomy.pop_assessments) = (0, 0);
+            }
+            pretty(&statistics)
+        });
+        Ok(Reply::Text(text))
+    }
+}

@@ -1,0 +1,88 @@
+//! Tools for summaries of conversations.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::caller::Caller;
+use super::frames::pretty;
+use super::{Call, Reply};
+use crate::error::Error;
+use crate::session::compaction::CompactionType;
+
+/// Ask for a checkpoint: when this session is next idle its conversation is replaced by a summary, which becomes the
+/// results so far of its frame.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Summarize {
+    /// What the summary should not miss.
+    note: Option<String>,
+}
+
+impl Call for Summarize {
+    const NAME: &'static str = "stack_frame_summarize";
+    const EXAMPLE: &'static str = r#"{"note": "The failing test and its seed"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let frame = caller.named_or_own(None)?;
+        let (session_id, note) = (caller.session_id, self.note);
+        caller.sessions(|sessions, tree, now| {
+            if !tree.node(frame).status().is_open() {
+                let (handle, status) = (frame, tree.node(frame).status());
+                return Err(Error::ResultsFixed { handle, status });
+            }
+            sessions.compactions.request(session_id, CompactionType::ManualSummary, note.as_deref(), now);
+            Ok(())
+        })?;
+        Ok(Reply::Text(format!("{} is summed up when this session is next idle.", caller.name(frame))))
+    }
+}
+
+/// Show which sessions wait for a summary, and how summaries have fared.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Info {}
+
+impl Call for Info {
+    const NAME: &'static str = "stack_compaction_info";
+    const EXAMPLE: &'static str = "{}";
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let information = caller.sessions(|sessions, _, _| {
+            let pending: serde_json::Map<String, Value> =
+                sessions.compactions.pending().map(|(id, pending)| (id.to_owned(), json!(pending))).collect();
+            json!({ "pending": pending, "statistics": sessions.compactions.statistics() })
+        });
+        Ok(Reply::Text(pretty(&information)))
+    }
+}
+
+/// Show what a frame has achieved so far: results, artifacts and decisions.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GetSummary {
+    /// The frame, by handle or ID; by default that of this session.
+    #[serde(rename = "sessionID")]
+    session_id: Option<String>,
+}
+
+impl Call for GetSummary {
+    const NAME: &'static str = "stack_get_summary";
+    const EXAMPLE: &'static str = r#"{"sessionID": "f2"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let handle = caller.named_or_own(self.session_id.as_deref())?;
+        let frame = caller.stack.frame(handle)?;
+        let summary = json!({
+            "frame": handle,
+            "title": frame.title,
+            "status": frame.status,
+            "results": frame.results,
+            "resultsCompacted": frame.results_compacted,
+            "artifacts": frame.artifacts,
+            "decisions": frame.decisions,
+            "logPath": frame.log_path,
+        });
+        Ok(Reply::Text(pretty(&summary)))
+    }
+}

@@ -1,0 +1,103 @@
+//! Tools that show what an agent sees of the stack before a model call.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::caller::Caller;
+use super::frames::pretty;
+use super::{Call, Reply};
+use crate::context::Rung;
+use crate::error::Error;
+use crate::frame::FrameRef;
+use crate::stack::SessionContext;
+
+/// Show what the context of this session costs in tokens, which frames it shows and how much of each, the budget,
+/// and how the cache is doing.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Info {}
+
+impl Call for Info {
+    const NAME: &'static str = "stack_context_info";
+    const EXAMPLE: &'static str = "{}";
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let settings = caller.stack.host_settings().context;
+        let cache = caller.stack.cache_statistics();
+        let Some(SessionContext { handle, context }) = context(caller)? else {
+            return Ok(Reply::Text(pretty(&json!({ "budget": settings.budget, "cache": cache }))));
+        };
+        let entries = &context.report.entries;
+        let frames: Vec<_> = entries.iter().filter(|entry| entry.rung != Rung::Omitted).collect();
+        let information = json!({
+            "frame": handle,
+            "tokens": context.tokens,
+            "stableTokens": context.report.stable_tokens,
+            "volatileTokens": context.report.volatile_tokens,
+            "budget": settings.budget,
+            "minimumRelevance": settings.minimum_relevance,
+            "frames": frames,
+            "leftOut": entries.len() - frames.len(),
+            "cache": cache,
+        });
+        Ok(Reply::Text(pretty(&information)))
+    }
+}
+
+/// Show the context of this session as its next model call will have it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Preview {
+    /// Show at most so many characters.
+    #[serde(default = "two_thousand")]
+    max_length: usize,
+}
+
+fn two_thousand() -> usize {
+    2_000
+}
+
+impl Call for Preview {
+    const NAME: &'static str = "stack_context_preview";
+    const EXAMPLE: &'static str = r#"{"maxLength": 8000}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let Some(SessionContext { context, .. }) = context(caller)? else {
+            return Ok(Reply::Text("This session has no context: it has no frame, or none is to be shown.".into()));
+        };
+        let total = context.xml.chars().count();
+        let shown: String = context.xml.chars().take(self.max_length).collect();
+        let cut = if total > self.max_length {
+            format!("\n… {} of {total} characters", self.max_length)
+        } else {
+            String::new()
+        };
+        Ok(Reply::Text(shown + &cut))
+    }
+}
+
+fn context(caller: &Caller<'_>) -> Result<Option<SessionContext>, Error> {
+    caller.stack.session_context(caller.session_id)
+}
+
+/// Forget cached contexts. They are made anew when they are next needed.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ClearCache {
+    /// Only those of this frame, by handle or ID.
+    #[serde(rename = "sessionID")]
+    session_id: Option<String>,
+}
+
+impl Call for ClearCache {
+    const NAME: &'static str = "stack_cache_clear";
+    const EXAMPLE: &'static str = r#"{"sessionID": "f2"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let before = caller.stack.cache_statistics().entries;
+        caller.stack.clear_cache(self.session_id.map(FrameRef::from))?;
+        let cleared = before.saturating_sub(caller.stack.cache_statistics().entries);
+        Ok(Reply::Text(format!("{cleared} cached contexts are forgotten.")))
+    }
+}

@@ -1,0 +1,261 @@
+//! Tools that begin, finish and show frames.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::caller::{Caller, listed};
+use super::{Call, Reply};
+use crate::error::Error;
+use crate::frame::{FrameRef, Identity, NewFrame, PopStatus};
+use crate::tree::{OutlineOptions, OutlineStyle};
+
+/// Run a sub-task in a frame and a session of its own, and wait for its results: they are this tool's answer.
+/// Use it for work with success criteria of its own. The sub-task sees this frame and its results, not this
+/// conversation.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Push {
+    /// Short name, two to five words.
+    title: String,
+    /// What must be true when it is done, in terms that can be checked.
+    success_criteria: String,
+    /// The same in one dense line.
+    success_criteria_compacted: String,
+    /// Frames whose results it needs, by handle or ID.
+    #[serde(default)]
+    depends_on: Vec<String>,
+    /// Go on at once instead of waiting.
+    #[serde(default)]
+    background: bool,
+    /// Stop it after so many milliseconds; 0: never.
+    time_limit: Option<u64>,
+}
+
+impl Call for Push {
+    const NAME: &'static str = "stack_frame_push";
+    const EXAMPLE: &'static str = r#"{"title": "Parse the options", "successCriteria": "All flags of the README are read; errors name the flag; tests pass", "successCriteriaCompacted": "flags read, errors named, tests"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let parent = caller.parent();
+        caller.sessions(|sessions, tree, _| sessions.check_depth(parent.map(|parent| (tree, parent))))?;
+        // Planned first: if the host dies before it has made the session, the task can be begun again.
+        let identity = Identity {
+            title: self.title,
+            success_criteria: self.success_criteria,
+            success_criteria_compacted: self.success_criteria_compacted,
+        };
+        let depends_on = self.depends_on.into_iter().map(FrameRef::from).collect();
+        let frame = NewFrame { identity, depends_on, ..NewFrame::default() };
+        let frame = caller.stack.plan(frame.caller(caller.session_id))?;
+        caller.call(frame, self.background, self.time_limit)
+    }
+}
+
+/// Finish a frame with its results: by default the frame of this session. Its parent and the frames after it see
+/// resultsCompacted, so say there what they need to know.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Pop {
+    /// Another frame than that of this session, by handle or ID.
+    #[serde(rename = "frameID")]
+    frame_id: Option<String>,
+    /// How it ended: the criteria are met, cannot be met, or wait for somebody.
+    status: Ended,
+    /// What was achieved, in full.
+    results: String,
+    /// The same in a few dense sentences: what exists now, where, and how it is used.
+    results_compacted: String,
+}
+
+#[derive(Deserialize, JsonSchema, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Ended {
+    Completed,
+    Failed,
+    Blocked,
+}
+
+impl From<Ended> for PopStatus {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Completed => PopStatus::Completed,
+            Ended::Failed => PopStatus::Failed,
+            Ended::Blocked => PopStatus::Blocked,
+        }
+    }
+}
+
+impl Call for Pop {
+    const NAME: &'static str = "stack_frame_pop";
+    const EXAMPLE: &'static str = r#"{"status": "completed", "results": "The parser in src/options.rs reads all flags; 12 tests", "resultsCompacted": "src/options.rs: Options::parse(args)"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let frame = caller.named_or_own(self.frame_id.as_deref())?;
+        let popped = caller.stack.pop(frame, self.status.into(), self.results, self.results_compacted)?;
+        caller.finished(&[frame], false);
+        let mut text = format!("{} is {}.", caller.name(frame), caller.stack.read(|tree| tree.node(frame).status()));
+        if !popped.still_open.is_empty() {
+            text.push_str(&format!(" Still open below it: {}.", listed(&popped.still_open)));
+        }
+        if !popped.still_planned.is_empty() {
+            text.push_str(&format!(" Planned below it and never begun: {}.", listed(&popped.still_planned)));
+        }
+        text.push_str(&match popped.parent {
+            None => " Its whole tree is done.".to_owned(),
+            Some(parent) if caller.own() == Some(frame) => {
+                format!(" {} has the results; end your turn now.", caller.name(parent))
+            }
+            Some(parent) => format!(" It was below {}.", caller.name(parent)),
+        });
+        Ok(Reply::Text(text))
+    }
+}
+
+/// Show where this session stands, and all frames with their status.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Status {}
+
+impl Call for Status {
+    const NAME: &'static str = "stack_status";
+    const EXAMPLE: &'static str = "{}";
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let own = caller.own();
+        let mut text = match own {
+            Some(own) => {
+                let status = caller.stack.read(|tree| tree.node(own).status());
+                format!("This session works on {}, which is {status}.\n", caller.name(own))
+            }
+            None => "This session has no frame.\n".to_owned(),
+        };
+        let running: Vec<_> = caller.sessions(|sessions, _, _| sessions.calls.frames().collect());
+        if !running.is_empty() {
+            text.push_str(&format!("Running now: {}.\n", listed(&running)));
+        }
+        let options = OutlineOptions { style: OutlineStyle::Indented, ..OutlineOptions::default() };
+        text.push_str(&caller.stack.outline(&options)?);
+        Ok(Reply::Text(text))
+    }
+}
+
+/// Draw the tree of frames, with a legend and statistics.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ShowTree {
+    /// Everything; false: only the frame of this session and what is below it.
+    #[serde(default = "yes")]
+    show_full: bool,
+    /// Only this frame and what is below it, by handle or ID.
+    #[serde(rename = "rootID")]
+    root_id: Option<String>,
+    /// Criteria, results, artifacts and decisions as well.
+    #[serde(default)]
+    show_details: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Call for ShowTree {
+    const NAME: &'static str = "stack_tree";
+    const EXAMPLE: &'static str = r#"{"rootID": "f2", "showDetails": true}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let own = if self.show_full { None } else { caller.own().map(FrameRef::from) };
+        let root = self.root_id.map(FrameRef::from).or(own);
+        let options = OutlineOptions { root, details: self.show_details, ..OutlineOptions::default() };
+        caller.stack.outline(&options).map(Reply::Text)
+    }
+}
+
+/// Show everything that is known of a frame: criteria, results, artifacts, decisions, times (milliseconds since
+/// 1970), and the file with its full log.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Details {
+    /// The frame, by handle or ID.
+    #[serde(rename = "frameID")]
+    frame_id: String,
+}
+
+impl Call for Details {
+    const NAME: &'static str = "stack_frame_details";
+    const EXAMPLE: &'static str = r#"{"frameID": "f2"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let frame = caller.stack.resolve(self.frame_id.as_str())?;
+        let record = caller.stack.frame(frame)?;
+        let parent = caller.stack.read(|tree| tree.node(frame).parent());
+        let children = caller.stack.children(frame)?;
+        let details = json!({ "handle": frame, "parent": parent, "children": children, "frame": record });
+        Ok(Reply::Text(pretty(&details)))
+    }
+}
+
+/// Record a file or another resource that the work of a frame has produced. Files that the write and edit tools
+/// change are recorded without it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AddArtifact {
+    /// A path, an address, a name.
+    artifact: String,
+    /// Another frame than that of this session, by handle or ID.
+    #[serde(rename = "frameID")]
+    frame_id: Option<String>,
+}
+
+impl Call for AddArtifact {
+    const NAME: &'static str = "stack_add_artifact";
+    const EXAMPLE: &'static str = r#"{"artifact": "src/options.rs"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let frame = caller.named_or_own(self.frame_id.as_deref())?;
+        let is_new = caller.stack.add_artifact(frame, self.artifact)?;
+        let recorded = if is_new { "The artifact is recorded" } else { "The artifact was recorded before" };
+        Ok(Reply::Text(format!("{recorded} with {}.", caller.name(frame))))
+    }
+}
+
+/// Record a decision that later work depends on, with its reason.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AddDecision {
+    /// What was decided, and why.
+    decision: String,
+    /// Another frame than that of this session, by handle or ID.
+    #[serde(rename = "frameID")]
+    frame_id: Option<String>,
+}
+
+impl Call for AddDecision {
+    const NAME: &'static str = "stack_add_decision";
+    const EXAMPLE: &'static str = r#"{"decision": "Unknown flags are errors: a typo must not be a wish unheard"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let frame = caller.named_or_own(self.frame_id.as_deref())?;
+        caller.stack.add_decision(frame, self.decision)?;
+        Ok(Reply::Text(format!("The decision is recorded with {}.", caller.name(frame))))
+    }
+}
+
+/// The whole state as JSON, for programs and user interfaces. Agents are better served by stack_tree.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GetState {}
+
+impl Call for GetState {
+    const NAME: &'static str = "stack_get_state";
+    const EXAMPLE: &'static str = "{}";
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        Ok(Reply::Text(caller.stack.state().to_json()))
+    }
+}
+
+/// JSON for people.
+pub(super) fn pretty(value: &impl serde::Serialize) -> String {
+    serde_json::to_string_pretty(value).expect("records have only string keys and finite numbers")
+}

@@ -1,0 +1,202 @@
+//! The agent's tools: one table of names, schemas, handlers and texts, from which hosts register them.
+//!
+//! A tool is a struct: its documentation is what the agent reads of the tool, its fields are the arguments, and
+//! [`Call::run`] is the handler. JSON Schema and validation are made of the same struct, so they cannot differ.
+//!
+//! ```
+//! use callstack_core::session::HostEvent;
+//! use callstack_core::{Stack, tools};
+//!
+//! let stack = Stack::in_memory();
+//! let event = r#"{"kind": "sessionCreated", "sessionID": "ses_1", "title": "Shop"}"#;
+//! stack.report(serde_json::from_str::<HostEvent>(event).unwrap());
+//! let plan = r#"{"title": "Cart", "successCriteria": "Totals are right", "successCriteriaCompacted": "totals"}"#;
+//! let answer = tools::call(&stack, "ses_1", "stack_frame_plan", plan);
+//! assert_eq!(answer.text.unwrap(), "f1 (Cart) is planned. Begin it with stack_frame_activate f1.");
+//! let answer = tools::call(&stack, "ses_1", "stack_frame_plan", r#"{"title": 5}"#);
+//! assert!(answer.is_error && answer.text.unwrap().contains("Example: {"));
+//! ```
+
+mod arguments;
+mod autonomy;
+mod caller;
+mod compaction;
+mod context;
+mod docs;
+mod frames;
+mod planning;
+mod subagents;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use self::arguments::Example;
+use self::caller::Caller;
+use crate::error::Error;
+use crate::session::Effect;
+use crate::session::calls::CallId;
+use crate::stack::Stack;
+
+pub use docs::markdown;
+
+/// What a tool is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Group {
+    /// Beginning, finishing and looking at frames.
+    Frames,
+    /// Frames for later, and frames that are not needed any more.
+    Planning,
+    /// What agents see of the stack before a model call.
+    Context,
+    /// Summaries of conversations.
+    Compaction,
+    /// Child sessions that the host's own tools start.
+    Subagents,
+    /// When to begin and finish frames.
+    Autonomy,
+}
+
+/// A tool as hosts register it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Tool {
+    /// Its name, such as `stack_frame_push`.
+    pub name: &'static str,
+    /// What it is about.
+    pub group: Group,
+    /// What the agent reads of it.
+    pub description: String,
+    /// JSON Schema of its arguments, an object.
+    pub parameters: Value,
+    /// Arguments that are valid.
+    pub example: Value,
+}
+
+/// What a tool answers.
+///
+/// In JSON: `{"text": "…", "isError": false, "effects": []}`, or, if the answer comes later,
+/// `{"call": 3, "isError": false, "effects": [{"kind": "createSession", …}]}`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Answer {
+    /// The answer; absent if it comes later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The call that is answered later, by an effect [`Answer`](Effect::Answer).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
+    /// The text says why nothing was done.
+    pub is_error: bool,
+    /// What the host is to do.
+    pub effects: Vec<Effect>,
+}
+
+/// A tool's arguments, and what it does with them.
+trait Call: DeserializeOwned + schemars::JsonSchema {
+    /// The tool's name.
+    const NAME: &'static str;
+    /// Valid arguments, a JSON object.
+    const EXAMPLE: &'static str;
+
+    /// Does what the tool is for.
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error>;
+}
+
+/// What a handler has to say.
+enum Reply {
+    /// The answer.
+    Text(String),
+    /// The answer comes when this call is over.
+    Later(CallId),
+}
+
+/// A line of the table: a tool without its types.
+struct Entry {
+    name: &'static str,
+    group: Group,
+    example: &'static str,
+    schema: fn() -> schemars::Schema,
+    run: fn(&mut Caller<'_>, &str, Example) -> Result<Reply, String>,
+}
+
+impl Entry {
+    const fn of<C: Call>(group: Group) -> Self {
+        Self {
+            name: C::NAME,
+            group,
+            example: C::EXAMPLE,
+            schema: arguments::schema::<C>,
+            run: |caller, arguments, example| {
+                let call: C = arguments::read(arguments, example)?;
+                call.run(caller).map_err(|error| error.to_string())
+            },
+        }
+    }
+
+    fn example(&self) -> Example {
+        Example(self.example)
+    }
+}
+
+#[rustfmt::skip]
+const TABLE: [Entry; 27] = [
+    Entry::of::<frames::Push>(Group::Frames),
+    Entry::of::<frames::Pop>(Group::Frames),
+    Entry::of::<frames::Status>(Group::Frames),
+    Entry::of::<frames::ShowTree>(Group::Frames),
+    Entry::of::<frames::Details>(Group::Frames),
+    Entry::of::<frames::AddArtifact>(Group::Frames),
+    Entry::of::<frames::AddDecision>(Group::Frames),
+    Entry::of::<frames::GetState>(Group::Frames),
+    Entry::of::<planning::Plan>(Group::Planning),
+    Entry::of::<planning::PlanChildren>(Group::Planning),
+    Entry::of::<planning::Activate>(Group::Planning),
+    Entry::of::<planning::Invalidate>(Group::Planning),
+    Entry::of::<context::Info>(Group::Context),
+    Entry::of::<context::Preview>(Group::Context),
+    Entry::of::<context::ClearCache>(Group::Context),
+    Entry::of::<compaction::Summarize>(Group::Compaction),
+    Entry::of::<compaction::Info>(Group::Compaction),
+    Entry::of::<compaction::GetSummary>(Group::Compaction),
+    Entry::of::<subagents::Config>(Group::Subagents),
+    Entry::of::<subagents::Stats>(Group::Subagents),
+    Entry::of::<subagents::Complete>(Group::Subagents),
+    Entry::of::<subagents::List>(Group::Subagents),
+    Entry::of::<autonomy::Configure>(Group::Autonomy),
+    Entry::of::<autonomy::ShouldPush>(Group::Autonomy),
+    Entry::of::<autonomy::ShouldPop>(Group::Autonomy),
+    Entry::of::<autonomy::AutoSuggest>(Group::Autonomy),
+    Entry::of::<autonomy::Stats>(Group::Autonomy),
+];
+
+/// All tools.
+pub fn list() -> Vec<Tool> {
+    let described = TABLE.iter().map(|entry| {
+        let (description, parameters) = arguments::described((entry.schema)());
+        let example = serde_json::from_str(entry.example).expect("examples are JSON");
+        Tool { name: entry.name, group: entry.group, description, parameters, example }
+    });
+    described.collect()
+}
+
+/// Calls a tool for the agent of a session. `arguments` is a JSON object; an empty text stands for `{}`.
+///
+/// Whatever is wrong, the answer says what, and nothing has changed then.
+pub fn call(stack: &Stack, session_id: &str, name: &str, arguments: &str) -> Answer {
+    let mut caller = Caller::new(stack, session_id);
+    let reply = match TABLE.iter().find(|entry| entry.name == name) {
+        Some(entry) => (entry.run)(&mut caller, arguments, entry.example()),
+        None => {
+            let names: Vec<&str> = TABLE.iter().map(|entry| entry.name).collect();
+            Err(format!("there is no such tool; there are {}", names.join(", ")))
+        }
+    };
+    let effects = caller.into_effects();
+    let (text, call, is_error) = match reply {
+        Ok(Reply::Text(text)) => (Some(text), None, false),
+        Ok(Reply::Later(call)) => (None, Some(call), false),
+        Err(problem) => (Some(format!("{name}: {problem}")), None, true),
+    };
+    Answer { text, call, is_error, effects }
+}

@@ -1,0 +1,172 @@
+//! Tools that plan frames, begin planned ones, and take frames out of the plan.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::caller::{Caller, listed};
+use super::{Call, Reply};
+use crate::error::Error;
+use crate::frame::{FrameRef, Handle, Identity, NewFrame, Parent};
+use crate::tree::Command;
+
+/// Plan a frame for later, below the frame of this session unless a parent is given.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Plan {
+    /// Short name, two to five words.
+    title: String,
+    /// What must be true when it is done, in terms that can be checked.
+    success_criteria: String,
+    /// The same in one dense line.
+    success_criteria_compacted: String,
+    /// The frame above, by handle or ID.
+    #[serde(rename = "parentSessionID")]
+    parent: Option<String>,
+    /// Frames whose results it needs, by handle or ID.
+    #[serde(default)]
+    depends_on: Vec<String>,
+}
+
+impl Call for Plan {
+    const NAME: &'static str = "stack_frame_plan";
+    const EXAMPLE: &'static str = r#"{"title": "Write the docs", "successCriteria": "Every command of the README works as written", "successCriteriaCompacted": "README commands work"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let identity = Identity {
+            title: self.title,
+            success_criteria: self.success_criteria,
+            success_criteria_compacted: self.success_criteria_compacted,
+        };
+        let depends_on = self.depends_on.into_iter().map(FrameRef::from).collect();
+        let frame = NewFrame { identity, depends_on, ..NewFrame::default() }.caller(caller.session_id);
+        let frame = caller.stack.plan(match self.parent {
+            Some(parent) => frame.below(parent),
+            None => frame,
+        })?;
+        let name = caller.name(frame);
+        Ok(Reply::Text(format!("{name} is planned. Begin it with stack_frame_activate {frame}.")))
+    }
+}
+
+/// Plan several frames at once, all or none, below the frame of this session unless a parent is given. They are
+/// worked on in this order.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct PlanChildren {
+    /// The frame above, by handle or ID.
+    #[serde(rename = "parentSessionID")]
+    parent: Option<String>,
+    /// The frames.
+    #[schemars(length(min = 1))]
+    children: Vec<Child>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Child {
+    /// Short name, two to five words.
+    title: String,
+    /// What must be true when it is done, in terms that can be checked.
+    success_criteria: String,
+    /// The same in one dense line.
+    success_criteria_compacted: String,
+    /// Frames whose results it needs: by handle or ID, or by title if they stand before it in this list.
+    #[serde(default)]
+    depends_on: Vec<String>,
+}
+
+impl Call for PlanChildren {
+    const NAME: &'static str = "stack_frame_plan_children";
+    const EXAMPLE: &'static str = r#"{"children": [{"title": "Schema", "successCriteria": "Tables for users and orders exist, with tests", "successCriteriaCompacted": "tables, tests"}, {"title": "Routes", "successCriteria": "CRUD for both, tested", "successCriteriaCompacted": "CRUD, tests", "dependsOn": ["Schema"]}]}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        if self.children.is_empty() {
+            return Err(Error::Empty { field: "children" });
+        }
+        let mut named: Vec<(String, String)> = Vec::new();
+        let mut children = Vec::new();
+        for child in self.children {
+            let reference = |name: String| match named.iter().rfind(|(title, _)| *title == name) {
+                Some((_, id)) => FrameRef::Id(id.clone()),
+                None => FrameRef::from(name),
+            };
+            let depends_on = child.depends_on.into_iter().map(reference).collect();
+            let session_id = caller.stack.planned_id();
+            named.push((child.title.clone(), session_id.clone()));
+            let identity = Identity {
+                title: child.title,
+                success_criteria: child.success_criteria,
+                success_criteria_compacted: child.success_criteria_compacted,
+            };
+            children.push(NewFrame { identity, depends_on, ..NewFrame::default() }.id(session_id));
+        }
+        let parent = self.parent.map_or(Parent::Auto, |parent| Parent::Frame(parent.into()));
+        let command = Command::PlanChildren { parent, caller: Some(caller.session_id.to_owned()), children };
+        caller.stack.execute(command)?;
+        let planned: Vec<Handle> =
+            caller.stack.read(|tree| named.iter().filter_map(|(_, id)| tree.by_id(id)).collect());
+        let lines = planned.iter().map(|frame| caller.name(*frame)).collect::<Vec<_>>().join("\n");
+        let first = caller.stack.read(|tree| planned.iter().copied().find(|frame| tree.is_ready(*frame)));
+        let next = first.map_or(String::new(), |first| format!("\nBegin with stack_frame_activate {first}."));
+        Ok(Reply::Text(format!("Planned:\n{lines}{next}")))
+    }
+}
+
+/// Begin a planned frame, or go on with one that was interrupted: it runs in a session of its own, and its results
+/// are this tool's answer.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Activate {
+    /// The frame, by handle or ID.
+    #[serde(rename = "sessionID")]
+    session_id: String,
+    /// Go on at once instead of waiting.
+    #[serde(default)]
+    background: bool,
+    /// Stop it after so many milliseconds; 0: never.
+    time_limit: Option<u64>,
+}
+
+impl Call for Activate {
+    const NAME: &'static str = "stack_frame_activate";
+    const EXAMPLE: &'static str = r#"{"sessionID": "f2"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let frame = caller.stack.resolve(self.session_id.as_str())?;
+        caller.call(frame, self.background, self.time_limit)
+    }
+}
+
+/// Take a frame out of the plan, with everything that is planned below it. What is being worked on below it is
+/// reported and goes on.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Invalidate {
+    /// The frame, by handle or ID; by default that of this session.
+    #[serde(rename = "sessionID")]
+    session_id: Option<String>,
+    /// Why it is not needed any more.
+    reason: String,
+}
+
+impl Call for Invalidate {
+    const NAME: &'static str = "stack_frame_invalidate";
+    const EXAMPLE: &'static str = r#"{"sessionID": "f4", "reason": "The provider does the caching for us"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let frame = caller.named_or_own(self.session_id.as_deref())?;
+        let done = caller.stack.invalidate(frame, self.reason)?;
+        caller.finished(&done.invalidated, true);
+        let mut text = format!("{} is out of the plan.", caller.name(frame));
+        if done.invalidated.len() > 1 {
+            text.push_str(&format!(" So are the planned frames below it: {}.", listed(&done.invalidated[1..])));
+        }
+        if !done.still_open.is_empty() {
+            text.push_str(&format!(" Still being worked on below it: {}.", listed(&done.still_open)));
+        }
+        if !done.dependents.is_empty() {
+            text.push_str(&format!(" Frames that depend on it need another plan: {}.", listed(&done.dependents)));
+        }
+        Ok(Reply::Text(text))
+    }
+}

@@ -1,0 +1,204 @@
+//! Tools for the child sessions that a host's own tools start.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::caller::Caller;
+use super::frames::{Ended, pretty};
+use super::{Call, Reply};
+use crate::error::Error;
+use crate::session::subagents::Subagent;
+
+/// Show or change how subagents are recognised and finished. What is not given stays.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Config {
+    /// Track child sessions at all.
+    enabled: Option<bool>,
+    /// Finish a subagent's frame when it has been idle for a while.
+    auto_complete_on_idle: Option<bool>,
+    /// Give the requests of subagents a context.
+    inject_parent_context: Option<bool>,
+    /// Make a subagent's last words the results of its frame.
+    propagate_summaries: Option<bool>,
+    /// From how many milliseconds on a child session is worth a frame, unless its title fits a pattern.
+    min_duration: Option<u64>,
+    /// From how many messages on.
+    min_message_count: Option<u64>,
+    /// After how many idle milliseconds a subagent is finished.
+    idle_completion_delay: Option<u64>,
+    /// A regular expression for titles of subagents, to be added.
+    add_pattern: Option<String>,
+    /// One that is to be taken away.
+    remove_pattern: Option<String>,
+}
+
+impl Call for Config {
+    const NAME: &'static str = "stack_config";
+    const EXAMPLE: &'static str = r#"{"idleCompletionDelay": 10000, "addPattern": "^review"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let settings = caller.sessions(|sessions, _, _| {
+            let before = sessions.subagents.settings().clone();
+            let mut after = before.clone();
+            let flags = [
+                (&mut after.enabled, self.enabled),
+                (&mut after.auto_complete_on_idle, self.auto_complete_on_idle),
+                (&mut after.inject_parent_context, self.inject_parent_context),
+                (&mut after.propagate_summaries, self.propagate_summaries),
+            ];
+            flags.into_iter().for_each(|(place, value)| *place = value.unwrap_or(*place));
+            let numbers = [
+                (&mut after.min_duration, self.min_duration),
+                (&mut after.min_message_count, self.min_message_count),
+                (&mut after.idle_completion_delay, self.idle_completion_delay),
+            ];
+            numbers.into_iter().for_each(|(place, value)| *place = value.unwrap_or(*place));
+            if let Some(pattern) = &self.remove_pattern {
+                if !after.patterns.contains(pattern) {
+                    let expected = "one of the patterns that this tool shows";
+                    return Err(Error::Setting { name: "removePattern".into(), value: pattern.clone(), expected });
+                }
+                after.patterns.retain(|known| known != pattern);
+            }
+            after.patterns.extend(self.add_pattern.filter(|pattern| !before.patterns.contains(pattern)));
+            let known = sessions.subagents.configure(before.clone());
+            match sessions.subagents.configure(after).into_iter().find(|problem| !known.contains(problem)) {
+                Some(problem) => {
+                    sessions.subagents.configure(before);
+                    Err(problem)
+                }
+                None => Ok(sessions.subagents.settings().clone()),
+            }
+        })?;
+        Ok(Reply::Text(pretty(&settings)))
+    }
+}
+
+/// Show how many child sessions there were, and what became of them.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Stats {
+    /// Count from 0 again afterwards.
+    #[serde(default)]
+    reset: bool,
+    /// The sessions that are not done as well.
+    #[serde(default)]
+    show_active: bool,
+}
+
+impl Call for Stats {
+    const NAME: &'static str = "stack_stats";
+    const EXAMPLE: &'static str = r#"{"showActive": true}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let text = caller.sessions(|sessions, _, _| {
+            let mut statistics = json!({ "statistics": sessions.subagents.statistics() });
+            if self.show_active {
+                statistics["active"] = json!(selected(&sessions.subagents.sessions(), Filter::Active));
+            }
+            if self.reset {
+                sessions.subagents.reset_statistics();
+            }
+            pretty(&statistics)
+        });
+        Ok(Reply::Text(text))
+    }
+}
+
+/// Finish the frame of a subagent by hand: by default of this session if it is one, or else of the one active
+/// subagent that it has started.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Complete {
+    /// The subagent's session, or its frame by handle.
+    #[serde(rename = "sessionID")]
+    session_id: Option<String>,
+    /// How it ended.
+    #[serde(default = "completed")]
+    status: Ended,
+    /// What it has achieved.
+    #[serde(default)]
+    summary: String,
+}
+
+fn completed() -> Ended {
+    Ended::Completed
+}
+
+impl Call for Complete {
+    const NAME: &'static str = "stack_subagent_complete";
+    const EXAMPLE: &'static str = r#"{"sessionID": "f3", "summary": "Three modules: parser, printer, tests"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let session_id = caller.session_id;
+        let named = self.session_id.as_deref();
+        let found = caller.sessions(|sessions, tree, _| {
+            let subagents = &sessions.subagents;
+            if let Some(name) = named {
+                let frame = tree.resolve(&name.into())?;
+                return Ok(frame);
+            }
+            let started: Vec<&Subagent> = selected(&subagents.sessions(), Filter::Active)
+                .into_iter()
+                .filter(|subagent| subagent.session_id == session_id || subagent.parent_session_id == session_id)
+                .collect();
+            match &started[..] {
+                [only] => tree.resolve(&crate::frame::FrameRef::Id(only.session_id.clone())),
+                [] => Err(Error::NoFrame { session_id: session_id.to_owned() }),
+                several => Err(Error::AmbiguousFrame {
+                    reference: "sessionID".into(),
+                    candidates: several.iter().map(|subagent| subagent.session_id.clone()).take(8).collect(),
+                }),
+            }
+        })?;
+        let results =
+            if self.summary.is_empty() { caller.stack.frame(found)?.results.unwrap_or_default() } else { self.summary };
+        caller.stack.pop(found, self.status.into(), results, "")?;
+        caller.sessions(|sessions, tree, now| sessions.subagents.completed(tree.node(found).session_id(), false, now));
+        caller.finished(&[found], false);
+        let status = caller.stack.read(|tree| tree.node(found).status());
+        Ok(Reply::Text(format!("{} is {status}.", caller.name(found))))
+    }
+}
+
+/// List the child sessions that are remembered.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct List {
+    /// Which ones.
+    #[serde(default)]
+    filter: Filter,
+}
+
+#[derive(Deserialize, JsonSchema, Clone, Copy, Default, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Filter {
+    #[default]
+    All,
+    Active,
+    Completed,
+}
+
+fn selected<'a>(subagents: &[&'a Subagent], filter: Filter) -> Vec<&'a Subagent> {
+    let is_meant = |subagent: &&Subagent| match filter {
+        Filter::All => true,
+        Filter::Active => subagent.completed_at.is_none(),
+        Filter::Completed => subagent.completed_at.is_some(),
+    };
+    subagents.iter().copied().filter(is_meant).collect()
+}
+
+impl Call for List {
+    const NAME: &'static str = "stack_subagent_list";
+    const EXAMPLE: &'static str = r#"{"filter": "active"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let text = caller.sessions(|sessions, _, _| match &selected(&sessions.subagents.sessions(), self.filter)[..] {
+            [] => "There are none.".to_owned(),
+            found => pretty(&found),
+        });
+        Ok(Reply::Text(text))
+    }
+}
