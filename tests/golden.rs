@@ -4,30 +4,10 @@
 #[allow(dead_code, reason = "shared by several tests")]
 mod common;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::{Guidance, Identity, NewFrame, OutlineOptions, OutlineStyle, PopStatus, Settings, Stack, import};
-
-fn assert_golden(name: &str, text: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-    }
-    let golden = std::fs::read_to_string(&path).unwrap_or_default();
-    if golden != text {
-        let line = golden.lines().zip(text.lines()).position(|(one, other)| one != other);
-        let line = line.unwrap_or(golden.lines().count().min(text.lines().count()));
-        panic!(
-            "{name} differs from line {} on:\n  golden: {:?}\n  now:    {:?}\nUPDATE_GOLDEN=1 writes it anew",
-            line + 1,
-            golden.lines().nth(line),
-            text.lines().nth(line)
-        );
-    }
-}
 
 /// The example of the documents: a REST API, with a minute between the steps.
 fn api() -> Stack {
@@ -83,13 +63,13 @@ fn contexts_of_a_small_project() {
     let settings = Settings::default();
     for frame in ["ses_root", "routes", "crud", "pages", "caching"] {
         let context = stack.context(frame, &settings).unwrap();
-        assert_golden(&format!("api/{frame}.xml"), &context.xml);
+        common::assert_golden(&format!("api/{frame}.xml"), &context.xml);
     }
     let parts = stack.context("routes", &settings).unwrap();
-    assert_golden("api/routes.stable.xml", &parts.stable);
-    assert_golden("api/routes.volatile.xml", &parts.volatile);
+    common::assert_golden("api/routes.stable.xml", &parts.stable);
+    common::assert_golden("api/routes.volatile.xml", &parts.volatile);
     let report = serde_json::to_string_pretty(&parts.report).unwrap() + "\n";
-    assert_golden("api/routes.report.json", &report);
+    common::assert_golden("api/routes.report.json", &report);
 }
 
 #[test]
@@ -99,7 +79,7 @@ fn contexts_under_small_budgets() {
         let settings = Settings { guidance: Guidance::Brief, ..Settings::of_total(total) };
         let text =
             stack.context("routes", &settings).map_or_else(|error| format!("{error}\n"), |context| context.xml.clone());
-        assert_golden(&format!("budgets/routes-{total}.xml"), &text);
+        common::assert_golden(&format!("budgets/routes-{total}.xml"), &text);
     }
 }
 
@@ -107,14 +87,14 @@ fn contexts_under_small_budgets() {
 fn context_of_a_new_root() {
     let stack = Stack::in_memory();
     stack.ensure("ses_e002f6dd8ffe7", None, None).unwrap();
-    assert_golden("root/seen.xml", &stack.context("f1", &Settings::default()).unwrap().xml);
+    common::assert_golden("root/seen.xml", &stack.context("f1", &Settings::default()).unwrap().xml);
     let identity = Identity {
         title: "Write a parser".into(),
         success_criteria: "All samples parse".into(),
         ..Identity::default()
     };
     stack.identify("f1", identity).unwrap();
-    assert_golden("root/identified.xml", &stack.context("f1", &Settings::default()).unwrap().xml);
+    common::assert_golden("root/identified.xml", &stack.context("f1", &Settings::default()).unwrap().xml);
 }
 
 #[test]
@@ -124,7 +104,10 @@ fn context_of_a_real_plan() {
     let (stack, _) = Stack::from_state(tree.state(), Default::default());
     for (name, frame) in [("task", "master/30"), ("subtask", "master/34.4")] {
         let Ok(handle) = stack.resolve(frame) else { panic!("the plan has no {frame}") };
-        assert_golden(&format!("testcraft/{name}.xml"), &stack.context(handle, &Settings::default()).unwrap().xml);
+        common::assert_golden(
+            &format!("testcraft/{name}.xml"),
+            &stack.context(handle, &Settings::default()).unwrap().xml,
+        );
     }
 }
 
@@ -137,14 +120,14 @@ fn outlines() {
         change(&mut options);
         stack.outline(&options).unwrap()
     };
-    assert_golden("outline/marked.txt", &with(|_| ()));
-    assert_golden("outline/details.txt", &with(|options| options.details = true));
-    assert_golden("outline/depth-1.txt", &with(|options| options.depth = Some(1)));
-    assert_golden("outline/width-24.txt", &with(|options| options.width = 24));
-    assert_golden("outline/indented.txt", &with(|options| options.style = OutlineStyle::Indented));
+    common::assert_golden("outline/marked.txt", &with(|_| ()));
+    common::assert_golden("outline/details.txt", &with(|options| options.details = true));
+    common::assert_golden("outline/depth-1.txt", &with(|options| options.depth = Some(1)));
+    common::assert_golden("outline/width-24.txt", &with(|options| options.width = 24));
+    common::assert_golden("outline/indented.txt", &with(|options| options.style = OutlineStyle::Indented));
     let options = OutlineOptions { root: Some("routes".into()), ..OutlineOptions::default() };
-    assert_golden("outline/subtree.txt", &stack.outline(&options).unwrap());
-    assert_golden("outline/empty.txt", &Stack::in_memory().outline(&OutlineOptions::default()).unwrap());
+    common::assert_golden("outline/subtree.txt", &stack.outline(&options).unwrap());
+    common::assert_golden("outline/empty.txt", &Stack::in_memory().outline(&OutlineOptions::default()).unwrap());
 }
 
 #[test]

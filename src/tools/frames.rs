@@ -8,7 +8,7 @@ use super::caller::{Caller, listed};
 use super::{Call, Reply};
 use crate::error::Error;
 use crate::frame::{FrameRef, Identity, NewFrame, PopStatus};
-use crate::tree::{OutlineOptions, OutlineStyle};
+use crate::tree::OutlineOptions;
 
 /// Run a sub-task in a frame and a session of its own, and wait for its results: they are this tool's answer.
 /// Use it for work with success criteria of its own. The sub-task sees this frame and its results, not this
@@ -134,8 +134,7 @@ impl Call for Status {
         if !running.is_empty() {
             text.push_str(&format!("Running now: {}.\n", listed(&running)));
         }
-        let options = OutlineOptions { style: OutlineStyle::Indented, ..OutlineOptions::default() };
-        text.push_str(&caller.stack.outline(&options)?);
+        text.push_str(&caller.stack.outline(&OutlineOptions::default())?);
         Ok(Reply::Text(text))
     }
 }

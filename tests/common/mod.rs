@@ -17,6 +17,26 @@ pub fn read_data(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// Compares a text with a file of `tests/golden`; `UPDATE_GOLDEN=1` writes the file instead.
+pub fn assert_golden(name: &str, text: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_default();
+    if golden != text {
+        let line = golden.lines().zip(text.lines()).position(|(one, other)| one != other);
+        let line = line.unwrap_or(golden.lines().count().min(text.lines().count()));
+        panic!(
+            "{name} differs from line {} on:\n  golden: {:?}\n  now:    {:?}\nUPDATE_GOLDEN=1 writes it anew",
+            line + 1,
+            golden.lines().nth(line),
+            text.lines().nth(line)
+        );
+    }
+}
+
 /// Options with a clock that the test sets.
 pub fn options_at(now: &Arc<AtomicU64>) -> StackOptions {
     let clock = now.clone();
