@@ -262,6 +262,21 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_RESULTS_FIXED 125
 
 /**
+ * The session that calls has no frame, and the call names none.
+ */
+#define CALLSTACK_ERROR_NO_FRAME 126
+
+/**
+ * Calls are nested as deep as the settings allow.
+ */
+#define CALLSTACK_ERROR_TOO_DEEP 127
+
+/**
+ * A frame that is at work cannot be started.
+ */
+#define CALLSTACK_ERROR_RUNNING 128
+
+/**
  * `planned`: sketched, not begun.
  */
 #define CALLSTACK_STATUS_PLANNED 0
@@ -429,20 +444,6 @@ CallstackCode callstack_flush(Callstack *stack, CallstackError **error);
  * - `out_is_new`: 1 if there was something new, else 0. May be NULL.
  */
 CallstackCode callstack_refresh(Callstack *stack, int32_t *out_is_new, CallstackError **error);
-
-/**
- * Does what was left for later and is due: writes state.json, if it is behind and 250 ms have passed
- * since it was last written. Commands do so too; a host that may be idle for long calls this at the
- * time that `callstack_deadline` gives.
- */
-CallstackCode callstack_poll(Callstack *stack, CallstackError **error);
-
-/**
- * When `callstack_poll` will have something to do.
- *
- * - `out_deadline`: milliseconds since the Unix epoch; 0 if nothing is left for later.
- */
-CallstackCode callstack_deadline(const Callstack *stack, uint64_t *out_deadline, CallstackError **error);
 
 /**
  * How the stack is doing.
@@ -830,6 +831,122 @@ CallstackCode callstack_clear_cache(const Callstack *stack,
  * Errors: CALLSTACK_ERROR_SETTING for a variable that is no whole number from 1 on.
  */
 CallstackCode callstack_settings(CallstackText *out_settings, CallstackError **error);
+
+/**
+ * Puts the settings of a host in force: the defaults, over them what the environment variables STACK_… say,
+ * over them `settings`. Calling it also begins the log: lines come as effects.
+ *
+ * - `settings`: NULL, or a JSON object with any of
+ *   - `"context"`: as `callstack_context` takes it;
+ *   - `"subagents"`: `{"enabled": true, "minDuration": 60000, "minMessageCount": 3, "autoCompleteOnIdle": true,
+ *     "idleCompletionDelay": 5000, "injectParentContext": true, "propagateSummaries": true, "patterns": […]}`;
+ *   - `"autonomy"`: `{"level": "suggest", "pushThreshold": 70, "popThreshold": 80, "suggestInContext": true,
+ *     "enabledHeuristics": […]}`;
+ *   - `"calls"`: `{"maxDepth": 5, "timeLimit": 0}`, the limit in milliseconds, 0 for none.
+ * - `out_problems`: a JSON array of texts: what made no sense and does not count. May be NULL.
+ */
+CallstackCode callstack_configure(Callstack *stack,
+                                  const char *settings,
+                                  size_t settings_len,
+                                  CallstackText *out_problems,
+                                  CallstackError **error);
+
+/**
+ * Tells what has happened in the host. What follows for the frames is done before this returns; of what is
+ * refused the log tells.
+ *
+ * Events may come twice, and in any order. A host tells of all its sessions; frames, their places, artifacts,
+ * results and logs come of that.
+ *
+ * - `event`: a JSON object; `"kind"` names it, optional keys are marked with `?`:
+ *   - `sessionCreated {sessionID, parentID?, title?}`, `sessionUpdated {sessionID, title}`,
+ *     `sessionIdle {sessionID}`, `sessionError {sessionID, message}`, `sessionDeleted {sessionID}`;
+ *   - `message {sessionID, messageID, role, text, tokens?, contextLimit?}`: role is `user` or `assistant`;
+ *   - `toolExecuted {sessionID, tool, path?, failed?}`: path is a file that the tool has written;
+ *   - `sessionCompacting {sessionID}`, before a summary is asked for; `sessionCompacted {sessionID, messages}`;
+ *     `sessionMessages {sessionID, messages}`. A message is `{"id", "role", "text", "summary"?, "parts"?}`;
+ *   - `callStarted {call, sessionID}`, `callEnded {call, error?}`, `callAborted {call}`.
+ * - `out_effects`: a JSON array of what the host is to do, in this order; `"kind"` names it:
+ *   - `log {level, message, data}`: write a line to the host's log; level is `debug`, `info` or `warn`;
+ *   - `describeSession {sessionID}`: answer with `sessionCreated`, or `sessionDeleted` if it is not there;
+ *   - `readMessages {sessionID}`: answer with `sessionMessages`, without messages if it is not there;
+ *   - `createSession {call, parentID, title}`: answer with `callStarted`, or `callEnded` with an error;
+ *   - `prompt {call, sessionID, callerID, text}`: prompt the session with the caller's model, wait, and answer
+ *     with `callEnded`;
+ *   - `answer {call, text}`: give the tool call that waits for this its answer;
+ *   - `abortSession {sessionID}`;
+ *   - `compactSession {sessionID}`: answer with `sessionCompacted`, without messages if it cannot be done;
+ *   - `compactionPrompt {sessionID, text}`: add the text to what the summary is asked for.
+ *
+ * Errors: CALLSTACK_ERROR_JSON.
+ */
+CallstackCode callstack_event(Callstack *stack,
+                              const char *event,
+                              size_t event_len,
+                              CallstackText *out_effects,
+                              CallstackError **error);
+
+/**
+ * Does what was left for later and is due: writes state.json, if it is behind and 250 ms have passed since it
+ * was last written; finishes idle subagents, stops calls at their time limit, hands out lines for the log.
+ * Commands write state.json, too; a host that may be idle for long calls this at the time that
+ * `callstack_deadline` gives.
+ *
+ * - `out_effects`: as of `callstack_event`. May be NULL for hosts that report no events.
+ */
+CallstackCode callstack_poll(Callstack *stack, CallstackText *out_effects, CallstackError **error);
+
+/**
+ * When `callstack_poll` will have something to do.
+ *
+ * - `out_deadline`: milliseconds since the Unix epoch; 0 if nothing is left for later.
+ */
+CallstackCode callstack_deadline(const Callstack *stack, uint64_t *out_deadline, CallstackError **error);
+
+/**
+ * The agent's tools, for hosts to register.
+ *
+ * - `out_tools`: a JSON array, `[{"name": "stack_frame_push", "group": "frames", "description": "…",
+ *   "parameters": {…}, "example": {…}}]`; the parameters are JSON Schema of an object.
+ */
+CallstackCode callstack_tools(CallstackText *out_tools, CallstackError **error);
+
+/**
+ * Calls a tool for the agent of a session. Wrong arguments are no error of this function: the answer says to
+ * the agent what is wrong.
+ *
+ * - `name`: one of `callstack_tools`.
+ * - `arguments`: a JSON object; NULL and the empty text stand for `{}`.
+ * - `out_answer`: a JSON object, `{"text": "…", "isError": false, "effects": […]}`, effects as of
+ *   `callstack_event`. Tools that run a frame answer later: then there is `"call": 3` and no text, and an
+ *   effect `answer` with this call will bring it. If nobody waits any more, report `callAborted`.
+ */
+CallstackCode callstack_tool(Callstack *stack,
+                             const char *session,
+                             size_t session_len,
+                             const char *name,
+                             size_t name_len,
+                             const char *arguments,
+                             size_t arguments_len,
+                             CallstackText *out_answer,
+                             CallstackError **error);
+
+/**
+ * The context of a session's frame, made by the settings of `callstack_configure`, with what is suggested to its
+ * agent.
+ *
+ * - `out_stable`: belongs into the system prompt; it keeps its bytes until a frame is pushed, popped or
+ *   invalidated. `out_volatile`: belongs behind the newest message of this one request. Both have no data if
+ *   the session has no frame, or is to have no context.
+ *
+ * Errors: CALLSTACK_ERROR_BUDGET_TOO_SMALL, with `needed` in the details.
+ */
+CallstackCode callstack_session_context(const Callstack *stack,
+                                        const char *session,
+                                        size_t session_len,
+                                        CallstackText *out_stable,
+                                        CallstackText *out_volatile,
+                                        CallstackError **error);
 
 /**
  * Adds entries to the full log of a frame, all or none, each as a line of JSON: logs/{id}.jsonl in the

@@ -69,6 +69,12 @@ pub const CALLSTACK_ERROR_DAMAGED: CallstackCode = 123;
 pub const CALLSTACK_ERROR_FULL: CallstackCode = 124;
 /// Only the results of a frame that is being worked on can still change.
 pub const CALLSTACK_ERROR_RESULTS_FIXED: CallstackCode = 125;
+/// The session that calls has no frame, and the call names none.
+pub const CALLSTACK_ERROR_NO_FRAME: CallstackCode = 126;
+/// Calls are nested as deep as the settings allow.
+pub const CALLSTACK_ERROR_TOO_DEEP: CallstackCode = 127;
+/// A frame that is at work cannot be started.
+pub const CALLSTACK_ERROR_RUNNING: CallstackCode = 128;
 
 /// Where a frame is in its life. In JSON the name stands, such as `"in_progress"`.
 pub type CallstackStatus = i32;
@@ -114,6 +120,9 @@ pub(super) const fn code_of(error: &Error) -> CallstackCode {
         Error::Damaged { .. } => CALLSTACK_ERROR_DAMAGED,
         Error::Full { .. } => CALLSTACK_ERROR_FULL,
         Error::ResultsFixed { .. } => CALLSTACK_ERROR_RESULTS_FIXED,
+        Error::NoFrame { .. } => CALLSTACK_ERROR_NO_FRAME,
+        Error::TooDeep { .. } => CALLSTACK_ERROR_TOO_DEEP,
+        Error::Running { .. } => CALLSTACK_ERROR_RUNNING,
     }
 }
 

@@ -19,6 +19,7 @@ pub mod context;
 pub mod error;
 mod guard;
 pub mod history;
+pub mod host;
 pub mod logs;
 #[cfg(test)]
 mod panic_tests;

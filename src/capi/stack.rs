@@ -346,33 +346,6 @@ pub unsafe extern "C" fn callstack_refresh(
     unsafe { Callstack::write(stack, out_is_new, error, |stack| Ok(stack.refresh()?)) }
 }
 
-/// Does what was left for later and is due: writes state.json, if it is behind and 250 ms have passed
-/// since it was last written. Commands do so too; a host that may be idle for long calls this at the
-/// time that `callstack_deadline` gives.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn callstack_poll(stack: *mut Callstack, error: *mut *mut CallstackError) -> CallstackCode {
-    // SAFETY: the caller keeps the header's contract.
-    unsafe {
-        Callstack::write(stack, (), error, |stack| {
-            stack.poll();
-            Ok(())
-        })
-    }
-}
-
-/// When `callstack_poll` will have something to do.
-///
-/// - `out_deadline`: milliseconds since the Unix epoch; 0 if nothing is left for later.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn callstack_deadline(
-    stack: *const Callstack,
-    out_deadline: *mut u64,
-    error: *mut *mut CallstackError,
-) -> CallstackCode {
-    // SAFETY: the caller keeps the header's contract.
-    unsafe { Callstack::read(stack, out_deadline, error, |stack| Ok(stack.deadline().unwrap_or_default())) }
-}
-
 /// How a stack is doing.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -101,6 +101,11 @@ impl HostSettings {
         (settings, problems)
     }
 
+    /// The same with the environment of this process.
+    pub fn from_environment(json: &str) -> (Self, Vec<Error>) {
+        Self::from_variables(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()), json)
+    }
+
     /// Takes over what a JSON object says, section by section and key by key.
     fn overlay(&mut self, json: &str, problems: &mut Vec<Error>) {
         let unreadable = |message: String| Error::Json { what: "the settings", message };

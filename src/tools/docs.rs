@@ -40,9 +40,11 @@ fn add(tool: &Tool, text: &mut String) {
     if let Some(properties) = properties {
         text.push_str("\n| argument | type | |\n|---|---|---|\n");
         let required = tool.parameters["required"].as_array();
+        let is_required = |name: &str| required.is_some_and(|required| required.iter().any(|other| other == name));
+        let mut properties: Vec<(&String, &Value)> = properties.iter().collect();
+        properties.sort_by_key(|(name, _)| !is_required(name));
         for (name, property) in properties {
-            let is_required = required.is_some_and(|required| required.iter().any(|other| other == name));
-            let mark = if is_required { "" } else { "?" };
+            let mark = if is_required(name) { "" } else { "?" };
             let default = match &property["default"] {
                 Value::Null => String::new(),
                 default => format!(" Default {default}."),

@@ -18,7 +18,7 @@ export const SIGNATURES = {
   rebuild: "Nttto",
   flush: "",
   refresh: "o",
-  poll: "",
+  poll: "o",
   deadline: "o",
   info: "o",
   push: "to",
@@ -46,6 +46,11 @@ export const SIGNATURES = {
   context: "ttoooo",
   clear_cache: "t",
   settings: "No",
+  configure: "to",
+  event: "to",
+  tools: "No",
+  tool: "ttto",
+  session_context: "too",
   append_log: "tt",
   read_log: "tto",
   set_log_path: "tt",
@@ -80,6 +85,9 @@ const OUTPUT_WORDS = 2
 export class Native {
   static #loaded: Native | undefined
 
+  // What koffi has made must not be collected: its finalizers do what Bun 1.3 does not allow there, and dies of.
+  static readonly #kept: unknown[] = []
+
   readonly #functions: ReadonlyMap<string, Declared>
   readonly #freeText: Foreign
   readonly #close: Foreign
@@ -101,9 +109,12 @@ export class Native {
 
   private constructor(path: string) {
     const library = load(path)
-    const abi: unknown = library.func("uint32_t callstack_abi()")()
+    const askAbi = library.func("uint32_t callstack_abi()")
+    const askVersion = library.func("const char *callstack_version()")
+    Native.#kept.push(library, askAbi, askVersion)
+    const abi: unknown = askAbi()
     if (abi !== ABI) {
-      const version: unknown = library.func("const char *callstack_version()")()
+      const version: unknown = askVersion()
       const message =
         `the library ${path} (version ${version}) has interface ${abi}, but this package needs ${ABI}; ` +
         "install both in the same version"
@@ -129,9 +140,10 @@ export class Native {
     return this.#take(0)
   }
 
-  /** Calls a function that answers several texts. */
-  texts(count: number, name: Name, stack: Address, ...inputs: Argument[]): string[] {
+  /** Calls a function that answers several texts; undefined: it has none to give. */
+  texts(count: number, name: Name, stack: Address, ...inputs: Argument[]): string[] | undefined {
     this.#call(name, stack, inputs, count)
+    if (this.#words[0] === 0n) return undefined
     return Array.from({ length: count }, (_, index) => this.#take(index))
   }
 

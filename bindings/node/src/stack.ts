@@ -4,12 +4,15 @@ import { Context } from "./context.js"
 import { CallstackError } from "./error.js"
 import { type Address, Native } from "./native.js"
 import type {
+  Effect,
   EventQuery,
   Frame,
   FrameQuery,
   FrameRef,
   FrameStatus,
   Handle,
+  HostEvent,
+  HostSettings,
   Identity,
   Imported,
   Invalidated,
@@ -20,11 +23,14 @@ import type {
   OutlineOptions,
   PopStatus,
   Popped,
+  SessionContext,
   Settings,
   StackEvent,
   StackInfo,
   StackOptions,
   StackState,
+  Tool,
+  ToolAnswer,
 } from "./types.js"
 
 /** The numbers of the statuses (`CALLSTACK_STATUS_…`). */
@@ -134,9 +140,12 @@ export class Stack implements Disposable {
     return this.#native.number("refresh", this.#address) !== 0n
   }
 
-  /** Does what was left for later and is due. A host that may be idle for long calls it at {@link Stack.deadline}. */
-  poll(): void {
-    this.#native.run("poll", this.#address)
+  /**
+   * Does what was left for later and is due, and says what the host is to do. A host that reports events, or may be idle
+   * for long, calls it at {@link Stack.deadline}.
+   */
+  poll(): Effect[] {
+    return this.#record("poll")
   }
 
   /** When {@link Stack.poll} will have something to do, in milliseconds since the Unix epoch; undefined: it has nothing. */
@@ -303,6 +312,41 @@ export class Stack implements Disposable {
   /** Forgets the cached contexts of a frame, or all of them. */
   clearCache(frame?: FrameRef): void {
     this.#native.run("clear_cache", this.#address, frame)
+  }
+
+  /**
+   * Puts the settings of a host in force: the defaults, over them what the environment variables `STACK_…` say, over them
+   * `settings`. The texts say what made no sense and does not count. From now on there are lines for the log.
+   */
+  configure(settings?: HostSettings): string[] {
+    return this.#record("configure", json(settings))
+  }
+
+  /**
+   * Tells what has happened in the host, and answers what it is to do. What follows for the frames is done before this
+   * returns.
+   */
+  report(event: HostEvent): Effect[] {
+    return this.#record("event", json(event))
+  }
+
+  /** The agent's tools, for hosts to register. */
+  static tools(): Tool[] {
+    return JSON.parse(Native.get().text("tools", undefined)) as Tool[]
+  }
+
+  /** Calls a tool for the agent of a session. What is wrong with the arguments, the answer says. */
+  tool(sessionID: string, name: string, args: object = {}): ToolAnswer {
+    return this.#record("tool", sessionID, name, json(args))
+  }
+
+  /**
+   * The context of a session's frame, made by the settings of {@link Stack.configure}; undefined: the session has no frame,
+   * or is to have no context.
+   */
+  sessionContext(sessionID: string): SessionContext | undefined {
+    const parts = this.#native.texts(2, "session_context", this.#address, sessionID)
+    return parts && { stable: parts[0] as string, volatile: parts[1] as string }
   }
 
   /** Adds entries to the full log of a frame, all or none, each as a line of JSON. */

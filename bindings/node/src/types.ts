@@ -324,3 +324,123 @@ export interface LogPage {
   /** The lines among those meant that could not be read. */
   damaged: { number: number; message: string }[]
 }
+
+/** Settings of a host. What is not given stays as the environment or the defaults say. */
+export interface HostSettings {
+  /** What contexts are made with. */
+  context?: Settings
+  /** Which child sessions get frames, and when they are done. Times in milliseconds. */
+  subagents?: {
+    enabled?: boolean
+    minDuration?: number
+    minMessageCount?: number
+    autoCompleteOnIdle?: boolean
+    idleCompletionDelay?: number
+    injectParentContext?: boolean
+    propagateSummaries?: boolean
+    /** Regular expressions that the titles of subagents fit. */
+    patterns?: string[]
+  }
+  /** Suggestions, and what is done without being asked. */
+  autonomy?: {
+    level?: "manual" | "suggest" | "auto"
+    /** From which confidence on a push is recommended, 0 to 100. */
+    pushThreshold?: number
+    /** From which confidence on a pop is recommended, 0 to 100. */
+    popThreshold?: number
+    suggestInContext?: boolean
+    enabledHeuristics?: string[]
+  }
+  /** Frames that run in sessions of their own. */
+  calls?: {
+    /** The frames that may be above the one that is called. Default 5. */
+    maxDepth?: number
+    /** After how many milliseconds a call is stopped; 0, the default: never. */
+    timeLimit?: number
+  }
+}
+
+/** A message of a session. */
+export interface SessionMessage {
+  id: string
+  role: string
+  /** Its text parts together. */
+  text: string
+  /** The host marks it as the summary of a compaction. */
+  summary?: boolean
+  /** All its parts as the host keeps them, for the log. */
+  parts?: readonly unknown[]
+}
+
+/** Something that has happened in a host. Events may come twice, and in any order. */
+export type HostEvent =
+  | { kind: "sessionCreated"; sessionID: string; parentID?: string | undefined; title?: string }
+  | { kind: "sessionUpdated"; sessionID: string; title: string }
+  | { kind: "sessionIdle" | "sessionDeleted" | "sessionCompacting"; sessionID: string }
+  | { kind: "sessionError"; sessionID: string; message: string }
+  | { kind: "sessionCompacted" | "sessionMessages"; sessionID: string; messages: readonly SessionMessage[] }
+  | {
+      kind: "message"
+      sessionID: string
+      messageID: string
+      role: "user" | "assistant"
+      text: string
+      /** Tokens in the session's context, as its model has counted them. */
+      tokens?: number | undefined
+      /** How many it can hold. */
+      contextLimit?: number | undefined
+    }
+  | { kind: "toolExecuted"; sessionID: string; tool: string; path?: string | undefined; failed?: boolean }
+  | { kind: "callStarted"; call: number; sessionID: string }
+  | { kind: "callEnded"; call: number; error?: string | undefined }
+  | { kind: "callAborted"; call: number }
+
+/** Something that a host is to do. */
+export type Effect =
+  | { kind: "log"; level: "debug" | "info" | "warn"; message: string; data: Record<string, unknown> }
+  /** Answer with `sessionCreated`, or `sessionDeleted` if it is not there. */
+  | { kind: "describeSession"; sessionID: string }
+  /** Answer with `sessionMessages`, without messages if it is not there. */
+  | { kind: "readMessages"; sessionID: string }
+  /** Answer with `callStarted`, or `callEnded` with an error. */
+  | { kind: "createSession"; call: number; parentID: string; title: string }
+  /** Prompt the session with the caller's model, wait, and answer with `callEnded`. */
+  | { kind: "prompt"; call: number; sessionID: string; callerID: string; text: string }
+  /** Give the tool call that waits for this its answer. */
+  | { kind: "answer"; call: number; text: string }
+  | { kind: "abortSession"; sessionID: string }
+  /** Answer with `sessionCompacted`, without messages if it cannot be done. */
+  | { kind: "compactSession"; sessionID: string }
+  /** Add the text to what the summary is asked for. */
+  | { kind: "compactionPrompt"; sessionID: string; text: string }
+
+/** A tool as hosts register it. */
+export interface Tool {
+  name: string
+  group: "frames" | "planning" | "context" | "compaction" | "subagents" | "autonomy"
+  description: string
+  /** JSON Schema of an object. */
+  parameters: { type: "object"; properties: Record<string, object>; required?: string[] }
+  /** Arguments that are valid. */
+  example: object
+}
+
+/** What a tool answers. */
+export interface ToolAnswer {
+  /** The answer; without it, it comes with an effect `answer`. */
+  text?: string
+  /** The call that is answered later. If nobody waits any more, report `callAborted`. */
+  call?: number
+  /** The text says why nothing was done. */
+  isError: boolean
+  /** What the host is to do. */
+  effects: Effect[]
+}
+
+/** The two parts of a session's context. */
+export interface SessionContext {
+  /** For the system prompt: it keeps its bytes until a frame is pushed, popped or invalidated. */
+  stable: string
+  /** For the place behind the newest message of this one request. */
+  volatile: string
+}

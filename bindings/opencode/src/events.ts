@@ -1,0 +1,76 @@
+// What OpenCode tells, in the engine's words.
+
+import { isAbsolute, relative } from "node:path"
+import type { Event, Message, Part } from "@opencode-ai/sdk"
+import type { HostEvent, SessionMessage } from "callstack-core"
+import type { Host } from "./host.js"
+
+/** An event for the engine; undefined if it says nothing to it. */
+export async function hostEvent(event: Event, host: Host): Promise<HostEvent | undefined> {
+  switch (event.type) {
+    case "session.created":
+    case "session.updated": {
+      const { id: sessionID, parentID, title } = event.properties.info
+      if (event.type === "session.updated") return { kind: "sessionUpdated", sessionID, title }
+      return { kind: "sessionCreated", sessionID, parentID, title }
+    }
+    case "session.idle":
+      return { kind: "sessionIdle", sessionID: event.properties.sessionID }
+    case "session.deleted":
+      return { kind: "sessionDeleted", sessionID: event.properties.info.id }
+    case "session.error": {
+      const { sessionID, error } = event.properties
+      return sessionID === undefined ? undefined : { kind: "sessionError", sessionID, message: messageOf(error) }
+    }
+    case "session.compacted": {
+      const { sessionID } = event.properties
+      return { kind: "sessionCompacted", sessionID, messages: await host.messages(sessionID) }
+    }
+    case "message.updated": {
+      const { info } = event.properties
+      if (info.role !== "assistant" || info.time.completed === undefined || info.summary === true) return undefined
+      const { id: messageID, sessionID, tokens } = info
+      const used = tokens.input + tokens.output + tokens.cache.read + tokens.cache.write
+      return { kind: "message", sessionID, messageID, role: "assistant", text: "", tokens: used, contextLimit: host.limits.get(sessionID) }
+    }
+    case "message.part.updated": {
+      const { part } = event.properties
+      if (part.type !== "tool" || part.state.status !== "error") return undefined
+      return { kind: "toolExecuted", sessionID: part.sessionID, tool: part.tool, failed: true }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** A message for the engine, with all its parts for the log. */
+export function sessionMessage({ info, parts }: { info: Message; parts: Part[] }): SessionMessage {
+  const summary = info.role === "assistant" && info.summary === true
+  return { id: info.id, role: info.role, text: textOf(parts), summary, parts }
+}
+
+/** What somebody has said: text parts together, without those that OpenCode has made up. */
+export function textOf(parts: readonly Part[]): string {
+  const texts = parts.map((part) => (part.type === "text" && part.synthetic !== true ? part.text : ""))
+  return texts.filter((text) => text !== "").join("\n")
+}
+
+/** The file that a tool has written, from the project's folder if it is in there. */
+export function pathOf(directory: string, args: unknown, metadata: unknown): string | undefined {
+  const path = textAt(metadata, "filepath") ?? textAt(args, "filePath")
+  if (path === undefined || !isAbsolute(path)) return path
+  const inside = relative(directory, path)
+  return inside.startsWith("..") ? path : inside
+}
+
+/** An error of OpenCode's in words. */
+export function messageOf(error: unknown): string {
+  const data = typeof error === "object" && error !== null && "data" in error ? error.data : undefined
+  return textAt(data, "message") ?? textAt(error, "message") ?? textAt(error, "name") ?? String(error)
+}
+
+function textAt(object: unknown, key: string): string | undefined {
+  if (typeof object !== "object" || object === null) return undefined
+  const value = (object as Record<string, unknown>)[key]
+  return typeof value === "string" && value !== "" ? value : undefined
+}

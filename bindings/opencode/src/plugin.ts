@@ -1,0 +1,80 @@
+// From OpenCode's hooks to events, and from tools to the stack. Nothing is decided here: the engine does that.
+
+import { join } from "node:path"
+import type { Hooks, PluginInput, PluginOptions } from "@opencode-ai/plugin"
+import type { Event } from "@opencode-ai/sdk"
+import type { Stack, Tool } from "callstack-core"
+import { Context } from "./context.js"
+import { hostEvent, pathOf, textOf } from "./events.js"
+import { Host } from "./host.js"
+
+/** The plugin for one directory. Without the native library there is one line in the log, and no plugin. */
+export async function server(input: PluginInput, options: PluginOptions = {}): Promise<Hooks> {
+  const { folder, ...settings } = options
+  const place = join(input.directory, typeof folder === "string" ? folder : ".opencode/stack")
+  let stack: Stack
+  let tools: Tool[]
+  try {
+    // Loaded here and not above, where a library that is missing would make OpenCode drop this file silently.
+    const callstack = await import("callstack-core")
+    stack = callstack.Stack.open(place)
+    tools = callstack.Stack.tools()
+  } catch (error) {
+    const message = `[stack] off, OpenCode goes on without it: ${error instanceof Error ? error.message : String(error)}`
+    // Not awaited: OpenCode answers when it has loaded its plugins.
+    void input.client.app.log({ body: { service: "callstack", level: "error", message } }).catch(() => undefined)
+    return {}
+  }
+  const host = new Host(stack, input)
+  host.configure(settings)
+  return hooks(host, tools)
+}
+
+function hooks(host: Host, tools: readonly Tool[]): Hooks {
+  const context = new Context(host)
+  const tell = host.safe("event", async ({ event }: { event: Event }) => {
+    const told = await hostEvent(event, host)
+    if (told !== undefined) await host.report(told)
+  })
+  const schemas = new Map(tools.map((tool) => [tool.name, tool.parameters]))
+  return {
+    tool: Object.fromEntries(tools.map((tool) => [tool.name, definition(host, tool)])),
+    // As they are registered, all arguments would be required.
+    "tool.definition": host.safe("tool.definition", ({ toolID }, output) => {
+      const schema = schemas.get(toolID)
+      if (schema !== undefined) (output as { jsonSchema?: object }).jsonSchema = schema
+    }),
+    event: (input) => tell(input, undefined),
+    "chat.message": host.safe("chat.message", async ({ sessionID, agent, model }, { message, parts }) => {
+      host.modes.set(sessionID, { agent: agent ?? message.agent, model: model ?? message.model })
+      await host.report({ kind: "message", sessionID, messageID: message.id, role: "user", text: textOf(parts) })
+    }),
+    "experimental.chat.messages.transform": host.safe("messages.transform", (_, { messages }) => {
+      context.addVolatile(messages)
+    }),
+    "experimental.chat.system.transform": host.safe("system.transform", async ({ sessionID, model }, { system }) => {
+      if (sessionID === undefined) return
+      host.limits.set(sessionID, model.limit?.context)
+      await context.addStable(sessionID, system)
+    }),
+    "experimental.session.compacting": host.safe("session.compacting", async ({ sessionID }, output) => {
+      context.compacting.add(sessionID)
+      await host.report({ kind: "sessionCompacting", sessionID }, (text) => output.context.push(text))
+    }),
+    "tool.execute.after": host.safe("tool.execute.after", async ({ tool, sessionID, args }, output) => {
+      await host.report({ kind: "toolExecuted", sessionID, tool, path: pathOf(host.directory, args, output?.metadata) })
+    }),
+    dispose: async () => host.close(),
+  }
+}
+
+type Definition = NonNullable<Hooks["tool"]>[string]
+
+/** A tool as OpenCode registers it. Its arguments are checked by the engine. */
+function definition(host: Host, { name, description, parameters }: Tool): Definition {
+  return {
+    description,
+    args: parameters.properties as Definition["args"],
+    execute: (args, context) => host.tool(context.sessionID, name, args, context.abort),
+  }
+}
