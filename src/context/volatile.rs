@@ -260,7 +260,7 @@ fn next_action(contexts: &Contexts, tree: &Tree, handle: Handle, planned: &[Hand
 
 fn go_on_above(tree: &Tree, handle: Handle) -> String {
     match tree.node(handle).parent().and_then(|parent| tree.nearest_open(parent)) {
-        Some(above) => format!("go on in {above}."),
+        Some(above) => format!("end your turn; {above} goes on."),
         None => "its tree is done.".to_owned(),
     }
 }

@@ -275,6 +275,21 @@ pub fn judge(messages: &[Message], frame: &Frame) -> Result<Summary, Refusal> {
     Ok(Summary { compacted: whole_beginning(&text, COMPACTED_CHARACTERS), text, is_fallback: !message.summary })
 }
 
+/// What a session leaves behind that has ended, in full and dense: what its frame knew, if the last words say
+/// less than that, and else the last words, however few they are.
+pub fn legacy(messages: &[Message], frame: &Frame) -> (String, String) {
+    let known = |results: &Option<String>| results.clone().unwrap_or_default();
+    match judge(messages, frame) {
+        Ok(summary) => (summary.text, summary.compacted),
+        Err(_) if frame.results.is_some() => (known(&frame.results), known(&frame.results_compacted)),
+        Err(_) => {
+            let words = messages.iter().rfind(|message| message.role == "assistant" && !message.text.trim().is_empty());
+            let words = words.map_or("", |message| message.text.trim());
+            (words.to_owned(), whole_beginning(words, COMPACTED_CHARACTERS))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -369,6 +384,18 @@ mod tests {
         let other = "A rewrite: the printer now walks a syntax tree, formats comments, aligns columns, wraps long \
                      values, keeps blank lines and escapes control characters, checked against golden files";
         assert!(of_results(other).is_ok(), "as much, though about something else");
+    }
+
+    #[test]
+    fn what_a_session_leaves_behind() {
+        let words = |text: &str| [Message::assistant("Earlier, something else was said"), Message::assistant(text)];
+        let both = |text: &str| (text.to_owned(), text.to_owned());
+        assert_eq!(legacy(&words("42"), &frame(None)), both("42"), "few words are better than none");
+        assert_eq!(legacy(&[], &frame(None)), both(""));
+        let known = Frame { results_compacted: Some("dense".into()), ..frame(Some("Flags are read")) };
+        assert_eq!(legacy(&words("42"), &known), ("Flags are read".to_owned(), "dense".to_owned()));
+        let more = "Flags are read, paths too, tables are left";
+        assert_eq!(legacy(&words(more), &known), both(more));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::autonomy::{Assessment, Autonomy, AutonomyLevel, Observation};
 use super::calls::{Calls, Progress};
-use super::compaction::{CompactionType, Compactions, Message, judge};
+use super::compaction::{CompactionType, Compactions, Message, judge, legacy};
 use super::effect::{Action, Effect, LogLevel};
 use super::event::HostEvent;
 use super::shortening::{beginning, one_line};
@@ -472,14 +472,9 @@ impl Sessions {
             self.subagents.completed(session_id, false, now);
             return;
         };
-        let summary = judge(messages, tree.node(frame).record()).ok();
-        let summary = summary.filter(|_| self.subagents.settings().propagate_summaries);
-        let known = tree.node(frame).record();
-        let (results, results_compacted) = match summary {
-            Some(summary) => (summary.text, summary.compacted),
-            // What it knew before is worth more than nothing.
-            None => (known.results.clone().unwrap_or_default(), known.results_compacted.clone().unwrap_or_default()),
-        };
+        // Its parent has been told by the host; the frame need not say it again if nobody wants that.
+        let words = if self.subagents.settings().propagate_summaries { messages } else { &[] };
+        let (results, results_compacted) = legacy(words, tree.node(frame).record());
         self.subagents.completed(session_id, true, now);
         log(actions, LogLevel::Info, "Subagent completed", json!({ "sessionID": session_id, "automatically": true }));
         let (frame, status) = (frame.into(), PopStatus::Completed);

@@ -1,0 +1,67 @@
+// What every scenario needs: an OpenCode with the plugin and a script, and what can be asked of them afterwards.
+
+import type { TestContext } from "node:test"
+import { type Frame, Stack } from "callstack-core"
+import { type Model, type ModelRequest, type Script, startModel } from "./model.js"
+import { makeProject, type Project, type ProjectOptions, type Server, serve } from "./opencode.js"
+
+export { answers, byTask, call, type Model, type ModelRequest, type Reply, type Script, startModel, type Turn } from "./model.js"
+export { makeProject, PLUGIN, type Project, run, type Server, serve, until, WIRES } from "./opencode.js"
+
+/** An OpenCode at work. */
+export interface Scenario {
+  model: Model
+  server: Server
+  project: Project
+  /** The frames on the disk, by title. */
+  frames(): Map<string, Frame>
+  /** Lines of OpenCode's log that the plugin has written, without the prefix. */
+  log(): string[]
+}
+
+/** Starts OpenCode with the plugin; both it and the model end with the test. */
+export async function scenario(
+  test: TestContext,
+  script: Script,
+  options: ProjectOptions & { summary?: Script } = {},
+): Promise<Scenario> {
+  const model = await startModel(script, options.summary)
+  test.after(() => model.stop())
+  const project = makeProject(model.url, options)
+  const server = await serve(project)
+  test.after(() => server.stop())
+  return { model, server, project, frames: () => framesOf(project), log: () => logOf(server) }
+}
+
+/** The frames of a project's stack, by title. */
+export function framesOf(project: Project): Map<string, Frame> {
+  const stack = Stack.open(project.stack)
+  try {
+    return new Map(stack.frames().map((frame) => [frame.title, frame]))
+  } finally {
+    stack.close()
+  }
+}
+
+/** What the plugin has logged in a server, without the prefix. */
+export function logOf(server: Server): string[] {
+  return [...server.output().matchAll(/message="\[stack\] ([^"]*)"/g)].map((match) => match[1] ?? "")
+}
+
+/** The stable part of a request's context, and the volatile one; empty if there is none. */
+export function contextOf(request: ModelRequest | undefined): { stable: string; volatile: string } {
+  const stable = request?.system.filter((text) => text.includes("<stack-context")) ?? []
+  const volatile = request?.messages.filter(({ text }) => text.includes("<stack-now")) ?? []
+  if (stable.length > 1 || volatile.length > 1) throw new Error("a request has its context twice")
+  return { stable: stable[0] ?? "", volatile: volatile[0]?.text ?? "" }
+}
+
+/** Arguments of a pop. */
+export function done(results: string, status = "completed"): object {
+  return { status, results, resultsCompacted: results }
+}
+
+/** Arguments of a push or plan. */
+export function task(title: string, more: object = {}): { title: string; successCriteria: string; successCriteriaCompacted: string } {
+  return { title, successCriteria: `${title} works`, successCriteriaCompacted: `${title} works`, ...more }
+}
