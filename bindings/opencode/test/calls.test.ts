@@ -4,7 +4,7 @@ import assert from "node:assert/strict"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { test } from "node:test"
-import { answers, byTask, call, contextOf, done, type ModelRequest, scenario, task, until } from "./harness/index.js"
+import { answers, byTask, call, contextOf, done, type ModelRequest, PLUGIN, scenario, task, until } from "./harness/index.js"
 
 test("children are planned, work, and hand their results up and across", async (t) => {
   const { model, server, project, frames, log } = await scenario(
@@ -166,7 +166,7 @@ test("calls go only so deep, and what is refused leaves nothing behind", async (
       "Build a shop": [call("stack_frame_push", task("Child")), (request) => ({ text: answers(request)[0] ?? "" })],
       "frame f2": [call("stack_frame_push", task("Grandchild")), (request) => call("stack_frame_pop", done(answers(request)[0] ?? "", "failed"))],
     }),
-    { plugin: ["opencode-callstack", { calls: { maxDepth: 1 } }] },
+    { plugin: [PLUGIN, { calls: { maxDepth: 1 } }] },
   )
   const { text } = await server.prompt("Build a shop")
   assert.match(text, /^f2 \(Child\) is failed\.\nResults: stack_frame_push: nothing can be started below frame f2: calls go at most 1 deep/)

@@ -18,7 +18,7 @@ export const WIRES = {
 /** What a project is set up with. */
 export interface ProjectOptions {
   wire?: keyof typeof WIRES
-  /** How the plugin stands in `opencode.json`; `null`: it does not. By default it is named by its package. */
+  /** How the plugin stands in `opencode.json`; `null`: it does not. By default it is named by its path. */
   plugin?: string | [string, object] | null
   /** More of `opencode.json`. */
   config?: object
