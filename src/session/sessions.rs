@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::{Value, json};
 
-use super::autonomy::{Assessment, Autonomy, AutonomyLevel, Observation};
+use super::autonomy::{Assessment, Autonomy, AutonomyLevel, Observation, PopSignals, PushSignals};
 use super::calls::{Calls, Progress};
 use super::compaction::{CompactionType, Compactions, Message, judge, legacy};
 use super::effect::{Action, Effect, LogLevel};
@@ -333,22 +333,40 @@ impl Sessions {
     fn assess(&mut self, tree: &Tree, session_id: &str, now: u64, actions: &mut Vec<Action>) {
         let Some(frame) = open_frame(tree, session_id) else { return };
         let observation = self.observe(session_id).clone();
-        let record = tree.node(frame).record();
-        let before = self.autonomy.suggestions.statistics();
-        let push = self.autonomy.should_push(frame, record, &observation.push_signals(), now);
-        let pop = self.autonomy.should_pop(frame, record, &observation.pop_signals(), now);
-        let after = self.autonomy.suggestions.statistics();
-        for (assessment, is_new) in [(&push, after.pushes > before.pushes), (&pop, after.pops > before.pops)] {
-            if is_new {
-                let (handle, decision, reason) = (frame, assessment.decision, assessment.reason());
-                let data = json!({ "handle": handle, "decision": decision, "confidence": assessment.confidence, "reason": reason });
-                log(actions, LogLevel::Info, "Suggestion added", data);
-            }
-        }
+        self.should_push(tree, frame, &observation.push_signals(), now, actions);
+        let pop = self.should_pop(tree, frame, &observation.pop_signals(), now, actions);
         // A root is a user's task: that its context is full does not finish it.
         if pop.is_recommended && tree.node(frame).parent().is_some() {
             self.finish_by_itself(session_id, &pop, now);
         }
+    }
+
+    /// As [`Autonomy::should_push`], and the log tells of a new suggestion.
+    pub fn should_push(
+        &mut self,
+        tree: &Tree,
+        frame: Handle,
+        signals: &PushSignals,
+        now: u64,
+        actions: &mut Vec<Action>,
+    ) -> Assessment {
+        let assessment = self.autonomy.should_push(frame, tree.node(frame).record(), signals, now);
+        note_suggestion(frame, &assessment, actions);
+        assessment
+    }
+
+    /// As [`Autonomy::should_pop`], and the log tells of a new suggestion.
+    pub fn should_pop(
+        &mut self,
+        tree: &Tree,
+        frame: Handle,
+        signals: &PopSignals,
+        now: u64,
+        actions: &mut Vec<Action>,
+    ) -> Assessment {
+        let assessment = self.autonomy.should_pop(frame, tree.node(frame).record(), signals, now);
+        note_suggestion(frame, &assessment, actions);
+        assessment
     }
 
     /// At the level auto a recommended pop is carried out when the session is idle, with a summary for results.
@@ -506,6 +524,15 @@ fn meaningful(title: &str) -> Option<String> {
 fn title_of(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().take(TITLE_WORDS).collect();
     beginning(&words.join(" "), TITLE_CHARACTERS)
+}
+
+fn note_suggestion(frame: Handle, assessment: &Assessment, actions: &mut Vec<Action>) {
+    if assessment.is_new {
+        let Assessment { decision, confidence, .. } = assessment;
+        let data =
+            json!({ "handle": frame, "decision": decision, "confidence": confidence, "reason": assessment.reason() });
+        log(actions, LogLevel::Info, "Suggestion added", data);
+    }
 }
 
 pub(super) fn open_frame(tree: &Tree, session_id: &str) -> Option<Handle> {

@@ -73,6 +73,8 @@ pub struct HostSettings {
 }
 
 impl HostSettings {
+    const SECTIONS: [&str; 4] = ["context", "subagents", "autonomy", "calls"];
+
     /// The defaults, with what the environment variables of the specification say, looked up by a function
     /// (`STACK_TOKEN_BUDGET_…`, `STACK_SUBAGENT_…`, `STACK_AUTONOMY_LEVEL` and so on), and over them what a
     /// JSON object says. What makes no sense is reported, and does not count.
@@ -83,7 +85,7 @@ impl HostSettings {
     /// let variables = |name: &str| (name == "STACK_SUBAGENT_MIN_MESSAGES").then(|| "5".to_owned());
     /// let (settings, problems) = HostSettings::from_variables(variables, r#"{"calls": {"maxDepth": 3}, "typo": 1}"#);
     /// assert_eq!((settings.subagents.min_message_count, settings.calls.max_depth), (5, 3));
-    /// assert!(problems[0].to_string().starts_with("`typo`"));
+    /// assert!(problems[0].to_string().contains("`typo` is unknown"));
     /// ```
     pub fn from_variables(look_up: impl Fn(&str) -> Option<String>, json: &str) -> (Self, Vec<Error>) {
         let mut settings = Self::default();
@@ -114,6 +116,11 @@ impl HostSettings {
             Err(error) => return problems.push(unreadable(error.to_string())),
         };
         for (section, keys) in sections {
+            if HostSettings::SECTIONS.iter().all(|known| *known != section) {
+                let expected = HostSettings::SECTIONS.join(", ");
+                problems.push(unreadable(format!("`{section}` is unknown; there are {expected}")));
+                continue;
+            }
             let Value::Object(keys) = keys else {
                 problems.push(unreadable(format!("`{section}` is no object")));
                 continue;

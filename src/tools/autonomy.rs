@@ -134,15 +134,16 @@ impl Call for ShouldPush {
         let frame = caller.named_or_own(None)?;
         let session_id = caller.session_id;
         let goal = self.potential_goal.clone().filter(|goal| !goal.trim().is_empty());
-        let (assessment, level) = caller.sessions(|sessions, tree, now| {
+        let (assessment, level) = caller.turn(|sessions, tree, now| {
             let mut signals = sessions.observe(session_id).push_signals();
             signals.potential_goal = self.potential_goal;
             signals.recent_messages = self.recent_messages.unwrap_or(signals.recent_messages);
             signals.error_count = self.error_count.unwrap_or(signals.error_count);
             signals.token_count = self.token_count.unwrap_or(signals.token_count);
             signals.recent_file_changes = self.recent_file_changes.unwrap_or(signals.recent_file_changes);
-            let assessment = sessions.autonomy.should_push(frame, tree.node(frame).record(), &signals, now);
-            (assessment, sessions.autonomy.settings.level)
+            let mut actions = Vec::new();
+            let assessment = sessions.should_push(tree, frame, &signals, now, &mut actions);
+            ((assessment, sessions.autonomy.settings.level), actions)
         });
         match goal.filter(|_| assessment.is_recommended && level == AutonomyLevel::Auto) {
             Some(goal) => {
@@ -184,15 +185,16 @@ impl Call for ShouldPop {
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.named_or_own(None)?;
         let session_id = caller.session_id;
-        let (assessment, is_due) = caller.sessions(|sessions, tree, now| {
+        let (assessment, is_due) = caller.turn(|sessions, tree, now| {
             let mut signals = sessions.observe(session_id).pop_signals();
             (signals.success_signals, signals.failure_signals) = (self.success_signals, self.failure_signals);
             signals.no_progress_turns = self.no_progress_turns.unwrap_or(signals.no_progress_turns);
             signals.token_count = self.token_count.unwrap_or(signals.token_count);
             signals.context_limit = self.context_limit.unwrap_or(signals.context_limit);
-            let assessment = sessions.autonomy.should_pop(frame, tree.node(frame).record(), &signals, now);
+            let mut actions = Vec::new();
+            let assessment = sessions.should_pop(tree, frame, &signals, now, &mut actions);
             let is_due = sessions.finish_by_itself(session_id, &assessment, now);
-            (assessment, is_due)
+            ((assessment, is_due), actions)
         });
         let mut text = verdict(caller, frame, &assessment);
         if is_due {
@@ -204,7 +206,7 @@ impl Call for ShouldPop {
 
 /// An assessment in words.
 fn verdict(caller: &Caller<'_>, frame: Handle, assessment: &Assessment) -> String {
-    let Assessment { decision, confidence, threshold, is_recommended, scores } = assessment;
+    let Assessment { decision, confidence, threshold, is_recommended, scores, .. } = assessment;
     let name = caller.name(frame);
     let advice = if *is_recommended { "recommended" } else { "not recommended" };
     let mut lines =

@@ -74,6 +74,8 @@ pub struct Assessment {
     pub is_recommended: bool,
     /// The scores of the enabled heuristics, the strongest first.
     pub scores: Vec<Score>,
+    /// It has been suggested to the agent because of this, and was not before.
+    pub is_new: bool,
 }
 
 impl Assessment {
@@ -81,7 +83,14 @@ impl Assessment {
         // Stable: among equals the order of the specification.
         scores.sort_by_key(|score| std::cmp::Reverse(score.score));
         let confidence = confidence(scores.iter().map(|score| score.score));
-        Self { decision, confidence, threshold, is_recommended: confidence > 0 && confidence >= threshold, scores }
+        Self {
+            decision,
+            confidence,
+            threshold,
+            is_recommended: confidence > 0 && confidence >= threshold,
+            scores,
+            is_new: false,
+        }
     }
 
     /// The strongest signal in words; empty if there is none.
@@ -130,9 +139,9 @@ impl Autonomy {
         self.assessed(handle, Assessment::new(Decision::Pop, self.settings.pop_threshold, scores), now)
     }
 
-    fn assessed(&mut self, handle: Handle, assessment: Assessment, now: u64) -> Assessment {
+    fn assessed(&mut self, handle: Handle, mut assessment: Assessment, now: u64) -> Assessment {
         if assessment.is_recommended && self.settings.level != AutonomyLevel::Manual {
-            self.suggestions.add(handle, &assessment, now);
+            assessment.is_new = self.suggestions.add(handle, &assessment, now);
         }
         assessment
     }

@@ -68,22 +68,26 @@ pub struct Suggestions {
 }
 
 impl Suggestions {
-    /// Suggests what an assessment recommends. If that is pending already, it is said anew, and not counted
+    /// Suggests what an assessment recommends. False: that is pending already; it is said anew, and not counted
     /// again.
-    pub fn add(&mut self, handle: Handle, assessment: &Assessment, now: u64) {
+    pub fn add(&mut self, handle: Handle, assessment: &Assessment, now: u64) -> bool {
         self.expire(now);
         let Assessment { decision, confidence, .. } = *assessment;
         let suggestion =
             Suggestion { handle, decision, confidence, reason: assessment.reason(), created_at: now, outcome: None };
         let same = |other: &&mut Suggestion| other.handle == handle && other.decision == decision;
         match self.pending.iter_mut().find(same) {
-            Some(pending) => *pending = suggestion,
+            Some(pending) => {
+                *pending = suggestion;
+                false
+            }
             None => {
                 match decision {
                     Decision::Push => self.statistics.pushes += 1,
                     Decision::Pop => self.statistics.pops += 1,
                 }
                 self.pending.push(suggestion);
+                true
             }
         }
     }
@@ -173,7 +177,7 @@ mod tests {
     }
 
     fn recommended(decision: Decision, confidence: u8) -> Assessment {
-        Assessment { decision, confidence, threshold: 70, is_recommended: true, scores: Vec::new() }
+        Assessment { decision, confidence, threshold: 70, is_recommended: true, scores: Vec::new(), is_new: false }
     }
 
     #[test]

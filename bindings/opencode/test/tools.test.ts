@@ -1,0 +1,163 @@
+// Every tool in the real OpenCode, with good arguments and with bad ones; plans that change; autonomy at all levels.
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { Stack } from "callstack-core"
+import { answers, byTask, call, contextOf, done, PLUGIN, type Reply, type Script, scenario, task, until } from "./harness/index.js"
+
+test("every tool answers, and says what is wrong with bad arguments", async (t) => {
+  const tools = Stack.tools()
+  assert.equal(tools.length, 27)
+  // Everything about the frame of the session itself, and last the tools that run or finish something.
+  const named: Record<string, object> = {
+    stack_frame_details: { frameID: "f1" },
+    stack_tree: { rootID: "f1", showDetails: true },
+    stack_cache_clear: { sessionID: "f1" },
+    stack_get_summary: { sessionID: "f1" },
+    stack_frame_invalidate: { sessionID: "f2", reason: "Not needed" },
+    stack_subagent_complete: { sessionID: "f4", summary: "Three modules" },
+    stack_frame_activate: { sessionID: "f5" },
+  }
+  const late = ["stack_frame_invalidate", "stack_subagent_complete", "stack_frame_activate", "stack_frame_push", "stack_frame_pop"]
+  const order = [...tools.filter(({ name }) => !late.includes(name)), ...late.map((name) => tools.find((tool) => tool.name === name))]
+  // f2 to f5: planned by the first two calls.
+  const plan = call("stack_frame_plan_children", { children: ["A", "B", "C", "D"].map((title) => task(title)) })
+  const activate = call("stack_frame_activate", { sessionID: "f4" })
+  const turns: Reply[] = [plan, activate]
+  const checks: { name: string; isBad: boolean }[] = [
+    { name: "plan", isBad: false },
+    { name: "activate", isBad: false },
+  ]
+  for (const tool of order) {
+    assert.ok(tool)
+    const good = named[tool.name] ?? tool.example
+    turns.push({ calls: [{ tool: tool.name, arguments: { ...good, nonsense: 1 } }] })
+    checks.push({ name: tool.name, isBad: true })
+    turns.push({ calls: [{ tool: tool.name, arguments: good }] })
+    checks.push({ name: tool.name, isBad: false })
+  }
+  const answered: string[] = []
+  const script: Script = (request) => {
+    const first = request.messages[0]?.text ?? ""
+    // f4 is left open, so that it can be completed by hand.
+    if (first.includes("frame f4")) return { text: "Not finished" }
+    if (first.startsWith("Your task is")) return request.messages.length < 4 ? call("stack_frame_pop", done("Worked")) : { text: "Done" }
+    const count = request.messages.filter(({ role }) => role === "assistant").length
+    if (count > 0) answered[count - 1] = answers(request).join("\n")
+    return turns[count] ?? { text: "All tools were called" }
+  }
+  const { model, server } = await scenario(t, script)
+  const { text } = await server.prompt("Call them all")
+  assert.equal(text, "All tools were called")
+  assert.equal(answered.length, checks.length)
+  checks.forEach(({ name, isBad }, index) => {
+    const answer = answered[index] ?? ""
+    const says = `${name} says: ${answer}`
+    if (isBad) assert.match(answer, new RegExp(`^${name}: .*unknown field \`nonsense\`.* Example: \\{`), says)
+    else assert.doesNotMatch(answer, /^stack_\w+: |provided to the tool|unavailable/, says)
+    assert.notEqual(answer, "", says)
+  })
+  const offered = model.requests.find(({ purpose }) => purpose === "work")?.tools
+  for (const { name, parameters } of tools) {
+    const schema = offered?.get(name) as { properties?: object; required?: string[] } | undefined
+    assert.deepEqual(Object.keys(schema?.properties ?? {}), Object.keys(parameters.properties), name)
+    assert.deepEqual([...(schema?.required ?? [])].sort(), [...(parameters.required ?? [])].sort(), `${name} requires what it must`)
+  }
+})
+
+test("what is invalidated in the middle of a plan is not offered any more", async (t) => {
+  const { model, server, frames, log } = await scenario(
+    t,
+    byTask({
+      "Build a shop": [
+        call("stack_frame_plan_children", { children: [task("Cart"), task("Search"), task("Pay")] }),
+        call("stack_frame_plan", { ...task("Stemming"), parentSessionID: "f3" }),
+        call("stack_frame_activate", { sessionID: "f2" }),
+        call("stack_frame_invalidate", { sessionID: "f3", reason: "The database searches" }),
+        (request) => ({ text: answers(request)[0] ?? "" }),
+      ],
+      "frame f2": [call("stack_frame_pop", done("Totals are right"))],
+    }),
+  )
+  const { sessionID, text } = await server.prompt("Build a shop")
+  assert.equal(text, "f3 (Search) is out of the plan. So are the planned frames below it: f5.")
+  const found = frames()
+  assert.deepEqual(["Cart", "Search", "Stemming", "Pay"].map((title) => found.get(title)?.status), ["completed", "invalidated", "invalidated", "planned"])
+  assert.equal(found.get("Search")?.invalidationReason, "The database searches")
+  const { volatile } = contextOf(model.work(sessionID).at(-1))
+  assert.match(volatile, /stack_frame_activate f4/)
+  assert.doesNotMatch(volatile, /Search|Stemming/)
+  assert.ok(log().includes("Frame invalidated"))
+})
+
+test("autonomy: manual suggests nothing, suggest suggests, auto acts", async (t) => {
+  const assess = call("stack_should_pop", { tokenCount: 199_000 })
+  const { model, server, frames, log } = await scenario(
+    t,
+    byTask({
+      "Build a shop": [
+        call("stack_autonomy", { level: "manual" }),
+        assess,
+        { text: "manual" },
+        call("stack_autonomy", { level: "suggest" }),
+        assess,
+        { text: "suggest" },
+        call("stack_autonomy", { level: "auto" }),
+        call("stack_should_push", { potentialGoal: "Draw a logo for the front page", errorCount: 5 }),
+        (request) => ({ text: answers(request)[0] ?? "" }),
+        call("stack_should_pop", { successSignals: ["the shop is open", "tests pass", "docs are written"] }),
+        { text: "auto" },
+      ],
+      "Draw a logo": [call("stack_frame_pop", done("The logo is in logo.svg"))],
+    }),
+    { summary: () => ({ text: "The shop is open and has a logo in logo.svg" }) },
+  )
+  const { sessionID } = await server.prompt("Build a shop")
+  const last = () => contextOf(model.work(sessionID).at(-1)).volatile
+  assert.doesNotMatch(last(), /STACK SUGGESTION/)
+  await server.prompt("Go on", sessionID)
+  assert.match(last(), /\[STACK SUGGESTION: finish f1 with stack_frame_pop \(100 % sure; context_overflow 100/)
+  const pushed = await server.prompt("Go on", sessionID)
+  assert.match(pushed.text, /^f2 \(Draw a logo for the front\) is completed\.\nResults: The logo is in logo\.svg\n/)
+  await server.prompt("Go on", sessionID)
+  const root = await until("the frame is finished by itself", () => {
+    const frame = frames().get("Test")
+    return frame?.status === "completed" && frame
+  })
+  assert.equal(root.results, "The shop is open and has a logo in logo.svg")
+  assert.ok(log().includes("Suggestion added"))
+})
+
+test("what sessions do is seen, and leads to suggestions by itself", async (t) => {
+  const missing = call("read", { filePath: "missing.txt" })
+  const { model, server } = await scenario(t, byTask({ "Build a shop": [missing, missing, missing, missing, { text: "Hm" }] }))
+  const { sessionID } = await server.prompt("Build a shop")
+  await server.prompt("Go on", sessionID)
+  assert.match(contextOf(model.work(sessionID).at(-1)).volatile, /\[STACK SUGGESTION: begin a child of f1 with stack_frame_push \(\d+ % sure; failure_boundary \d+: \d errors/)
+})
+
+test("settings come from the plugin's options, over the environment, and nonsense is reported", async (t) => {
+  const options = {
+    context: { budget: { total: 900 }, guidance: "brief" },
+    autonomy: { level: "loud" },
+    folder: "state/stack",
+    surprise: {},
+  }
+  const env = { STACK_TOKEN_BUDGET_TOTAL: "2000", STACK_SUBAGENT_MIN_MESSAGES: "many", STACK_AUTONOMY_LEVEL: "manual", STACK_SUBAGENT_IDLE_DELAY: "7" }
+  const script = byTask({
+    "Build": [call("stack_context_info"), (request) => ({ text: answers(request)[0] ?? "" }), call("stack_autonomy"), (request) => ({ text: answers(request)[0] ?? "" })],
+    "": [],
+  })
+  const { server, project, model, log } = await scenario(t, script, { plugin: [PLUGIN, options], env })
+  const { sessionID, text } = await server.prompt("Build")
+  assert.equal((JSON.parse(text) as { budget: { total: number } }).budget.total, 900)
+  assert.doesNotMatch(contextOf(model.work(sessionID)[0]).stable, /when-to-create-child-frames/)
+  const autonomy = await server.prompt("Go on", sessionID)
+  assert.equal((JSON.parse(autonomy.text) as { level: string }).level, "manual")
+  const stack = Stack.open(`${project.path}/state/stack`)
+  t.after(() => stack.close())
+  assert.equal(stack.frames().length, 1)
+  for (const problem of [/STACK_SUBAGENT_MIN_MESSAGES is `many`/, /`autonomy.level`: unknown variant `loud`/, /surprise/]) {
+    assert.ok(log().some((line) => problem.test(line)), `${problem} is not among\n${log().join("\n")}`)
+  }
+})
