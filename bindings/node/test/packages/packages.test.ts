@@ -49,7 +49,8 @@ test("packed and installed into an empty folder, the package works under Node an
     const { CALLSTACK_LIBRARY: _, ...env } = process.env
     return execFileSync(program, values, { cwd: project, env, encoding: "utf8", stdio: "pipe" })
   }
-  execFileSync(process.execPath, [fileURLToPath(new URL("bindings/node/scripts/pack.mjs", root)), packed])
+  const pack = fileURLToPath(new URL("bindings/scripts/pack.mjs", root))
+  execFileSync(process.execPath, [pack, packed, "callstack-core", "callstack-core-linux-x64"])
   const archives = readdirSync(packed).sort()
   const version = /^version = "(.*)"/m.exec(readFileSync(new URL("Cargo.toml", root), "utf8"))?.[1]
   assert.deepEqual(archives, [`callstack-core-${version}.tgz`, `callstack-core-linux-x64-${version}.tgz`])

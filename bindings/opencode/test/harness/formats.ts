@@ -47,6 +47,13 @@ function read(item: Json): Message[] {
   return messages
 }
 
+/** System prompt and conversation as they come over the wire, in the order in which a prompt cache sees them. */
+export function conversationOf(body: Body): string {
+  // Marks of what is to be cached are no part of it.
+  const plain = (key: string, value: unknown) => (key === "cache_control" ? undefined : value)
+  return JSON.stringify([body.instructions, body.system, body.input ?? body.messages], plain)
+}
+
 /** All texts in a piece of content. */
 export function textOf(content: unknown): string {
   if (typeof content === "string") return content

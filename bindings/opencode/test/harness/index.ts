@@ -6,7 +6,7 @@ import { type Model, type ModelRequest, type Script, startModel } from "./model.
 import { makeProject, type Project, type ProjectOptions, type Server, serve } from "./opencode.js"
 
 export { answers, byTask, call, type Model, type ModelRequest, type Reply, type Script, startModel, type Turn } from "./model.js"
-export { makeProject, PLUGIN, type Project, run, type Server, serve, until, WIRES } from "./opencode.js"
+export { makeProject, PLUGIN, type Project, type ProjectOptions, run, type Server, serve, until, WIRES } from "./opencode.js"
 
 /** An OpenCode at work. */
 export interface Scenario {

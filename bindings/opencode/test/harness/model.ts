@@ -2,7 +2,7 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { type Body, messagesOf, toolsOf } from "./formats.js"
+import { type Body, conversationOf, messagesOf, toolsOf } from "./formats.js"
 import { send } from "./replies.js"
 
 /** A message of a request, in any format. */
@@ -26,8 +26,8 @@ export interface ModelRequest {
   messages: Message[]
   /** The tools that it may call, with their schemas. */
   tools: Map<string, object>
-  /** When it came, in milliseconds since the epoch. */
-  time: number
+  /** System prompt and conversation as they came over the wire. */
+  conversation: string
 }
 
 /** A call of a tool. */
@@ -72,7 +72,7 @@ export async function startModel(script: Script, summary: Script = () => ({ text
     const isTitle = system.some((text) => /title generator/i.test(text))
     const purpose = isTitle ? "title" : tools.size === 0 ? "summary" : "work"
     const sessionID = String(request.headers["x-session-id"] ?? request.headers["x-session-affinity"] ?? "")
-    const asked: ModelRequest = { sessionID, purpose, system, messages, tools, time: Date.now() }
+    const asked: ModelRequest = { sessionID, purpose, system, messages, tools, conversation: conversationOf(body) }
     requests.push(asked)
     const reply = purpose === "title" ? { text: "A title" } : purpose === "summary" ? summary(asked) : script(asked)
     await reply.after

@@ -22,6 +22,8 @@ export interface ProjectOptions {
   plugin?: string | [string, object] | null
   /** More of `opencode.json`. */
   config?: object
+  /** Files of the project, by path. */
+  files?: Record<string, string>
   /** More of the environment. */
   env?: Record<string, string>
 }
@@ -85,6 +87,10 @@ export function makeProject(modelUrl: string, options: ProjectOptions = {}): Pro
   symlinkSync(dirname(opencode), join(path, ".opencode", "node_modules"))
   mkdirSync(join(home, "config", "opencode", "node_modules"))
   writeFileSync(join(path, "opencode.json"), JSON.stringify(configuration(modelUrl, options)))
+  for (const [name, text] of Object.entries(options.files ?? {})) {
+    mkdirSync(dirname(join(path, name)), { recursive: true })
+    writeFileSync(join(path, name), text)
+  }
   const places = ["config", "data", "cache", "state"].map((name) => [`XDG_${name.toUpperCase()}_HOME`, join(home, name)])
   const env = { PATH: process.env["PATH"], LANG: "C.UTF-8", HOME: home, ...Object.fromEntries(places), ...QUIET, ...options.env }
   return { path, stack: join(path, ".opencode", "stack"), env }

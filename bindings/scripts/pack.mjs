@@ -1,24 +1,27 @@
-// Makes the npm packages as files: node pack.mjs DESTINATION. `make native` has built the library, `npm run build` the rest.
+// Makes the npm packages as files: node pack.mjs DESTINATION [PACKAGE…], all packages unless some are named. `make native`
+// has built the library, `npm run build` the rest.
 
 import { execFileSync } from "node:child_process"
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs"
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 
-const [, , destination] = process.argv
-if (destination === undefined) throw new Error("usage: node pack.mjs DESTINATION")
+const [, , destination, ...named] = process.argv
+if (destination === undefined) throw new Error("usage: node pack.mjs DESTINATION [PACKAGE…]")
 
 /** Packages, and the files of the repository that each consists of. */
-const root = fileURLToPath(new URL("../../../", import.meta.url))
+const root = fileURLToPath(new URL("../../", import.meta.url))
 const licenses = { "LICENSE-MIT": "LICENSE-MIT", "LICENSE-APACHE": "LICENSE-APACHE" }
 const packages = {
   "bindings/node": { ...licenses, dist: "bindings/node/dist" },
+  "bindings/opencode": { ...licenses, dist: "bindings/opencode/dist" },
   "bindings/node/platforms/linux-x64": { ...licenses, "libcallstack.so": "target/capi/release/libcallstack_core.so" },
 }
 
 mkdirSync(destination, { recursive: true })
 for (const [folder, files] of Object.entries(packages)) {
+  if (named.length > 0 && !named.includes(JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")).name)) continue
   // Elsewhere: a library in the workspace would be found before the one that is built next.
   const stage = mkdtempSync(join(tmpdir(), "callstack-pack-"))
   const own = { "package.json": `${folder}/package.json`, "README.md": `${folder}/README.md` }
