@@ -10,11 +10,17 @@ CARGO_FUZZ := $(TOOLS)/bin/cargo-fuzz
 NODE_MODULES := bindings/node_modules/.package-lock.json
 FUZZ_TARGETS := entry_points operations context import state
 FUZZ_SECONDS ?= 60
+# The library that is shipped: smaller, and slower to compile.
+COMPACT := CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo test test-rust test-c test-node lint bench bench-node soak fuzz native install packages system-tools
+.PHONY: demo demo-engine bindings test test-rust test-c test-node lint bench bench-node bench-opencode soak fuzz native install packages system-tools
 
+# In the real OpenCode, if it can be installed.
 demo:
+	scripts/demo
+
+demo-engine:
 	$(CARGO) run --quiet --release --example context -- $(PLANS)/testcraft.tasks.json master/34.4
 	$(CARGO) run --quiet --release --example relevance -- $(PLANS)/*.tasks.json $(PLANS)/*.issues.jsonl
 	$(CARGO) run --quiet --release --example store
@@ -29,6 +35,9 @@ test-rust:
 # Installs the library into a folder of its own and builds C and C++ programs on it.
 test-c: system-tools $(CARGO_C)
 	tests/c/run
+
+# Everything that the npm packages need.
+bindings: $(NODE_MODULES)
 
 test-node: native $(NODE_MODULES)
 	$(NPM) test --prefix bindings
@@ -46,10 +55,14 @@ bench:
 bench-node: native $(NODE_MODULES)
 	$(NPM) run bench --prefix bindings
 
+# What the plugin costs inside of OpenCode.
+bench-opencode: native $(NODE_MODULES)
+	$(NPM) run bench:opencode --prefix bindings
+
 # The shared library with the C ABI, without symbols: what the npm package ships. It is built apart from the others:
 # cargo calls all of them alike.
 native:
-	CARGO_PROFILE_RELEASE_STRIP=symbols $(CARGO) build --release --features capi --target-dir target/capi
+	$(COMPACT) $(CARGO) build --release --features capi --target-dir target/capi
 
 # Header, static and shared library, pkg-config file: make install PREFIX=/usr/local
 install: $(CARGO_C)
@@ -59,7 +72,7 @@ install: $(CARGO_C)
 packages: native $(NODE_MODULES)
 	$(NPM) run packages --prefix bindings
 
-$(NODE_MODULES): bindings/package.json bindings/node/package.json
+$(NODE_MODULES): bindings/package.json bindings/node/package.json bindings/opencode/package.json
 	$(NPM) install --prefix bindings
 	touch $@
 

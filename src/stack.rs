@@ -193,7 +193,7 @@ impl Stack {
         let mut disk = self.inner.disk.lock();
         let events = disk.commit(&self.inner.tree, decide, undo)?;
         // The mirror is derived: if it fails, the command has not. Its status keeps the error.
-        let _ = disk.write_mirror(&self.inner.tree, &*self.inner.clock, false, PATIENCE);
+        let _ = disk.write_mirror(&self.inner.tree, &*self.inner.clock, self.extent(), PATIENCE);
         drop(disk);
         #[cfg(feature = "session")]
         self.note(&events);

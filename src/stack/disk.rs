@@ -12,6 +12,17 @@ use crate::store::mirror::{Mirror, Source};
 use crate::store::{EventQuery, Store, files};
 use crate::tree::Tree;
 
+/// How much of the mirror is written.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Extent {
+    /// The files of the frames that this process has just changed.
+    Fresh,
+    /// Everything if `state.json` is due, and else as [`Extent::Fresh`].
+    Due,
+    /// Everything.
+    All,
+}
+
 /// The store of a stack and the mirror beside it. Held for a whole command, before the tree.
 pub(super) struct Disk {
     /// `None`: the stack lives in memory and keeps no history.
@@ -97,8 +108,7 @@ impl Disk {
         Ok(tree.read().revision() > before)
     }
 
-    /// Writes as much of the mirror as it is time for: the files of the frames that were just changed, and
-    /// everything when `state.json` is due, or `always`. If another process writes, it waits for so many
+    /// Writes as much of the mirror as is asked for. If another process writes, it waits for so many
     /// milliseconds.
     ///
     /// # Errors
@@ -107,12 +117,16 @@ impl Disk {
         &mut self,
         tree: &RwLock<Tree>,
         clock: &dyn Fn() -> u64,
-        always: bool,
+        extent: Extent,
         patience: u64,
     ) -> Result<()> {
         let Self { store: Some(store), mirror: Some(mirror), .. } = self else { return Ok(()) };
         let is_behind = !mirror.is_current(&*tree.read());
-        let all = is_behind && (always || mirror.is_due(clock()));
+        let all = match extent {
+            Extent::Fresh => false,
+            Extent::Due => is_behind && mirror.is_due(clock()),
+            Extent::All => is_behind,
+        };
         if !all && !mirror.is_prompt() {
             return Ok(());
         }

@@ -39,6 +39,8 @@ struct State {
     context: Settings,
     /// A host that reports wants the log, too.
     is_attached: bool,
+    /// A host that has its settings or has polled will poll.
+    is_polling: bool,
     waiting: VecDeque<Effect>,
 }
 
@@ -160,10 +162,11 @@ pub struct SessionContext {
 }
 
 impl Stack {
-    /// Puts settings in force. The list says which patterns are no regular expressions; they fit nothing.
+    /// Puts settings in force. From now on there are lines for the log, and commands leave `state.json` to
+    /// [`Stack::poll_host`]. The list says which patterns are no regular expressions; they fit nothing.
     pub fn configure(&self, settings: HostSettings) -> Vec<Error> {
         let mut state = self.inner.host.state.lock();
-        state.is_attached = true;
+        (state.is_attached, state.is_polling) = (true, true);
         state.context = settings.context;
         state.sessions.autonomy.settings = settings.autonomy;
         state.sessions.calls.settings = settings.calls;
@@ -201,10 +204,17 @@ impl Stack {
     }
 
     /// Does what is due: everything that [`Stack::poll`] does, and for the host idle subagents, calls that
-    /// have reached their time limit, and lines for the log. To be called at [`Stack::host_deadline`].
+    /// have reached their time limit, and lines for the log. To be called at [`Stack::host_deadline`]; once it
+    /// was, commands leave `state.json` to it.
     pub fn poll_host(&self) -> Vec<Effect> {
+        self.inner.host.state.lock().is_polling = true;
         self.poll();
         self.host_turn(|sessions, tree, now| ((), sessions.poll(tree, now))).1
+    }
+
+    /// True if the host does what is due.
+    pub(super) fn is_polled(&self) -> bool {
+        self.inner.host.state.lock().is_polling
     }
 
     /// When [`Stack::poll_host`] will have something to do, in milliseconds since the epoch.

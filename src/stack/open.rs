@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 
-use super::disk::Disk;
+use super::disk::{Disk, Extent};
 use super::logs::LogFolder;
 use super::{Inner, Stack, StackOptions};
 use crate::context::Contexts;
@@ -68,7 +68,7 @@ impl Stack {
             disk.commit(&tree, founding, || ())?;
         }
         // What cannot be written now is written later, and the mirror's status says why.
-        let _ = disk.write_mirror(&tree, &*options.clock, true, PATIENCE);
+        let _ = disk.write_mirror(&tree, &*options.clock, Extent::All, PATIENCE);
         Ok(Self::of(tree.into_inner(), disk, repairs, options))
     }
 
@@ -123,7 +123,9 @@ impl Stack {
     /// Those of the store.
     pub fn refresh(&self) -> Result<bool> {
         let is_new = self.inner.disk.lock().refresh(&self.inner.tree)?;
-        self.poll();
+        if self.extent() == Extent::Due {
+            self.poll();
+        }
         Ok(is_new)
     }
 
@@ -132,7 +134,17 @@ impl Stack {
     /// be idle for long calls this at [`Stack::deadline`].
     pub fn poll(&self) {
         // The mirror's status keeps the error.
-        let _ = self.inner.disk.lock().write_mirror(&self.inner.tree, &*self.inner.clock, false, PATIENCE);
+        let _ = self.inner.disk.lock().write_mirror(&self.inner.tree, &*self.inner.clock, Extent::Due, PATIENCE);
+    }
+
+    /// What commands write of the mirror: what is due, unless the host polls, which does the same at a time when
+    /// nobody waits.
+    pub(super) fn extent(&self) -> Extent {
+        #[cfg(feature = "session")]
+        if self.is_polled() {
+            return Extent::Fresh;
+        }
+        Extent::Due
     }
 
     /// When [`Stack::poll`] will have something to do, in milliseconds since the epoch; `None` if
@@ -159,7 +171,7 @@ impl Stack {
         if let Some(store) = &mut disk.store {
             store.sync()?;
         }
-        disk.write_mirror(&self.inner.tree, &*self.inner.clock, true, self.inner.busy_timeout)
+        disk.write_mirror(&self.inner.tree, &*self.inner.clock, Extent::All, self.inner.busy_timeout)
     }
 
     /// Flushes, and gives this handle back. The files are closed with the last clone; dropping the
@@ -185,6 +197,6 @@ impl Stack {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let _ = self.disk.get_mut().write_mirror(&self.tree, &*self.clock, true, PATIENCE);
+        let _ = self.disk.get_mut().write_mirror(&self.tree, &*self.clock, Extent::All, PATIENCE);
     }
 }

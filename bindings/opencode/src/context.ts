@@ -1,6 +1,7 @@
 // A session's context in its requests: the stable part in the system prompt, the volatile part behind the newest message.
 
 import type { Message, Part } from "@opencode-ai/sdk"
+import type { SessionContext } from "callstack-core"
 import type { Host } from "./host.js"
 
 /** Agents of OpenCode's own whose requests are no work on a frame. */
@@ -17,18 +18,26 @@ export class Context {
   /** Sessions whose next messages are those to be compacted. */
   readonly compacting = new Set<string>()
   readonly #host: Host
+  /** Contexts of requests that are being made: both parts of one are of the same moment. */
+  readonly #begun = new Map<string, SessionContext | undefined>()
   #helperPrompts: Promise<string[]> | undefined
 
   constructor(host: Host) {
     this.#host = host
   }
 
+  /** Asks for what {@link Context.addStable} will need, so that it need not wait. */
+  prepare(): void {
+    this.#helperPrompts ??= this.#readHelperPrompts()
+  }
+
   /** Adds the stable part to a system prompt, unless it is that of a title or a summary. */
   async addStable(sessionID: string, system: string[]): Promise<void> {
-    this.#helperPrompts ??= this.#readHelperPrompts()
-    const prompts = await this.#helperPrompts
+    this.prepare()
+    const prompts = (await this.#helperPrompts) ?? []
     if (prompts.some((prompt) => system[0]?.startsWith(prompt))) return
-    const context = this.#host.context(sessionID)
+    const context = this.#begun.has(sessionID) ? this.#begun.get(sessionID) : this.#host.context(sessionID)
+    this.#begun.delete(sessionID)
     if (context !== undefined) system.push(context.stable)
   }
 
@@ -38,6 +47,7 @@ export class Context {
     if (sessionID === undefined || this.compacting.delete(sessionID)) return
     const user = messages.findLast(({ info }) => info.role === "user")
     const context = this.#host.context(sessionID)
+    this.#begun.set(sessionID, context)
     if (user === undefined || context === undefined) return
     const messageID = `${user.info.id}-stack`
     const part = { id: `${messageID}-now`, sessionID, messageID, type: "text" as const, text: context.volatile, synthetic: true }
@@ -45,7 +55,7 @@ export class Context {
   }
 
   async #readHelperPrompts(): Promise<string[]> {
-    const { data } = await this.#host.client.app.agents()
+    const { data } = await this.#host.client.app.agents().catch(() => ({ data: undefined }))
     const helpers = (data ?? []).filter(({ name }) => HELPERS.includes(name))
     return helpers.map(({ prompt }) => prompt ?? "").filter((prompt) => prompt !== "")
   }

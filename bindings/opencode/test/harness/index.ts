@@ -26,7 +26,10 @@ export async function scenario(
   options: ProjectOptions & { summary?: Script } = {},
 ): Promise<Scenario> {
   const model = await startModel(script, options.summary)
-  test.after(() => model.stop())
+  test.after(() => {
+    model.stop()
+    if (model.failures.length > 0) throw model.failures[0]
+  })
   const project = makeProject(model.url, options)
   const server = await serve(project)
   test.after(() => server.stop())

@@ -57,6 +57,8 @@ export interface Model {
   url: string
   /** All requests so far. */
   requests: ModelRequest[]
+  /** Where the script has thrown. */
+  failures: unknown[]
   /** The requests of a session that are work. */
   work(sessionID: string): ModelRequest[]
   stop(): void
@@ -65,6 +67,7 @@ export interface Model {
 /** Starts a model that answers by a script. Titles and summaries it makes itself, unless the script does. */
 export async function startModel(script: Script, summary: Script = () => ({ text: "A summary of the work so far" })): Promise<Model> {
   const requests: ModelRequest[] = []
+  const failures: unknown[] = []
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     const body = await readBody(request)
     const { system, messages } = messagesOf(body)
@@ -81,6 +84,7 @@ export async function startModel(script: Script, summary: Script = () => ({ text
   const server = createServer((request, response) => {
     serve(request, response).catch((error: unknown) => {
       // A script that fails must not look like a model that is slow.
+      failures.push(error)
       response.writeHead(400, { "content-type": "application/json" })
       response.end(JSON.stringify({ error: { message: `the script has failed: ${String(error)}`, type: "script" } }))
     })
@@ -90,6 +94,7 @@ export async function startModel(script: Script, summary: Script = () => ({ text
   return {
     url: `http://127.0.0.1:${port}/v1`,
     requests,
+    failures,
     work: (sessionID) => requests.filter((request) => request.purpose === "work" && request.sessionID === sessionID),
     stop: () => server.close().closeAllConnections(),
   }

@@ -1,0 +1,32 @@
+// The script of the first scenario and of `make demo`: a shop in two parts, each worked on in a frame of its own.
+
+import { byTask, call, type Script } from "./model.js"
+
+const parts = ["Catalogue", "Cart"].map((title) => ({ title, successCriteria: `${title} works, with tests`, successCriteriaCompacted: `${title} works` }))
+const [catalogue, cart] = parts
+
+/** Plans both parts, runs one after the other, and finishes. */
+export const shop: Script = byTask({
+  "Build a shop": [
+    call("stack_frame_plan_children", { children: [catalogue, { ...cart, dependsOn: ["Catalogue"] }] }),
+    call("stack_frame_activate", { sessionID: "f2" }),
+    call("stack_frame_activate", { sessionID: "f3" }),
+    call("stack_frame_pop", { status: "completed", results: "The shop is open", resultsCompacted: "The shop is open" }),
+    { text: "The shop is open." },
+  ],
+  "frame f2": [
+    call("write", { filePath: "src/catalogue.ts", content: "export const articles = []\n" }),
+    call("stack_add_decision", { decision: "Prices are integers: cents" }),
+    call("stack_frame_pop", {
+      status: "completed",
+      results: "Articles are in src/catalogue.ts: articles, find(words), price(id) in cents. 12 tests.",
+      resultsCompacted: "src/catalogue.ts: articles, find(words), price(id) in cents",
+    }),
+    { text: "The catalogue is done." },
+  ],
+  "frame f3": [
+    call("write", { filePath: "src/cart.ts", content: "export const cart = []\n" }),
+    call("stack_frame_pop", { status: "completed", results: "Totals are right", resultsCompacted: "src/cart.ts: add, remove, total" }),
+    { text: "The cart is done." },
+  ],
+})
