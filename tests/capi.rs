@@ -11,6 +11,7 @@ use callstack_core::capi::command::*;
 use callstack_core::capi::context::*;
 use callstack_core::capi::error::*;
 use callstack_core::capi::history::*;
+use callstack_core::capi::host::*;
 use callstack_core::capi::logs::*;
 use callstack_core::capi::query::*;
 use callstack_core::capi::stack::*;
@@ -287,7 +288,7 @@ fn a_stack_in_a_folder_lasts_and_its_history_makes_it_again() {
         run(|error| callstack_deadline(stack, &mut deadline, error)).unwrap();
         assert_eq!(deadline, 0, "everything is written");
         run(|error| callstack_add_decision(stack, p("f1"), 2, p("so"), 2, error)).unwrap();
-        run(|error| callstack_poll(stack, error)).unwrap();
+        run(|error| callstack_poll(stack, NO_TEXT, error)).unwrap();
         run(|error| callstack_export_files(stack, p(&exported), exported.len(), error)).unwrap();
         let state = ask(|out, error| callstack_state(stack, out, error)).unwrap();
         (state, ask(|out, error| callstack_export_history(stack, out, error)).unwrap())
@@ -548,4 +549,111 @@ fn folders_and_options_that_cannot_be_are_errors() {
     assert_eq!(failed.code, CALLSTACK_ERROR_IO, "{}", failed.message);
     std::fs::write(folder.path().join("stack.db"), "no database, however long this text may be").unwrap();
     assert_eq!(open(path, "").unwrap_err().code, CALLSTACK_ERROR_DAMAGED);
+}
+
+/// Tells of an event, in JSON, and returns the effects.
+fn tell(stack: *mut Callstack, event: Value) -> Result<Value, Failed> {
+    let event = event.to_string();
+    // SAFETY: the stack is open, the text is as long as it says.
+    ask(|out, error| unsafe { callstack_event(stack, p(&event), event.len(), out, error) }).map(parsed)
+}
+
+fn tool(stack: *mut Callstack, session: &str, name: &str, arguments: &str) -> Result<Value, Failed> {
+    // SAFETY: the stack is open, texts are as long as they say.
+    let call = |out, error| unsafe {
+        let (session_at, name_at, arguments_at) = (p(session), p(name), p(arguments));
+        callstack_tool(stack, session_at, session.len(), name_at, name.len(), arguments_at, arguments.len(), out, error)
+    };
+    ask(call).map(parsed)
+}
+
+/// The effects of one kind.
+fn of_kind<'a>(effects: &'a Value, kind: &str) -> Vec<&'a Value> {
+    effects.as_array().unwrap().iter().filter(|effect| effect["kind"] == kind).collect()
+}
+
+/// The two parts of a session's context; `None`: it has none.
+fn session_context(stack: *mut Callstack, session: &str) -> Result<Option<[String; 2]>, Failed> {
+    let (mut stable, mut volatile) = (EMPTY, EMPTY);
+    // SAFETY: the stack is open, the text is as long as it says.
+    unsafe {
+        run(|error| callstack_session_context(stack, p(session), session.len(), &mut stable, &mut volatile, error))?;
+        Ok(take(&mut stable).zip(take(&mut volatile)).map(|(stable, volatile)| [stable, volatile]))
+    }
+}
+
+#[test]
+fn a_host_tells_of_its_sessions_and_runs_frames_in_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let stack = open(folder.path().to_str().unwrap(), "").unwrap();
+    let settings = r#"{"calls": {"maxDepth": 2}, "context": {"guidance": "brief"}, "subagents": {"patterns": ["("]}}"#;
+    // SAFETY: the stack is open, the text is as long as it says.
+    let problems =
+        ask(|out, error| unsafe { callstack_configure(stack, p(settings), settings.len(), out, error) }).map(parsed);
+    assert!(problems.unwrap()[0].as_str().unwrap().starts_with("patterns is `(`"));
+
+    tell(stack, json!({"kind": "sessionCreated", "sessionID": "ses_1", "title": "Shop"})).unwrap();
+    let message = json!({"kind": "message", "sessionID": "ses_1", "messageID": "m1", "role": "user", "text": "Build"});
+    let effects = tell(stack, message).unwrap();
+    assert_eq!(of_kind(&effects, "log")[0]["message"], "Frame created");
+    let mut deadline = 0;
+    // SAFETY: the stack is open.
+    run(|error| unsafe { callstack_deadline(stack, &mut deadline, error) }).unwrap();
+    assert!(deadline > 0, "state.json has never been written, and that is due");
+
+    let [stable, volatile] = session_context(stack, "ses_1").unwrap().unwrap();
+    assert!(stable.starts_with("<stack-context session=\"f1\">") && !stable.contains("when-to-create"), "{stable}");
+    assert!(volatile.contains("<title>Shop</title>"), "{volatile}");
+    assert_eq!(session_context(stack, "ses_9").unwrap(), None);
+    // SAFETY: the stack is open.
+    let effects = ask(|out, error| unsafe { callstack_poll(stack, out, error) }).map(parsed).unwrap();
+    assert_eq!(of_kind(&effects, "log")[0]["message"], "Context generated");
+
+    let task = r#"{"title": "Cart", "successCriteria": "Totals are right", "successCriteriaCompacted": "totals"}"#;
+    let answer = tool(stack, "ses_1", "stack_frame_push", task).unwrap();
+    assert_eq!((&answer["text"], &answer["isError"]), (&Value::Null, &json!(false)));
+    let call = &answer["call"];
+    let create = of_kind(&answer["effects"], "createSession")[0];
+    assert_eq!((&create["call"], &create["parentID"], &create["title"]), (call, &json!("ses_1"), &json!("Cart")));
+    let effects = tell(stack, json!({"kind": "callStarted", "call": call, "sessionID": "ses_2"})).unwrap();
+    assert!(of_kind(&effects, "prompt")[0]["text"].as_str().unwrap().contains("frame f2: Cart"));
+    let done = r#"{"status": "completed", "results": "It adds up", "resultsCompacted": "adds up"}"#;
+    assert_eq!(tool(stack, "ses_2", "stack_frame_pop", done).unwrap()["isError"], false);
+    let effects = tell(stack, json!({"kind": "callEnded", "call": call})).unwrap();
+    let answer = of_kind(&effects, "answer")[0];
+    assert!(answer["text"].as_str().unwrap().starts_with("f2 (Cart) is completed.\nResults: It adds up"), "{answer}");
+
+    let refused = tool(stack, "ses_1", "stack_frame_push", "{}").unwrap();
+    assert!(refused["isError"] == true && refused["text"].as_str().unwrap().contains("Example: {"));
+    // SAFETY: the function takes nothing but places for its answers.
+    let tools = ask(|out, error| unsafe { callstack_tools(out, error) }).map(parsed).unwrap();
+    assert_eq!(tools.as_array().unwrap().len(), 27);
+    assert_eq!(tools[0]["name"], "stack_frame_push");
+    close(stack);
+}
+
+#[test]
+fn events_and_settings_that_cannot_be_are_errors_and_change_nothing() {
+    let stack = in_memory("");
+    for event in [json!({}), json!([]), json!({"kind": "sessionIdle"}), json!({"kind": "x", "sessionID": "a"})] {
+        let failed = tell(stack, event.clone()).unwrap_err();
+        assert_eq!(failed.code, CALLSTACK_ERROR_JSON, "{event}");
+        assert!(failed.message.starts_with("event cannot be read:"), "{}", failed.message);
+    }
+    // SAFETY: the stack is open, texts are as long as they say.
+    unsafe {
+        let configure = |settings: &str| {
+            let (settings, len) = (p(settings), settings.len());
+            ask(|out, error| callstack_configure(stack, settings, len, out, error)).map(parsed).unwrap()
+        };
+        for settings in ["{", "[]", "5", r#"{"calls": 5}"#, r#"{"calls": {"maxDepth": -1}}"#, r#"{"call": {}}"#] {
+            assert_eq!(configure(settings).as_array().unwrap().len(), 1, "{settings}");
+        }
+        assert_eq!(configure(r#"{"context": {"budget": {"total": 0}}}"#)[0].as_str().unwrap().contains("range"), true);
+        assert_eq!(ask(|out, error| callstack_configure(stack, NULL, 0, out, error)).unwrap(), "[]");
+    }
+    let answer = tool(stack, "", "stack_frame_posh", "").unwrap();
+    assert!(answer["isError"] == true && answer["text"].as_str().unwrap().contains("no such tool"));
+    assert_eq!(frames(stack, "{}").unwrap(), json!([]));
+    close(stack);
 }

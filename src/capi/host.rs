@@ -121,7 +121,10 @@ pub unsafe extern "C" fn callstack_deadline(
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
-    unsafe { Callstack::read(stack, out_deadline, error, |stack| Ok(stack.host_deadline().unwrap_or_default())) }
+    unsafe {
+        // What is long overdue must not look like nothing.
+        Callstack::read(stack, out_deadline, error, |stack| Ok(stack.host_deadline().map_or(0, |time| time.max(1))))
+    }
 }
 
 /// The agent's tools, for hosts to register.

@@ -26,7 +26,7 @@ static void a_folder_lasts(const char *folder) {
     OK(callstack_flush(stack, &error));
     OK(callstack_deadline(stack, &deadline, &error));
     CHECK(deadline == 0);
-    OK(callstack_poll(stack, &error));
+    OK(callstack_poll(stack, NULL, &error));
     close_stack(stack);
 
     stack = open_folder(folder);

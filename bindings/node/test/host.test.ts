@@ -1,0 +1,68 @@
+// A host with sessions: events in, effects out, tools, contexts by session.
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { type Effect, type HostEvent, Stack } from "callstack-core"
+import { fails, folder } from "./common.js"
+
+const pick = <Kind extends Effect["kind"]>(effects: readonly Effect[], kind: Kind) =>
+  effects.filter((effect): effect is Extract<Effect, { kind: Kind }> => effect.kind === kind)
+
+function shop(): Stack {
+  const stack = Stack.open(folder())
+  assert.deepEqual(stack.configure({ calls: { maxDepth: 1 }, autonomy: { level: "manual" } }), [])
+  stack.report({ kind: "sessionCreated", sessionID: "ses_1", title: "Shop" })
+  stack.report({ kind: "message", sessionID: "ses_1", messageID: "m1", role: "user", text: "Build a shop" })
+  return stack
+}
+
+test("a push runs in a session of its own and is answered with its results", () => {
+  const stack = shop()
+  const task = { title: "Cart 🛒", successCriteria: "Totals", successCriteriaCompacted: "totals" }
+  const { text, call, isError, effects } = stack.tool("ses_1", "stack_frame_push", task)
+  assert.deepEqual([text, isError], [undefined, false])
+  assert.ok(call !== undefined)
+  assert.deepEqual(pick(effects, "createSession"), [{ kind: "createSession", call, parentID: "ses_1", title: "Cart 🛒" }])
+  const [prompt] = pick(stack.report({ kind: "callStarted", call, sessionID: "ses_2" }), "prompt")
+  assert.match(prompt?.text ?? "", /frame f2: Cart 🛒/)
+  const tooDeep = stack.tool("ses_2", "stack_frame_push", task)
+  assert.ok(tooDeep.isError)
+  assert.match(tooDeep.text ?? "", /calls go at most 1 deep/)
+  stack.tool("ses_2", "stack_frame_pop", { status: "completed", results: "It adds up", resultsCompacted: "adds up" })
+  const [answer] = pick(stack.report({ kind: "callEnded", call }), "answer")
+  assert.equal(answer?.call, call)
+  assert.match(answer?.text ?? "", /^f2 \(Cart 🛒\) is completed\.\nResults: It adds up\n/)
+  const messages = [{ id: "m1", role: "user", text: "Go", parts: [{ type: "text", text: "Go" }] }]
+  stack.report({ kind: "sessionMessages", sessionID: "ses_2", messages })
+  stack.report({ kind: "sessionMessages", sessionID: "ses_2", messages: [...messages, { id: "m2", role: "assistant", text: "Done" }] })
+  assert.deepEqual(stack.readLog("f2").lines.map(({ entry }) => (entry as { id: string }).id), ["m1", "m2"])
+  stack.close()
+})
+
+test("a session has a context in two parts, or none", () => {
+  const stack = shop()
+  const context = stack.sessionContext("ses_1")
+  assert.match(context?.stable ?? "", /^<stack-context session="f1">/)
+  assert.match(context?.volatile ?? "", /^<stack-now session="f1">/)
+  assert.equal(stack.sessionContext("nobody"), undefined)
+  assert.ok((stack.deadline() ?? Infinity) <= Date.now())
+  assert.deepEqual(pick(stack.poll(), "log").map(({ message }) => message), ["Context generated"])
+  stack.close()
+})
+
+test("there are 27 tools, with schemas", () => {
+  const tools = Stack.tools()
+  assert.equal(tools.length, 27)
+  for (const { name, parameters, description } of tools) {
+    assert.equal(parameters.type, "object", name)
+    assert.ok(description.length > 20, name)
+  }
+})
+
+test("events and settings that cannot be are refused", () => {
+  const stack = shop()
+  fails(() => stack.report({ kind: "sessionExploded" } as unknown as HostEvent), "json")
+  assert.match(stack.configure({ calls: { maxDepth: -1 } })[0] ?? "", /`calls.maxDepth`/)
+  assert.match(stack.tool("ses_1", "stack_frame_posh").text ?? "", /there is no such tool/)
+  stack.close()
+})
