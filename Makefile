@@ -8,10 +8,10 @@ TOOLS := target/tools
 CARGO_C := $(TOOLS)/bin/cargo-cinstall
 CARGO_FUZZ := $(TOOLS)/bin/cargo-fuzz
 NODE_MODULES := bindings/node_modules/.package-lock.json
-FUZZ_TARGETS := entry_points operations context import state
+FUZZ_TARGETS := entry_points operations context host import state
 FUZZ_SECONDS ?= 60
 # The library that is shipped: smaller, and slower to compile.
-COMPACT := CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
+COMPACT := CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
 .PHONY: demo demo-engine bindings test test-rust test-c test-node lint bench bench-node bench-opencode soak fuzz native install packages system-tools
@@ -62,11 +62,11 @@ bench-opencode: native $(NODE_MODULES)
 # The shared library with the C ABI, without symbols: what the npm package ships. It is built apart from the others:
 # cargo calls all of them alike.
 native:
-	$(COMPACT) $(CARGO) build --release --features capi --target-dir target/capi
+	$(COMPACT) CARGO_PROFILE_RELEASE_STRIP=symbols $(CARGO) build --release --features capi --target-dir target/capi
 
 # Header, static and shared library, pkg-config file: make install PREFIX=/usr/local
 install: $(CARGO_C)
-	$(CARGO) cinstall --release --prefix $(PREFIX) --libdir $(PREFIX)/lib --target-dir target/cinstall
+	$(COMPACT) $(CARGO) cinstall --release --prefix $(PREFIX) --libdir $(PREFIX)/lib --target-dir target/cinstall
 
 # The npm packages as files, in target/npm.
 packages: native $(NODE_MODULES)

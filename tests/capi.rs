@@ -649,7 +649,7 @@ fn events_and_settings_that_cannot_be_are_errors_and_change_nothing() {
         for settings in ["{", "[]", "5", r#"{"calls": 5}"#, r#"{"calls": {"maxDepth": -1}}"#, r#"{"call": {}}"#] {
             assert_eq!(configure(settings).as_array().unwrap().len(), 1, "{settings}");
         }
-        assert_eq!(configure(r#"{"context": {"budget": {"total": 0}}}"#)[0].as_str().unwrap().contains("range"), true);
+        assert!(configure(r#"{"context": {"budget": {"total": 0}}}"#)[0].as_str().unwrap().contains("range"));
         assert_eq!(ask(|out, error| callstack_configure(stack, NULL, 0, out, error)).unwrap(), "[]");
     }
     let answer = tool(stack, "", "stack_frame_posh", "").unwrap();

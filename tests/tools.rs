@@ -278,7 +278,7 @@ fn optional_arguments_may_be_null() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_arguments_make_a_tool_panic_or_change_half_of_something(

@@ -11,6 +11,7 @@ use callstack_core::capi::command::*;
 use callstack_core::capi::context::*;
 use callstack_core::capi::error::*;
 use callstack_core::capi::history::*;
+use callstack_core::capi::host::*;
 use callstack_core::capi::query::*;
 use callstack_core::capi::stack::*;
 use callstack_core::capi::text::*;
@@ -50,7 +51,7 @@ unsafe fn one(stack: *mut Callstack, which: u8, texts: [&[u8]; 3]) {
         let mut made = ptr::null_mut();
         let error: *mut *mut CallstackError = &mut made;
         let mut is_json = true;
-        let code: CallstackCode = match which % 20 {
+        let code: CallstackCode = match which % 24 {
             0 => {
                 is_json = false;
                 callstack_push(stack, a, a_len, out, error)
@@ -67,8 +68,8 @@ unsafe fn one(stack: *mut Callstack, which: u8, texts: [&[u8]; 3]) {
             4 => callstack_identify(stack, a, a_len, b, b_len, c, c_len, c, c_len, error),
             5 => callstack_activate(stack, a, a_len, error),
             6 => callstack_replace_id(stack, a, a_len, b, b_len, error),
-            7 => callstack_set_status(stack, a, a_len, i32::from(which / 20) - 2, b, b_len, c, c_len, error),
-            8 => callstack_pop(stack, a, a_len, i32::from(which / 20), b, b_len, c, c_len, out, error),
+            7 => callstack_set_status(stack, a, a_len, i32::from(which / 24) - 2, b, b_len, c, c_len, error),
+            8 => callstack_pop(stack, a, a_len, i32::from(which / 24), b, b_len, c, c_len, out, error),
             9 => callstack_invalidate(stack, a, a_len, b, b_len, out, error),
             10 => callstack_add_artifact(stack, a, a_len, b, b_len, ptr::null_mut(), error),
             11 => callstack_add_decision(stack, a, a_len, b, b_len, error),
@@ -96,9 +97,16 @@ unsafe fn one(stack: *mut Callstack, which: u8, texts: [&[u8]; 3]) {
                 callstack_close(&mut another, ptr::null_mut());
                 code
             }
+            19 => callstack_configure(stack, a, a_len, out, error),
+            20 => callstack_event(stack, a, a_len, out, error),
+            21 => callstack_tool(stack, a, a_len, b, b_len, c, c_len, out, error),
+            22 => {
+                is_json = false;
+                callstack_session_context(stack, a, a_len, out, ptr::null_mut(), error)
+            }
             _ => callstack_set_active(stack, a, a_len, error),
         };
-        assert_ne!(code, CALLSTACK_ERROR_PANIC, "call {} panicked", which % 20);
+        assert_ne!(code, CALLSTACK_ERROR_PANIC, "call {} panicked", which % 24);
         if code == CALLSTACK_OK {
             assert!(made.is_null(), "an error beside a good answer");
             let text = std::str::from_utf8(bytes(&answer)).expect("answers are UTF-8");

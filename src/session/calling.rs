@@ -209,11 +209,13 @@ impl Sessions {
     }
 
     /// A frame was finished, or taken out of the plan, by a tool or another caller: its conversation goes into
-    /// its log, and if it is taken out while it runs, its session is stopped.
+    /// its log, and if it is taken out while it runs, its session is stopped and its caller answered.
     pub fn finished(&mut self, session_id: &str, is_invalidated: bool) -> Vec<Action> {
         let mut actions = Vec::new();
-        if is_invalidated && self.calls.of_session(session_id).is_some() {
+        let running = self.calls.of_session(session_id).map(|(id, _)| id);
+        if let Some(id) = running.filter(|_| is_invalidated) {
             actions.push(Action::Effect(Effect::AbortSession { session_id: session_id.to_owned() }));
+            self.answer(id, None, &mut actions);
         }
         if self.is_known(session_id) {
             actions.push(Action::Effect(Effect::ReadMessages { session_id: session_id.to_owned() }));

@@ -16,6 +16,7 @@ use crate::tree::Tree;
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Extent {
     /// The files of the frames that this process has just changed.
+    #[cfg_attr(not(feature = "session"), allow(dead_code, reason = "only hosts with sessions poll"))]
     Fresh,
     /// Everything if `state.json` is due, and else as [`Extent::Fresh`].
     Due,

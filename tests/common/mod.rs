@@ -1,5 +1,8 @@
 //! What several tests need: random trees with hostile texts, and the files of real plans.
 
+#[cfg(feature = "tools")]
+pub mod host;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,0 +1,12 @@
+//! Hosts with sessions, events in any order, and the agent's tools.
+
+#![no_main]
+
+#[allow(dead_code, reason = "shared with the tests")]
+#[path = "../../tests/common/mod.rs"]
+mod common;
+
+use common::Random;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| common::host::run(&mut Random::chosen_by(data)));

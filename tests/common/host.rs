@@ -1,0 +1,252 @@
+//! A host that does everything that hosts do, in any order, and what must hold whatever it does: shared by a
+//! property test and a fuzz target.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use callstack_core::session::{Effect, HostEvent};
+use callstack_core::{Stack, StackOptions, Tree, tools};
+use serde_json::{Value, json};
+
+use super::{Random, options_at};
+
+/// Steps of one run.
+const STEPS: usize = 60;
+/// Effects that follow from one another when everything is brought to an end.
+const ENDING: usize = 2_000;
+
+struct Host {
+    stack: Stack,
+    now: Arc<AtomicU64>,
+    sessions: Vec<String>,
+    /// Effects that have not been carried out.
+    pending: Vec<Effect>,
+    /// Calls that wait for their answers.
+    waiting: BTreeSet<u64>,
+    answered: BTreeMap<u64, String>,
+    messages: usize,
+    tools: Vec<tools::Tool>,
+}
+
+/// Runs a host by chance, and checks the promises.
+pub fn run(random: &mut Random) {
+    let now = Arc::new(AtomicU64::new(1_000_000));
+    let count = AtomicU64::new(0);
+    let options = StackOptions { random: Arc::new(move || count.fetch_add(1, Ordering::Relaxed)), ..options_at(&now) };
+    let mut host = Host {
+        stack: Stack::with_options(options),
+        now,
+        sessions: ["a", "b", "c"].map(str::to_owned).to_vec(),
+        pending: Vec::new(),
+        waiting: BTreeSet::new(),
+        answered: BTreeMap::new(),
+        messages: 0,
+        tools: tools::list(),
+    };
+    host.tell(json!({"kind": "sessionCreated", "sessionID": "a", "title": "Root"}));
+    host.message("a", "user", "Build it");
+    for _ in 0..STEPS {
+        host.now.fetch_add(random.below(3_000) as u64, Ordering::Relaxed);
+        match random.below(8) {
+            0..=2 => host.use_tool(random),
+            3 => host.happen(random),
+            4 => {
+                let effects = host.stack.poll_host();
+                host.take(effects);
+            }
+            _ => host.carry_out_one(random),
+        }
+        host.check();
+    }
+    host.bring_to_an_end(random);
+}
+
+impl Host {
+    fn tell(&mut self, event: Value) {
+        let event: HostEvent = serde_json::from_value(event).unwrap();
+        let effects = self.stack.report(event);
+        self.take(effects);
+    }
+
+    fn message(&mut self, session: &str, role: &str, text: &str) {
+        self.messages += 1;
+        let id = format!("m{}", self.messages);
+        let tokens = self.messages.is_multiple_of(7).then_some(99_000);
+        let event = json!({"kind": "message", "sessionID": session, "messageID": id, "role": role, "text": text, "tokens": tokens});
+        self.tell(event);
+    }
+
+    fn take(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Log { .. } | Effect::CompactionPrompt { .. } => {}
+                // Nobody may rely on the end of a prompt that was stopped.
+                Effect::AbortSession { session_id } => self.forget_prompt(&session_id),
+                Effect::Answer { call, text } => {
+                    assert!(self.waiting.remove(&call), "call {call} was answered, but nobody waits for it");
+                    assert!(!text.is_empty());
+                    self.answered.insert(call, text);
+                }
+                other => self.pending.push(other),
+            }
+        }
+    }
+
+    fn forget_prompt(&mut self, session: &str) {
+        self.pending.retain(|effect| !matches!(effect, Effect::Prompt { session_id, .. } if session_id == session));
+    }
+
+    fn session(&self, random: &mut Random) -> String {
+        self.sessions[random.below(self.sessions.len())].clone()
+    }
+
+    fn use_tool(&mut self, random: &mut Random) {
+        // The tools that move frames are the interesting ones.
+        let index =
+            if random.once_in(3) { random.below(self.tools.len()) } else { [0, 1, 5, 8, 9, 10, 11][random.below(7)] };
+        let tool = &self.tools[index];
+        let (name, mut arguments) = (tool.name, tool.example.clone());
+        for key in ["frameID", "sessionID", "parentSessionID", "rootID"] {
+            if !tool.parameters["properties"][key].is_null() && !random.once_in(3) {
+                arguments[key] = format!("f{}", 1 + random.below(12)).into();
+            }
+        }
+        if !tool.parameters["properties"]["background"].is_null() {
+            arguments["background"] = random.once_in(4).into();
+            arguments["timeLimit"] = (random.below(4) * 1_000).into();
+        }
+        if name == "stack_autonomy" {
+            arguments["level"] = ["manual", "suggest", "auto"][random.below(3)].into();
+        }
+        let session = self.session(random);
+        let revision = self.stack.read(Tree::revision);
+        let answer = tools::call(&self.stack, &session, name, &arguments.to_string());
+        if answer.is_error {
+            assert_eq!(
+                self.stack.read(Tree::revision),
+                revision,
+                "{name} {arguments} has failed and changed something"
+            );
+        }
+        assert!(answer.text.is_some() != answer.call.is_some(), "{name} {arguments}: {answer:?}");
+        self.waiting.extend(answer.call);
+        self.take(answer.effects);
+    }
+
+    /// Something happens by itself.
+    fn happen(&mut self, random: &mut Random) {
+        let session = self.session(random);
+        match random.below(9) {
+            0 => self.message(&session, "user", "Now build that"),
+            1 => self.message(&session, "assistant", "I have built a part of it"),
+            2 => self.tell(json!({"kind": "sessionIdle", "sessionID": session})),
+            3 => self.tell(json!({"kind": "toolExecuted", "sessionID": session, "tool": "write", "path": "a.rs"})),
+            4 => self.tell(json!({"kind": "sessionCompacting", "sessionID": session})),
+            5 => {
+                let messages = json!([{"id": "s", "role": "assistant", "summary": true, "text": "Parser, printer and tests are there"}]);
+                self.tell(json!({"kind": "sessionCompacted", "sessionID": session, "messages": messages}));
+            }
+            6 => {
+                let parent = self.session(random);
+                let id = format!("s{}", self.sessions.len());
+                self.tell(json!({"kind": "sessionCreated", "sessionID": id, "parentID": parent, "title": "look (@general subagent)"}));
+                self.sessions.push(id);
+            }
+            7 => {
+                if let Some(call) = self.waiting.iter().nth(random.below(self.waiting.len())).copied() {
+                    self.tell(json!({"kind": "callAborted", "call": call}));
+                }
+            }
+            _ if random.once_in(4) => {
+                self.tell(json!({"kind": "sessionDeleted", "sessionID": session}));
+                self.forget_prompt(&session);
+            }
+            _ => self.tell(json!({"kind": "sessionError", "sessionID": session, "message": "no luck"})),
+        }
+    }
+
+    /// Carries out one of the effects that wait, well or badly.
+    fn carry_out_one(&mut self, random: &mut Random) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let effect = self.pending.swap_remove(random.below(self.pending.len()));
+        let fails = random.once_in(5);
+        match effect {
+            Effect::DescribeSession { session_id } if fails => {
+                self.tell(json!({"kind": "sessionDeleted", "sessionID": session_id}))
+            }
+            Effect::DescribeSession { session_id } => {
+                let parent = random.once_in(2).then(|| self.session(random)).filter(|parent| *parent != session_id);
+                self.tell(
+                    json!({"kind": "sessionCreated", "sessionID": session_id, "parentID": parent, "title": "Some"}),
+                );
+            }
+            Effect::ReadMessages { session_id } | Effect::CompactSession { session_id } if fails => {
+                self.tell(json!({"kind": "sessionMessages", "sessionID": session_id, "messages": []}));
+                self.tell(json!({"kind": "sessionCompacted", "sessionID": session_id, "messages": []}));
+            }
+            Effect::ReadMessages { session_id } => {
+                let words = json!([{"id": "w", "role": "assistant", "text": "The lexer works"}]);
+                self.tell(json!({"kind": "sessionMessages", "sessionID": session_id, "messages": words}));
+            }
+            Effect::CompactSession { session_id } => {
+                let words = json!([{"id": "w", "role": "assistant", "summary": true, "text": "Lexer and parser work, tests pass"}]);
+                self.tell(json!({"kind": "sessionCompacted", "sessionID": session_id, "messages": words}));
+            }
+            Effect::CreateSession { call, .. } if fails => {
+                self.tell(json!({"kind": "callEnded", "call": call, "error": "no more"}))
+            }
+            Effect::CreateSession { call, parent_id, title } => {
+                let id = format!("s{}", self.sessions.len());
+                self.sessions.push(id.clone());
+                // Hosts tell of new sessions by themselves, before or after.
+                let created = json!({"kind": "sessionCreated", "sessionID": id, "parentID": parent_id, "title": title});
+                let is_early = random.once_in(2);
+                if is_early {
+                    self.tell(created.clone());
+                }
+                self.tell(json!({"kind": "callStarted", "call": call, "sessionID": id}));
+                if !is_early {
+                    self.tell(created);
+                }
+            }
+            Effect::Prompt { call, session_id, text, .. } => {
+                self.message(&session_id, "user", &text);
+                if random.once_in(2) {
+                    let arguments = r#"{"status": "completed", "results": "Done", "resultsCompacted": ""}"#;
+                    let answer = tools::call(&self.stack, &session_id, "stack_frame_pop", arguments);
+                    self.take(answer.effects);
+                }
+                let error = fails.then_some("the model is gone");
+                self.tell(json!({"kind": "callEnded", "call": call, "error": error}));
+            }
+            other => panic!("{other:?} is nothing to carry out"),
+        }
+    }
+
+    fn check(&self) {
+        let (_, repairs) = Tree::from_state(self.stack.state());
+        assert!(repairs.is_empty(), "the tree is not consistent: {repairs:?}");
+        for session in &self.sessions {
+            if let Some(context) = self.stack.session_context(session).unwrap() {
+                assert!(context.context.tokens <= 4000);
+                assert_eq!(self.stack.frame(context.handle).unwrap().session_id, *session);
+            }
+        }
+    }
+
+    /// When everything that was asked for is done, every call has been answered.
+    fn bring_to_an_end(&mut self, random: &mut Random) {
+        for _ in 0..ENDING {
+            if self.pending.is_empty() {
+                break;
+            }
+            self.carry_out_one(random);
+            self.check();
+        }
+        assert!(self.pending.is_empty(), "effects follow from one another without end: {:?}", self.pending);
+        assert!(self.waiting.is_empty(), "these calls were never answered: {:?}", self.waiting);
+    }
+}
