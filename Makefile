@@ -14,7 +14,7 @@ FUZZ_SECONDS ?= 60
 COMPACT := CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine bindings test test-rust test-c test-node lint bench bench-node bench-opencode soak fuzz native install packages system-tools
+.PHONY: demo demo-engine bindings test test-rust test-c test-node lint bench bench-node bench-opencode plugin soak fuzz native install packages system-tools
 
 # In the real OpenCode, if it can be installed.
 demo:
@@ -54,6 +54,11 @@ bench:
 # What the engine costs through the Node package, with the figures of pure Rust beside them.
 bench-node: native $(NODE_MODULES)
 	$(NPM) run bench --prefix bindings
+
+# The OpenCode plugin, built in place, and the line that loads it from here.
+plugin: native $(NODE_MODULES)
+	$(NPM) run --silent build --prefix bindings
+	@echo 'Add to opencode.json:  "plugin": ["$(CURDIR)/bindings/opencode/dist/index.js"]'
 
 # What the plugin costs inside of OpenCode.
 bench-opencode: native $(NODE_MODULES)
