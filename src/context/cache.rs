@@ -25,6 +25,15 @@ pub struct CacheStatistics {
     pub entries: usize,
 }
 
+/// What a context is made of, but for the time.
+pub(super) struct Key<'a> {
+    pub(super) handle: Handle,
+    pub(super) settings: &'a Settings,
+    pub(super) suggestions: &'a str,
+    /// That of everything it may show.
+    pub(super) revision: u64,
+}
+
 struct Entry {
     handle: Handle,
     settings: Settings,
@@ -33,6 +42,13 @@ struct Entry {
     made_at: u64,
     used: u64,
     context: Arc<Context>,
+}
+
+impl Entry {
+    /// True if this is where a context of that frame and those settings is kept.
+    fn is_for(&self, key: &Key<'_>) -> bool {
+        self.handle == key.handle && self.settings == *key.settings
+    }
 }
 
 #[derive(Default)]
@@ -44,20 +60,12 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// The context of a frame, if it was made with the same settings from the same revision of
-    /// what it shows, and is not too old.
-    pub(super) fn get(
-        &mut self,
-        handle: Handle,
-        settings: &Settings,
-        suggestions: &str,
-        revision: u64,
-        now: u64,
-    ) -> Option<Arc<Context>> {
+    /// The context of a frame, if it was made of the same, and is not too old.
+    pub(super) fn get(&mut self, key: &Key<'_>, now: u64) -> Option<Arc<Context>> {
         self.uses += 1;
-        let found = self.entries.iter_mut().find(|entry| entry.handle == handle && entry.settings == *settings);
+        let found = self.entries.iter_mut().find(|entry| entry.is_for(key));
         let fresh = found.filter(|entry| {
-            let is_same = entry.revision == revision && entry.suggestions == suggestions;
+            let is_same = entry.revision == key.revision && entry.suggestions == key.suggestions;
             is_same && now.checked_sub(entry.made_at).is_some_and(|age| age < TIME_TO_LIVE)
         });
         let Some(entry) = fresh else {
@@ -69,23 +77,15 @@ impl Cache {
         Some(entry.context.clone())
     }
 
-    pub(super) fn put(
-        &mut self,
-        handle: Handle,
-        settings: &Settings,
-        suggestions: &str,
-        revision: u64,
-        now: u64,
-        context: Arc<Context>,
-    ) {
-        let same = |entry: &Entry| entry.handle == handle && entry.settings == *settings;
-        let place = self.entries.iter().position(same).or_else(|| {
+    pub(super) fn put(&mut self, key: &Key<'_>, now: u64, context: Arc<Context>) {
+        let place = self.entries.iter().position(|entry| entry.is_for(key)).or_else(|| {
             let full = self.entries.len() >= CAPACITY;
             let oldest = self.entries.iter().enumerate().min_by_key(|(_, entry)| entry.used);
             oldest.filter(|_| full).map(|(place, _)| place)
         });
-        let (settings, suggestions, used) = (*settings, suggestions.to_owned(), self.uses);
-        let entry = Entry { handle, settings, suggestions, revision, made_at: now, used, context };
+        let Key { handle, settings, suggestions, revision } = *key;
+        let (settings, suggestions) = (*settings, suggestions.to_owned());
+        let entry = Entry { handle, settings, suggestions, revision, made_at: now, used: self.uses, context };
         match place {
             Some(place) => self.entries[place] = entry,
             None => self.entries.push(entry),

@@ -58,7 +58,7 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::frame::Handle;
 use crate::tree::Tree;
-use cache::Cache;
+use cache::{Cache, Key};
 use fragment::Fragment;
 use keys::KeyMap;
 use relevance::{Query, Scored, SiblingIndex};
@@ -179,13 +179,13 @@ impl Contexts {
         suggestions: &str,
         now: u64,
     ) -> Result<Arc<Context>> {
-        let revision = tree.context_revision(handle);
-        let cached = self.cache.lock().get(handle, settings, suggestions, revision, now);
+        let key = Key { handle, settings, suggestions, revision: tree.context_revision(handle) };
+        let cached = self.cache.lock().get(&key, now);
         if let Some(context) = cached.filter(|context| context.names_no_missing_log()) {
             return Ok(context);
         }
         let context = Arc::new(self.assemble(tree, handle, settings, suggestions)?);
-        self.cache.lock().put(handle, settings, suggestions, revision, now, context.clone());
+        self.cache.lock().put(&key, now, context.clone());
         Ok(context)
     }
 

@@ -212,6 +212,7 @@ impl Sessions {
     /// its log, and if it is taken out while it runs, its session is stopped and its caller answered.
     pub fn finished(&mut self, session_id: &str, is_invalidated: bool) -> Vec<Action> {
         let mut actions = Vec::new();
+        self.compactions.forget(session_id);
         let running = self.calls.of_session(session_id).map(|(id, _)| id);
         if let Some(id) = running.filter(|_| is_invalidated) {
             actions.push(Action::Effect(Effect::AbortSession { session_id: session_id.to_owned() }));

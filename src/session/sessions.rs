@@ -11,7 +11,7 @@ use super::effect::{Action, Effect, LogLevel};
 use super::event::HostEvent;
 use super::shortening::{beginning, one_line};
 use super::subagents::{Step, Subagents};
-use crate::frame::{FrameRef, Handle, Identity, PopStatus};
+use crate::frame::{FrameRef, FrameStatus, Handle, Identity, PopStatus};
 use crate::tree::{Command, Tree};
 
 /// Messages of a session that are remembered, so that one that is told twice counts once.
@@ -281,7 +281,8 @@ impl Sessions {
     /// A user has asked something of a session.
     fn asked(&mut self, tree: &Tree, session_id: &str, message_id: String, text: &str, actions: &mut Vec<Action>) {
         let Some(session) = self.known.get_mut(session_id) else { return };
-        let finished = tree.by_id(session_id).filter(|frame| !tree.node(*frame).status().is_open());
+        let is_finished = |status: FrameStatus| !status.is_open() && status != FrameStatus::Planned;
+        let finished = tree.by_id(session_id).filter(|frame| is_finished(tree.node(*frame).status()));
         if let Some(finished) = finished.filter(|_| !text.trim().is_empty()) {
             session.first_message = Some(text.to_owned());
             session.begun_with = Some(message_id);

@@ -1,6 +1,6 @@
 //! Tools that weigh when to begin and finish frames.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -20,7 +20,9 @@ const TITLE_WORDS: usize = 6;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Configure {
     /// How far it goes.
-    level: Option<Level>,
+    #[schemars(schema_with = "level_names")]
+    #[serde(default)]
+    level: Option<AutonomyLevel>,
     /// From which confidence on a push is recommended.
     #[schemars(range(min = 0, max = 100))]
     push_threshold: Option<u8>,
@@ -33,43 +35,23 @@ pub(super) struct Configure {
     #[serde(default)]
     reset: bool,
     /// A heuristic that is to be asked.
-    enable_heuristic: Option<HeuristicName>,
+    #[schemars(schema_with = "heuristic_names")]
+    #[serde(default)]
+    enable_heuristic: Option<Heuristic>,
     /// One that is not.
-    disable_heuristic: Option<HeuristicName>,
+    #[schemars(schema_with = "heuristic_names")]
+    #[serde(default)]
+    disable_heuristic: Option<Heuristic>,
 }
 
-#[derive(Deserialize, JsonSchema, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
-enum Level {
-    Manual,
-    Suggest,
-    Auto,
+/// The names of the levels.
+fn level_names(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["manual", "suggest", "auto"] })
 }
 
-#[derive(Deserialize, JsonSchema, Clone, Copy)]
-#[serde(rename_all = "snake_case")]
-enum HeuristicName {
-    FailureBoundary,
-    ContextSwitch,
-    Complexity,
-    Duration,
-    GoalCompletion,
-    Stagnation,
-    ContextOverflow,
-}
-
-impl From<HeuristicName> for Heuristic {
-    fn from(name: HeuristicName) -> Self {
-        match name {
-            HeuristicName::FailureBoundary => Heuristic::FailureBoundary,
-            HeuristicName::ContextSwitch => Heuristic::ContextSwitch,
-            HeuristicName::Complexity => Heuristic::Complexity,
-            HeuristicName::Duration => Heuristic::Duration,
-            HeuristicName::GoalCompletion => Heuristic::GoalCompletion,
-            HeuristicName::Stagnation => Heuristic::Stagnation,
-            HeuristicName::ContextOverflow => Heuristic::ContextOverflow,
-        }
-    }
+/// The names of the heuristics.
+fn heuristic_names(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": Heuristic::ALL.map(Heuristic::as_str) })
 }
 
 impl Call for Configure {
@@ -88,19 +70,13 @@ impl Call for Configure {
             if self.reset {
                 *settings = AutonomySettings::default();
             }
-            if let Some(level) = self.level {
-                settings.level = match level {
-                    Level::Manual => AutonomyLevel::Manual,
-                    Level::Suggest => AutonomyLevel::Suggest,
-                    Level::Auto => AutonomyLevel::Auto,
-                };
-            }
+            settings.level = self.level.unwrap_or(settings.level);
             settings.push_threshold = self.push_threshold.unwrap_or(settings.push_threshold);
             settings.pop_threshold = self.pop_threshold.unwrap_or(settings.pop_threshold);
             settings.suggest_in_context = self.suggest_in_context.unwrap_or(settings.suggest_in_context);
-            for (name, is_enabled) in [(self.enable_heuristic, true), (self.disable_heuristic, false)] {
-                if let Some(name) = name {
-                    settings.enable(name.into(), is_enabled);
+            for (heuristic, is_enabled) in [(self.enable_heuristic, true), (self.disable_heuristic, false)] {
+                if let Some(heuristic) = heuristic {
+                    settings.enable(heuristic, is_enabled);
                 }
             }
             settings.clone()

@@ -1,7 +1,7 @@
 //! The agent's tools: one table of names, schemas, handlers and texts, from which hosts register them.
 //!
 //! A tool is a struct: its documentation is what the agent reads of the tool, its fields are the arguments, and
-//! [`Call::run`] is the handler. JSON Schema and validation are made of the same struct, so they cannot differ.
+//! `Call::run` is the handler. JSON Schema and validation are made of the same struct, so they cannot differ.
 //!
 //! ```
 //! use callstack_core::session::HostEvent;
