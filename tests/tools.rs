@@ -537,3 +537,58 @@ fn what_happens_to_frames_is_logged() {
     assert_eq!(messages(gone), ["Frame invalidated"]);
     assert_eq!(messages(host.stack.poll_host()), [""; 0]);
 }
+
+#[test]
+fn every_variable_of_the_specification_sets_what_it_says() {
+    let variables = [
+        ("STACK_TOKEN_BUDGET_TOTAL", "9000", "context.budget.total", json!(9000)),
+        ("STACK_TOKEN_BUDGET_ANCESTORS", "1", "context.budget.ancestors", json!(1)),
+        ("STACK_TOKEN_BUDGET_SIBLINGS", "2", "context.budget.siblings", json!(2)),
+        ("STACK_TOKEN_BUDGET_CURRENT", "3", "context.budget.current", json!(3)),
+        ("STACK_SUBAGENT_ENABLED", "no", "subagents.enabled", json!(false)),
+        ("STACK_SUBAGENT_MIN_DURATION", "4", "subagents.minDuration", json!(4)),
+        ("STACK_SUBAGENT_MIN_MESSAGES", "5", "subagents.minMessageCount", json!(5)),
+        ("STACK_SUBAGENT_AUTO_COMPLETE", "0", "subagents.autoCompleteOnIdle", json!(false)),
+        ("STACK_SUBAGENT_IDLE_DELAY", "6", "subagents.idleCompletionDelay", json!(6)),
+        ("STACK_SUBAGENT_PATTERNS", "^a, b$", "subagents.patterns", json!(["^a", "b$"])),
+        ("STACK_AUTONOMY_LEVEL", "Auto", "autonomy.level", json!("auto")),
+        ("STACK_PUSH_THRESHOLD", "7", "autonomy.pushThreshold", json!(7)),
+        ("STACK_POP_THRESHOLD", "8", "autonomy.popThreshold", json!(8)),
+        ("STACK_SUGGEST_IN_CONTEXT", "off", "autonomy.suggestInContext", json!(false)),
+        ("STACK_ENABLED_HEURISTICS", "stagnation", "autonomy.enabledHeuristics", json!(["stagnation"])),
+    ];
+    let defaults = json!(HostSettings::default());
+    for (variable, value, path, expected) in &variables {
+        let look_up = |name: &str| (name == *variable).then(|| (*value).to_owned());
+        let (settings, problems) = HostSettings::from_variables(look_up, "{}");
+        assert_eq!(problems, [], "{variable}");
+        let pointer = format!("/{}", path.replace('.', "/"));
+        let mut settings = json!(settings);
+        assert_eq!(settings.pointer(&pointer), Some(expected), "{variable}");
+        *settings.pointer_mut(&pointer).unwrap() = defaults.pointer(&pointer).unwrap().clone();
+        assert_eq!(settings, defaults, "{variable} sets something else as well");
+    }
+    // What the host says comes before the environment, key by key.
+    let all = |name: &str| {
+        variables.iter().find(|(variable, ..)| *variable == name).map(|(_, value, ..)| (*value).to_owned())
+    };
+    let (settings, problems) =
+        HostSettings::from_variables(all, r#"{"context": {"budget": {"total": 5000}}, "calls": {"timeLimit": 9}}"#);
+    assert_eq!(problems, []);
+    assert_eq!((settings.context.budget.total, settings.context.budget.ancestors), (5000, 1));
+    assert_eq!((settings.calls.time_limit, settings.calls.max_depth), (9, 5));
+}
+
+#[test]
+fn the_log_tells_what_a_context_costs_and_whether_it_was_there() {
+    let host = Host::new();
+    host.stack.poll_host();
+    let tokens = host.stack.session_context("ses_1").unwrap().unwrap().context.tokens;
+    host.stack.session_context("ses_1").unwrap();
+    let told = host.stack.poll_host().into_iter().map(|effect| match effect {
+        Effect::Log { message, data, .. } => (message, data["tokens"].clone(), data["cached"].clone()),
+        other => panic!("{other:?}"),
+    });
+    let line = |cached: bool| ("Context generated".to_owned(), json!(tokens), json!(cached));
+    assert_eq!(told.collect::<Vec<_>>(), [line(false), line(true)]);
+}

@@ -219,13 +219,16 @@ impl Stack {
 
     /// When [`Stack::poll_host`] will have something to do, in milliseconds since the epoch.
     pub fn host_deadline(&self) -> Option<u64> {
-        let sessions = {
-            let state = self.inner.host.state.lock();
+        let files = self.deadline();
+        let state = self.inner.host.state.lock();
+        if !state.waiting.is_empty() {
             // Lines are fetched at once, but together with those that come in the same moment.
-            let lines = (!state.waiting.is_empty()).then(|| (self.inner.clock)());
-            [state.sessions.deadline(), lines]
-        };
-        [self.deadline()].into_iter().chain(sessions).flatten().min()
+            return Some((self.inner.clock)());
+        }
+        match (files, state.sessions.deadline()) {
+            (Some(files), Some(sessions)) => Some(files.min(sessions)),
+            (files, sessions) => files.or(sessions),
+        }
     }
 
     /// Lets `turn` look at the sessions and the tree, and carries out what it says.
