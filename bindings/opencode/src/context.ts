@@ -27,14 +27,16 @@ export class Context {
   }
 
   /** Asks for what {@link Context.addStable} will need, so that it need not wait. */
-  prepare(): void {
+  prepare(): Promise<string[]> {
     this.#helperPrompts ??= this.#readHelperPrompts()
+    // Asked again next time. Who needs it now hears of it.
+    this.#helperPrompts.catch(() => (this.#helperPrompts = undefined))
+    return this.#helperPrompts
   }
 
   /** Adds the stable part to a system prompt, unless it is that of a title or a summary. */
   async addStable(sessionID: string, system: string[]): Promise<void> {
-    this.prepare()
-    const prompts = (await this.#helperPrompts) ?? []
+    const prompts = await this.prepare()
     if (prompts.some((prompt) => system[0]?.startsWith(prompt))) return
     const context = this.#begun.has(sessionID) ? this.#begun.get(sessionID) : this.#host.context(sessionID)
     this.#begun.delete(sessionID)
@@ -55,8 +57,9 @@ export class Context {
   }
 
   async #readHelperPrompts(): Promise<string[]> {
-    const { data } = await this.#host.client.app.agents().catch(() => ({ data: undefined }))
-    const helpers = (data ?? []).filter(({ name }) => HELPERS.includes(name))
+    const { data } = await this.#host.client.app.agents()
+    if (data === undefined) throw new Error("OpenCode does not tell which agents it has")
+    const helpers = data.filter(({ name }) => HELPERS.includes(name))
     return helpers.map(({ prompt }) => prompt ?? "").filter((prompt) => prompt !== "")
   }
 }

@@ -94,13 +94,15 @@ export class Host {
 
   #answer(call: number, abort: AbortSignal): Promise<string> {
     const aborted = () => void this.safe("abort", () => this.report({ kind: "callAborted", call }))(undefined, undefined)
-    abort.addEventListener("abort", aborted, { once: true })
-    return new Promise((resolve) => {
+    const answer = new Promise<string>((resolve) => {
       this.#waiting.set(call, (text) => {
         abort.removeEventListener("abort", aborted)
         resolve(text)
       })
     })
+    if (abort.aborted) aborted()
+    else abort.addEventListener("abort", aborted, { once: true })
+    return answer
   }
 
   async #perform(effects: readonly Effect[], takePrompt?: TakePrompt): Promise<void> {

@@ -46,7 +46,7 @@ function hooks(host: Host, tools: readonly Tool[]): Hooks {
     }),
     event: (input) => tell(input, undefined),
     "chat.message": host.safe("chat.message", async ({ sessionID, agent, model }, { message, parts }) => {
-      context.prepare()
+      void context.prepare()
       host.modes.set(sessionID, { agent: agent ?? message.agent, model: model ?? message.model })
       await host.report({ kind: "message", sessionID, messageID: message.id, role: "user", text: textOf(parts) })
     }),
