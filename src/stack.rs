@@ -395,7 +395,8 @@ impl Stack {
     pub fn context(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Arc<Context>> {
         let tree = self.inner.tree.read();
         let handle = tree.resolve(&frame.into())?;
-        self.inner.contexts.cached(&tree, handle, settings, "", (self.inner.clock)())
+        let (context, _) = self.inner.contexts.cached(&tree, handle, settings, "", (self.inner.clock)())?;
+        Ok(context)
     }
 
     /// The same as [`Stack::context`], made anew and not kept.

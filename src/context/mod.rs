@@ -170,7 +170,7 @@ impl Contexts {
         Ok(render::render(self, &considered, settings, stable, volatile))
     }
 
-    /// The context of a frame, from the cache if nothing in it has changed.
+    /// The context of a frame, from the cache if nothing in it has changed, and whether it was there.
     pub(crate) fn cached(
         &self,
         tree: &Tree,
@@ -178,15 +178,15 @@ impl Contexts {
         settings: &Settings,
         suggestions: &str,
         now: u64,
-    ) -> Result<Arc<Context>> {
+    ) -> Result<(Arc<Context>, bool)> {
         let key = Key { handle, settings, suggestions, revision: tree.context_revision(handle) };
         let cached = self.cache.lock().get(&key, now);
         if let Some(context) = cached.filter(|context| context.names_no_missing_log()) {
-            return Ok(context);
+            return Ok((context, true));
         }
         let context = Arc::new(self.assemble(tree, handle, settings, suggestions)?);
         self.cache.lock().put(&key, now, context.clone());
-        Ok(context)
+        Ok((context, false))
     }
 
     pub(crate) fn cache_statistics(&self) -> CacheStatistics {

@@ -307,9 +307,7 @@ impl Stack {
             let is_shown = autonomy.settings.suggest_in_context && autonomy.settings.level != AutonomyLevel::Manual;
             (state.context, is_shown.then(|| autonomy.suggestions.text(handle, now)).flatten().unwrap_or_default())
         };
-        let hits = self.inner.contexts.cache_statistics().hits;
-        let context = self.inner.contexts.cached(&tree, handle, &settings, &suggestions, now)?;
-        let is_cached = self.inner.contexts.cache_statistics().hits > hits;
+        let (context, is_cached) = self.inner.contexts.cached(&tree, handle, &settings, &suggestions, now)?;
         let data = json!({ "sessionID": session_id, "handle": handle, "tokens": context.tokens, "cached": is_cached });
         self.inner.host.state.lock().log(LogLevel::Debug, "Context generated", data);
         Ok(Some(SessionContext { handle, context }))
