@@ -33,6 +33,8 @@ export async function server(input: PluginInput, options: PluginOptions = {}): P
 function hooks(host: Host, tools: readonly Tool[]): Hooks {
   const context = new Context(host)
   const tell = host.safe("event", async ({ event }: { event: Event }) => {
+    // Nobody waits for this hook.
+    void context.prepare()
     const told = await hostEvent(event, host)
     if (told !== undefined) await host.report(told)
   })
@@ -46,7 +48,6 @@ function hooks(host: Host, tools: readonly Tool[]): Hooks {
     }),
     event: (input) => tell(input, undefined),
     "chat.message": host.safe("chat.message", async ({ sessionID, agent, model }, { message, parts }) => {
-      void context.prepare()
       host.modes.set(sessionID, { agent: agent ?? message.agent, model: model ?? message.model })
       await host.report({ kind: "message", sessionID, messageID: message.id, role: "user", text: textOf(parts) })
     }),
