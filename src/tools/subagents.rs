@@ -8,6 +8,7 @@ use super::caller::Caller;
 use super::frames::{Ended, pretty};
 use super::{Call, Reply};
 use crate::error::Error;
+use crate::frame::FrameRef;
 use crate::session::subagents::Subagent;
 
 /// Show or change how subagents are recognised and finished. What is not given stays.
@@ -137,15 +138,14 @@ impl Call for Complete {
         let found = caller.sessions(|sessions, tree, _| {
             let subagents = &sessions.subagents;
             if let Some(name) = named {
-                let frame = tree.resolve(&name.into())?;
-                return Ok(frame);
+                return tree.resolve(&name.into());
             }
             let started: Vec<&Subagent> = selected(&subagents.sessions(), Filter::Active)
                 .into_iter()
                 .filter(|subagent| subagent.session_id == session_id || subagent.parent_session_id == session_id)
                 .collect();
             match &started[..] {
-                [only] => tree.resolve(&crate::frame::FrameRef::Id(only.session_id.clone())),
+                [only] => tree.resolve(&FrameRef::Id(only.session_id.clone())),
                 [] => Err(Error::NoFrame { session_id: session_id.to_owned() }),
                 several => Err(Error::AmbiguousFrame {
                     reference: "sessionID".into(),
