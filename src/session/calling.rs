@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::calls::{self, CallId, CallOptions, Progress};
-use super::compaction::{CompactionType, Message, legacy};
+use super::compaction::{CompactionType, Message, closing_results};
 use super::effect::{Action, Effect, LogLevel};
 use super::sessions::{Sessions, log, open_frame};
 use crate::error::{Error, Result};
@@ -182,7 +182,7 @@ impl Sessions {
         let Some((id, call)) = self.calls.of_session(session_id) else { return };
         let Progress::Salvaging(reason) = &call.progress else { return };
         if let Some(frame) = open_frame(tree, session_id) {
-            let (text, compacted) = legacy(messages, tree.node(frame).record());
+            let (text, compacted) = closing_results(messages, tree.node(frame).record());
             actions.push(Action::Command(Command::Pop {
                 frame: frame.into(),
                 status: PopStatus::Blocked,

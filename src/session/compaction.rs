@@ -260,8 +260,7 @@ pub enum Refusal {
 /// half of theirs.
 pub fn judge(messages: &[Message], frame: &Frame) -> Result<Summary, Refusal> {
     let summary = messages.iter().rfind(|message| message.summary);
-    let said = |message: &&Message| message.role == "assistant" && !message.text.trim().is_empty();
-    let message = summary.or_else(|| messages.iter().rfind(said)).ok_or(Refusal::Missing)?;
+    let message = summary.or_else(|| last_words(messages)).ok_or(Refusal::Missing)?;
     let words: BTreeSet<String> = keywords(&message.text).into_iter().collect();
     if words.len() < LEAST_WORDS {
         return Err(Refusal::Empty);
@@ -275,16 +274,20 @@ pub fn judge(messages: &[Message], frame: &Frame) -> Result<Summary, Refusal> {
     Ok(Summary { compacted: whole_beginning(&text, COMPACTED_CHARACTERS), text, is_fallback: !message.summary })
 }
 
+/// The last message in which the assistant has said something.
+fn last_words(messages: &[Message]) -> Option<&Message> {
+    messages.iter().rfind(|message| message.role == "assistant" && !message.text.trim().is_empty())
+}
+
 /// What a session leaves behind that has ended, in full and dense: what its frame knew, if the last words say
 /// less than that, and else the last words, however few they are.
-pub fn legacy(messages: &[Message], frame: &Frame) -> (String, String) {
+pub fn closing_results(messages: &[Message], frame: &Frame) -> (String, String) {
     let known = |results: &Option<String>| results.clone().unwrap_or_default();
     match judge(messages, frame) {
         Ok(summary) => (summary.text, summary.compacted),
         Err(_) if frame.results.is_some() => (known(&frame.results), known(&frame.results_compacted)),
         Err(_) => {
-            let words = messages.iter().rfind(|message| message.role == "assistant" && !message.text.trim().is_empty());
-            let words = words.map_or("", |message| message.text.trim());
+            let words = last_words(messages).map_or("", |message| message.text.trim());
             (words.to_owned(), whole_beginning(words, COMPACTED_CHARACTERS))
         }
     }
@@ -390,12 +393,12 @@ mod tests {
     fn what_a_session_leaves_behind() {
         let words = |text: &str| [Message::assistant("Earlier, something else was said"), Message::assistant(text)];
         let both = |text: &str| (text.to_owned(), text.to_owned());
-        assert_eq!(legacy(&words("42"), &frame(None)), both("42"), "few words are better than none");
-        assert_eq!(legacy(&[], &frame(None)), both(""));
+        assert_eq!(closing_results(&words("42"), &frame(None)), both("42"), "few words are better than none");
+        assert_eq!(closing_results(&[], &frame(None)), both(""));
         let known = Frame { results_compacted: Some("dense".into()), ..frame(Some("Flags are read")) };
-        assert_eq!(legacy(&words("42"), &known), ("Flags are read".to_owned(), "dense".to_owned()));
+        assert_eq!(closing_results(&words("42"), &known), ("Flags are read".to_owned(), "dense".to_owned()));
         let more = "Flags are read, paths too, tables are left";
-        assert_eq!(legacy(&words(more), &known), both(more));
+        assert_eq!(closing_results(&words(more), &known), both(more));
     }
 
     #[test]

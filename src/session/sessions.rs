@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::autonomy::{Assessment, Autonomy, AutonomyLevel, Observation, PopSignals, PushSignals};
 use super::calls::{Calls, Progress};
-use super::compaction::{CompactionType, Compactions, Message, judge, legacy};
+use super::compaction::{CompactionType, Compactions, Message, closing_results, judge};
 use super::effect::{Action, Effect, LogLevel};
 use super::event::HostEvent;
 use super::shortening::{beginning, one_line};
@@ -493,7 +493,7 @@ impl Sessions {
         };
         // Its parent has been told by the host; the frame need not say it again if nobody wants that.
         let words = if self.subagents.settings().propagate_summaries { messages } else { &[] };
-        let (results, results_compacted) = legacy(words, tree.node(frame).record());
+        let (results, results_compacted) = closing_results(words, tree.node(frame).record());
         self.subagents.completed(session_id, true, now);
         log(actions, LogLevel::Info, "Subagent completed", json!({ "sessionID": session_id, "automatically": true }));
         let (frame, status) = (frame.into(), PopStatus::Completed);

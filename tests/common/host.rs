@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use callstack_core::context::{Approx, TokenCounter};
 use callstack_core::session::{Effect, HostEvent};
 use callstack_core::{Stack, StackOptions, Tree, tools};
 use serde_json::{Value, json};
@@ -231,7 +232,16 @@ impl Host {
         assert!(repairs.is_empty(), "the tree is not consistent: {repairs:?}");
         for session in &self.sessions {
             if let Some(context) = self.stack.session_context(session).unwrap() {
-                assert!(context.context.tokens <= 4000);
+                let made = &context.context;
+                assert!(
+                    made.tokens <= 4000 && Approx.count(&made.xml) <= made.tokens,
+                    "{} tokens:\n{}",
+                    made.tokens,
+                    made.xml
+                );
+                for part in [&made.xml, &made.stable, &made.volatile] {
+                    roxmltree::Document::parse(part).unwrap_or_else(|error| panic!("{error}:\n{part}"));
+                }
                 assert_eq!(self.stack.frame(context.handle).unwrap().session_id, *session);
             }
         }
