@@ -11,15 +11,14 @@ use crate::frame::{FrameStatus, Handle, PLANNED_PREFIX, PopStatus};
 use crate::tree::{Command, Tree};
 
 impl Sessions {
-    /// Checks that a frame may be called from a session at this depth.
+    /// Checks that a frame below this parent may be called.
     ///
     /// # Errors
     /// [`Error::TooDeep`].
-    pub fn check_depth(&self, parent: Option<(&Tree, Handle)>) -> Result<()> {
-        let depth = parent.map_or(0, |(tree, parent)| 1 + tree.ancestors(parent).count());
+    pub fn check_depth(&self, tree: &Tree, parent: Option<Handle>) -> Result<()> {
         let limit = self.calls.settings.max_depth;
         match parent {
-            Some((_, parent)) if depth > limit => Err(Error::TooDeep { handle: parent, limit }),
+            Some(handle) if 1 + tree.ancestors(handle).count() > limit => Err(Error::TooDeep { handle, limit }),
             _ => Ok(()),
         }
     }
@@ -37,7 +36,7 @@ impl Sessions {
         now: u64,
     ) -> Result<(CallId, Vec<Action>)> {
         let node = tree.node(handle);
-        self.check_depth(node.parent().map(|parent| (tree, parent)))?;
+        self.check_depth(tree, node.parent())?;
         if !node.status().is_open() && node.status() != FrameStatus::Planned {
             return Err(Error::Transition { handle, from: node.status(), to: FrameStatus::InProgress });
         }
@@ -111,8 +110,7 @@ impl Sessions {
         match call.progress {
             Progress::Creating => {
                 let problem = error.unwrap_or_else(|| "the host made no session".into());
-                self.answer(id, Some(problem), actions);
-                self.release_all(tree, now, actions);
+                self.not_created(tree, id, problem, now, actions);
             }
             Progress::Running => {
                 let Some(session_id) = call.session_id.clone() else { return };
@@ -153,11 +151,15 @@ impl Sessions {
                     None => self.answer(id, None, actions),
                 }
             }
-            _ => {
-                self.answer(id, Some(reason), actions);
-                self.release_all(tree, now, actions);
-            }
+            _ => self.not_created(tree, id, reason, now, actions),
         }
+    }
+
+    /// A call has no session, and will have none.
+    fn not_created(&mut self, tree: &Tree, id: CallId, problem: String, now: u64, actions: &mut Vec<Action>) {
+        let Some(caller) = self.calls.get_mut(id).map(|call| call.caller.clone()) else { return };
+        self.answer(id, Some(problem), actions);
+        self.release(tree, &caller, now, actions);
     }
 
     pub(super) fn stop_overdue_calls(&mut self, tree: &Tree, now: u64, actions: &mut Vec<Action>) {
@@ -201,8 +203,8 @@ impl Sessions {
         }
     }
 
-    /// A session that was deleted takes its call along.
-    pub(super) fn call_deleted(&mut self, session_id: &str, actions: &mut Vec<Action>) {
+    /// The call that a session works for is over, if it works for one.
+    pub(super) fn answer_for(&mut self, session_id: &str, actions: &mut Vec<Action>) {
         if let Some((id, _)) = self.calls.of_session(session_id) {
             self.answer(id, None, actions);
         }
@@ -213,10 +215,9 @@ impl Sessions {
     pub fn finished(&mut self, session_id: &str, is_invalidated: bool) -> Vec<Action> {
         let mut actions = Vec::new();
         self.compactions.forget(session_id);
-        let running = self.calls.of_session(session_id).map(|(id, _)| id);
-        if let Some(id) = running.filter(|_| is_invalidated) {
+        if is_invalidated && self.calls.of_session(session_id).is_some() {
             actions.push(Action::Effect(Effect::AbortSession { session_id: session_id.to_owned() }));
-            self.answer(id, None, &mut actions);
+            self.answer_for(session_id, &mut actions);
         }
         if self.is_known(session_id) {
             actions.push(Action::Effect(Effect::ReadMessages { session_id: session_id.to_owned() }));

@@ -178,7 +178,7 @@ pub(super) fn salvaged_results(reason: &str, last_words: &str) -> String {
 pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>) -> String {
     let node = tree.node(handle);
     let frame = node.record();
-    let name = format!("{handle} ({})", one_line(&frame.title));
+    let name = name(tree, handle);
     if let Some(problem) = problem {
         return format!(
             "{name} could not be started: {problem}. It is {}; stack_frame_activate {handle} tries again.",
@@ -222,12 +222,17 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>) -> String {
     lines.join("\n")
 }
 
+/// A frame with its title, on one line.
+pub(crate) fn name(tree: &Tree, handle: Handle) -> String {
+    format!("{handle} ({})", one_line(tree.node(handle).title()))
+}
+
 /// What comes after a frame: the next sibling that is ready, or the parent.
 fn next(tree: &Tree, handle: Handle) -> String {
     let ready = |sibling: &Handle| tree.node(*sibling).status() == FrameStatus::Planned && tree.is_ready(*sibling);
     match tree.siblings(handle).find(ready) {
         Some(sibling) => {
-            format!("Next: stack_frame_activate {sibling} ({}).", one_line(tree.node(sibling).title()))
+            format!("Next: stack_frame_activate {}.", name(tree, sibling))
         }
         None => "Next: nothing else is planned beside it; go on with your own frame.".to_owned(),
     }

@@ -17,3 +17,5 @@ mod variables;
 pub use effect::{Action, Effect, LogLevel};
 pub use event::HostEvent;
 pub use sessions::Sessions;
+#[cfg(feature = "tools")]
+pub(crate) use sessions::title_of;

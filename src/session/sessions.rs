@@ -179,20 +179,17 @@ impl Sessions {
         now: u64,
         actions: &mut Vec<Action>,
     ) {
+        let event = || {
+            let (session_id, parent_id, title) = (session_id.to_owned(), parent.clone(), title.to_owned());
+            HostEvent::SessionCreated { session_id, parent_id, title }
+        };
         if let Some(parent) = parent.as_ref().filter(|parent| !self.is_placed(tree, parent)) {
-            let event = HostEvent::SessionCreated {
-                session_id: session_id.to_owned(),
-                parent_id: Some(parent.clone()),
-                title: title.to_owned(),
-            };
-            return self.wait_for(&parent.clone(), event, actions);
+            return self.wait_for(parent, event(), actions);
         }
         if let Some(caller) = parent.as_ref().filter(|_| !self.known.contains_key(session_id))
             && self.calls.is_creating_for(caller)
         {
-            let (session_id, parent_id, title) = (session_id.to_owned(), parent.clone(), title.to_owned());
-            let event = HostEvent::SessionCreated { session_id, parent_id, title };
-            return self.unassigned.entry(caller.clone()).or_default().push(event);
+            return self.unassigned.entry(caller.clone()).or_default().push(event());
         }
         let session = self.known.entry(session_id.to_owned()).or_default();
         session.parent = parent.clone();
@@ -233,11 +230,6 @@ impl Sessions {
         }
     }
 
-    pub(super) fn release_all(&mut self, tree: &Tree, now: u64, actions: &mut Vec<Action>) {
-        let callers: Vec<String> = self.unassigned.keys().cloned().collect();
-        callers.iter().for_each(|caller| self.release(tree, caller, now, actions));
-    }
-
     pub(super) fn is_known(&self, session_id: &str) -> bool {
         self.known.contains_key(session_id)
     }
@@ -268,7 +260,7 @@ impl Sessions {
             let reason = "its session was deleted".to_owned();
             actions.push(Action::Command(Command::Invalidate { frame: frame.into(), reason }));
         }
-        self.call_deleted(session_id, actions);
+        self.answer_for(session_id, actions);
         // What waited for it begins a tree of its own.
         for event in self.waiting.remove(session_id).unwrap_or_default() {
             if let HostEvent::SessionCreated { session_id, title, .. } = event {
@@ -522,7 +514,7 @@ fn meaningful(title: &str) -> Option<String> {
 }
 
 /// The first words of a message.
-fn title_of(text: &str) -> String {
+pub(crate) fn title_of(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().take(TITLE_WORDS).collect();
     beginning(&words.join(" "), TITLE_CHARACTERS)
 }

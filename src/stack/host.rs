@@ -75,8 +75,6 @@ pub struct HostSettings {
 }
 
 impl HostSettings {
-    const SECTIONS: [&str; 4] = ["context", "subagents", "autonomy", "calls"];
-
     /// The defaults, with what the environment variables of the specification say, looked up by a function
     /// (`STACK_TOKEN_BUDGET_…`, `STACK_SUBAGENT_…`, `STACK_AUTONOMY_LEVEL` and so on), and over them what a
     /// JSON object says. What makes no sense is reported, and does not count.
@@ -118,9 +116,10 @@ impl HostSettings {
             Err(error) => return problems.push(unreadable(error.to_string())),
         };
         for (section, keys) in sections {
-            if HostSettings::SECTIONS.iter().all(|known| *known != section) {
-                let expected = HostSettings::SECTIONS.join(", ");
-                problems.push(unreadable(format!("`{section}` is unknown; there are {expected}")));
+            let known = json!(self);
+            if known.get(&section).is_none() {
+                let sections = known.as_object().into_iter().flat_map(Map::keys).cloned().collect::<Vec<_>>();
+                problems.push(unreadable(format!("`{section}` is unknown; there are {}", sections.join(", "))));
                 continue;
             }
             let Value::Object(keys) = keys else {
@@ -128,7 +127,7 @@ impl HostSettings {
                 continue;
             };
             for (key, value) in keys {
-                let mut changed = serde_json::to_value(&*self).expect("settings have string keys");
+                let mut changed = json!(self);
                 merge(&mut changed, json!({ (section.as_str()): { (key.as_str()): value } }));
                 match serde_json::from_value::<Self>(changed).map_err(|error| error.to_string()) {
                     Ok(settings) if settings.context.check().is_ok() => *self = settings,

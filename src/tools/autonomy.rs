@@ -8,11 +8,9 @@ use super::caller::Caller;
 use super::frames::pretty;
 use super::{Call, Reply};
 use crate::error::Error;
-use crate::frame::{Handle, Identity, NewFrame};
+use crate::frame::{Handle, NewFrame};
 use crate::session::autonomy::{Assessment, Autonomy, AutonomyLevel, AutonomySettings, Heuristic};
-
-/// Longest title that is made of a goal, in words.
-const TITLE_WORDS: usize = 6;
+use crate::session::title_of;
 
 /// Show or change how far autonomy goes. What is not given stays. Levels: manual (it answers when asked), suggest (it
 /// suggests pushes and pops), auto (it also does what it is sure of).
@@ -123,11 +121,9 @@ impl Call for ShouldPush {
         });
         match goal.filter(|_| assessment.is_recommended && level == AutonomyLevel::Auto) {
             Some(goal) => {
-                caller.sessions(|sessions, tree, _| sessions.check_depth(Some((tree, frame))))?;
-                let title = goal.split_whitespace().take(TITLE_WORDS).collect::<Vec<_>>().join(" ");
-                let identity = Identity { success_criteria: goal, ..Identity::default() };
-                let child = NewFrame { identity: Identity { title, ..identity }, ..NewFrame::default() };
-                let child = caller.stack.plan(child.below(frame))?;
+                caller.sessions(|sessions, tree, _| sessions.check_depth(tree, Some(frame)))?;
+                let child = NewFrame::new(title_of(&goal)).criteria(goal).below(frame);
+                let child = caller.stack.plan(child)?;
                 caller.call(child, false, None)
             }
             None => Ok(Reply::Text(verdict(caller, frame, &assessment))),

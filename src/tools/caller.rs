@@ -4,7 +4,7 @@ use super::Reply;
 use crate::error::{Error, Result};
 use crate::frame::Handle;
 use crate::session::autonomy::Decision;
-use crate::session::calls::CallOptions;
+use crate::session::calls::{self, CallOptions};
 use crate::session::{Action, Effect, Sessions};
 use crate::stack::Stack;
 use crate::tree::Tree;
@@ -64,7 +64,7 @@ impl<'a> Caller<'a> {
 
     /// A frame with its title.
     pub(super) fn name(&self, handle: Handle) -> String {
-        self.stack.read(|tree| name(tree, handle))
+        self.stack.read(|tree| calls::name(tree, handle))
     }
 
     /// Runs a frame in a session of its own.
@@ -102,12 +102,6 @@ impl<'a> Caller<'a> {
             ((), actions.collect())
         });
     }
-}
-
-/// A frame with its title, on one line.
-pub(super) fn name(tree: &Tree, handle: Handle) -> String {
-    let title = tree.node(handle).title().split_whitespace().collect::<Vec<_>>().join(" ");
-    format!("{handle} ({title})")
 }
 
 /// Handles in a row.

@@ -38,7 +38,7 @@ impl Call for Push {
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let parent = caller.parent();
-        caller.sessions(|sessions, tree, _| sessions.check_depth(parent.map(|parent| (tree, parent))))?;
+        caller.sessions(|sessions, tree, _| sessions.check_depth(tree, parent))?;
         // Planned first: if the host dies before it has made the session, the task can be begun again.
         let identity = Identity {
             title: self.title,
