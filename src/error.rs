@@ -129,6 +129,64 @@ pub enum Error {
         /// The frame.
         handle: Handle,
     },
+    /// A chunk of that name is in sight already.
+    #[error("the chunk `{name}` exists already, in {handle}; write to it, or choose another name")]
+    ChunkExists {
+        /// The name.
+        name: String,
+        /// The frame that the chunk belongs to.
+        handle: Handle,
+    },
+    /// The frame sees no chunk of that name.
+    #[error("{handle} sees no chunk `{name}`; {}", if .known.is_empty() { "its heap is empty".to_owned() } else { format!("there are {}", .known.join(", ")) })]
+    UnknownChunk {
+        /// The name as it was given.
+        name: String,
+        /// The frame that was to see it.
+        handle: Handle,
+        /// The names of the chunks that it sees.
+        known: Vec<String>,
+    },
+    /// A text is longer than it may be.
+    #[error("`{field}` has {length} characters, and may have {limit}; shorten it, or put it into a file")]
+    TooLong {
+        /// The field's documented name.
+        field: &'static str,
+        /// Its length in characters.
+        length: usize,
+        /// The most characters it may have.
+        limit: usize,
+    },
+    /// A text with line breaks or other control characters where one line is expected.
+    #[error("`{field}` has line breaks or other control characters; give it as one line")]
+    NotOneLine {
+        /// The field's documented name.
+        field: &'static str,
+    },
+    /// The frame is no root of a run.
+    #[error("frame {handle} is no run; start one, or name the root of one")]
+    NoRun {
+        /// The frame.
+        handle: Handle,
+    },
+    /// The call is not the next one that the run waits for.
+    #[error("the run of {handle} does not wait for {found}; it waits for {expected}")]
+    OutOfTurn {
+        /// The root of the run.
+        handle: Handle,
+        /// What came.
+        found: String,
+        /// What comes next.
+        expected: String,
+    },
+    /// A step has one stack operation at most.
+    #[error(
+        "only one push_frame or pop_frame goes into a step, and this one has had its own; look at what came of it, then call {name} in a step of its own"
+    )]
+    SecondStackOperation {
+        /// The tool that was called.
+        name: &'static str,
+    },
     /// The total budget does not even hold the frame's own stub, its parent's and its root's.
     #[error("a context of frame {handle} needs at least {needed} tokens and the total budget is {total}; raise it")]
     BudgetTooSmall {
@@ -254,6 +312,13 @@ impl Error {
             Error::NoFrame { .. } => "no_frame",
             Error::TooDeep { .. } => "too_deep",
             Error::Running { .. } => "running",
+            Error::ChunkExists { .. } => "chunk_exists",
+            Error::UnknownChunk { .. } => "unknown_chunk",
+            Error::TooLong { .. } => "too_long",
+            Error::NotOneLine { .. } => "not_one_line",
+            Error::NoRun { .. } => "no_run",
+            Error::OutOfTurn { .. } => "out_of_turn",
+            Error::SecondStackOperation { .. } => "second_stack_operation",
             Error::BudgetTooSmall { .. } => "budget_too_small",
             Error::Setting { .. } => "setting",
             Error::Json { .. } => "json",

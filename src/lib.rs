@@ -25,6 +25,7 @@
 //! | [`error`] | one variant for each thing a caller can do something about |
 //! | [`tree`] | frames together: queries, and every change as *decide* and *apply* |
 //! | [`context`] | from a tree to a prompt: tokens, relevance, selection, XML, cache |
+//! | [`memory`] | registers, heap, and the stack machine of agents that manage their own memory |
 //! | [`import`] | plans of other tools as frames |
 //! | `session` | what a host tells of its sessions, and what to make of it; with the feature `session` |
 //! | [`store`] | where a tree lasts: the store of its events, the documented files, logs |
@@ -49,6 +50,7 @@ pub mod error;
 pub mod frame;
 pub mod import;
 mod keywords;
+pub mod memory;
 #[cfg(feature = "session")]
 pub mod session;
 pub mod stack;

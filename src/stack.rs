@@ -5,7 +5,9 @@ mod history;
 #[cfg(feature = "session")]
 mod host;
 mod logs;
+mod memory;
 mod open;
+mod run;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 

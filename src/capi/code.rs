@@ -75,6 +75,20 @@ pub const CALLSTACK_ERROR_NO_FRAME: CallstackCode = 126;
 pub const CALLSTACK_ERROR_TOO_DEEP: CallstackCode = 127;
 /// A frame that is at work cannot be started.
 pub const CALLSTACK_ERROR_RUNNING: CallstackCode = 128;
+/// A chunk of that name is in sight already.
+pub const CALLSTACK_ERROR_CHUNK_EXISTS: CallstackCode = 129;
+/// The frame sees no chunk of that name.
+pub const CALLSTACK_ERROR_UNKNOWN_CHUNK: CallstackCode = 130;
+/// A text is longer than it may be.
+pub const CALLSTACK_ERROR_TOO_LONG: CallstackCode = 131;
+/// A text has line breaks or other control characters where one line is expected.
+pub const CALLSTACK_ERROR_NOT_ONE_LINE: CallstackCode = 132;
+/// The frame is no root of a run.
+pub const CALLSTACK_ERROR_NO_RUN: CallstackCode = 133;
+/// The call is not the next one that the run waits for.
+pub const CALLSTACK_ERROR_OUT_OF_TURN: CallstackCode = 134;
+/// A step has one stack operation at most.
+pub const CALLSTACK_ERROR_SECOND_STACK_OPERATION: CallstackCode = 135;
 
 /// Where a frame is in its life. In JSON the name stands, such as `"in_progress"`.
 pub type CallstackStatus = i32;
@@ -123,6 +137,13 @@ pub(super) const fn code_of(error: &Error) -> CallstackCode {
         Error::NoFrame { .. } => CALLSTACK_ERROR_NO_FRAME,
         Error::TooDeep { .. } => CALLSTACK_ERROR_TOO_DEEP,
         Error::Running { .. } => CALLSTACK_ERROR_RUNNING,
+        Error::ChunkExists { .. } => CALLSTACK_ERROR_CHUNK_EXISTS,
+        Error::UnknownChunk { .. } => CALLSTACK_ERROR_UNKNOWN_CHUNK,
+        Error::TooLong { .. } => CALLSTACK_ERROR_TOO_LONG,
+        Error::NotOneLine { .. } => CALLSTACK_ERROR_NOT_ONE_LINE,
+        Error::NoRun { .. } => CALLSTACK_ERROR_NO_RUN,
+        Error::OutOfTurn { .. } => CALLSTACK_ERROR_OUT_OF_TURN,
+        Error::SecondStackOperation { .. } => CALLSTACK_ERROR_SECOND_STACK_OPERATION,
     }
 }
 

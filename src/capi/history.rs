@@ -28,7 +28,8 @@ struct HistoryQuery {
 /// - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":
 ///   "decisionAdded", "decision": "Use SQLite"}]`. Kinds are `added`, `imported`, `dependenciesAdded`,
 ///   `identified`, `statusChanged`, `invalidated`, `idReplaced`, `logPathSet`, `artifactAdded`,
-///   `decisionAdded`, `activeChanged`, `summarized`.
+///   `decisionAdded`, `activeChanged`, `summarized`, `chunkAllocated`, `chunkWritten`, `chunkFreed`,
+///   `registersChanged`, `runStarted`, `called`, `messagesAdded`.
 ///
 /// Errors: CALLSTACK_ERROR_IN_MEMORY if the stack keeps no history; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON;
 /// _SETTING for an unknown kind; those of the disk.

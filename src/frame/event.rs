@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Frame, FrameStatus, Handle, Identity};
+use super::{Chunk, Frame, FrameStatus, Handle, Identity, Message, RegisterValues, RunSettings};
 
 /// One change to one frame. Events are the only way a tree changes: applying the events of a tree
 /// to an empty one gives the same tree again.
@@ -101,11 +101,50 @@ pub enum Change {
         /// True: this frame is active. False: it was, and none is now.
         active: bool,
     },
+    /// The frame has a new chunk on the heap.
+    ChunkAllocated {
+        /// The chunk.
+        chunk: Box<Chunk>,
+    },
+    /// A chunk of the frame has other content.
+    ChunkWritten {
+        /// The chunk's name.
+        name: String,
+        /// Its content from now on.
+        content: String,
+        /// The step of the run; 0 outside of runs.
+        step: u64,
+    },
+    /// A chunk of the frame is gone.
+    ChunkFreed {
+        /// The chunk's name.
+        name: String,
+    },
+    /// Registers of the frame have other values.
+    RegistersChanged {
+        /// The values from now on; registers that are not named stay.
+        registers: RegisterValues,
+    },
+    /// The frame is the root of a run: an agent works in it that manages its own memory.
+    RunStarted {
+        /// What the run was started with.
+        run: RunSettings,
+    },
+    /// The frame was pushed by a model's call, which waits for its results.
+    Called {
+        /// ID of the call.
+        call: String,
+    },
+    /// Messages were added to the frame's conversation.
+    MessagesAdded {
+        /// The messages, in order.
+        messages: Vec<Message>,
+    },
 }
 
 impl Change {
     /// The names of all kinds, as `kind` has them in JSON.
-    pub const KINDS: [&str; 12] = [
+    pub const KINDS: [&str; 19] = [
         "added",
         "imported",
         "dependenciesAdded",
@@ -118,6 +157,13 @@ impl Change {
         "decisionAdded",
         "activeChanged",
         "summarized",
+        "chunkAllocated",
+        "chunkWritten",
+        "chunkFreed",
+        "registersChanged",
+        "runStarted",
+        "called",
+        "messagesAdded",
     ];
 
     /// The name of the variant, as `kind` has it in JSON.
@@ -135,6 +181,13 @@ impl Change {
             Change::DecisionAdded { .. } => 9,
             Change::ActiveChanged { .. } => 10,
             Change::Summarized { .. } => 11,
+            Change::ChunkAllocated { .. } => 12,
+            Change::ChunkWritten { .. } => 13,
+            Change::ChunkFreed { .. } => 14,
+            Change::RegistersChanged { .. } => 15,
+            Change::RunStarted { .. } => 16,
+            Change::Called { .. } => 17,
+            Change::MessagesAdded { .. } => 18,
         };
         Change::KINDS[place]
     }
@@ -164,6 +217,15 @@ struct FlatEvent {
     artifact: Option<String>,
     decision: Option<String>,
     active: Option<bool>,
+    chunk: Option<Box<Chunk>>,
+    name: Option<String>,
+    content: Option<String>,
+    #[serde(default)]
+    step: u64,
+    registers: Option<RegisterValues>,
+    run: Option<RunSettings>,
+    call: Option<String>,
+    messages: Option<Vec<Message>>,
 }
 
 impl TryFrom<FlatEvent> for Event {
@@ -194,6 +256,19 @@ impl TryFrom<FlatEvent> for Event {
                 results: event.results.ok_or_else(|| lacks("results"))?,
                 results_compacted: event.results_compacted.ok_or_else(|| lacks("resultsCompacted"))?,
             },
+            "chunkAllocated" => Change::ChunkAllocated { chunk: event.chunk.ok_or_else(|| lacks("chunk"))? },
+            "chunkWritten" => Change::ChunkWritten {
+                name: event.name.ok_or_else(|| lacks("name"))?,
+                content: event.content.ok_or_else(|| lacks("content"))?,
+                step: event.step,
+            },
+            "chunkFreed" => Change::ChunkFreed { name: event.name.ok_or_else(|| lacks("name"))? },
+            "registersChanged" => {
+                Change::RegistersChanged { registers: event.registers.ok_or_else(|| lacks("registers"))? }
+            }
+            "runStarted" => Change::RunStarted { run: event.run.ok_or_else(|| lacks("run"))? },
+            "called" => Change::Called { call: event.call.ok_or_else(|| lacks("call"))? },
+            "messagesAdded" => Change::MessagesAdded { messages: event.messages.ok_or_else(|| lacks("messages"))? },
             _ => return Err(format!("event {revision} is of the kind `{kind}`, which this version does not know")),
         };
         Ok(Event { revision, time, handle, change })
@@ -203,6 +278,7 @@ impl TryFrom<FlatEvent> for Event {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::{MemoryModel, Register, ToolCall};
 
     #[test]
     fn every_kind_is_written_under_its_name_and_read_again() {
@@ -220,6 +296,22 @@ mod tests {
             Change::DecisionAdded { decision: text() },
             Change::ActiveChanged { active: true },
             Change::Summarized { results: text(), results_compacted: text() },
+            Change::ChunkAllocated { chunk: Box::new(Chunk { name: text(), allocated_step: 3, ..Chunk::default() }) },
+            Change::ChunkWritten { name: text(), content: text(), step: 5 },
+            Change::ChunkFreed { name: text() },
+            Change::RegistersChanged { registers: [(Register::Plan, text())].into() },
+            Change::RunStarted { run: RunSettings { memory: MemoryModel::Registers, ..RunSettings::default() } },
+            Change::Called { call: text() },
+            Change::MessagesAdded {
+                messages: vec![
+                    Message::User { text: text() },
+                    Message::Assistant {
+                        text: text(),
+                        calls: vec![ToolCall { id: text(), name: text(), arguments: "{".into() }],
+                    },
+                    Message::Tool { call: text(), name: text(), text: text(), is_error: true },
+                ],
+            },
         ];
         assert_eq!(changes.each_ref().map(Change::kind), Change::KINDS);
         for change in changes {

@@ -1,19 +1,27 @@
-//! What a frame is: its handle, its status and the table of transitions, the record, the events.
+//! What a frame is: its handle, its status and the table of transitions, the record with its memory, the events.
 //!
 //! This floor knows nothing of trees; everything above builds on it.
 
+mod chunk;
 mod event;
 mod file_name;
 mod handle;
+mod message;
 mod record;
+mod registers;
+mod run;
 mod state;
 mod status;
 
+pub use chunk::{Chunk, NewChunk};
 pub use event::{Change, Event};
 pub use file_name::{file_name, own_log_path};
 pub use handle::{FrameRef, Handle, ParseHandleError};
+pub use message::{Message, ToolCall};
 pub use record::{Frame, Identity, NewFrame, Parent};
 pub(crate) use record::{PLANNED_PREFIX, first_filled, is_too_deep, leave_out_too_deep};
+pub use registers::{Register, RegisterValues, Registers};
+pub use run::{MemoryModel, RunSettings};
 pub use state::{Repair, STATE_VERSION, StackState, StateError};
 pub(crate) use state::{StateDocument, frame_from_json};
 pub use status::{FrameStatus, ParseStatusError, PopStatus};

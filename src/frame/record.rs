@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::{FrameRef, FrameStatus};
+use super::{Chunk, FrameRef, FrameStatus, Registers};
 
 /// How the IDs begin of frames that have no session yet.
 pub(crate) const PLANNED_PREFIX: &str = "plan-";
@@ -12,7 +12,7 @@ pub(crate) const PLANNED_PREFIX: &str = "plan-";
 /// (`FrameMetadata` in its implementation document).
 ///
 /// Times are milliseconds since the Unix epoch. Keys that are no part of the specification
-/// (`dependsOn`, `placeholder`) are left out when empty; keys that this version does not know are
+/// (`dependsOn`, `placeholder`, `heap`, `registers`) are left out when empty; keys that this version does not know are
 /// kept in [`Frame::extra`] and written back.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -64,6 +64,12 @@ pub struct Frame {
     /// Made only because a session appeared: title and criteria may still be given, once.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub placeholder: bool,
+    /// Its chunks on the heap, in the order in which they were allocated.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub heap: Vec<Chunk>,
+    /// Its registers, if it uses any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registers: Option<Box<Registers>>,
     /// Keys of the file that this version does not know. A documented key among them is renamed when
     /// the frame enters a tree: `status` becomes `status (unreadable)`. A value nested more than
     /// 100 levels deep, which JSON readers would refuse, is left out, and a text says so.
@@ -76,7 +82,7 @@ pub struct Frame {
 const KEYS: &[&str] = &[
     "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "results",
     "resultsCompacted", "createdAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
-    "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder",
+    "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "heap", "registers",
 ];
 
 impl Frame {
@@ -307,6 +313,8 @@ mod tests {
             invalidated_at: Some(1),
             planned_children: Some(Vec::new()),
             placeholder: true,
+            heap: vec![Chunk::default()],
+            registers: Some(Box::default()),
             ..Frame::default()
         };
         let Ok(Value::Object(written)) = serde_json::to_value(&full) else { panic!("a frame is an object") };

@@ -4,7 +4,7 @@
 use std::borrow::Borrow;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -275,6 +275,8 @@ fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Fr
         invalidation_reason: fields.text("invalidationReason"),
         invalidated_at: fields.number("invalidatedAt"),
         planned_children: fields.texts("plannedChildren"),
+        heap: fields.read("heap", "list of chunks").unwrap_or_default(),
+        registers: fields.read("registers", "object of registers"),
         session_id,
         extra: Map::new(),
     };
@@ -346,9 +348,11 @@ impl Fields<'_> {
     }
 
     fn texts(&mut self, key: &str) -> Option<Vec<String>> {
-        self.take(key, "list of texts", |value| {
-            value.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect()
-        })
+        self.read(key, "list of texts")
+    }
+
+    fn read<T: DeserializeOwned>(&mut self, key: &str, expected: &str) -> Option<T> {
+        self.take(key, expected, |value| T::deserialize(value).ok())
     }
 }
 

@@ -204,7 +204,11 @@ fn note(mirror: Option<&mut Mirror>, tree: &Tree, event: &Event, own: bool) {
     let Some(mirror) = mirror.filter(|mirror| event.revision > mirror.revision()) else { return };
     let (handle, revision) = (event.handle, event.revision);
     match &event.change {
-        Change::ActiveChanged { .. } | Change::Imported { .. } => return,
+        Change::ActiveChanged { .. }
+        | Change::Imported { .. }
+        | Change::RunStarted { .. }
+        | Change::Called { .. }
+        | Change::MessagesAdded { .. } => return,
         Change::Added { frame } if frame.status == FrameStatus::Planned => {
             // The parent's file lists it.
             let parent = frame.parent_session_id.as_ref().and_then(|parent| tree.by_id(parent));

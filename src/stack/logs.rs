@@ -96,7 +96,7 @@ impl Stack {
         self.execute(Command::SetLogPath { frame: frame.into(), log_path: log_path.into() }).map(drop)
     }
 
-    fn log_folder(&self) -> Result<&Path> {
+    pub(super) fn log_folder(&self) -> Result<&Path> {
         self.inner.logs.path.as_deref().ok_or(Error::InMemory { what: "logs" })
     }
 }

@@ -134,7 +134,8 @@ impl EventQuery {
                 name: "kind".into(),
                 value: kind.clone(),
                 expected: "added, imported, dependenciesAdded, identified, statusChanged, invalidated, idReplaced, \
-                           logPathSet, artifactAdded, decisionAdded, activeChanged or summarized",
+                           logPathSet, artifactAdded, decisionAdded, activeChanged, summarized, chunkAllocated, \
+                           chunkWritten, chunkFreed, registersChanged, runStarted, called or messagesAdded",
             }),
             _ => Ok(()),
         }

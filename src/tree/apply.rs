@@ -1,10 +1,13 @@
 //! The second half of a change: what an event does to a tree. It cannot fail, and replay and live
 //! run share it.
 
+use std::sync::Arc;
+
 use super::Tree;
+use super::memory::Run;
 use super::node::{Before, Node};
 use crate::error::{Error, Result};
-use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Identity, own_log_path};
+use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Identity, Message, own_log_path};
 
 impl Tree {
     /// Carries out the next event of a history, if it fits what the tree has seen: the fold of a
@@ -105,6 +108,7 @@ impl Tree {
             None => self.roots.push(handle),
         }
         self.ids.insert(frame.session_id.clone(), handle);
+        self.chunks += frame.heap.len();
         self.nodes.push(Box::new(Node::new(frame, parent)));
         self.link_dependencies(handle, &record.depends_on);
         self.record_progress(handle, record.status);
@@ -143,6 +147,9 @@ impl Tree {
                     node.frame.results_compacted.clone_from(results_compacted);
                 }
                 self.record_progress(handle, *status);
+                if status.is_finished() {
+                    self.forget_conversation(handle);
+                }
             }
             Change::Invalidated { reason } => {
                 let was_finished = node.frame.status.is_finished();
@@ -152,6 +159,7 @@ impl Tree {
                 if let Some(parent) = node.parent.filter(|_| was_finished) {
                     self.nodes[parent.index()].finished_children.retain(|child| *child != handle);
                 }
+                self.forget_conversation(handle);
             }
             Change::IdReplaced { session_id } => {
                 let old = std::mem::replace(&mut node.frame.session_id, session_id.clone());
@@ -182,12 +190,71 @@ impl Tree {
                 // Nothing of the frame itself has changed.
                 return;
             }
+            Change::ChunkAllocated { chunk } => {
+                node.frame.heap.push((**chunk).clone());
+                self.chunks += 1;
+                return self.touch_memory(handle, time);
+            }
+            Change::ChunkWritten { name, content, step } => {
+                if let Some(chunk) = node.frame.heap.iter_mut().find(|chunk| chunk.name == *name) {
+                    chunk.content.clone_from(content);
+                    (chunk.written_at, chunk.written_step) = (time, *step);
+                }
+                return self.touch_memory(handle, time);
+            }
+            Change::ChunkFreed { name } => {
+                if let Some(place) = node.frame.heap.iter().position(|chunk| chunk.name == *name) {
+                    node.frame.heap.remove(place);
+                    self.chunks -= 1;
+                }
+                return self.touch_memory(handle, time);
+            }
+            Change::RegistersChanged { registers } => {
+                node.frame.registers.get_or_insert_default().set(registers);
+                return self.touch_memory(handle, time);
+            }
+            Change::RunStarted { run } => {
+                node.conversation.get_or_insert_default().run = Some(Run { settings: *run, steps: 0 });
+                return;
+            }
+            Change::Called { call } => {
+                node.conversation.get_or_insert_default().call = Some(call.clone());
+                return;
+            }
+            Change::MessagesAdded { messages } => return self.add_messages(handle, messages),
         }
         let frame = &mut self.nodes[handle.index()].frame;
         frame.updated_at = frame.updated_at.max(time);
         self.touch(handle);
         if matches!(change, Change::StatusChanged { .. } | Change::Invalidated { .. }) {
             self.settle();
+        }
+    }
+
+    /// Chunks and registers are shown as they are, and not in what others show of the frame: its renderings stay.
+    fn touch_memory(&mut self, handle: Handle, time: u64) {
+        let node = &mut self.nodes[handle.index()];
+        node.frame.updated_at = node.frame.updated_at.max(time);
+        node.revision = self.revision;
+    }
+
+    /// What was said in a frame is over with it.
+    fn forget_conversation(&mut self, handle: Handle) {
+        if let Some(conversation) = &mut self.nodes[handle.index()].conversation {
+            conversation.messages = Vec::new();
+        }
+    }
+
+    fn add_messages(&mut self, handle: Handle, messages: &[Message]) {
+        let conversation = self.nodes[handle.index()].conversation.get_or_insert_default();
+        conversation.messages.extend(messages.iter().cloned().map(Arc::new));
+        let replies = messages.iter().filter(|message| matches!(message, Message::Assistant { .. })).count() as u64;
+        let root = self.run(handle).map(|(root, _)| root);
+        if let Some(run) = root
+            .and_then(|root| self.nodes[root.index()].conversation.as_mut())
+            .and_then(|conversation| conversation.run.as_mut())
+        {
+            run.steps += replies;
         }
     }
 

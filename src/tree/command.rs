@@ -1,6 +1,6 @@
 //! Commands: what callers ask of a tree.
 
-use crate::frame::{Frame, FrameRef, FrameStatus, Identity, NewFrame, Parent, PopStatus};
+use crate::frame::{Frame, FrameRef, FrameStatus, Identity, NewChunk, NewFrame, Parent, PopStatus, RegisterValues};
 
 /// One thing asked of a tree. [`decide`](super::decide) says whether it can be done, and by which
 /// events. [`Stack`](crate::Stack) has a method for each.
@@ -104,6 +104,36 @@ pub enum Command {
     SetActive {
         /// The frame.
         frame: FrameRef,
+    },
+    /// Put a new chunk on the heap of a frame, where it and all frames below it see it.
+    AllocateChunk {
+        /// The frame that it belongs to.
+        frame: FrameRef,
+        /// The chunk.
+        chunk: NewChunk,
+    },
+    /// Replace the content of a chunk.
+    WriteChunk {
+        /// A frame that sees it.
+        frame: FrameRef,
+        /// The chunk's name.
+        name: String,
+        /// Its content from now on.
+        content: String,
+    },
+    /// Take a chunk off the heap.
+    FreeChunk {
+        /// A frame that sees it.
+        frame: FrameRef,
+        /// The chunk's name.
+        name: String,
+    },
+    /// Put values into registers of a frame. What is too long for a register is cut.
+    UpdateRegisters {
+        /// The frame.
+        frame: FrameRef,
+        /// The values; registers that are not named stay.
+        registers: RegisterValues,
     },
     /// Name the file that holds the frame's full log.
     SetLogPath {

@@ -7,7 +7,10 @@ use serde_json::Map;
 use super::links::Links;
 use super::{Command, Tree};
 use crate::error::{Error, Result};
-use crate::frame::{Change, Event, Frame, FrameRef, FrameStatus, Handle, NewFrame, Parent, own_log_path};
+use crate::frame::{
+    Change, Chunk, Event, Frame, FrameRef, FrameStatus, Handle, NewChunk, NewFrame, Parent, RegisterValues, Registers,
+    first_filled, own_log_path,
+};
 
 /// Checks a command against a tree and returns the events that carry it out, none if everything
 /// is so already. Changes nothing.
@@ -21,8 +24,13 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Vec<Event>> {
     match command {
         Command::Push(frame) => {
             let frame = new_frame(tree, frame, FrameStatus::InProgress)?;
+            let parent = frame.parent_session_id.as_ref().and_then(|parent| tree.by_id(parent));
+            let inherited = parent.and_then(|parent| inherited_registers(tree, parent, &frame));
             let handle = events.add(vec![frame])?;
             events.push(handle, Change::ActiveChanged { active: true });
+            if let Some(registers) = inherited {
+                events.push(handle, Change::RegistersChanged { registers });
+            }
         }
         Command::Plan(frame) => {
             events.add(vec![new_frame(tree, frame, FrameStatus::Planned)?])?;
@@ -49,6 +57,11 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Vec<Event>> {
                 return Err(Error::Transition { handle, from, to: FrameStatus::InProgress });
             }
             events.set_status(handle, FrameStatus::InProgress, None, None)?;
+            let node = tree.node(handle);
+            let inherited = node.parent().and_then(|parent| inherited_registers(tree, parent, node.record()));
+            if let Some(registers) = inherited.filter(|_| node.record().registers.is_none()) {
+                events.push(handle, Change::RegistersChanged { registers });
+            }
         }
         Command::ReplaceId { frame, session_id } => {
             let handle = tree.resolve(&frame)?;
@@ -67,7 +80,11 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Vec<Event>> {
         }
         Command::Pop { frame, status, results, results_compacted } => {
             let handle = tree.resolve(&frame)?;
+            let returned = returned_registers(tree, handle, &results_compacted, &results);
             events.set_status(handle, status.into(), Some(results), Some(results_compacted))?;
+            if let Some((parent, registers)) = returned {
+                events.push(parent, Change::RegistersChanged { registers });
+            }
         }
         Command::Invalidate { frame, reason } => events.invalidate(tree.resolve(&frame)?, reason)?,
         Command::Summarize { frame, results, results_compacted } => {
@@ -106,6 +123,42 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Vec<Event>> {
             if !frames.is_empty() {
                 let first = events.add(frames)?;
                 events.push(first, Change::Imported { extra: Map::new() });
+            }
+        }
+        Command::AllocateChunk { frame, chunk } => {
+            let handle = tree.resolve(&frame)?;
+            check_chunk(tree, handle, &chunk)?;
+            let step = tree.step(handle);
+            let NewChunk { name, content, description } = chunk;
+            let chunk = Chunk {
+                name,
+                content,
+                description,
+                allocated_at: now,
+                written_at: now,
+                allocated_step: step,
+                written_step: step,
+            };
+            events.push(handle, Change::ChunkAllocated { chunk: Box::new(chunk) });
+        }
+        Command::WriteChunk { frame, name, content } => {
+            let handle = tree.resolve(&frame)?;
+            let (owner, _) = known_chunk(tree, handle, &name)?;
+            not_longer("content", &content, NewChunk::CONTENT_LIMIT)?;
+            events.push(owner, Change::ChunkWritten { name, content, step: tree.step(handle) });
+        }
+        Command::FreeChunk { frame, name } => {
+            let (owner, _) = known_chunk(tree, tree.resolve(&frame)?, &name)?;
+            events.push(owner, Change::ChunkFreed { name });
+        }
+        Command::UpdateRegisters { frame, registers } => {
+            let handle = tree.resolve(&frame)?;
+            let present = tree.node(handle).record().registers.as_deref();
+            let mut updated = present.cloned().unwrap_or_default();
+            updated.set(&registers);
+            let registers = updated.changes_since(present.unwrap_or(&Registers::default()));
+            if !registers.is_empty() || present.is_none() {
+                events.push(handle, Change::RegistersChanged { registers });
             }
         }
         Command::SetLogPath { frame, log_path } => {
@@ -344,6 +397,66 @@ fn check_id(tree: &Tree, session_id: &str) -> Result<()> {
 
 fn not_empty(field: &'static str, text: &str) -> Result<()> {
     if text.trim().is_empty() { Err(Error::Empty { field }) } else { Ok(()) }
+}
+
+fn not_longer(field: &'static str, text: &str, limit: usize) -> Result<()> {
+    match text.chars().count() {
+        length if length > limit => Err(Error::TooLong { field, length, limit }),
+        _ => Ok(()),
+    }
+}
+
+/// A chunk can be allocated if no other of its name is in sight: of its frame, or of a frame below that is not
+/// finished and would see two.
+fn check_chunk(tree: &Tree, handle: Handle, chunk: &NewChunk) -> Result<()> {
+    not_empty("name", &chunk.name)?;
+    for (field, text, limit) in
+        [("name", &chunk.name, NewChunk::NAME_LIMIT), ("description", &chunk.description, NewChunk::DESCRIPTION_LIMIT)]
+    {
+        not_longer(field, text, limit)?;
+        if text.chars().any(char::is_control) {
+            return Err(Error::NotOneLine { field });
+        }
+    }
+    not_longer("content", &chunk.content, NewChunk::CONTENT_LIMIT)?;
+    let above = tree.chunk(handle, &chunk.name).map(|(owner, _)| owner);
+    let is_unfinished = |frame: &Handle| {
+        let status = tree.node(*frame).status();
+        status.is_open() || status == FrameStatus::Planned
+    };
+    let below = || {
+        let has_it = |frame: &Handle| tree.own_chunk(*frame, &chunk.name).is_some();
+        tree.subtree(handle).skip(1).find(|frame| has_it(frame) && is_unfinished(frame))
+    };
+    match above.or_else(below) {
+        Some(owner) => Err(Error::ChunkExists { name: chunk.name.clone(), handle: owner }),
+        None => Ok(()),
+    }
+}
+
+/// The chunk that a frame sees under a name.
+pub(crate) fn known_chunk<'a>(tree: &'a Tree, handle: Handle, name: &str) -> Result<(Handle, &'a Chunk)> {
+    tree.chunk(handle, name).ok_or_else(|| Error::UnknownChunk {
+        name: name.to_owned(),
+        handle,
+        known: tree.chunks(handle).into_iter().map(|(_, chunk)| chunk.name.clone()).collect(),
+    })
+}
+
+/// The registers of a frame that is about to begin, if those of its parent are in use.
+fn inherited_registers(tree: &Tree, parent: Handle, child: &Frame) -> Option<RegisterValues> {
+    let registers = tree.node(parent).record().registers.as_deref()?;
+    let objective = first_filled(child.dense_criteria(), &child.title);
+    Some(registers.pushed(&child.title, objective).changes_since(&Registers::default()))
+}
+
+/// The parent of a frame that is about to be popped, and its registers afterwards, if both use any.
+fn returned_registers(tree: &Tree, handle: Handle, dense: &str, full: &str) -> Option<(Handle, RegisterValues)> {
+    let child = tree.node(handle).record();
+    let parent = tree.node(handle).parent()?;
+    let present = tree.node(parent).record().registers.as_deref()?;
+    let returned = present.popped(child.registers.as_deref()?, &child.title, first_filled(dense, full));
+    Some((parent, returned.changes_since(present)))
 }
 
 /// Explicit, else the calling session's open frame, else the active frame.

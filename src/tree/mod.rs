@@ -7,6 +7,7 @@ mod apply;
 mod command;
 mod decide;
 mod links;
+mod memory;
 mod node;
 mod outline;
 mod sibling_order;
@@ -21,6 +22,8 @@ use crate::frame::{Frame, FrameRef, FrameStatus, Handle};
 
 pub use command::Command;
 pub use decide::decide;
+pub(crate) use decide::known_chunk;
+pub use memory::{Conversation, Run};
 pub use node::Node;
 pub use outline::{OutlineOptions, OutlineStyle, format_duration, outline};
 pub use sibling_order::{SiblingOrder, sibling_order};
@@ -82,6 +85,8 @@ pub struct Tree {
     sequence: u64,
     /// Frames with changes that the stable part of contexts does not show yet.
     unsettled: Vec<Handle>,
+    /// How many chunks there are in all heaps.
+    chunks: usize,
     extra: Map<String, Value>,
 }
 

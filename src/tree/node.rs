@@ -1,5 +1,6 @@
 //! A frame in its place: the record, the links to other frames, and when it changed.
 
+use super::Conversation;
 use crate::frame::{Frame, FrameStatus, Handle, Identity};
 
 /// A frame of a [`Tree`](super::Tree) with its links.
@@ -24,6 +25,7 @@ pub struct Node {
     pub(super) children_revision: u64,
     /// What changed since the last push, pop or invalidation, as it was before; see [`Settled`].
     pub(super) before: Option<Box<Before>>,
+    pub(super) conversation: Option<Box<Conversation>>,
 }
 
 /// A frame as it was at the last push, pop or invalidation. The stable part of a context shows
@@ -67,6 +69,7 @@ impl Node {
             settled_revision: 0,
             children_revision: 0,
             before: None,
+            conversation: None,
         }
     }
 
@@ -139,6 +142,11 @@ impl Node {
     /// Revision of the last change to any child.
     pub fn children_revision(&self) -> u64 {
         self.children_revision
+    }
+
+    /// What was said in the frame, if it is part of a run.
+    pub fn conversation(&self) -> Option<&Conversation> {
+        self.conversation.as_deref()
     }
 
     /// The frame as it was at the last push, pop or invalidation anywhere in the tree.

@@ -1,0 +1,242 @@
+//! Registers: eight short notes that an agent works by, with the names and limits of the specification.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One of the eight registers. In JSON its name, such as `R1_PLAN`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Register {
+    /// The objective. Seldom changes.
+    #[serde(rename = "R0_GOAL")]
+    Goal,
+    /// The steps that remain.
+    #[serde(rename = "R1_PLAN")]
+    Plan,
+    /// The very next action.
+    #[serde(rename = "R2_NEXT")]
+    Next,
+    /// A label of the present phase.
+    #[serde(rename = "R3_PHASE")]
+    Phase,
+    /// Hard requirements and contracts.
+    #[serde(rename = "R4_CONSTRAINTS")]
+    Constraints,
+    /// What is assumed and not verified yet.
+    #[serde(rename = "R5_ASSUMPTIONS")]
+    Assumptions,
+    /// Unknowns and obstacles.
+    #[serde(rename = "R6_OPEN_QUESTIONS")]
+    OpenQuestions,
+    /// What has just happened.
+    #[serde(rename = "R7_STATUS")]
+    Status,
+}
+
+impl Register {
+    /// All registers, in the order of their numbers.
+    pub const ALL: [Register; 8] = [
+        Register::Goal,
+        Register::Plan,
+        Register::Next,
+        Register::Phase,
+        Register::Constraints,
+        Register::Assumptions,
+        Register::OpenQuestions,
+        Register::Status,
+    ];
+
+    /// Its name, as JSON has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Register::Goal => "R0_GOAL",
+            Register::Plan => "R1_PLAN",
+            Register::Next => "R2_NEXT",
+            Register::Phase => "R3_PHASE",
+            Register::Constraints => "R4_CONSTRAINTS",
+            Register::Assumptions => "R5_ASSUMPTIONS",
+            Register::OpenQuestions => "R6_OPEN_QUESTIONS",
+            Register::Status => "R7_STATUS",
+        }
+    }
+
+    /// The most characters it holds (specification, "Register Map").
+    pub const fn limit(self) -> usize {
+        match self {
+            Register::Goal => 240,
+            Register::Plan => 980,
+            Register::Next => 200,
+            Register::Phase => 60,
+            Register::Constraints => 720,
+            Register::Assumptions => 480,
+            Register::OpenQuestions => 600,
+            Register::Status => 300,
+        }
+    }
+
+    /// As much of a value as the register holds: its first characters.
+    ///
+    /// ```
+    /// use callstack_core::frame::Register;
+    /// assert_eq!(Register::Phase.fitting(&"ä".repeat(61)), "ä".repeat(60));
+    /// assert_eq!(Register::Phase.fitting("testing"), "testing");
+    /// ```
+    pub fn fitting(self, value: &str) -> &str {
+        match value.char_indices().nth(self.limit()) {
+            Some((end, _)) => &value[..end],
+            None => value,
+        }
+    }
+}
+
+/// Values for some of the registers, by name: `{"R2_NEXT": "run the tests", "R5_ASSUMPTIONS": ""}`.
+pub type RegisterValues = BTreeMap<Register, String>;
+
+/// The registers of a frame. An empty one holds an empty text.
+///
+/// In JSON those that are not empty: `{"R0_GOAL": "Build calc.py", "R3_PHASE": "testing"}`. Longer values than a
+/// register holds are cut when they are read or set.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(from = "RegisterValues", into = "RegisterValues")]
+pub struct Registers {
+    values: [String; 8],
+}
+
+impl Registers {
+    /// What a register holds.
+    pub fn get(&self, register: Register) -> &str {
+        &self.values[register as usize]
+    }
+
+    /// Puts values into the registers that are named; the others stay.
+    pub fn set(&mut self, values: &RegisterValues) {
+        for (register, value) in values {
+            register.fitting(value).clone_into(&mut self.values[*register as usize]);
+        }
+    }
+
+    /// The registers that are not empty, in the order of their numbers.
+    pub fn filled(&self) -> impl Iterator<Item = (Register, &str)> {
+        Register::ALL.into_iter().map(|register| (register, self.get(register))).filter(|(_, value)| !value.is_empty())
+    }
+
+    /// The registers of a child when it is pushed (specification, "On push_frame"): plan, constraints,
+    /// assumptions and open questions are inherited; the goal is the child's objective; what comes next is for the
+    /// child to say.
+    #[must_use]
+    pub fn pushed(&self, name: &str, objective: &str) -> Self {
+        let mut child = self.clone();
+        child.overwrite([
+            (Register::Goal, objective.into()),
+            (Register::Next, "".into()),
+            (Register::Phase, format!("entering: {name}").into()),
+            (Register::Status, "Entered sub-frame. Starting.".into()),
+        ]);
+        child
+    }
+
+    /// The registers of a parent when its child is popped (specification, "On pop_frame"): the status is the
+    /// child's result, the child's open questions go on, what comes next is for the parent to say, and the rest is
+    /// as the parent left it.
+    #[must_use]
+    pub fn popped(&self, child: &Registers, name: &str, result: &str) -> Self {
+        let mut parent = self.clone();
+        parent.overwrite([
+            (Register::Status, result.into()),
+            (Register::Phase, format!("returned from: {name}").into()),
+            (Register::Next, "".into()),
+            (Register::OpenQuestions, child.get(Register::OpenQuestions).into()),
+        ]);
+        parent
+    }
+
+    /// What has to be put into `earlier` to make it these registers.
+    pub fn changes_since(&self, earlier: &Registers) -> RegisterValues {
+        let changed = Register::ALL.into_iter().filter(|register| self.get(*register) != earlier.get(*register));
+        changed.map(|register| (register, self.get(register).to_owned())).collect()
+    }
+
+    fn overwrite<const COUNT: usize>(&mut self, values: [(Register, Cow<'_, str>); COUNT]) {
+        for (register, value) in values {
+            register.fitting(&value).clone_into(&mut self.values[register as usize]);
+        }
+    }
+}
+
+impl From<RegisterValues> for Registers {
+    fn from(values: RegisterValues) -> Self {
+        let mut registers = Self::default();
+        registers.set(&values);
+        registers
+    }
+}
+
+impl From<Registers> for RegisterValues {
+    fn from(registers: Registers) -> Self {
+        registers.changes_since(&Registers::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_json_are_those_of_the_specification() {
+        for register in Register::ALL {
+            assert_eq!(serde_json::to_value(register).unwrap(), register.name());
+        }
+        assert_eq!(Register::ALL.map(Register::limit).iter().sum::<usize>(), 3580);
+    }
+
+    /// A file of registers in which every value says whose it is.
+    fn all_of(owner: &str) -> Registers {
+        Register::ALL
+            .map(|register| (register, format!("{owner} {}", register.name())))
+            .into_iter()
+            .collect::<RegisterValues>()
+            .into()
+    }
+
+    #[test]
+    fn a_push_merges_as_the_specification_lists() {
+        let child = all_of("parent").pushed("write-tests", "Nine tests pass");
+        let expected = [
+            "Nine tests pass",
+            "parent R1_PLAN",
+            "",
+            "entering: write-tests",
+            "parent R4_CONSTRAINTS",
+            "parent R5_ASSUMPTIONS",
+            "parent R6_OPEN_QUESTIONS",
+            "Entered sub-frame. Starting.",
+        ];
+        assert_eq!(Register::ALL.map(|register| child.get(register).to_owned()), expected);
+    }
+
+    #[test]
+    fn a_pop_merges_as_the_specification_lists() {
+        let parent = all_of("parent").popped(&all_of("child"), "write-tests", "9 tests pass");
+        let expected = [
+            "parent R0_GOAL",
+            "parent R1_PLAN",
+            "",
+            "returned from: write-tests",
+            "parent R4_CONSTRAINTS",
+            "parent R5_ASSUMPTIONS",
+            "child R6_OPEN_QUESTIONS",
+            "9 tests pass",
+        ];
+        assert_eq!(Register::ALL.map(|register| parent.get(register).to_owned()), expected);
+    }
+
+    #[test]
+    fn changes_lead_from_one_file_to_another() {
+        let (one, other) = (all_of("one"), all_of("other").pushed("x", ""));
+        let mut changed = one.clone();
+        changed.set(&other.changes_since(&one));
+        assert_eq!(changed, other);
+        assert!(one.changes_since(&one).is_empty());
+    }
+}

@@ -1,0 +1,413 @@
+//! The stack machine: what the calls of a model do to its memory, as events.
+
+use serde::Deserialize;
+
+use super::heap::HeapUsage;
+use super::step::{conversation, last_step, pending, status};
+use crate::error::{Error, Result};
+use crate::frame::{
+    Change, Event, FrameRef, Handle, MemoryModel, Message, NewChunk, NewFrame, PopStatus, RegisterValues, RunSettings,
+    ToolCall,
+};
+use crate::tree::{Command, Tree, decide};
+
+/// Characters of a task that become the title of its frame.
+const TITLE_LENGTH: usize = 60;
+
+/// A run to be started.
+///
+/// In JSON: `{"task": "Build a calculator", "settings": {"memory": "registers"}}`; optional are `settings`, `title`
+/// (by default the beginning of the task) and `sessionID`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewRun {
+    /// What the agent is to do.
+    pub task: String,
+    /// The title of its frame. `None`: the beginning of the task.
+    pub title: Option<String>,
+    /// The ID of its frame. `None`: one is made.
+    #[serde(rename = "sessionID")]
+    pub session_id: Option<String>,
+    /// Which memory it has, and how much.
+    #[serde(default)]
+    pub settings: RunSettings,
+}
+
+impl NewRun {
+    /// A run with stack and heap.
+    pub fn new(task: impl Into<String>) -> Self {
+        Self { task: task.into(), ..Self::default() }
+    }
+
+    /// Sets what memory the agent has.
+    pub fn settings(mut self, settings: RunSettings) -> Self {
+        self.settings = settings;
+        self
+    }
+}
+
+/// What a model has said.
+///
+/// In JSON: `{"text": "…", "calls": [{"id": "call_1", "name": "heap_free", "arguments": "{\"name\": \"api\"}"}]}`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Reply {
+    /// Its text.
+    pub text: String,
+    /// The tools it calls, in order.
+    pub calls: Vec<ToolCall>,
+}
+
+/// Something that a model does to its memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operation {
+    /// Begin a sub-task in a frame of its own.
+    Push {
+        /// Short name: the frame's title.
+        name: String,
+        /// What must be accomplished: the frame's success criteria.
+        objective: String,
+        /// All else that the frame needs to know.
+        context: String,
+        /// What to return.
+        return_spec: String,
+    },
+    /// Finish the present frame.
+    Pop {
+        /// What its parent learns of it: the frame's results.
+        result: String,
+    },
+    /// Put values into registers.
+    UpdateRegisters(RegisterValues),
+    /// Put a new chunk on the heap.
+    AllocateChunk(NewChunk),
+    /// Replace the content of a chunk.
+    WriteChunk {
+        /// The chunk's name.
+        name: String,
+        /// Its content from now on.
+        content: String,
+    },
+    /// Take a chunk off the heap.
+    FreeChunk {
+        /// The chunk's name.
+        name: String,
+    },
+}
+
+/// The events that start a run whose root has this ID.
+pub(crate) fn start(tree: &Tree, run: NewRun, session_id: String, now: u64) -> Result<Vec<Event>> {
+    let NewRun { task, title, settings, .. } = run;
+    if task.trim().is_empty() {
+        return Err(Error::Empty { field: "task" });
+    }
+    let title = title.unwrap_or_else(|| beginning(&task));
+    let frame = NewFrame::new(title).id(session_id).criteria(task.clone()).root();
+    let mut events = Events::new(tree, now);
+    let root = events.command(Command::Push(frame))?[0].handle;
+    events.push(root, Change::RunStarted { run: settings });
+    if settings.memory == MemoryModel::Registers {
+        events.push(root, Change::RegistersChanged { registers: RegisterValues::new() });
+    }
+    events.push(root, Change::MessagesAdded { messages: vec![Message::User { text: task }] });
+    Ok(events.events)
+}
+
+fn beginning(task: &str) -> String {
+    let line = task.trim().lines().next().unwrap_or_default();
+    match line.char_indices().nth(TITLE_LENGTH) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line.to_owned(),
+    }
+}
+
+/// The events of what a model has said. If it calls nothing, it is told to.
+pub(crate) fn reply(tree: &Tree, root: Handle, reply: Reply, now: u64) -> Result<Vec<Event>> {
+    let status = status(tree, root)?;
+    if let Some(call) = pending(conversation(tree, status.frame)).next() {
+        let expected = format!("the answer to {} ({})", call.id, call.name);
+        return Err(Error::OutOfTurn { handle: root, found: "a reply".into(), expected });
+    }
+    check_open(tree, root, "a reply")?;
+    let Reply { text, mut calls } = reply;
+    make_ids_unique(&mut calls, status.steps + 1);
+    let calls_nothing = calls.is_empty();
+    let mut messages = vec![Message::Assistant { text, calls }];
+    if calls_nothing {
+        let text = "You have called no tool. Call one; if nothing is left to do, call pop_frame with the result.";
+        messages.push(Message::User { text: text.into() });
+    }
+    let mut events = Events::new(tree, now);
+    events.push(status.frame, Change::MessagesAdded { messages });
+    Ok(events.events)
+}
+
+fn check_open(tree: &Tree, root: Handle, found: &str) -> Result<()> {
+    let status = tree.node(root).status();
+    if status.is_open() {
+        return Ok(());
+    }
+    Err(Error::OutOfTurn { handle: root, found: found.to_owned(), expected: format!("nothing, for it is {status}") })
+}
+
+/// Answers are found by the IDs of calls, and some models leave them out or repeat them.
+fn make_ids_unique(calls: &mut [ToolCall], step: u64) {
+    for place in 0..calls.len() {
+        let (before, rest) = calls.split_at_mut(place);
+        let call = &mut rest[0];
+        if call.id.is_empty() || before.iter().any(|other| other.id == call.id) {
+            call.id = format!("{}call_{step}_{}", call.id, place + 1);
+        }
+    }
+}
+
+/// The events of the answer to a call that was not about memory.
+pub(crate) fn answer(
+    tree: &Tree,
+    root: Handle,
+    call: &str,
+    text: String,
+    is_error: bool,
+    now: u64,
+) -> Result<Vec<Event>> {
+    let turn = Turn::new(tree, root, call)?;
+    let mut events = Events::new(tree, now);
+    events.answer(&turn, text, is_error);
+    Ok(events.events)
+}
+
+/// The events of a call about memory, or of the answer that says why it is refused. `session_id`: the ID of the frame
+/// that it may push.
+pub(crate) fn operate(
+    tree: &Tree,
+    root: Handle,
+    call: &str,
+    operation: Result<Operation, String>,
+    session_id: String,
+    now: u64,
+) -> Result<Vec<Event>> {
+    let turn = Turn::new(tree, root, call)?;
+    let done = operation.and_then(|operation| {
+        let mut events = Events::new(tree, now);
+        events.operate(&turn, operation, session_id).map_err(|error| error.to_string())?;
+        Ok(events.events)
+    });
+    done.or_else(|problem| answer(tree, root, call, format!("{}: {problem}", turn.call.name), true, now))
+}
+
+/// The events that answer a push whose frame was finished by somebody else: the run would wait for it for ever.
+pub(crate) fn settle(tree: &Tree, root: Handle, now: u64) -> Result<Vec<Event>> {
+    let frame = status(tree, root)?.frame;
+    let mut events = Events::new(tree, now);
+    let Some(call) = pending(conversation(tree, frame)).next() else { return Ok(events.events) };
+    let is_of_call = |child: &Handle| {
+        tree.node(*child).conversation().and_then(|own| own.call()).is_some_and(|caller| caller == call.id)
+    };
+    if let Some(child) = tree.children(frame).iter().rev().copied().find(is_of_call) {
+        let record = tree.node(child).record();
+        let text =
+            format!("Sub-task {}: {}\nResult: {}", record.status, record.success_criteria, record.dense_results());
+        let text = match &record.invalidation_reason {
+            Some(reason) => format!("{text}\nReason: {reason}"),
+            None => text,
+        };
+        let message = Message::Tool { call: call.id.clone(), name: call.name.clone(), text, is_error: false };
+        events.push(frame, Change::MessagesAdded { messages: vec![message] });
+    }
+    Ok(events.events)
+}
+
+/// The call whose turn it is.
+struct Turn<'a> {
+    root: Handle,
+    frame: Handle,
+    depth: usize,
+    settings: RunSettings,
+    call: &'a ToolCall,
+}
+
+impl<'a> Turn<'a> {
+    fn new(tree: &'a Tree, root: Handle, id: &str) -> Result<Self> {
+        let status = status(tree, root)?;
+        check_open(tree, root, id)?;
+        match pending(conversation(tree, status.frame)).next() {
+            Some(call) if call.id == id => {
+                Ok(Self { root, frame: status.frame, depth: status.depth, settings: status.settings, call })
+            }
+            next => {
+                let expected =
+                    next.map_or("a reply of the model".to_owned(), |call| format!("{} ({})", call.id, call.name));
+                Err(Error::OutOfTurn { handle: root, found: format!("an answer to {id}"), expected })
+            }
+        }
+    }
+}
+
+/// Events as they come to be.
+struct Events<'a> {
+    tree: &'a Tree,
+    now: u64,
+    events: Vec<Event>,
+}
+
+impl<'a> Events<'a> {
+    fn new(tree: &'a Tree, now: u64) -> Self {
+        Self { tree, now, events: Vec::new() }
+    }
+
+    fn push(&mut self, handle: Handle, change: Change) {
+        let revision = self.tree.revision() + 1 + self.events.len() as u64;
+        self.events.push(Event { revision, time: self.now, handle, change });
+    }
+
+    /// The events of a command, which must be the first: it is decided on the tree as it is.
+    fn command(&mut self, command: Command) -> Result<&[Event]> {
+        self.events = decide(self.tree, command, self.now)?;
+        Ok(&self.events)
+    }
+
+    fn answer(&mut self, turn: &Turn<'_>, text: String, is_error: bool) {
+        let ToolCall { id, name, .. } = turn.call;
+        let message = Message::Tool { call: id.clone(), name: name.clone(), text, is_error };
+        self.push(turn.frame, Change::MessagesAdded { messages: vec![message] });
+    }
+
+    fn operate(&mut self, turn: &Turn<'_>, operation: Operation, session_id: String) -> Result<()> {
+        let usage = HeapUsage::of(self.tree, turn.frame, turn.settings.heap_ceiling);
+        let root = FrameRef::from(turn.root);
+        let frame = FrameRef::from(turn.frame);
+        let text = match operation {
+            Operation::Push { name, objective, context, return_spec } => {
+                let briefing = briefing(&objective, &context, &return_spec)?;
+                return self.push_frame(turn, NewFrame::new(name).id(session_id).criteria(objective), briefing);
+            }
+            Operation::Pop { result } => return self.pop_frame(turn, result),
+            Operation::UpdateRegisters(registers) => {
+                let text = updated(&registers);
+                self.command(Command::UpdateRegisters { frame, registers })?;
+                text
+            }
+            Operation::AllocateChunk(chunk) => {
+                let text = stored("allocated", &chunk.name, usage.changed(1, "", &chunk.content));
+                self.command(Command::AllocateChunk { frame: root, chunk })?;
+                text
+            }
+            Operation::WriteChunk { name, content } => {
+                let before = self.tree.chunk(turn.frame, &name).map_or("", |(_, chunk)| &chunk.content);
+                let text = stored("written", &name, usage.changed(0, before, &content));
+                self.command(Command::WriteChunk { frame, name, content })?;
+                text
+            }
+            Operation::FreeChunk { name } => {
+                let before = self.tree.chunk(turn.frame, &name).map_or("", |(_, chunk)| &chunk.content);
+                let text = stored("freed", &name, usage.changed(-1, before, ""));
+                self.command(Command::FreeChunk { frame, name })?;
+                text
+            }
+        };
+        self.answer(turn, text, false);
+        Ok(())
+    }
+
+    fn push_frame(&mut self, turn: &Turn<'_>, frame: NewFrame, briefing: String) -> Result<()> {
+        self.check_first_operation(turn, "push_frame")?;
+        if turn.depth >= turn.settings.max_depth {
+            return Err(Error::TooDeep { handle: turn.frame, limit: turn.settings.max_depth });
+        }
+        let child = self.command(Command::Push(frame.below(turn.frame)))?[0].handle;
+        self.push(child, Change::Called { call: turn.call.id.clone() });
+        self.push(child, Change::MessagesAdded { messages: vec![Message::User { text: briefing }] });
+        Ok(())
+    }
+
+    fn pop_frame(&mut self, turn: &Turn<'_>, result: String) -> Result<()> {
+        self.check_first_operation(turn, "pop_frame")?;
+        if result.trim().is_empty() {
+            return Err(Error::Empty { field: "result" });
+        }
+        let node = self.tree.node(turn.frame);
+        let mut text = format!("Sub-task completed: {}\nResult: {result}", node.record().success_criteria);
+        let behind: Vec<&str> =
+            pending(conversation(self.tree, turn.frame)).skip(1).map(|call| call.name.as_str()).collect();
+        if !behind.is_empty() {
+            text.push_str(&format!(
+                "\nNot carried out, because they came behind its pop_frame: {}.",
+                behind.join(", ")
+            ));
+        }
+        let command = Command::Pop {
+            frame: turn.frame.into(),
+            status: PopStatus::Completed,
+            results: result,
+            results_compacted: String::new(),
+        };
+        self.command(command)?;
+        if let (Some(parent), Some(call)) = (node.parent(), node.conversation().and_then(|own| own.call())) {
+            let message = Message::Tool { call: call.to_owned(), name: "push_frame".into(), text, is_error: false };
+            self.push(parent, Change::MessagesAdded { messages: vec![message] });
+        }
+        Ok(())
+    }
+
+    /// One stack operation goes into a step.
+    fn check_first_operation(&self, turn: &Turn<'_>, name: &'static str) -> Result<()> {
+        let (calls, answers) = last_step(conversation(self.tree, turn.frame));
+        let is_done = |call: &&ToolCall| {
+            let answer = answers.iter().find_map(|answer| match &**answer {
+                Message::Tool { call: id, is_error, .. } if *id == call.id => Some(!is_error),
+                _ => None,
+            });
+            answer == Some(true)
+        };
+        let is_stack_operation = |call: &&ToolCall| call.name == "push_frame" || call.name == "pop_frame";
+        match calls.iter().filter(is_stack_operation).find(is_done) {
+            Some(_) => Err(Error::SecondStackOperation { name }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// All that a child knows of why it is there.
+fn briefing(objective: &str, context: &str, return_spec: &str) -> Result<String> {
+    if objective.trim().is_empty() {
+        return Err(Error::Empty { field: "objective" });
+    }
+    let mut text = format!("Objective: {objective}");
+    for (heading, part) in [("Context", context), ("Return with pop_frame", return_spec)] {
+        if !part.trim().is_empty() {
+            text.push_str(&format!("\n\n{heading}: {part}"));
+        }
+    }
+    Ok(text)
+}
+
+/// The answer to an update of registers: what of it was too long.
+pub(crate) fn updated(registers: &RegisterValues) -> String {
+    if registers.is_empty() {
+        return "No register was named; none has changed.".into();
+    }
+    let names: Vec<&str> = registers.keys().map(|register| register.name()).collect();
+    let mut text = format!("Updated {}.", names.join(", "));
+    for (register, value) in registers {
+        let kept = register.fitting(value);
+        if kept.len() < value.len() {
+            text.push_str(&format!(
+                " {} had {} characters and holds {}: the rest was cut, from {:?} on.",
+                register.name(),
+                value.chars().count(),
+                register.limit(),
+                value[kept.len()..].chars().take(20).collect::<String>()
+            ));
+        }
+    }
+    text
+}
+
+/// The answer to a change of the heap.
+pub(crate) fn stored(what: &str, name: &str, usage: HeapUsage) -> String {
+    let mut text = format!("The chunk {name} is {what}. Heap: {usage}.");
+    if let Some(warning) = usage.warning() {
+        text.push_str(&format!("\n{warning}"));
+    }
+    text
+}

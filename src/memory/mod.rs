@@ -1,0 +1,44 @@
+//! The memory of agents that manage it themselves: registers, stack and heap, and what a model is asked in a step.
+//!
+//! A *run* is an agent at work. Its frames are frames of the tree: the root is the task, a push makes a child, a pop
+//! finishes it. Each frame has a conversation of its own, and a model sees that of the present frame alone, with the
+//! chunks of the heap and, if it has them, its registers. All of it is events, so a run that was killed goes on where it
+//! was.
+//!
+//! A host drives a run by asking what comes next ([`Stack::run_next`](crate::Stack::run_next)): ask a model, deal with a
+//! call, or stop.
+//!
+//! ```
+//! use callstack_core::Stack;
+//! use callstack_core::frame::ToolCall;
+//! use callstack_core::memory::{NewRun, Next, Operation, Reply};
+//!
+//! let stack = Stack::in_memory();
+//! let run = stack.start_run(NewRun::new("Say hello"))?;
+//! let Next::Ask(prompt) = stack.run_next(run)? else { panic!("a run begins with a question") };
+//! assert!(prompt.messages[0].text().starts_with("Say hello"));
+//! // The model answers with a call of pop_frame.
+//! let call = ToolCall { id: "call_1".into(), name: "pop_frame".into(), arguments: r#"{"result": "Hello"}"#.into() };
+//! stack.run_reply(run, Reply { text: String::new(), calls: vec![call] })?;
+//! let Next::Call(call) = stack.run_next(run)? else { panic!("the call is next") };
+//! stack.run_operate(run, &call.id, Ok(Operation::Pop { result: "Hello".into() }))?;
+//! assert!(matches!(stack.run_next(run)?, Next::Over { results, .. } if results == "Hello"));
+//! # Ok::<(), callstack_core::Error>(())
+//! ```
+//!
+//! Rules and limits are those of the specification's two documents on working memory. The heap is for other hosts,
+//! too: contexts show the chunks that a frame sees.
+//!
+//! This floor reads trees and says by which events they change. It knows no clock, no disk and no network.
+
+mod heap;
+mod machine;
+mod prompt;
+mod step;
+
+pub use heap::HeapUsage;
+pub use machine::{NewRun, Operation, Reply};
+pub(crate) use machine::{answer, operate, reply, settle, start};
+pub use prompt::system_prompt;
+pub use step::{Next, Prompt, RunStatus};
+pub(crate) use step::{next, status};
