@@ -1,5 +1,6 @@
 //! A naive model of trees, and random commands to hold against it. Tests and fuzzing share it.
 
+use callstack_core::frame::{NewChunk, Register};
 use callstack_core::{Command, Event, FrameRef, FrameStatus, Identity, NewFrame, Parent, PopStatus, Tree, decide};
 
 use crate::common::Random;
@@ -18,6 +19,8 @@ struct Plain {
     reason: Option<String>,
     placeholder: bool,
     log: Option<String>,
+    chunks: Vec<(String, String)>,
+    registers: Option<[String; 8]>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -43,6 +46,10 @@ enum Ask {
     Summarize { frame: usize, results: String },
     SetActive { frame: usize },
     SetLogPath { frame: usize, log_path: String },
+    AllocateChunk { frame: usize, name: String, content: String },
+    WriteChunk { frame: usize, name: String, content: String },
+    FreeChunk { frame: usize, name: String },
+    UpdateRegisters { frame: usize, register: usize, value: String },
 }
 
 fn random_ask(random: &mut Random, count: usize) -> Ask {
@@ -53,7 +60,17 @@ fn random_ask(random: &mut Random, count: usize) -> Ask {
         _ => format!("s{}", count + random.below(1_000)),
     };
     let status = FrameStatus::ALL[random.below(6)];
-    match random.below(20) {
+    let name = |random: &mut Random| ["", "one", "two", "three", "tw\no"][random.below(5)].to_owned();
+    let content = |random: &mut Random| "x".repeat([0, 5, 100_000, 100_001][random.below(4)]);
+    match random.below(26) {
+        20..22 => Ask::AllocateChunk { frame, name: name(random), content: content(random) },
+        22 => Ask::WriteChunk { frame, name: name(random), content: content(random) },
+        23 => Ask::FreeChunk { frame, name: name(random) },
+        24..26 => Ask::UpdateRegisters {
+            frame,
+            register: random.below(8),
+            value: ["", "ä", "note"][random.below(3)].repeat(random.below(1_000)),
+        },
         0..4 => Ask::Add {
             id: id(random),
             parent: (count > 0 && !random.once_in(8)).then_some(frame),
@@ -139,6 +156,16 @@ fn command(model: &Model, ask: &Ask) -> Command {
         }
         Ask::SetActive { frame: at } => Command::SetActive { frame: frame(at) },
         Ask::SetLogPath { frame: at, log_path } => Command::SetLogPath { frame: frame(at), log_path: log_path.clone() },
+        Ask::AllocateChunk { frame: at, name, content } => {
+            Command::AllocateChunk { frame: frame(at), chunk: NewChunk::new(name, content) }
+        }
+        Ask::WriteChunk { frame: at, name, content } => {
+            Command::WriteChunk { frame: frame(at), name: name.clone(), content: content.clone() }
+        }
+        Ask::FreeChunk { frame: at, name } => Command::FreeChunk { frame: frame(at), name: name.clone() },
+        Ask::UpdateRegisters { frame: at, register, value } => {
+            Command::UpdateRegisters { frame: frame(at), registers: [(Register::ALL[*register], value.clone())].into() }
+        }
     }
 }
 
@@ -220,6 +247,35 @@ impl Model {
         Ok(())
     }
 
+    /// The frame that owns the chunk which a frame sees under a name: itself, or the nearest above.
+    fn owner(&self, frame: usize, name: &str) -> Option<usize> {
+        let mut lineage = vec![frame];
+        lineage.extend(self.above(frame));
+        lineage.into_iter().find(|owner| self.frames[*owner].chunks.iter().any(|(other, _)| other == name))
+    }
+
+    fn begin_registers(&mut self, frame: usize) {
+        let Some(parent) = self.frames[frame].parent else { return };
+        let Some(inherited) = self.frames[parent].registers.clone() else { return };
+        let title = self.frames[frame].title.clone();
+        let [_, plan, _, _, constraints, assumptions, questions, _] = inherited;
+        let status = "Entered sub-frame. Starting.".into();
+        let phase = format!("entering: {title}");
+        self.frames[frame].registers =
+            Some([title, plan, String::new(), phase, constraints, assumptions, questions, status]);
+    }
+
+    fn end_registers(&mut self, frame: usize, result: &str) {
+        let Plain { parent: Some(parent), registers: Some(child), title, .. } = &self.frames[frame] else { return };
+        let (parent, child, title) = (*parent, child.clone(), title.clone());
+        if let Some([_, _, next, phase, _, _, questions, status]) = &mut self.frames[parent].registers {
+            next.clear();
+            *phase = format!("returned from: {title}");
+            questions.clone_from(&child[6]);
+            *status = result.to_owned();
+        }
+    }
+
     /// What the command should do; the model is not changed if the answer is an error.
     fn carry_out(&mut self, ask: &Ask) -> Answer {
         match ask {
@@ -247,6 +303,7 @@ impl Model {
                 self.frames.push(Plain { depends_on: once, ..frame });
                 if *status == FrameStatus::InProgress {
                     self.active = Some(self.frames.len() - 1);
+                    self.begin_registers(self.frames.len() - 1);
                 }
             }
             Ask::PlanChildren { parent, ids } => {
@@ -290,6 +347,9 @@ impl Model {
                     return Err("transition");
                 }
                 self.change(*frame, FrameStatus::InProgress)?;
+                if self.frames[*frame].registers.is_none() {
+                    self.begin_registers(*frame);
+                }
             }
             Ask::ReplaceId { frame, id } => {
                 self.there(*frame)?;
@@ -315,6 +375,7 @@ impl Model {
                 self.there(*frame)?;
                 self.change(*frame, (*status).into())?;
                 self.frames[*frame].results = Some("done".into());
+                self.end_registers(*frame, "d");
             }
             Ask::Invalidate { frame, reason } => {
                 self.there(*frame)?;
@@ -356,6 +417,44 @@ impl Model {
                 }
                 self.frames[*frame].log = Some(log_path.clone());
             }
+            Ask::AllocateChunk { frame, name, content } => {
+                self.there(*frame)?;
+                match name.as_str() {
+                    "" => return Err("empty"),
+                    "tw\no" => return Err("not_one_line"),
+                    _ if content.len() > 100_000 => return Err("too_long"),
+                    _ => {}
+                }
+                let is_below = |other: usize| {
+                    use FrameStatus::*;
+                    self.above(other).contains(frame)
+                        && matches!(self.frames[other].status, Planned | InProgress | Blocked)
+                        && self.frames[other].chunks.iter().any(|(known, _)| known == name)
+                };
+                if self.owner(*frame, name).is_some() || (0..self.frames.len()).any(is_below) {
+                    return Err("chunk_exists");
+                }
+                self.frames[*frame].chunks.push((name.clone(), content.clone()));
+            }
+            Ask::WriteChunk { frame, name, content } => {
+                self.there(*frame)?;
+                let owner = self.owner(*frame, name).ok_or("unknown_chunk")?;
+                if content.len() > 100_000 {
+                    return Err("too_long");
+                }
+                let chunk = self.frames[owner].chunks.iter_mut().find(|(other, _)| other == name);
+                chunk.unwrap().1.clone_from(content);
+            }
+            Ask::FreeChunk { frame, name } => {
+                self.there(*frame)?;
+                let owner = self.owner(*frame, name).ok_or("unknown_chunk")?;
+                self.frames[owner].chunks.retain(|(other, _)| other != name);
+            }
+            Ask::UpdateRegisters { frame, register, value } => {
+                self.there(*frame)?;
+                let limit = [240, 980, 200, 60, 720, 480, 600, 300][*register];
+                self.frames[*frame].registers.get_or_insert_default()[*register] = value.chars().take(limit).collect();
+            }
         }
         Ok(())
     }
@@ -377,6 +476,8 @@ fn view(tree: &Tree) -> Model {
             reason: frame.invalidation_reason,
             placeholder: frame.placeholder,
             log: frame.log_path,
+            chunks: frame.heap.into_iter().map(|chunk| (chunk.name, chunk.content)).collect(),
+            registers: frame.registers.map(|file| Register::ALL.map(|register| file.get(register).to_owned())),
         }
     });
     Model { frames: frames.collect(), active: tree.active().map(|active| active.index()) }
@@ -412,6 +513,9 @@ fn check_queries(tree: &Tree, model: &Model) {
             model.frames[at].status == FrameStatus::Planned && model.frames[at].depends_on.iter().all(completed);
         assert_eq!(tree.ready().any(|other| other == handle), ready, "{handle} is ready");
         assert_eq!(tree.resolve(&FrameRef::Text(model.frames[at].id.clone())), Ok(handle));
+        for (owner, chunk) in tree.chunks(handle) {
+            assert_eq!(model.owner(at, &chunk.name), Some(owner.index()), "who owns {} for {handle}", chunk.name);
+        }
     }
 }
 
