@@ -1,4 +1,4 @@
-//! The seven invariants of contexts, on random trees with hostile texts.
+//! The eight invariants of contexts, on random trees with hostile texts.
 //!
 //! The number of cases is set by `PROPTEST_CASES`; `make soak` takes a million.
 
@@ -8,6 +8,7 @@ mod common;
 mod promises;
 
 use callstack_core::context::{Approx, Chars4, Omission, TokenCounter};
+use callstack_core::frame::Register;
 use callstack_core::{Budget, Context, Error, FrameStatus, Handle, Identity, NewFrame, PopStatus, Settings, Stack};
 use common::Random;
 use promises::{checked, settings, with_total};
@@ -23,6 +24,19 @@ fn assert_grows(smaller: &Context, larger: &Context) {
     for (one, other) in smaller.report.entries.iter().zip(&larger.report.entries) {
         assert_eq!(one.handle, other.handle, "3: the totals must not change what is considered");
         assert!(one.rung <= other.rung, "3: {} sinks from {:?} to {:?}", one.handle, one.rung, other.rung);
+    }
+    for (one, other) in smaller.report.chunks.iter().zip(&larger.report.chunks) {
+        assert!(
+            one.shown as u8 <= other.shown as u8,
+            "3: {} sinks from {:?} to {:?}",
+            one.name,
+            one.shown,
+            other.shown
+        );
+    }
+    for register in Register::ALL {
+        let count = |context: &Context| context.volatile.matches(&format!("<{}>", register.name())).count();
+        assert!(count(smaller) <= count(larger), "3: {} is lost", register.name());
     }
     for element in [
         "<philosophy",
@@ -48,7 +62,8 @@ fn disturb(stack: &Stack, random: &mut Random, frames: usize) {
         let frame = Handle::from_index(random.below(frames)).unwrap();
         let note = format!("{round} {}", common::text(random, 5));
         // Some of these are refused, and then nothing has changed anyway.
-        let _ = match random.below(8) {
+        let _ = match random.below(9) {
+            8 => stack.update_registers(frame, [(Register::Next, note)].into()),
             7 => stack.summarize(frame, note.clone(), note),
             0 => stack.add_artifact(frame, note).map(drop),
             6 => stack.set_log_path(frame, random.pick(&["Cargo.toml", "src", "README.md"])),

@@ -10,11 +10,12 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("tree", &["error", "frame"]),
     ("context", &["error", "frame", "keywords", "tree"]),
     ("session", &["error", "frame", "keywords", "tree"]),
+    ("memory", &["error", "frame", "tree"]),
     ("import", &["error", "frame", "tree"]),
     ("store", &["error", "frame"]),
-    ("stack", &["error", "frame", "tree", "context", "session", "store"]),
-    ("tools", &["error", "frame", "tree", "context", "session", "stack"]),
-    ("capi", &["error", "frame", "tree", "context", "import", "session", "store", "stack", "tools"]),
+    ("stack", &["error", "frame", "tree", "context", "memory", "session", "store"]),
+    ("tools", &["error", "frame", "tree", "context", "memory", "session", "stack"]),
+    ("capi", &["error", "frame", "tree", "context", "memory", "import", "session", "store", "stack", "tools"]),
 ];
 
 fn sources(folder: &Path) -> Vec<PathBuf> {

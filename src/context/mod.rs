@@ -13,9 +13,10 @@
 //! 5. What is left out is counted, and can be reached by handle.
 //! 6. It is well-formed XML 1.0, whatever the frames' texts hold.
 //! 7. The stable part keeps its bytes until a frame is pushed, activated, popped, blocked,
-//!    resumed or invalidated, or the settings change. A sibling that finishes is appended behind
+//!    resumed or invalidated, a chunk that it shows changes, or the settings change. A sibling that finishes is appended behind
 //!    those already shown, as long as the budget has room. (Another ID for a finished sibling
 //!    counts as a change if the current frame's criteria name that ID.)
+//! 8. A chunk of the heap is shown word for word, or as a line of the index with a note how to read it.
 //!
 //! # The specification's helper functions
 //!
@@ -38,6 +39,7 @@ mod cache;
 mod considered;
 mod fragment;
 mod guidance;
+mod heap;
 mod keys;
 mod relevance;
 mod render;
@@ -68,6 +70,7 @@ use volatile::Volatile;
 pub use crate::keywords::keywords;
 pub use cache::CacheStatistics;
 pub use fragment::Rung;
+pub use heap::{ChunkEntry, Shown};
 pub use select::{Entry, Omission, Section};
 pub use settings::{Budget, Guidance, Settings};
 #[cfg(feature = "tokenizer")]
@@ -113,6 +116,9 @@ pub struct Report {
     /// Every frame considered: the current one, planned children, ancestors from the parent up,
     /// dependencies, siblings in the order shown.
     pub entries: Vec<Entry>,
+    /// Every chunk that the frame sees, in the order shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub chunks: Vec<ChunkEntry>,
 }
 
 /// Frames whose renderings are kept at once, at most; past that all are forgotten.

@@ -30,17 +30,19 @@ pub(super) fn render(
     volatile.report(handle, &*contexts.counter, &mut entries);
     let (stable_tokens, volatile_tokens) = (selected.tokens, volatile.tokens);
     entries.extend(selected.items.into_iter().map(Item::into_entry));
+    let chunks = selected.heap.into_entries();
     Context {
         xml,
         stable,
         volatile: now,
         tokens: stable_tokens + volatile_tokens,
-        report: Report { handle, stable_tokens, volatile_tokens, entries },
+        report: Report { handle, stable_tokens, volatile_tokens, entries, chunks },
     }
 }
 
 /// The stable part without its closing tag. What changes at a pop stands behind what does not: a
-/// newly finished sibling comes after those already shown, and the counts after all.
+/// newly finished sibling comes after those already shown, the heap, which can change at any time, after all frames, and
+/// the counts after all.
 fn write_stable(considered: &Considered, settings: &Settings, selected: &Stable, out: &mut String) {
     let ancestors = &selected.items[..selected.ranges.dependencies];
     let dependencies = &selected.items[selected.ranges.dependencies..selected.ranges.siblings];
@@ -81,10 +83,12 @@ fn write_stable(considered: &Considered, settings: &Settings, selected: &Stable,
     }
     wrap(skeleton::DEPENDENCIES, dependencies, out);
     wrap(skeleton::SIBLINGS, siblings, out);
+    selected.heap.write(out);
     let truncation = Truncation {
         ancestors: hidden(Section::Ancestors),
         dependencies: hidden(Section::Dependencies),
         siblings: hidden(Section::CompletedSiblings),
+        chunks: selected.heap.omitted(),
         see: considered.ancestors.first().copied().unwrap_or(considered.handle),
     };
     let before = out.len();

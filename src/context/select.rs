@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::considered::Considered;
 use super::fragment::{Fragment, Rung};
+use super::heap::Heap;
 use super::relevance::ancestor_score;
 use super::settings::{Guidance, Settings};
 use super::spending::Spending;
@@ -106,6 +107,7 @@ pub(super) struct Stable {
     /// Ancestors nearest first, then dependencies, then siblings, each in the order of [`Ranges`].
     pub(super) items: Vec<Item>,
     pub(super) ranges: Ranges,
+    pub(super) heap: Heap,
     pub(super) brief_guidance: bool,
     pub(super) full_guidance: bool,
     pub(super) budget_element: bool,
@@ -140,9 +142,11 @@ pub(super) fn select(
     }
     ladder.spending.limit = ladder.stable_limit(least);
     ladder.take_dependencies_and_advice();
+    ladder.heap.take(settings.budget.heap, &mut ladder.spending);
     let spine = ladder.take_spine();
     let deferred = ladder.take_best_within_quotas(spine);
     ladder.take_rest(deferred, spine);
+    ladder.heap.take_rest(&mut ladder.spending);
     Ok(ladder.into_stable())
 }
 
@@ -189,6 +193,7 @@ struct Ladder<'a> {
     ranges: Ranges,
     /// The finished dependencies among the items, siblings or not.
     dependencies: Range<usize>,
+    heap: Heap,
     quotas: Quotas,
     brief_guidance: bool,
     full_guidance: bool,
@@ -212,6 +217,8 @@ impl<'a> Ladder<'a> {
         let ranges = Ranges { dependencies: ancestors.len(), siblings: ancestors.len() + dependencies.len() };
         let sibling_dependencies = siblings.iter().filter(|sibling| sibling.is_dependency).count();
         let budget = &settings.budget;
+        let heap = Heap::of(contexts, tree, considered.handle, settings.heap_ceiling);
+        let around = skeleton::stable_cost(contexts, considered, heap.len());
         Self {
             contexts,
             tree,
@@ -219,11 +226,12 @@ impl<'a> Ladder<'a> {
             items,
             ranges,
             dependencies: ranges.dependencies..ranges.siblings + sibling_dependencies,
+            heap,
             quotas: Quotas { ancestors: budget.ancestors, siblings: budget.siblings },
             brief_guidance: false,
             full_guidance: false,
             budget_element: false,
-            spending: Spending::new(skeleton::stable_cost(contexts, considered), usize::MAX),
+            spending: Spending::new(around, usize::MAX),
         }
     }
 
@@ -320,6 +328,7 @@ impl<'a> Ladder<'a> {
         Stable {
             items: self.items,
             ranges: self.ranges,
+            heap: self.heap,
             brief_guidance: self.brief_guidance,
             full_guidance: self.full_guidance,
             budget_element: self.budget_element,

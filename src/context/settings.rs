@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::frame::RunSettings;
 
 /// Budgets in tokens (specification, "Token Budget Configuration").
 ///
@@ -24,11 +25,14 @@ pub struct Budget {
     /// Quota of what surrounds the current frame: position, next action, planned children.
     /// Default 200.
     pub overhead: usize,
+    /// Quota of the chunks on the heap that are shown word for word. Others are shown so if the total has room for them
+    /// after everything else. Default 1500.
+    pub heap: usize,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { total: 4000, ancestors: 1500, siblings: 1500, current: 800, overhead: 200 }
+        Self { total: 4000, ancestors: 1500, siblings: 1500, current: 800, overhead: 200, heap: 1500 }
     }
 }
 
@@ -110,8 +114,8 @@ pub enum Guidance {
 
 /// Everything that shapes a context, beside the tree.
 ///
-/// In JSON: `{"budget": {"total": 4000, …}, "minimumRelevance": 30, "guidance": "full"}`, every
-/// key optional.
+/// In JSON: `{"budget": {"total": 4000, …}, "minimumRelevance": 30, "guidance": "full",
+/// "heapCeiling": 5000}`, every key optional.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Settings {
@@ -121,11 +125,18 @@ pub struct Settings {
     pub minimum_relevance: u8,
     /// How much standing advice.
     pub guidance: Guidance,
+    /// Characters on the heap past which the agent is warned. Default 5000.
+    pub heap_ceiling: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { budget: Budget::default(), minimum_relevance: 30, guidance: Guidance::default() }
+        Self {
+            budget: Budget::default(),
+            minimum_relevance: 30,
+            guidance: Guidance::default(),
+            heap_ceiling: RunSettings::HEAP_CEILING,
+        }
     }
 }
 

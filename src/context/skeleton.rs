@@ -8,7 +8,7 @@ use super::fragment::TITLE_TOKENS;
 use super::guidance;
 use super::settings::Budget;
 use super::tokens::TokenCounter;
-use crate::frame::{FrameStatus, Handle};
+use crate::frame::{FrameStatus, Handle, Register};
 
 pub(super) const STABLE_CLOSE: &str = "</stack-context>\n";
 pub(super) const VOLATILE_CLOSE: &str = "</stack-now>\n";
@@ -17,6 +17,7 @@ pub(super) const ANCESTORS_CLOSE: &str = "</ancestors>\n";
 pub(super) const DEPENDENCIES: [&str; 2] = ["<dependencies>\n", "</dependencies>\n"];
 pub(super) const SIBLINGS: [&str; 2] = ["<completed-siblings>\n", "</completed-siblings>\n"];
 pub(super) const METADATA: [&str; 2] = ["<metadata>\n", "</metadata>\n"];
+pub(super) const REGISTERS_CLOSE: &str = "</registers>\n";
 pub(super) const PLANNED_CLOSE: &str = "</planned-children>\n";
 
 pub(super) fn stable_open(handle: Handle) -> String {
@@ -41,6 +42,7 @@ pub(super) struct Truncation {
     pub(super) ancestors: usize,
     pub(super) dependencies: usize,
     pub(super) siblings: usize,
+    pub(super) chunks: usize,
     pub(super) see: Handle,
 }
 
@@ -50,6 +52,7 @@ impl Truncation {
             ("omitted-ancestors", self.ancestors),
             ("omitted-dependencies", self.dependencies),
             ("omitted-siblings", self.siblings),
+            ("omitted-chunks", self.chunks),
         ];
         if counts.iter().all(|(_, count)| *count == 0) {
             return;
@@ -78,9 +81,17 @@ pub(super) fn planned_open(count: usize, omitted: usize) -> String {
     }
 }
 
+/// Without arguments the tool that writes registers shows them all.
+pub(super) fn registers_open(omitted: usize) -> String {
+    match omitted {
+        0 => "<registers>\n".to_owned(),
+        _ => format!("<registers omitted=\"{omitted}\" see=\"stack_registers_update\">\n"),
+    }
+}
+
 /// The most that everything around the frames of a stable part can cost. It depends on what is
 /// considered, not on what is chosen of it.
-pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered) -> usize {
+pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered, chunks: usize) -> usize {
     let counter = &*contexts.counter;
     let Considered { handle, ancestors, dependencies, siblings, .. } = considered;
     let (costs, count) = (&contexts.costs, |text: &str| counter.count(text));
@@ -102,6 +113,7 @@ pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered) -> usize
         ancestors: ancestors.len().saturating_sub(2),
         dependencies: dependencies.len() + siblings.iter().filter(|sibling| sibling.is_dependency).count(),
         siblings: siblings.len(),
+        chunks,
         see: ancestors.first().copied().unwrap_or(*handle),
     }
     .write(&mut truncation);
@@ -121,6 +133,8 @@ pub(super) struct Costs {
     /// On top of the brief form.
     pub(super) full_guidance: usize,
     pub(super) initial_planning: usize,
+    /// What stands around the registers, at most.
+    pub(super) registers: usize,
     /// The most that the volatile part can need for the current frame's stub alone.
     pub(super) volatile_least: usize,
 }
@@ -142,6 +156,7 @@ impl Costs {
             brief_guidance: pair(MANAGEMENT) + count(guidance::PHILOSOPHY) + count(guidance::RULES),
             full_guidance: count(guidance::WHEN_TO_CREATE_CHILD_FRAMES),
             initial_planning: count(guidance::INITIAL_PLANNING),
+            registers: count(&registers_open(Register::ALL.len())) + count(REGISTERS_CLOSE),
             volatile_least: count(&volatile_open(last))
                 + count(VOLATILE_CLOSE)
                 + count(&stub)

@@ -11,7 +11,7 @@ use super::spending::Spending;
 use super::tokens::{TokenCounter, truncate_by};
 use super::xml::{content, escape};
 use super::{Contexts, guidance, skeleton};
-use crate::frame::{FrameStatus, Handle};
+use crate::frame::{FrameStatus, Handle, Registers};
 use crate::tree::{Tree, sibling_order};
 
 /// Planned children shown before the current frame gets its artifacts and decisions.
@@ -31,6 +31,8 @@ pub(super) struct Volatile {
     next: String,
     warnings: String,
     suggestions: String,
+    registers: Vec<String>,
+    omitted_registers: usize,
     current: Arc<Fragment>,
     rung: Rung,
     /// Upper bound of the part's tokens.
@@ -52,6 +54,8 @@ impl Volatile {
             next: String::new(),
             warnings: String::new(),
             suggestions: String::new(),
+            registers: Vec::new(),
+            omitted_registers: 0,
             current,
             rung: Rung::Stub,
             tokens,
@@ -80,6 +84,9 @@ impl Volatile {
         let mut more_warnings = String::new();
         room.text(&mut more_warnings, || state_warnings(tree, considered.handle));
         self.warnings.push_str(&more_warnings);
+        if let Some(registers) = &node.record().registers {
+            self.show_registers(contexts, registers, &mut room);
+        }
         if !suggestions.is_empty() {
             room.text(&mut self.suggestions, || suggestions_element(contexts, suggestions));
         }
@@ -102,6 +109,20 @@ impl Volatile {
     fn climb(&mut self, room: &mut Room<'_>, rung: Rung) {
         if rung > self.rung && room.spending.spend(self.current.cost(rung) - self.current.cost(self.rung)) {
             self.rung = rung;
+        }
+    }
+
+    /// Each register whole or not at all; those that do not fit are counted.
+    fn show_registers(&mut self, contexts: &Contexts, registers: &Registers, room: &mut Room<'_>) {
+        for (register, value) in registers.filled() {
+            let name = register.name();
+            let element = format!("<{name}>{}</{name}>\n", content(value));
+            let around = if self.registers.is_empty() { contexts.costs.registers } else { 0 };
+            if room.spending.spend(around + room.counter.count(&element)) {
+                self.registers.push(element);
+            } else {
+                self.omitted_registers += 1;
+            }
         }
     }
 
@@ -137,6 +158,11 @@ impl Volatile {
         out.push_str(&self.next);
         out.push_str(&self.warnings);
         out.push_str(&self.suggestions);
+        if !self.registers.is_empty() {
+            out.push_str(&skeleton::registers_open(self.omitted_registers));
+            self.registers.iter().for_each(|element| out.push_str(element));
+            out.push_str(skeleton::REGISTERS_CLOSE);
+        }
         self.current.write(self.rung, out);
     }
 

@@ -21,8 +21,26 @@ pub(super) fn content(text: &str) -> Cow<'_, str> {
     escape::partial_escape(legal(text))
 }
 
+/// Text as a CDATA section, where it stands word for word: only `]]>`, which would end the section, is divided between
+/// two, and characters that XML 1.0 forbids become U+FFFD. Beside it the number of these.
+pub(super) fn character_data(text: &str) -> (String, usize) {
+    let mut legal = Cow::Borrowed(text);
+    let mut replaced = 0;
+    if text.chars().any(is_forbidden) {
+        let stand_in = |character: char| if is_forbidden(character) { '\u{FFFD}' } else { character };
+        replaced = text.chars().filter(|character| is_forbidden(*character)).count();
+        legal = text.chars().map(stand_in).collect::<String>().into();
+    }
+    (format!("<![CDATA[{}]]>", legal.replace("]]>", "]]]]><![CDATA[>")), replaced)
+}
+
+/// XML 1.0, production 2.
+fn is_forbidden(character: char) -> bool {
+    !matches!(character, '\t' | '\n' | '\r' | ' '..='\u{FFFD}' | '\u{10000}'..)
+}
+
 /// quick-xml writes forbidden characters as they are, and reads them back; parsers that keep to
-/// the standard refuse them (XML 1.0, production 2).
+/// the standard refuse them.
 fn legal(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| byte >= 0x20 && byte != 0xEF || byte == b'\n' || byte == b'\t') {
         return Cow::Borrowed(text);
@@ -35,8 +53,8 @@ fn legal(text: &str) -> Cow<'_, str> {
                 characters.next_if_eq(&'\n');
                 legal.push('\n');
             }
-            '\t' | '\n' | ' '..='\u{FFFD}' | '\u{10000}'.. => legal.push(character),
-            _ => legal.push('\u{FFFD}'),
+            _ if is_forbidden(character) => legal.push('\u{FFFD}'),
+            _ => legal.push(character),
         }
     }
     Cow::Owned(legal)

@@ -1,15 +1,17 @@
 //! The stack machine: what the calls of a model do to its memory, as events.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use serde::Deserialize;
 
-use super::heap::HeapUsage;
 use super::step::{conversation, last_step, pending, status};
 use crate::error::{Error, Result};
 use crate::frame::{
     Change, Event, FrameRef, Handle, MemoryModel, Message, NewChunk, NewFrame, PopStatus, RegisterValues, RunSettings,
     ToolCall,
 };
-use crate::tree::{Command, Tree, decide};
+use crate::tree::{Command, HeapUsage, Tree, decide};
 
 /// Characters of a task that become the title of its frame.
 const TITLE_LENGTH: usize = 60;
@@ -124,13 +126,14 @@ fn beginning(task: &str) -> String {
 /// The events of what a model has said. If it calls nothing, it is told to.
 pub(crate) fn reply(tree: &Tree, root: Handle, reply: Reply, now: u64) -> Result<Vec<Event>> {
     let status = status(tree, root)?;
-    if let Some(call) = pending(conversation(tree, status.frame)).next() {
+    let conversation = conversation(tree, status.frame);
+    if let Some(call) = pending(conversation).next() {
         let expected = format!("the answer to {} ({})", call.id, call.name);
         return Err(Error::OutOfTurn { handle: root, found: "a reply".into(), expected });
     }
     check_open(tree, root, "a reply")?;
     let Reply { text, mut calls } = reply;
-    make_ids_unique(&mut calls, status.steps + 1);
+    make_ids_unique(&mut calls, conversation, status.steps + 1);
     let calls_nothing = calls.is_empty();
     let mut messages = vec![Message::Assistant { text, calls }];
     if calls_nothing {
@@ -151,13 +154,18 @@ fn check_open(tree: &Tree, root: Handle, found: &str) -> Result<()> {
 }
 
 /// Answers are found by the IDs of calls, and some models leave them out or repeat them.
-fn make_ids_unique(calls: &mut [ToolCall], step: u64) {
-    for place in 0..calls.len() {
-        let (before, rest) = calls.split_at_mut(place);
-        let call = &mut rest[0];
-        if call.id.is_empty() || before.iter().any(|other| other.id == call.id) {
-            call.id = format!("{}call_{step}_{}", call.id, place + 1);
-        }
+fn make_ids_unique(calls: &mut [ToolCall], conversation: &[Arc<Message>], step: u64) {
+    let earlier = conversation.iter().flat_map(|message| match &**message {
+        Message::Assistant { calls, .. } => calls.as_slice(),
+        _ => &[],
+    });
+    let mut taken: HashSet<String> = earlier.map(|call| call.id.clone()).collect();
+    for call in calls {
+        let given = if call.id.is_empty() { "call" } else { &call.id };
+        let others = (1..).map(|number| format!("{given}_{step}_{number}"));
+        let unique = std::iter::once(call.id.clone()).chain(others).find(|id| !id.is_empty() && !taken.contains(id));
+        call.id = unique.expect("there are more numbers than calls");
+        taken.insert(call.id.clone());
     }
 }
 

@@ -36,9 +36,10 @@ mod machine;
 mod prompt;
 mod step;
 
-pub use heap::HeapUsage;
 pub use machine::{NewRun, Operation, Reply};
 pub(crate) use machine::{answer, operate, reply, settle, start};
+#[cfg(feature = "tools")]
+pub(crate) use machine::{stored, updated};
 pub use prompt::system_prompt;
 pub use step::{Next, Prompt, RunStatus};
 pub(crate) use step::{next, status};

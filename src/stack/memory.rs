@@ -3,8 +3,7 @@
 use super::Stack;
 use crate::error::Result;
 use crate::frame::{Chunk, FrameRef, Handle, NewChunk, RegisterValues, Registers};
-use crate::memory::HeapUsage;
-use crate::tree::{Command, known_chunk};
+use crate::tree::{Command, HeapUsage, known_chunk};
 
 impl Stack {
     /// Puts a new chunk on the heap of a frame. It and all frames below it see the chunk until it is freed: contexts

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Group, Tool};
+use crate::frame::MemoryModel;
 
 /// The document about all tools, in Markdown.
 pub fn markdown() -> String {
@@ -20,6 +21,11 @@ pub fn markdown() -> String {
         }
         add(&tool, &mut text);
     }
+    text.push_str(
+        "\n# The tools of agents that manage their own memory\n\nThey are those of `callstack agent`, and of every host \
+         that drives a run; `update_registers` goes with\nregisters. Arguments are read as above.\n",
+    );
+    super::memory_tools(MemoryModel::Registers).iter().for_each(|tool| add(tool, &mut text));
     text
 }
 
@@ -31,6 +37,7 @@ fn heading(group: Group) -> &'static str {
         Group::Compaction => "Compaction",
         Group::Subagents => "Subagents",
         Group::Autonomy => "Autonomy",
+        Group::Memory => "Memory",
     }
 }
 

@@ -24,6 +24,7 @@ mod compaction;
 mod context;
 mod docs;
 mod frames;
+mod memory;
 mod planning;
 mod subagents;
 
@@ -34,6 +35,8 @@ use serde_json::Value;
 use self::arguments::Example;
 use self::caller::Caller;
 use crate::error::Error;
+use crate::frame::{MemoryModel, ToolCall};
+use crate::memory::Operation;
 use crate::session::Effect;
 use crate::session::calls::CallId;
 use crate::stack::Stack;
@@ -56,6 +59,8 @@ pub enum Group {
     Subagents,
     /// When to begin and finish frames.
     Autonomy,
+    /// What stays in sight whatever becomes of the conversation.
+    Memory,
 }
 
 /// A tool as hosts register it.
@@ -103,6 +108,17 @@ trait Call: DeserializeOwned + schemars::JsonSchema {
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error>;
 }
 
+/// A tool of an agent in a run, by which it manages its own memory.
+trait MemoryCall: DeserializeOwned + schemars::JsonSchema {
+    /// The tool's name.
+    const NAME: &'static str;
+    /// Valid arguments, a JSON object.
+    const EXAMPLE: &'static str;
+
+    /// What is to be done.
+    fn operation(self) -> Operation;
+}
+
 /// What a handler has to say.
 enum Reply {
     /// The answer.
@@ -111,16 +127,19 @@ enum Reply {
     Later(CallId),
 }
 
-/// A line of the table: a tool without its types.
-struct Entry {
+/// A line of a table: a tool without its types.
+struct Entry<Run> {
     name: &'static str,
     group: Group,
     example: &'static str,
     schema: fn() -> schemars::Schema,
-    run: fn(&mut Caller<'_>, &str, Example) -> Result<Reply, String>,
+    run: Run,
 }
 
-impl Entry {
+type RunCall = fn(&mut Caller<'_>, &str, Example) -> Result<Reply, String>;
+type ReadOperation = fn(&str, Example) -> Result<Operation, String>;
+
+impl Entry<RunCall> {
     const fn of<C: Call>(group: Group) -> Self {
         Self {
             name: C::NAME,
@@ -133,14 +152,34 @@ impl Entry {
             },
         }
     }
+}
 
+impl Entry<ReadOperation> {
+    const fn of_memory<C: MemoryCall>() -> Self {
+        Self {
+            name: C::NAME,
+            group: Group::Memory,
+            example: C::EXAMPLE,
+            schema: arguments::schema::<C>,
+            run: |arguments, example| Ok(arguments::read::<C>(arguments, example)?.operation()),
+        }
+    }
+}
+
+impl<Run> Entry<Run> {
     fn example(&self) -> Example {
         Example(self.example)
+    }
+
+    fn tool(&self) -> Tool {
+        let (description, parameters) = arguments::described((self.schema)());
+        let example = serde_json::from_str(self.example).expect("examples are JSON");
+        Tool { name: self.name, group: self.group, description, parameters, example }
     }
 }
 
 #[rustfmt::skip]
-const TABLE: [Entry; 27] = [
+const TABLE: [Entry<RunCall>; 32] = [
     Entry::of::<frames::Push>(Group::Frames),
     Entry::of::<frames::Pop>(Group::Frames),
     Entry::of::<frames::Status>(Group::Frames),
@@ -168,16 +207,62 @@ const TABLE: [Entry; 27] = [
     Entry::of::<autonomy::ShouldPop>(Group::Autonomy),
     Entry::of::<autonomy::AutoSuggest>(Group::Autonomy),
     Entry::of::<autonomy::Stats>(Group::Autonomy),
+    Entry::of::<memory::Allocate>(Group::Memory),
+    Entry::of::<memory::Write>(Group::Memory),
+    Entry::of::<memory::Read>(Group::Memory),
+    Entry::of::<memory::Free>(Group::Memory),
+    Entry::of::<memory::UpdateRegisters>(Group::Memory),
 ];
 
-/// All tools.
+/// The last one is for agents that have registers.
+const MEMORY_TABLE: [Entry<ReadOperation>; 6] = [
+    Entry::of_memory::<memory::PushFrame>(),
+    Entry::of_memory::<memory::PopFrame>(),
+    Entry::of_memory::<memory::HeapAllocate>(),
+    Entry::of_memory::<memory::Write>(),
+    Entry::of_memory::<memory::Free>(),
+    Entry::of_memory::<memory::UpdateRegisters>(),
+];
+
+fn memory_table(memory: MemoryModel) -> &'static [Entry<ReadOperation>] {
+    match memory {
+        MemoryModel::Heap => &MEMORY_TABLE[..MEMORY_TABLE.len() - 1],
+        MemoryModel::Registers => &MEMORY_TABLE,
+    }
+}
+
+/// All tools for the agents of hosts with sessions.
 pub fn list() -> Vec<Tool> {
-    let described = TABLE.iter().map(|entry| {
-        let (description, parameters) = arguments::described((entry.schema)());
-        let example = serde_json::from_str(entry.example).expect("examples are JSON");
-        Tool { name: entry.name, group: entry.group, description, parameters, example }
-    });
-    described.collect()
+    TABLE.iter().map(Entry::tool).collect()
+}
+
+/// The tools of an agent in a [run](crate::memory), by which it manages its own memory.
+pub fn memory_tools(memory: MemoryModel) -> Vec<Tool> {
+    memory_table(memory).iter().map(Entry::tool).collect()
+}
+
+/// Reads a call of an agent in a run, for [`Stack::run_operate`](crate::Stack::run_operate). `None`: the tool is not
+/// one of [`memory_tools`]. Of arguments that cannot be read the text says what is wrong with them.
+///
+/// ```
+/// use callstack_core::frame::{MemoryModel, ToolCall};
+/// use callstack_core::memory::Operation;
+/// use callstack_core::tools;
+///
+/// let call = |name: &str, arguments: &str| ToolCall {
+///     id: "call_1".into(),
+///     name: name.into(),
+///     arguments: arguments.into(),
+/// };
+/// let free = tools::operation(MemoryModel::Heap, &call("heap_free", r#"{"name": "api"}"#)).unwrap();
+/// assert_eq!(free, Ok(Operation::FreeChunk { name: "api".into() }));
+/// let problem = tools::operation(MemoryModel::Heap, &call("heap_free", "{}")).unwrap().unwrap_err();
+/// assert!(problem.contains("missing field `name`"));
+/// assert!(tools::operation(MemoryModel::Heap, &call("read_file", "{}")).is_none());
+/// ```
+pub fn operation(memory: MemoryModel, call: &ToolCall) -> Option<Result<Operation, String>> {
+    let entry = memory_table(memory).iter().find(|entry| entry.name == call.name)?;
+    Some((entry.run)(&call.arguments, entry.example()))
 }
 
 /// Calls a tool for the agent of a session. `arguments` is a JSON object; an empty text stands for `{}`.

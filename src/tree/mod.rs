@@ -6,6 +6,7 @@
 mod apply;
 mod command;
 mod decide;
+mod heap_usage;
 mod links;
 mod memory;
 mod node;
@@ -23,6 +24,7 @@ use crate::frame::{Frame, FrameRef, FrameStatus, Handle};
 pub use command::Command;
 pub use decide::decide;
 pub(crate) use decide::known_chunk;
+pub use heap_usage::HeapUsage;
 pub use memory::{Conversation, Run};
 pub use node::Node;
 pub use outline::{OutlineOptions, OutlineStyle, format_duration, outline};

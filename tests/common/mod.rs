@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use callstack_core::frame::{Chunk, NewChunk, Register, RegisterValues};
 use callstack_core::{Frame, FrameStatus, Stack, StackOptions, StackState};
 
 /// A file of the tests' data.
@@ -199,11 +200,33 @@ pub fn state(random: &mut Random, size: usize) -> StackState {
             ..Frame::default()
         });
     }
+    add_memory(random, &mut frames, verbosity);
     if random.once_in(300) {
         let index = random.below(size);
         frames[index].title = "A very long title & more ".repeat(1_000_000 / 25);
     }
     StackState { frames, revision: 1, ..StackState::default() }
+}
+
+/// Chunks on the heaps of some frames, and registers in some.
+fn add_memory(random: &mut Random, frames: &mut [Frame], verbosity: usize) {
+    if random.once_in(2) {
+        return;
+    }
+    for _ in 0..random.below(8) {
+        let (name, index) = (format!("chunk {}", random.below(6)), random.below(frames.len().min(20)));
+        let chunk = Chunk {
+            name,
+            content: text(random, verbosity * 2),
+            description: if random.once_in(2) { text(random, 6) } else { String::new() },
+            ..Chunk::default()
+        };
+        if frames[index].heap.iter().all(|other| other.name != chunk.name) {
+            frames[index].heap.push(chunk);
+        }
+        let values = Register::ALL.map(|register| (register, text(random, 60)));
+        frames[random.below(frames.len())].registers = Some(Box::new(RegisterValues::from(values).into()));
+    }
 }
 
 /// A stack of that state. Links that cannot be are left out.
@@ -226,7 +249,12 @@ pub fn work(stack: &Stack, random: &mut Random, name: &str) {
     }
     let frame = handle(random);
     // Refusals are as good as any other answer here.
-    let _ = match random.below(12) {
+    let chunk = |random: &mut Random| format!("chunk {}", random.below(4));
+    let _ = match random.below(16) {
+        12 => stack.allocate_chunk(frame, NewChunk::new(chunk(random), format!("Content {number}"))),
+        13 => stack.write_chunk(frame, chunk(random), "x".repeat(random.below(300))),
+        14 => stack.free_chunk(frame, chunk(random)),
+        15 => stack.update_registers(frame, [(Register::ALL[random.below(8)], format!("Note {number}"))].into()),
         0..3 => stack.push(new().below(frame)).map(drop),
         3 => stack.plan(new().below(frame).depends_on(handle(random))).map(drop),
         4 => stack.activate(frame),

@@ -1,6 +1,6 @@
 //! What holds for one context, whatever the tree, the texts and the settings. Tests and fuzzing share it.
 
-use callstack_core::context::{Rung, Section, TokenCounter};
+use callstack_core::context::{Rung, Section, Shown, TokenCounter};
 use callstack_core::{Budget, Context, Error, Guidance, Handle, Settings, Stack};
 
 use crate::common::Random;
@@ -15,7 +15,9 @@ pub fn settings(random: &mut Random) -> Settings {
             siblings: 1 + random.below(2_000),
             current: 1 + random.below(1_000),
             overhead: random.below(400),
+            heap: random.below(2_000),
         };
+        settings.heap_ceiling = random.below(6_000);
         settings.minimum_relevance = random.below(101) as u8;
         settings.guidance = [Guidance::Full, Guidance::Brief, Guidance::None][random.below(3)];
     }
@@ -74,7 +76,43 @@ pub fn checked(
         assert!(document.root_element().has_tag_name(element), "6: {name} is no <{element}>");
     }
     check_counts(&context);
+    check_heap(stack, frame, &context);
     Ok(context)
+}
+
+/// 8: every chunk in sight stands there word for word, or as a line of the index with a note; the rest is counted.
+fn check_heap(stack: &Stack, frame: Handle, context: &Context) {
+    let document = roxmltree::Document::parse(&context.stable).unwrap();
+    let mut elements = document.descendants().filter(|node| node.has_tag_name("chunk"));
+    let chunks = stack.chunks(frame).unwrap();
+    assert_eq!(chunks.len(), context.report.chunks.len(), "8: other chunks are reported than there are");
+    for ((owner, chunk), entry) in chunks.iter().zip(&context.report.chunks) {
+        assert_eq!((owner, &chunk.name), (&entry.handle, &entry.name), "8: another chunk is reported");
+        if entry.shown == Shown::Omitted {
+            continue;
+        }
+        let element = elements.next().unwrap_or_else(|| panic!("8: {} is not there", chunk.name));
+        assert_eq!(element.attribute("name"), Some(&*chunk.name));
+        let text: String = element.children().filter_map(|part| part.text()).collect();
+        let size = chunk.content.chars().count().to_string();
+        assert_eq!(element.attribute("characters"), Some(&*size));
+        if entry.shown == Shown::Index {
+            assert_eq!(text, "", "8: a line of the index has text");
+            assert!(context.stable.contains("stack_heap_read"), "8: nothing says how to read {}", chunk.name);
+            continue;
+        }
+        let is_legal = |character: char| matches!(character, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..);
+        // Parsers read every line end as a line feed; the bytes stand there as they are.
+        let expected: String =
+            chunk.content.chars().map(|character| if is_legal(character) { character } else { '\u{FFFD}' }).collect();
+        assert_eq!(text, expected.replace("\r\n", "\n").replace('\r', "\n"), "8: {} reads otherwise", chunk.name);
+        if expected == chunk.content && !chunk.content.contains("]]>") {
+            let whole = format!("<![CDATA[{}]]></chunk>", chunk.content);
+            assert!(context.stable.contains(&whole), "8: {} is not there word for word", chunk.name);
+        } else if expected != chunk.content {
+            assert!(element.attribute("note").is_some(), "8: {} has changed without a word", chunk.name);
+        }
+    }
 }
 
 /// 5: what is left out is counted, and the count stands beside a handle that leads to it.
@@ -94,6 +132,8 @@ fn check_counts(context: &Context) {
     ] {
         assert_eq!(attribute("truncation", name), omitted(section), "5: {name}");
     }
+    let chunks = context.report.chunks.iter().filter(|entry| entry.shown == Shown::Omitted).count();
+    assert_eq!(attribute("truncation", "omitted-chunks"), chunks, "5: omitted-chunks");
     assert_eq!(attribute("omitted", "count"), omitted(Section::Ancestors), "5: the gap between the ancestors");
     if find("planned-children").is_some() {
         assert_eq!(attribute("planned-children", "omitted"), omitted(Section::PlannedChildren), "5: planned children");

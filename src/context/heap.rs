@@ -1,0 +1,175 @@
+//! The heap in a context: every chunk word for word, or, if the budget forbids, its line in the index with a note how to
+//! read it.
+
+use serde::Serialize;
+
+use super::Contexts;
+use super::spending::Spending;
+use super::xml::{character_data, escape};
+use crate::frame::{Chunk, Handle};
+use crate::tree::{HeapUsage, Tree};
+
+const CLOSE: &str = "</heap>\n";
+const NOTE: &str = "<note>Chunks without text did not fit: stack_heap_read shows them.</note>\n";
+
+/// How much of a chunk is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Shown {
+    /// Not at all; counted in `truncation`.
+    Omitted,
+    /// Its line in the index: name, size and description.
+    Index,
+    /// Word for word.
+    Whole,
+}
+
+/// What became of a chunk.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChunkEntry {
+    /// The chunk's name.
+    pub name: String,
+    /// The frame that it belongs to.
+    pub handle: Handle,
+    /// How much of it is shown.
+    pub shown: Shown,
+    /// What showing it costs, in tokens.
+    pub tokens: usize,
+}
+
+/// A chunk, both ways.
+struct Item {
+    entry: ChunkEntry,
+    index: String,
+    whole: String,
+    /// Tokens of the one and of the other.
+    costs: [usize; 2],
+}
+
+/// The chunks that a frame sees, and how much of each is shown.
+pub(super) struct Heap {
+    items: Vec<Item>,
+    open: String,
+    warning: String,
+    /// What stands around the chunks, at most.
+    around: usize,
+}
+
+impl Heap {
+    pub(super) fn of(contexts: &Contexts, tree: &Tree, handle: Handle, ceiling: usize) -> Self {
+        let count = |text: &str| contexts.counter.count(text);
+        let chunks = tree.chunks(handle);
+        if chunks.is_empty() {
+            return Self { items: Vec::new(), open: String::new(), warning: String::new(), around: 0 };
+        }
+        let items = chunks.into_iter().map(|(owner, chunk)| {
+            let (index, whole) = elements(owner, chunk);
+            let costs = [count(&index), count(&whole)];
+            let entry = ChunkEntry { name: chunk.name.clone(), handle: owner, shown: Shown::Omitted, tokens: 0 };
+            Item { entry, index, whole, costs }
+        });
+        let items: Vec<Item> = items.collect();
+        let usage = HeapUsage::of(tree, handle, ceiling);
+        let HeapUsage { chunks, characters, .. } = usage;
+        let open = format!("<heap chunks=\"{chunks}\" characters=\"{characters}\" ceiling=\"{ceiling}\">\n");
+        let warning = usage.warning().map(|text| format!("<warning>{}</warning>\n", escape(&text))).unwrap_or_default();
+        let around = [&open, &warning, NOTE, CLOSE].map(count).iter().sum();
+        Self { items, open, warning, around }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Takes all lines of the index, then as many whole chunks as the quota allows, small ones first. What is left
+    /// is for [`Heap::take_rest`].
+    pub(super) fn take(&mut self, quota: usize, spending: &mut Spending) {
+        for (place, item) in self.items.iter_mut().enumerate() {
+            let around = if place == 0 { self.around } else { 0 };
+            if spending.spend(around + item.costs[0]) {
+                (item.entry.shown, item.entry.tokens) = (Shown::Index, item.costs[0]);
+            }
+        }
+        let mut left = quota;
+        for place in self.by_size() {
+            let more = self.items[place].more();
+            if more > left {
+                break;
+            }
+            left -= more;
+            self.items[place].show_whole(spending);
+        }
+    }
+
+    /// Takes the chunks that are not whole yet.
+    pub(super) fn take_rest(&mut self, spending: &mut Spending) {
+        for place in self.by_size() {
+            self.items[place].show_whole(spending);
+        }
+    }
+
+    /// In this order the longest beginning that fits has the most chunks.
+    fn by_size(&self) -> Vec<usize> {
+        let mut places: Vec<usize> = (0..self.items.len()).collect();
+        places.sort_by_key(|place| self.items[*place].more());
+        places
+    }
+
+    /// How many chunks are not shown at all.
+    pub(super) fn omitted(&self) -> usize {
+        self.items.iter().filter(|item| item.entry.shown == Shown::Omitted).count()
+    }
+
+    pub(super) fn write(&self, out: &mut String) {
+        if self.omitted() == self.len() {
+            return;
+        }
+        out.push_str(&self.open);
+        for item in &self.items {
+            match item.entry.shown {
+                Shown::Omitted => {}
+                Shown::Index => out.push_str(&item.index),
+                Shown::Whole => out.push_str(&item.whole),
+            }
+        }
+        if self.items.iter().any(|item| item.entry.shown == Shown::Index) {
+            out.push_str(NOTE);
+        }
+        out.push_str(&self.warning);
+        out.push_str(CLOSE);
+    }
+
+    pub(super) fn into_entries(self) -> Vec<ChunkEntry> {
+        self.items.into_iter().map(|item| item.entry).collect()
+    }
+}
+
+impl Item {
+    /// What the whole chunk costs on top of its line in the index.
+    fn more(&self) -> usize {
+        self.costs[1].saturating_sub(self.costs[0])
+    }
+
+    fn show_whole(&mut self, spending: &mut Spending) {
+        if self.entry.shown == Shown::Index && spending.spend(self.more()) {
+            (self.entry.shown, self.entry.tokens) = (Shown::Whole, self.costs[0].max(self.costs[1]));
+        }
+    }
+}
+
+/// A chunk as a line of the index, and word for word.
+fn elements(owner: Handle, chunk: &Chunk) -> (String, String) {
+    let Chunk { name, content, description, .. } = chunk;
+    let mut start =
+        format!("<chunk name=\"{}\" frame=\"{owner}\" characters=\"{}\"", escape(name), content.chars().count());
+    if !description.is_empty() {
+        start.push_str(&format!(" description=\"{}\"", escape(description)));
+    }
+    let (data, replaced) = character_data(content);
+    let note = match replaced {
+        0 => String::new(),
+        _ => format!(" note=\"{replaced} characters that XML cannot hold stand as U+FFFD; stack_heap_read has them\""),
+    };
+    (format!("{start}/>\n"), format!("{start}{note}>{data}</chunk>\n"))
+}

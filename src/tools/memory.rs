@@ -1,0 +1,290 @@
+//! Tools by which agents manage their memory: chunks on the heap and registers for the agents of any host, and the
+//! stack machine for those in a run.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::caller::Caller;
+use super::frames::pretty;
+use super::{Call, MemoryCall, Reply};
+use crate::error::Error;
+use crate::frame::{NewChunk, Register, RegisterValues};
+use crate::memory::{Operation, stored, updated};
+use crate::tree::HeapUsage;
+
+/// Keep a text in sight: it stands word for word in every request of all frames that see it, also after the
+/// conversation has been compacted, until stack_heap_free. For what must not be lost or paraphrased: requirements,
+/// contracts, decisions of the user. Each chunk costs tokens in each request.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Allocate {
+    /// Its name, words joined by hyphens. Refused if a chunk in sight has it.
+    name: String,
+    /// The text, word for word.
+    content: String,
+    /// What it is, in a few words, for the index.
+    #[serde(default)]
+    description: String,
+    /// Who sees it: all frames of the tree, or the frame of this session and those below it.
+    #[serde(default)]
+    scope: Scope,
+}
+
+#[derive(Deserialize, JsonSchema, Clone, Copy, Default)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Scope {
+    #[default]
+    Tree,
+    Frame,
+}
+
+impl Call for Allocate {
+    const NAME: &'static str = "stack_heap_alloc";
+    const EXAMPLE: &'static str = r#"{"name": "api-contract", "content": "POST /orders -> 201 {id}; 409 if the cart is empty", "description": "routes that the client relies on"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let own = caller.named_or_own(None)?;
+        let owner = match self.scope {
+            Scope::Tree => caller.stack.read(|tree| tree.root(own)),
+            Scope::Frame => own,
+        };
+        let Self { name, content, description, .. } = self;
+        caller.stack.allocate_chunk(owner, NewChunk { name: name.clone(), content, description })?;
+        Ok(Reply::Text(stored("allocated", &name, usage(caller)?)))
+    }
+}
+
+/// Replace the content of a chunk on the heap.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Write {
+    /// The chunk's name.
+    name: String,
+    /// Its content from now on, word for word.
+    content: String,
+}
+
+impl Call for Write {
+    const NAME: &'static str = "stack_heap_write";
+    const EXAMPLE: &'static str = r#"{"name": "progress", "content": "Cart and checkout done; orders next"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        caller.stack.write_chunk(caller.named_or_own(None)?, &*self.name, self.content)?;
+        Ok(Reply::Text(stored("written", &self.name, usage(caller)?)))
+    }
+}
+
+impl MemoryCall for Write {
+    const NAME: &'static str = "heap_write";
+    const EXAMPLE: &'static str = <Self as Call>::EXAMPLE;
+
+    fn operation(self) -> Operation {
+        Operation::WriteChunk { name: self.name, content: self.content }
+    }
+}
+
+/// Read a chunk of the heap word for word, or, without a name, see which chunks there are.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Read {
+    /// The chunk's name.
+    name: Option<String>,
+}
+
+impl Call for Read {
+    const NAME: &'static str = "stack_heap_read";
+    const EXAMPLE: &'static str = r#"{"name": "api-contract"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let own = caller.named_or_own(None)?;
+        let Some(name) = self.name else {
+            let mut text = format!("Heap: {}.", usage(caller)?);
+            for (owner, chunk) in caller.stack.chunks(own)? {
+                let size = chunk.content.chars().count();
+                text.push_str(&format!("\n- {} (of {owner}, {size} characters)", chunk.name));
+                if !chunk.description.is_empty() {
+                    text.push_str(&format!(": {}", chunk.description));
+                }
+            }
+            return Ok(Reply::Text(text));
+        };
+        Ok(Reply::Text(caller.stack.chunk(own, &name)?.1.content))
+    }
+}
+
+/// Take a chunk off the heap for good, as soon as nobody needs it in sight any more.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Free {
+    /// The chunk's name.
+    name: String,
+}
+
+impl Call for Free {
+    const NAME: &'static str = "stack_heap_free";
+    const EXAMPLE: &'static str = r#"{"name": "api-contract"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        caller.stack.free_chunk(caller.named_or_own(None)?, &*self.name)?;
+        Ok(Reply::Text(stored("freed", &self.name, usage(caller)?)))
+    }
+}
+
+impl MemoryCall for Free {
+    const NAME: &'static str = "heap_free";
+    const EXAMPLE: &'static str = <Self as Call>::EXAMPLE;
+
+    fn operation(self) -> Operation {
+        Operation::FreeChunk { name: self.name }
+    }
+}
+
+/// Update the registers: eight short notes to work by, which stand in every request of their frame. Only those that
+/// are given change; an empty text clears one; what is too long is cut. Without any the answer shows them all.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UpdateRegisters {
+    /// The objective of this frame. 240 characters.
+    #[serde(rename = "R0_GOAL")]
+    goal: Option<String>,
+    /// The steps that remain. 980 characters.
+    #[serde(rename = "R1_PLAN")]
+    plan: Option<String>,
+    /// The very next action. 200 characters.
+    #[serde(rename = "R2_NEXT")]
+    next: Option<String>,
+    /// The present phase: reading, implementing, testing. 60 characters.
+    #[serde(rename = "R3_PHASE")]
+    phase: Option<String>,
+    /// Hard requirements, contracts, edge cases. 720 characters.
+    #[serde(rename = "R4_CONSTRAINTS")]
+    constraints: Option<String>,
+    /// What is assumed and not verified yet. 480 characters.
+    #[serde(rename = "R5_ASSUMPTIONS")]
+    assumptions: Option<String>,
+    /// Unknowns and obstacles. 600 characters.
+    #[serde(rename = "R6_OPEN_QUESTIONS")]
+    open_questions: Option<String>,
+    /// What has just happened. 300 characters.
+    #[serde(rename = "R7_STATUS")]
+    status: Option<String>,
+}
+
+impl UpdateRegisters {
+    fn values(self) -> RegisterValues {
+        let given = [
+            self.goal,
+            self.plan,
+            self.next,
+            self.phase,
+            self.constraints,
+            self.assumptions,
+            self.open_questions,
+            self.status,
+        ];
+        Register::ALL.into_iter().zip(given).filter_map(|(register, value)| Some((register, value?))).collect()
+    }
+}
+
+impl Call for UpdateRegisters {
+    const NAME: &'static str = "stack_registers_update";
+    const EXAMPLE: &'static str =
+        r#"{"R2_NEXT": "run the tests of the cart", "R7_STATUS": "totals are rounded to cents"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let own = caller.named_or_own(None)?;
+        let values = self.values();
+        if values.is_empty() {
+            let registers = caller.stack.registers(own)?.unwrap_or_default();
+            return Ok(Reply::Text(pretty(&registers)));
+        }
+        let text = updated(&values);
+        caller.stack.update_registers(own, values)?;
+        Ok(Reply::Text(text))
+    }
+}
+
+impl MemoryCall for UpdateRegisters {
+    const NAME: &'static str = "update_registers";
+    const EXAMPLE: &'static str = <Self as Call>::EXAMPLE;
+
+    fn operation(self) -> Operation {
+        Operation::UpdateRegisters(self.values())
+    }
+}
+
+/// Begin a sub-task in a frame of its own, which sees only what these arguments, the heap and the inherited registers
+/// say. This conversation is put aside until the frame is popped; its result is this tool's answer.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PushFrame {
+    /// Short name, words joined by hyphens.
+    name: String,
+    /// What the frame must accomplish: which files, what they must do, how it is verified.
+    objective: String,
+    /// Everything else that the frame needs to know.
+    #[serde(default)]
+    context: String,
+    /// What it is to report when it returns.
+    #[serde(default)]
+    return_spec: String,
+}
+
+impl MemoryCall for PushFrame {
+    const NAME: &'static str = "push_frame";
+    const EXAMPLE: &'static str = r#"{"name": "write-tests", "objective": "Create test_calc.py with pytest tests for add and divide of calc.py; run python -m pytest -q until all pass", "context": "divide(a, 0) raises ValueError", "return_spec": "number of tests, passed and failed, problems met"}"#;
+
+    fn operation(self) -> Operation {
+        let Self { name, objective, context, return_spec } = self;
+        Operation::Push { name, objective, context, return_spec }
+    }
+}
+
+/// Finish the present frame. Its conversation is gone for good, and the parent goes on with the result. At depth 0 this
+/// ends the whole run.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PopFrame {
+    /// What the parent needs to know: what was done and where, what was decided, what is still wrong.
+    result: String,
+}
+
+impl MemoryCall for PopFrame {
+    const NAME: &'static str = "pop_frame";
+    const EXAMPLE: &'static str =
+        r#"{"result": "test_calc.py has 9 tests, all pass. divide rounds to two digits, as calc.py documents."}"#;
+
+    fn operation(self) -> Operation {
+        Operation::Pop { result: self.result }
+    }
+}
+
+/// Put a named text on the heap. It stands word for word in every step of every frame until heap_free.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HeapAllocate {
+    /// Its name, words joined by hyphens. Refused if there is a chunk of that name.
+    name: String,
+    /// The text, word for word.
+    content: String,
+    /// What it is, in a few words, for the index.
+    #[serde(default)]
+    description: String,
+}
+
+impl MemoryCall for HeapAllocate {
+    const NAME: &'static str = "heap_alloc";
+    const EXAMPLE: &'static str =
+        r#"{"name": "api-spec", "content": "add(a, b) -> int", "description": "signatures of calc.py"}"#;
+
+    fn operation(self) -> Operation {
+        let Self { name, content, description } = self;
+        Operation::AllocateChunk(NewChunk { name, content, description })
+    }
+}
+
+/// How full the heap of the calling session is.
+fn usage(caller: &Caller<'_>) -> Result<HeapUsage, Error> {
+    let ceiling = caller.stack.host_settings().context.heap_ceiling;
+    caller.stack.heap_usage(caller.named_or_own(None)?, ceiling)
+}
