@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::step::{conversation, last_step, pending, status};
+use super::step::{Position, conversation, last_step, newest_child, pending, position};
 use crate::error::{Error, Result};
 use crate::frame::{
     Change, Event, FrameRef, Handle, MemoryModel, Message, NewChunk, NewFrame, PopStatus, RegisterValues, RunSettings,
@@ -125,15 +125,15 @@ fn beginning(task: &str) -> String {
 
 /// The events of what a model has said. If it calls nothing, it is told to.
 pub(crate) fn reply(tree: &Tree, root: Handle, reply: Reply, now: u64) -> Result<Vec<Event>> {
-    let status = status(tree, root)?;
-    let conversation = conversation(tree, status.frame);
+    let position = position(tree, root)?;
+    let conversation = conversation(tree, position.frame);
     if let Some(call) = pending(conversation).next() {
         let expected = format!("the answer to {} ({})", call.id, call.name);
         return Err(Error::OutOfTurn { handle: root, found: "a reply".into(), expected });
     }
     check_open(tree, root, "a reply")?;
     let Reply { text, mut calls } = reply;
-    make_ids_unique(&mut calls, conversation, status.steps + 1);
+    make_ids_unique(&mut calls, conversation, position.run.steps + 1);
     let calls_nothing = calls.is_empty();
     let mut messages = vec![Message::Assistant { text, calls }];
     if calls_nothing {
@@ -141,7 +141,7 @@ pub(crate) fn reply(tree: &Tree, root: Handle, reply: Reply, now: u64) -> Result
         messages.push(Message::User { text: text.into() });
     }
     let mut events = Events::new(tree, now);
-    events.push(status.frame, Change::MessagesAdded { messages });
+    events.push(position.frame, Change::MessagesAdded { messages });
     Ok(events.events)
 }
 
@@ -205,13 +205,11 @@ pub(crate) fn operate(
 
 /// The events that answer a push whose frame was finished by somebody else: the run would wait for it for ever.
 pub(crate) fn settle(tree: &Tree, root: Handle, now: u64) -> Result<Vec<Event>> {
-    let frame = status(tree, root)?.frame;
+    let frame = position(tree, root)?.frame;
     let mut events = Events::new(tree, now);
     let Some(call) = pending(conversation(tree, frame)).next() else { return Ok(events.events) };
-    let is_of_call = |child: &Handle| {
-        tree.node(*child).conversation().and_then(|own| own.call()).is_some_and(|caller| caller == call.id)
-    };
-    if let Some(child) = tree.children(frame).iter().rev().copied().find(is_of_call) {
+    let is_of_call = |child: &Handle| tree.node(*child).conversation().and_then(|own| own.call()) == Some(&call.id);
+    if let Some(child) = newest_child(tree, frame).filter(is_of_call) {
         let record = tree.node(child).record();
         let text =
             format!("Sub-task {}: {}\nResult: {}", record.status, record.success_criteria, record.dense_results());
@@ -236,12 +234,10 @@ struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     fn new(tree: &'a Tree, root: Handle, id: &str) -> Result<Self> {
-        let status = status(tree, root)?;
+        let Position { run, frame, depth } = position(tree, root)?;
         check_open(tree, root, id)?;
-        match pending(conversation(tree, status.frame)).next() {
-            Some(call) if call.id == id => {
-                Ok(Self { root, frame: status.frame, depth: status.depth, settings: status.settings, call })
-            }
+        match pending(conversation(tree, frame)).next() {
+            Some(call) if call.id == id => Ok(Self { root, frame, depth, settings: run.settings, call }),
             next => {
                 let expected =
                     next.map_or("a reply of the model".to_owned(), |call| format!("{} ({})", call.id, call.name));

@@ -9,7 +9,7 @@ use super::heap;
 use super::prompt::system_prompt;
 use crate::error::{Error, Result};
 use crate::frame::{FrameStatus, Handle, MemoryModel, Message, Register, RunSettings, ToolCall};
-use crate::tree::Tree;
+use crate::tree::{Run, Tree};
 
 /// Steps with the same calls in a row from which on the model is told so.
 const REPEATS_TOLD: usize = 3;
@@ -68,36 +68,51 @@ pub struct RunStatus {
     pub repeats: usize,
 }
 
-/// Where the run of this root is.
-pub(crate) fn status(tree: &Tree, root: Handle) -> Result<RunStatus> {
-    let run = tree.node(root).conversation().and_then(|own| own.run()).ok_or(Error::NoRun { handle: root })?;
+/// The present frame of a run.
+#[derive(Clone, Copy)]
+pub(super) struct Position {
+    pub(super) run: Run,
+    pub(super) frame: Handle,
+    pub(super) depth: usize,
+}
+
+pub(super) fn position(tree: &Tree, root: Handle) -> Result<Position> {
+    let run = *tree.node(root).conversation().and_then(|own| own.run()).ok_or(Error::NoRun { handle: root })?;
     let (mut frame, mut depth) = (root, 0);
     while let Some(child) = open_child(tree, frame) {
         (frame, depth) = (child, depth + 1);
     }
+    Ok(Position { run, frame, depth })
+}
+
+/// Where the run of this root is.
+pub(crate) fn status(tree: &Tree, root: Handle) -> Result<RunStatus> {
+    let Position { run, frame, depth } = position(tree, root)?;
     let repeats = repeats(conversation(tree, frame));
     Ok(RunStatus { settings: run.settings, steps: run.steps, frame, depth, repeats })
 }
 
-/// The child that is at work in the same run.
+/// The child that is at work in the same run: none before the newest one can be, for they work one after the other.
 fn open_child(tree: &Tree, frame: Handle) -> Option<Handle> {
-    let is_at_work = |child: &Handle| {
-        let node = tree.node(*child);
-        node.status().is_open() && node.conversation().is_some_and(|own| own.call().is_some())
-    };
-    tree.children(frame).iter().rev().copied().find(is_at_work)
+    newest_child(tree, frame).filter(|child| tree.node(*child).status().is_open())
+}
+
+/// The child that a call of the frame's model has pushed last.
+pub(super) fn newest_child(tree: &Tree, frame: Handle) -> Option<Handle> {
+    let is_called = |child: &Handle| tree.node(*child).conversation().is_some_and(|own| own.call().is_some());
+    tree.children(frame).iter().rev().copied().find(is_called)
 }
 
 /// What a run needs next.
 pub(crate) fn next(tree: &Tree, root: Handle) -> Result<Next> {
-    let status = status(tree, root)?;
+    let position = position(tree, root)?;
     let record = tree.node(root).record();
     if !record.status.is_open() {
         return Ok(Next::Over { status: record.status, results: record.results.clone().unwrap_or_default() });
     }
-    match pending(conversation(tree, status.frame)).next() {
+    match pending(conversation(tree, position.frame)).next() {
         Some(call) => Ok(Next::Call(call.clone())),
-        None => Ok(Next::Ask(prompt(tree, &status))),
+        None => Ok(Next::Ask(prompt(tree, position))),
     }
 }
 
@@ -143,22 +158,21 @@ fn actions(calls: &[ToolCall]) -> impl Iterator<Item = (&str, &str)> {
         .map(|call| (call.name.as_str(), call.arguments.as_str()))
 }
 
-fn prompt(tree: &Tree, status: &RunStatus) -> Prompt {
-    let RunStatus { settings, steps, frame, depth, .. } = *status;
-    let step = steps + 1;
+fn prompt(tree: &Tree, position: Position) -> Prompt {
+    let Position { run, frame, depth } = position;
     let mut messages = conversation(tree, frame).to_vec();
-    let memory = memory(tree, status, step);
+    let memory = memory(tree, position);
     match messages.last_mut() {
         Some(newest) => *newest = Arc::new(newest.followed_by(&memory)),
         // Of a frame whose conversation is gone the memory is all there is.
         None => messages.push(Arc::new(Message::User { text: memory })),
     }
-    Prompt { step, frame, depth, system: system_prompt(settings.memory), messages }
+    Prompt { step: run.steps + 1, frame, depth, system: system_prompt(run.settings.memory), messages }
 }
 
 /// What stands at the end of the newest message.
-fn memory(tree: &Tree, status: &RunStatus, step: u64) -> String {
-    let RunStatus { settings, frame, depth, repeats, .. } = *status;
+fn memory(tree: &Tree, Position { run, frame, depth }: Position) -> String {
+    let (settings, step) = (run.settings, run.steps + 1);
     let node = tree.node(frame);
     let chunks = tree.chunks(frame);
     let size: usize = chunks.iter().map(|(_, chunk)| chunk.content.len() + 200).sum();
@@ -169,6 +183,7 @@ fn memory(tree: &Tree, status: &RunStatus, step: u64) -> String {
         node.title(),
         settings.max_depth
     );
+    let repeats = repeats(conversation(tree, frame));
     if repeats >= REPEATS_TOLD {
         let _ = writeln!(text, "You have made the same call {repeats} times in a row. Do something else.");
     }

@@ -1,0 +1,101 @@
+//! What a run costs: the messages of a step, and pushes and pops that last.
+//!
+//! Folders are made as in `store.rs`: where the system keeps temporary files, or in `CALLSTACK_BENCH_FOLDER`.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use callstack_core::frame::{MemoryModel, NewChunk, Register, RunSettings, ToolCall};
+use callstack_core::memory::{NewRun, Next, Operation, Reply};
+use callstack_core::{Handle, Stack, StackOptions};
+use criterion::{Criterion, criterion_group, criterion_main};
+use tempfile::TempDir;
+
+fn start(stack: &Stack) -> Handle {
+    let settings = RunSettings { memory: MemoryModel::Registers, ..RunSettings::default() };
+    stack.start_run(NewRun::new("Build a calculator with tests").settings(settings)).unwrap()
+}
+
+fn reply(stack: &Stack, run: Handle, name: &str) -> String {
+    let call = ToolCall { name: name.into(), arguments: r#"{"path": "src/calc.py"}"#.into(), ..ToolCall::default() };
+    stack.run_reply(run, Reply { text: "I look at the file first.".into(), calls: vec![call] }).unwrap();
+    let Next::Call(call) = stack.run_next(run).unwrap() else { panic!("a call is next") };
+    call.id
+}
+
+/// A frame of 100 messages, half of them answers of 2,000 characters, with 20 chunks that fill the heap, and all
+/// registers full.
+fn messages(criterion: &mut Criterion) {
+    let stack = Stack::in_memory();
+    let run = start(&stack);
+    for chunk in 0..20 {
+        let content = "def add(a, b): ...; tested\n".repeat(9);
+        stack.allocate_chunk(run, NewChunk::new(format!("chunk-{chunk}"), content).description("signatures")).unwrap();
+    }
+    let full = Register::ALL.map(|register| (register, "a note to work by, ".repeat(60)));
+    stack.update_registers(run, full.into()).unwrap();
+    while stack.read(|tree| tree.node(run).conversation().map_or(0, |own| own.messages().len())) < 100 {
+        let call = reply(&stack, run, "read_file");
+        stack.run_answer(run, &call, "def add(a, b):\n    return a + b\n".repeat(63), false).unwrap();
+    }
+    criterion.bench_function("memory/messages/100", |bencher| {
+        bencher.iter(|| black_box(stack.run_next(black_box(run)).unwrap()));
+    });
+}
+
+fn folder() -> TempDir {
+    match std::env::var_os("CALLSTACK_BENCH_FOLDER") {
+        Some(place) => TempDir::new_in(place).unwrap(),
+        None => TempDir::new().unwrap(),
+    }
+}
+
+fn push() -> Operation {
+    Operation::Push {
+        name: "write-tests".into(),
+        objective: "Create test_calc.py with pytest tests for all functions of calc.py; all pass".into(),
+        context: "calc.py has add, subtract, multiply and divide".into(),
+        return_spec: "number of tests, results, problems met".into(),
+    }
+}
+
+/// A push and a pop, each with all that lasts of it: the events, and unless it is left out the mirror; the logs of the
+/// frames in any case.
+fn durable(criterion: &mut Criterion) {
+    for (suffix, mirror) in [("", false), ("_mirrored", true)] {
+        let folder = folder();
+        let stack = Stack::open(folder.path(), StackOptions { mirror, ..StackOptions::default() }).unwrap();
+        let run = start(&stack);
+        let timed = |name: &str, operation: Operation| {
+            let call = reply(&stack, run, name);
+            let begin = Instant::now();
+            stack.run_operate(run, &call, Ok(operation)).unwrap();
+            begin.elapsed()
+        };
+        let pop = || Operation::Pop { result: "9 tests pass, no problems met".into() };
+        let total = |pick: fn(Duration, Duration) -> Duration, count: u64| {
+            let times = (0..count).map(|_| {
+                let pushed = timed("push_frame", push());
+                pick(pushed, timed("pop_frame", pop()))
+            });
+            times.sum::<Duration>()
+        };
+        criterion.bench_function(&format!("memory/push{suffix}"), |bencher| {
+            bencher.iter_custom(|count| total(|pushed, _| pushed, count));
+        });
+        criterion.bench_function(&format!("memory/pop{suffix}"), |bencher| {
+            bencher.iter_custom(|count| total(|_, popped| popped, count));
+        });
+    }
+}
+
+fn config() -> Criterion {
+    // Every iteration leaves a frame behind, so a short bench is a fair one.
+    Criterion::default()
+        .warm_up_time(Duration::from_millis(500))
+        .measurement_time(Duration::from_secs(2))
+        .sample_size(20)
+}
+
+criterion_group! { name = benches; config = config(); targets = messages, durable }
+criterion_main!(benches);
