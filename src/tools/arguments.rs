@@ -1,4 +1,21 @@
-//! Arguments of tools: their JSON Schema, and how they are read and refused.
+//! Arguments of tools: their JSON Schema, and how they are read and refused. Hosts that offer tools of their own
+//! beside these can use the same.
+//!
+//! ```
+//! use callstack_core::tools::arguments;
+//!
+//! /// Roll a die.
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct Roll {
+//!     /// How many sides it has.
+//!     sides: u8,
+//! }
+//! let (description, schema) = arguments::describe::<Roll>();
+//! assert_eq!(description, "Roll a die.");
+//! assert_eq!(schema["required"][0], "sides");
+//! let problem = arguments::read::<Roll>(r#"{"sides": 300}"#, r#"{"sides": 6}"#).err().unwrap();
+//! assert!(problem.contains("`sides`: invalid value: integer `300`") && problem.ends_with(r#"Example: {"sides": 6}"#));
+//! ```
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -12,16 +29,12 @@ const LONGEST_TEXT: usize = 100_000;
 /// Longest list among them.
 const LONGEST_LIST: usize = 1_000;
 
-/// Arguments that are valid, for those whose are not.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Example(pub(super) &'static str);
-
-/// Reads the arguments of a tool.
+/// Reads the arguments of a tool. `example` has arguments that are valid, for those who give others.
 ///
 /// # Errors
-/// What is wrong and where, in words for the agent, with an example.
-pub(super) fn read<T: DeserializeOwned>(json: &str, example: Example) -> Result<T, String> {
-    let refused = |problem: String| format!("{problem}. Example: {}", example.0);
+/// What is wrong and where, in words for the agent, with the example.
+pub fn read<T: DeserializeOwned>(json: &str, example: &str) -> Result<T, String> {
+    let refused = |problem: String| format!("{problem}. Example: {example}");
     if json.len() > LONGEST {
         return Err(refused(format!("the arguments have {} bytes, and may have {LONGEST}", json.len())));
     }
@@ -58,6 +71,12 @@ fn too_long(value: &Value) -> Option<String> {
     }
 }
 
+/// The description of a tool and the JSON Schema of its arguments, as models take it: what is optional is not
+/// required, and is not null either. The description is the documentation of the type.
+pub fn describe<T: JsonSchema>() -> (String, Value) {
+    described(schema::<T>())
+}
+
 pub(super) fn schema<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft07().for_deserialize().with(|settings| {
         settings.inline_subschemas = true;
@@ -66,8 +85,6 @@ pub(super) fn schema<T: JsonSchema>() -> Schema {
     settings.into_generator().into_root_schema_for::<T>()
 }
 
-/// The description of a tool and the schema of its arguments, as models take it: what is optional is not
-/// required, and is not null either.
 pub(super) fn described(schema: Schema) -> (String, Value) {
     let mut schema = Value::from(schema);
     simplify(&mut schema);

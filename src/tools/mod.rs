@@ -17,7 +17,7 @@
 //! assert!(answer.is_error && answer.text.unwrap().contains("Example: {"));
 //! ```
 
-mod arguments;
+pub mod arguments;
 mod autonomy;
 mod caller;
 mod compaction;
@@ -32,7 +32,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use self::arguments::Example;
 use self::caller::Caller;
 use crate::error::Error;
 use crate::frame::{MemoryModel, ToolCall};
@@ -136,8 +135,8 @@ struct Entry<Run> {
     run: Run,
 }
 
-type RunCall = fn(&mut Caller<'_>, &str, Example) -> Result<Reply, String>;
-type ReadOperation = fn(&str, Example) -> Result<Operation, String>;
+type RunCall = fn(&mut Caller<'_>, &str, &'static str) -> Result<Reply, String>;
+type ReadOperation = fn(&str, &'static str) -> Result<Operation, String>;
 
 impl Entry<RunCall> {
     const fn of<C: Call>(group: Group) -> Self {
@@ -167,10 +166,6 @@ impl Entry<ReadOperation> {
 }
 
 impl<Run> Entry<Run> {
-    fn example(&self) -> Example {
-        Example(self.example)
-    }
-
     fn tool(&self) -> Tool {
         let (description, parameters) = arguments::described((self.schema)());
         let example = serde_json::from_str(self.example).expect("examples are JSON");
@@ -262,7 +257,7 @@ pub fn memory_tools(memory: MemoryModel) -> Vec<Tool> {
 /// ```
 pub fn operation(memory: MemoryModel, call: &ToolCall) -> Option<Result<Operation, String>> {
     let entry = memory_table(memory).iter().find(|entry| entry.name == call.name)?;
-    Some((entry.run)(&call.arguments, entry.example()))
+    Some((entry.run)(&call.arguments, entry.example))
 }
 
 /// Calls a tool for the agent of a session. `arguments` is a JSON object; an empty text stands for `{}`.
@@ -271,7 +266,7 @@ pub fn operation(memory: MemoryModel, call: &ToolCall) -> Option<Result<Operatio
 pub fn call(stack: &Stack, session_id: &str, name: &str, arguments: &str) -> Answer {
     let mut caller = Caller::new(stack, session_id);
     let reply = match TABLE.iter().find(|entry| entry.name == name) {
-        Some(entry) => (entry.run)(&mut caller, arguments, entry.example()),
+        Some(entry) => (entry.run)(&mut caller, arguments, entry.example),
         None => {
             let names: Vec<&str> = TABLE.iter().map(|entry| entry.name).collect();
             Err(format!("there is no such tool; there are {}", names.join(", ")))

@@ -1,0 +1,119 @@
+//! What the terminal shows of a run: steps, calls and answers, and the tree whenever it has grown.
+
+use std::cell::Cell;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use callstack_core::frame::{Change, Event, Message, ToolCall};
+use callstack_core::memory::Prompt;
+use callstack_core::{Handle, OutlineOptions, OutlineStyle, Stack};
+
+/// The longest line about a call or an answer, in characters.
+const WIDTH: usize = 110;
+
+/// Writes to the standard error: the standard output is for the result.
+#[derive(Default)]
+pub struct Progress {
+    /// The most tokens that a prompt has had, and how many steps there were.
+    peak: Cell<usize>,
+    steps: Cell<usize>,
+    /// Text of the model is being written, and where in a line it is.
+    is_speaking: Cell<bool>,
+}
+
+impl Progress {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn begin(&self, stack: &Stack, run: Handle) {
+        self.tree(stack, run);
+    }
+
+    pub fn step(&self, stack: &Stack, prompt: &Prompt, tokens: usize) {
+        self.peak.set(self.peak.get().max(tokens));
+        self.steps.set(self.steps.get() + 1);
+        let title = stack.read(|tree| tree.node(prompt.frame).title().to_owned());
+        say(&format!("step {}  {} {title}, depth {}, about {tokens} tokens", prompt.step, prompt.frame, prompt.depth));
+    }
+
+    /// A part of what the model says, as it comes.
+    pub fn text(&self, part: &str) {
+        let begin = if self.is_speaking.replace(true) { "" } else { "  | " };
+        eprint!("{begin}{}", part.replace('\n', "\n  | "));
+        let _ = io::stderr().flush();
+    }
+
+    pub fn wait(&self, problem: &str, wait: Duration) {
+        self.end_text();
+        say(&format!("  {problem}; asking again in {:.1} s", wait.as_secs_f64()));
+    }
+
+    pub fn answered(&self, prompt_tokens: Option<u64>) {
+        self.end_text();
+        if let Some(tokens) = prompt_tokens {
+            say(&format!("  (the provider counts {tokens} tokens)"));
+        }
+    }
+
+    pub fn call(&self, call: &ToolCall) {
+        say(&line(&format!("  {} {}", call.name, call.arguments)));
+    }
+
+    pub fn answer(&self, answer: &str, is_error: bool) {
+        let mark = if is_error { "refused: " } else { "" };
+        let count = answer.lines().count();
+        let more = if count > 1 { format!(" (and {} more lines)", count - 1) } else { String::new() };
+        say(&format!("    {}{more}", line(&format!("{mark}{}", answer.lines().next().unwrap_or_default()))));
+    }
+
+    /// What an operation has done: the answer, or the tree if it has changed.
+    pub fn operated(&self, stack: &Stack, run: Handle, frame: Handle, events: &[Event]) {
+        let moved = stack.run_status(run).is_ok_and(|status| status.frame != frame);
+        if moved {
+            return self.tree(stack, run);
+        }
+        for event in events {
+            if let Change::MessagesAdded { messages } = &event.change {
+                for message in messages {
+                    if let Message::Tool { text, is_error, .. } = message {
+                        self.answer(text, *is_error);
+                    }
+                }
+            }
+        }
+    }
+
+    pub fn end(&self, stack: &Stack, run: Handle) {
+        self.tree(stack, run);
+        let (steps, peak) = (self.steps.get(), self.peak.get());
+        say(&format!("done after {steps} steps; the largest prompt had about {peak} tokens"));
+    }
+
+    fn end_text(&self) {
+        if self.is_speaking.replace(false) {
+            eprintln!();
+        }
+    }
+
+    fn tree(&self, stack: &Stack, run: Handle) {
+        let options =
+            OutlineOptions { style: OutlineStyle::Indented, root: Some(run.into()), ..OutlineOptions::default() };
+        if let Ok(outline) = stack.outline(&options) {
+            say(outline.trim_end());
+        }
+    }
+}
+
+fn say(text: &str) {
+    eprintln!("{text}");
+}
+
+/// A text on one line, and not too long.
+fn line(text: &str) -> String {
+    let one = text.replace('\n', "\\n");
+    match one.char_indices().nth(WIDTH) {
+        Some((end, _)) => format!("{}…", &one[..end]),
+        None => one,
+    }
+}

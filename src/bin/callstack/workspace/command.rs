@@ -1,0 +1,128 @@
+//! Commands: in a process group of their own, which ends with them, and without keys in their environment.
+
+use std::ffi::{OsStr, OsString};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use super::Workspace;
+use super::output::Output;
+
+/// How long a command may take (specification, "Workspace Tools").
+const TIME_LIMIT: Duration = Duration::from_secs(30);
+/// How long to wait for what is still in the pipe of a command that has ended.
+const DRAIN: Duration = Duration::from_millis(500);
+/// What the names of variables have that hold secrets.
+const SECRETS: [&str; 7] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH"];
+
+/// The variables that commands see.
+pub struct Environment(Vec<(OsString, OsString)>);
+
+impl Environment {
+    /// Those of this process without its secrets: variables that are called like one, and those that hold the key.
+    pub fn without_secrets(key: Option<&str>) -> Self {
+        let is_secret = |name: &OsStr, value: &OsStr| {
+            let name = name.to_string_lossy().to_uppercase();
+            let holds_key = key.is_some_and(|key| value.to_string_lossy().contains(key));
+            holds_key || SECRETS.iter().any(|secret| name.contains(secret))
+        };
+        Self(std::env::vars_os().filter(|(name, value)| !is_secret(name, value)).collect())
+    }
+}
+
+/// A process that leads a group of its own. The group ends with this, whatever happens.
+struct Group {
+    leader: Child,
+    id: Option<Pid>,
+}
+
+impl Group {
+    fn of(leader: Child) -> Self {
+        let id = leader.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
+        Self { leader, id }
+    }
+
+    /// Kills what is left of the group, once: later its number may be another's.
+    fn kill(&mut self) {
+        if let Some(id) = self.id.take() {
+            let _ = kill_process_group(id, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Workspace {
+    pub(super) async fn run_command(&self, command: &str) -> Result<String, String> {
+        let failed = |error: std::io::Error| format!("the command could not be started: {error}");
+        let (reader, writer) = std::io::pipe().map_err(failed)?;
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(command).current_dir(&self.path).process_group(0).stdin(Stdio::null());
+        shell.env_clear().envs(self.environment.0.iter().map(|(name, value)| (name, value)));
+        // One pipe for both, so that they stand in the order in which they were written.
+        shell.stdout(writer.try_clone().map_err(failed)?).stderr(writer);
+        let group = Group::of(shell.spawn().map_err(failed)?);
+        // The command holds ends of the pipe.
+        drop(shell);
+        let mut reader = Receiver::from_owned_fd(reader.into()).map_err(failed)?;
+        Ok(follow(group, &mut reader).await)
+    }
+}
+
+/// Reads what a command prints until it has ended or must end, and says how it has.
+async fn follow(mut group: Group, reader: &mut Receiver) -> String {
+    let mut output = Output::default();
+    let ended = timeout(TIME_LIMIT, async {
+        let mut is_open = true;
+        loop {
+            tokio::select! {
+                status = group.leader.wait() => return status,
+                read = read_some(reader, &mut output), if is_open => is_open = read,
+            }
+        }
+    })
+    .await;
+    group.kill();
+    // Something that has left the group may hold the pipe open for ever.
+    let _ = timeout(DRAIN, async { while read_some(reader, &mut output).await {} }).await;
+    let end = match ended {
+        Ok(Ok(status)) => said(status),
+        Ok(Err(error)) => format!("[{error}]"),
+        Err(_) => {
+            format!("[killed after {} seconds, with all that it had started]", TIME_LIMIT.as_secs())
+        }
+    };
+    let text = output.into_text();
+    match text.is_empty() || text.ends_with('\n') {
+        true => format!("{text}{end}"),
+        false => format!("{text}\n{end}"),
+    }
+}
+
+/// False: there is no more to read.
+async fn read_some(reader: &mut Receiver, output: &mut Output) -> bool {
+    let mut buffer = [0; 1 << 13];
+    match reader.read(&mut buffer).await {
+        Ok(0) | Err(_) => false,
+        Ok(count) => {
+            output.push(&buffer[..count]);
+            true
+        }
+    }
+}
+
+fn said(status: ExitStatus) -> String {
+    match status.code() {
+        Some(code) => format!("[exit status {code}]"),
+        None => format!("[{status}]"),
+    }
+}

@@ -1,0 +1,82 @@
+//! What a command prints: the beginning and the end, however much it is.
+
+use std::collections::VecDeque;
+
+use super::LIMIT;
+
+/// Characters shown of the beginning, if not all are shown; the rest is of the end, where errors stand.
+const BEGINNING: usize = LIMIT / 4;
+/// Bytes kept of the beginning, and of the end: as many as the characters shown can have.
+const KEPT: usize = LIMIT * 4;
+
+/// Takes any number of bytes, and keeps few.
+#[derive(Default)]
+pub struct Output {
+    beginning: Vec<u8>,
+    end: VecDeque<u8>,
+    total: usize,
+}
+
+impl Output {
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.total += bytes.len();
+        let (first, rest) = bytes.split_at(bytes.len().min(KEPT - self.beginning.len()));
+        self.beginning.extend_from_slice(first);
+        let rest = &rest[rest.len().saturating_sub(KEPT)..];
+        let superfluous = (self.end.len() + rest.len()).saturating_sub(KEPT);
+        self.end.drain(..superfluous);
+        self.end.extend(rest);
+    }
+
+    /// The text, with a note in the place of what is left out.
+    pub fn into_text(self) -> String {
+        let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let end: Vec<u8> = self.end.into();
+        let is_whole = self.total == self.beginning.len() + end.len();
+        if is_whole {
+            let text = lossy(&[self.beginning, end].concat());
+            let total = text.chars().count();
+            if total <= LIMIT {
+                return text;
+            }
+            return cut(&text, &text, &format!("{} characters", total - LIMIT));
+        }
+        cut(&lossy(&self.beginning), &lossy(&end), &format!("about {} bytes", self.total - LIMIT))
+    }
+}
+
+fn cut(beginning: &str, end: &str, missing: &str) -> String {
+    let first: String = beginning.chars().take(BEGINNING).collect();
+    let skipped = end.chars().count().saturating_sub(LIMIT - BEGINNING);
+    let last: String = end.chars().skip(skipped).collect();
+    format!("{first}\n[… {missing} are left out …]\n{last}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_output_is_whole() {
+        let mut output = Output::default();
+        output.push("grüße\n".as_bytes());
+        output.push(b"bye");
+        assert_eq!(output.into_text(), "grüße\nbye");
+    }
+
+    #[test]
+    fn of_long_output_beginning_and_end_are_kept() {
+        for total in [10_001, 79_999, 80_001, 1_000_000] {
+            let mut output = Output::default();
+            let bytes: Vec<u8> = (0..total).map(|place| b'a' + (place % 26) as u8).collect();
+            bytes.chunks(777).for_each(|chunk| output.push(chunk));
+            assert!(output.end.len() <= KEPT && output.beginning.len() <= KEPT);
+            let text = output.into_text();
+            let (first, last) = text.split_once("\n[… ").unwrap();
+            let (note, last) = last.split_once(" …]\n").unwrap();
+            assert_eq!(first.as_bytes(), &bytes[..BEGINNING]);
+            assert_eq!(last.as_bytes(), &bytes[total - (LIMIT - BEGINNING)..]);
+            assert!(note.contains(&(total - LIMIT).to_string()), "{note}");
+        }
+    }
+}

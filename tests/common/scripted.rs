@@ -1,0 +1,223 @@
+//! A model that answers by a script, on loopback, in both wire formats: for tests, and for trying agents out.
+//!
+//! A script is JSON: `{"steps": [{"text": "…", "calls": [{"name": "read_file", "arguments": {"path": "a.py"}}]}]}`. Which
+//! step a request is for stands in it, so the same request always gets the same answer, whoever asks.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use serde_json::{Value, json};
+
+/// The key and the model that the server knows.
+pub const KEY: &str = "scripted-key";
+pub const MODEL: &str = "scripted";
+
+/// What happens to a request instead of an answer.
+#[derive(Debug, Clone)]
+pub enum Fault {
+    /// A refusal with this status, and perhaps with `Retry-After`.
+    Status(u16, Option<u64>),
+    /// The answer breaks off in the middle.
+    Cut,
+    /// No answer ever comes.
+    Hang,
+}
+
+/// A server that runs until the process ends.
+#[derive(Clone)]
+pub struct ScriptedModel {
+    state: Arc<Mutex<Served>>,
+    pub base_url: String,
+}
+
+#[derive(Default)]
+struct Served {
+    steps: Vec<Value>,
+    faults: VecDeque<Fault>,
+    requests: Vec<Value>,
+}
+
+impl ScriptedModel {
+    /// Serves a script on a free port of loopback, or on a certain one.
+    pub fn serve(script: &Value, port: u16) -> Self {
+        let steps = script["steps"].as_array().expect("a script has steps").clone();
+        let state = Arc::new(Mutex::new(Served { steps, ..Served::default() }));
+        let listener = std::net::TcpListener::bind(("127.0.0.1", port)).expect("the port is free");
+        listener.set_nonblocking(true).unwrap();
+        let base_url = format!("http://{}/v1/", listener.local_addr().unwrap());
+        let router = Router::new()
+            .route("/v1/chat/completions", post(chat))
+            .route("/v1/messages", post(messages))
+            .with_state(state.clone());
+        thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+                axum::serve(listener, router).await.unwrap();
+            });
+        });
+        Self { state, base_url }
+    }
+
+    /// What befalls the next requests, one each.
+    pub fn fail(&self, faults: impl IntoIterator<Item = Fault>) {
+        self.state.lock().unwrap().faults.extend(faults);
+    }
+
+    /// The bodies of all requests so far.
+    pub fn requests(&self) -> Vec<Value> {
+        self.state.lock().unwrap().requests.clone()
+    }
+}
+
+type Shared = State<Arc<Mutex<Served>>>;
+
+async fn chat(State(state): Shared, headers: HeaderMap, request: Request) -> Response {
+    let key = headers.get("authorization").and_then(|key| key.to_str().ok()?.strip_prefix("Bearer "));
+    respond(&state, key, request, chat_stream).await
+}
+
+async fn messages(State(state): Shared, headers: HeaderMap, request: Request) -> Response {
+    let key = headers.get("x-api-key").and_then(|key| key.to_str().ok());
+    respond(&state, key, request, messages_stream).await
+}
+
+async fn respond(
+    state: &Mutex<Served>,
+    key: Option<&str>,
+    request: Request,
+    stream: fn(&Value, u64) -> Vec<String>,
+) -> Response {
+    let body = axum::body::to_bytes(request.into_body(), usize::MAX).await.unwrap();
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let refuse = |status: u16, message: &str| {
+        let body = json!({ "error": { "message": message } });
+        (StatusCode::from_u16(status).unwrap(), [(header::CONTENT_TYPE, "application/json")], body.to_string())
+            .into_response()
+    };
+    if key != Some(KEY) {
+        return refuse(401, "Incorrect API key provided");
+    }
+    if body["model"] != MODEL {
+        return refuse(404, &format!("The model {} does not exist", body["model"]));
+    }
+    let (fault, step, tokens) = {
+        let mut served = state.lock().unwrap();
+        let tokens = body.to_string().len() as u64 / 4;
+        let number = step_of(&body);
+        served.requests.push(body);
+        let step = number.and_then(|number| served.steps.get(number - 1).cloned());
+        (served.faults.pop_front(), step, tokens)
+    };
+    let Some(step) = step else { return refuse(400, "the script has no such step") };
+    let mut events = stream(&step, tokens);
+    match fault {
+        None => {}
+        Some(Fault::Hang) => std::future::pending().await,
+        Some(Fault::Cut) => events.truncate(events.len() / 2),
+        Some(Fault::Status(status, after)) => {
+            let mut response = refuse(status, "try again later");
+            if let Some(after) = after {
+                response.headers_mut().insert("retry-after", after.into());
+            }
+            return response;
+        }
+    }
+    // A piece at a time, as models do.
+    let chunks = futures_util::stream::iter(events.into_iter().map(Ok::<_, std::convert::Infallible>));
+    ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(chunks)).into_response()
+}
+
+/// The number of the step that a request is for: the newest message ends with it.
+fn step_of(request: &Value) -> Option<usize> {
+    let newest = request["messages"].as_array()?.last()?.to_string();
+    let (_, rest) = newest.rsplit_once("<memory>\\nStep ").or_else(|| newest.rsplit_once("<memory>\\\\nStep "))?;
+    rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()
+}
+
+fn calls(step: &Value) -> impl Iterator<Item = (usize, &str, String)> {
+    let calls = step["calls"].as_array().map_or(&[][..], Vec::as_slice);
+    calls.iter().enumerate().map(|(place, call)| {
+        let arguments = match &call["arguments"] {
+            // As it is, for arguments that are no JSON.
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        (place, call["name"].as_str().unwrap_or_default(), arguments)
+    })
+}
+
+/// A text in two pieces.
+fn halves(text: &str) -> [&str; 2] {
+    let (first, second) = text.split_at(text.floor_char_boundary(text.len() / 2));
+    [first, second]
+}
+
+fn chat_stream(step: &Value, tokens: u64) -> Vec<String> {
+    let chunk = |delta: Value, finish: Option<&str>| {
+        let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
+        let chunk = json!({ "id": "chat_1", "object": "chat.completion.chunk", "model": MODEL, "choices": [choice] });
+        format!("data: {chunk}\n\n")
+    };
+    let mut events = vec![chunk(json!({ "role": "assistant", "content": "" }), None)];
+    for part in halves(step["text"].as_str().unwrap_or_default()).into_iter().filter(|part| !part.is_empty()) {
+        events.push(chunk(json!({ "content": part }), None));
+    }
+    for (index, name, arguments) in calls(step) {
+        let function = json!({ "name": name, "arguments": "" });
+        let call = json!({ "index": index, "id": format!("call_{index}"), "type": "function", "function": function });
+        events.push(chunk(json!({ "tool_calls": [call] }), None));
+        for part in halves(&arguments) {
+            let call = json!({ "index": index, "function": { "arguments": part } });
+            events.push(chunk(json!({ "tool_calls": [call] }), None));
+        }
+    }
+    let finish = if calls(step).next().is_some() { "tool_calls" } else { "stop" };
+    events.push(chunk(json!({}), Some(finish)));
+    let usage = json!({ "prompt_tokens": tokens, "completion_tokens": 10, "total_tokens": tokens + 10 });
+    events.push(format!("data: {}\n\n", json!({ "id": "chat_1", "choices": [], "usage": usage })));
+    events.push("data: [DONE]\n\n".into());
+    events
+}
+
+fn messages_stream(step: &Value, tokens: u64) -> Vec<String> {
+    let mut events = Vec::new();
+    let mut send = |kind: &str, mut data: Value| {
+        data["type"] = kind.into();
+        events.push(format!("event: {kind}\ndata: {data}\n\n"));
+    };
+    let usage = json!({ "input_tokens": tokens, "output_tokens": 1 });
+    let message =
+        json!({ "id": "msg_1", "type": "message", "role": "assistant", "content": [], "model": MODEL, "usage": usage });
+    send("message_start", json!({ "message": message }));
+    let mut index = 0;
+    if let Some(text) = step["text"].as_str() {
+        send("content_block_start", json!({ "index": index, "content_block": { "type": "text", "text": "" } }));
+        for part in halves(text) {
+            send("content_block_delta", json!({ "index": index, "delta": { "type": "text_delta", "text": part } }));
+        }
+        send("content_block_stop", json!({ "index": index }));
+        index += 1;
+    }
+    for (place, name, arguments) in calls(step) {
+        let block = json!({ "type": "tool_use", "id": format!("toolu_{place}"), "name": name, "input": {} });
+        send("content_block_start", json!({ "index": index, "content_block": block }));
+        for part in halves(&arguments) {
+            let delta = json!({ "type": "input_json_delta", "partial_json": part });
+            send("content_block_delta", json!({ "index": index, "delta": delta }));
+        }
+        send("content_block_stop", json!({ "index": index }));
+        index += 1;
+    }
+    let stop = if calls(step).next().is_some() { "tool_use" } else { "end_turn" };
+    send("message_delta", json!({ "delta": { "stop_reason": stop }, "usage": { "output_tokens": 10 } }));
+    send("message_stop", json!({}));
+    events
+}
