@@ -1,9 +1,9 @@
 //! A model that answers by a script, on loopback, in both wire formats: for tests, and for trying agents out.
 //!
 //! A script is JSON: `{"steps": [{"text": "…", "calls": [{"name": "read_file", "arguments": {"path": "a.py"}}]}]}`. Which
-//! step a request is for stands in it, so the same request always gets the same answer, whoever asks.
+//! step a request is for stands in it, so the same request always gets the same answer, whoever asks. The last step is
+//! answered again and again.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -40,7 +40,7 @@ pub struct ScriptedModel {
 #[derive(Default)]
 struct Served {
     steps: Vec<Value>,
-    faults: VecDeque<Fault>,
+    faults: Vec<(usize, Fault)>,
     requests: Vec<Value>,
 }
 
@@ -66,9 +66,9 @@ impl ScriptedModel {
         Self { state, base_url }
     }
 
-    /// What befalls the next requests, one each.
-    pub fn fail(&self, faults: impl IntoIterator<Item = Fault>) {
-        self.state.lock().unwrap().faults.extend(faults);
+    /// What befalls the next request for a step; several faults of one step befall one request each.
+    pub fn fail(&self, step: usize, fault: Fault) {
+        self.state.lock().unwrap().faults.push((step, fault));
     }
 
     /// The bodies of all requests so far.
@@ -113,10 +113,12 @@ async fn respond(
         let tokens = body.to_string().len() as u64 / 4;
         let number = step_of(&body);
         served.requests.push(body);
-        let step = number.and_then(|number| served.steps.get(number - 1).cloned());
-        (served.faults.pop_front(), step, tokens)
+        let step = number.and_then(|number| served.steps.get(number - 1).or(served.steps.last()).cloned());
+        let place = served.faults.iter().position(|(step, _)| Some(*step) == number);
+        let fault = place.map(|place| served.faults.remove(place).1);
+        (fault, step, tokens)
     };
-    let Some(step) = step else { return refuse(400, "the script has no such step") };
+    let Some(step) = step else { return refuse(400, "the request does not say which step it is for") };
     let mut events = stream(&step, tokens);
     match fault {
         None => {}

@@ -23,6 +23,7 @@ pub enum Subcommand {
     /// Its result goes to the standard output, what it does to the standard error. Everything is saved step by step in
     /// the folder .callstack of the workspace. The agent runs commands with your rights: give it a workspace that it
     /// may change, or a container.
+    #[command(args_override_self = true)]
     Agent(AgentArguments),
 }
 

@@ -60,11 +60,18 @@ impl Progress {
         say(&line(&format!("  {} {}", call.name, call.arguments)));
     }
 
+    /// The first line of an answer, and the last one: there stands how a command has ended.
     pub fn answer(&self, answer: &str, is_error: bool) {
         let mark = if is_error { "refused: " } else { "" };
-        let count = answer.lines().count();
-        let more = if count > 1 { format!(" (and {} more lines)", count - 1) } else { String::new() };
-        say(&format!("    {}{more}", line(&format!("{mark}{}", answer.lines().next().unwrap_or_default()))));
+        let lines: Vec<&str> = answer.lines().collect();
+        say(&line(&format!("    {mark}{}", lines.first().unwrap_or(&""))));
+        match &lines[..] {
+            [] | [_] => {}
+            [_, last] => say(&line(&format!("    {last}"))),
+            [_, between @ .., last] => {
+                say(&format!("    … {} lines …\n{}", between.len(), line(&format!("    {last}"))))
+            }
+        }
     }
 
     /// What an operation has done: the answer, or the tree if it has changed.

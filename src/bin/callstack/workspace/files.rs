@@ -99,17 +99,26 @@ impl Workspace {
             relative => relative.to_owned(),
         };
         let place = if relative.as_os_str().is_empty() { PathBuf::from(".") } else { relative };
-        if let Some(private) = &self.private {
-            // The path may not exist, but what it leads through may be a link.
-            let real = place.ancestors().find_map(|above| {
-                let real = self.folder.canonicalize(if above.as_os_str().is_empty() { ".".as_ref() } else { above });
-                Some(real.ok()?.join(place.strip_prefix(above).unwrap_or(Path::new(""))))
-            });
-            if normal(&place).starts_with(private) || real.is_some_and(|real| normal(&real).starts_with(private)) {
-                return Err(format!("`{path}` belongs to the run itself; keep your files elsewhere"));
+        let real = self.real(&place).map_err(|error| problem(path, &error))?;
+        match &self.private {
+            Some(private) if real.starts_with(private) => {
+                Err(format!("`{path}` belongs to the run itself; keep your files elsewhere"))
+            }
+            _ => Ok(place),
+        }
+    }
+
+    /// Where a path leads to, through all links, as far as it exists.
+    fn real(&self, place: &Path) -> io::Result<PathBuf> {
+        for above in place.ancestors() {
+            let known = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+            match self.folder.canonicalize(known) {
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+                Ok(real) => return Ok(normal(&real.join(place.strip_prefix(above).unwrap_or(place)))),
             }
         }
-        Ok(place)
+        Ok(normal(place))
     }
 }
 
