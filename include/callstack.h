@@ -277,6 +277,41 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_RUNNING 128
 
 /**
+ * A chunk of that name is in sight already.
+ */
+#define CALLSTACK_ERROR_CHUNK_EXISTS 129
+
+/**
+ * The frame sees no chunk of that name.
+ */
+#define CALLSTACK_ERROR_UNKNOWN_CHUNK 130
+
+/**
+ * A text is longer than it may be.
+ */
+#define CALLSTACK_ERROR_TOO_LONG 131
+
+/**
+ * A text has line breaks or other control characters where one line is expected.
+ */
+#define CALLSTACK_ERROR_NOT_ONE_LINE 132
+
+/**
+ * The frame is no root of a run.
+ */
+#define CALLSTACK_ERROR_NO_RUN 133
+
+/**
+ * The call is not the next one that the run waits for.
+ */
+#define CALLSTACK_ERROR_OUT_OF_TURN 134
+
+/**
+ * A step has one stack operation at most.
+ */
+#define CALLSTACK_ERROR_SECOND_STACK_OPERATION 135
+
+/**
  * `planned`: sketched, not begun.
  */
 #define CALLSTACK_STATUS_PLANNED 0
@@ -1006,7 +1041,8 @@ CallstackCode callstack_set_log_path(Callstack *stack,
  * - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":
  *   "decisionAdded", "decision": "Use SQLite"}]`. Kinds are `added`, `imported`, `dependenciesAdded`,
  *   `identified`, `statusChanged`, `invalidated`, `idReplaced`, `logPathSet`, `artifactAdded`,
- *   `decisionAdded`, `activeChanged`, `summarized`.
+ *   `decisionAdded`, `activeChanged`, `summarized`, `chunkAllocated`, `chunkWritten`, `chunkFreed`,
+ *   `registersChanged`, `runStarted`, `called`, `messagesAdded`.
  *
  * Errors: CALLSTACK_ERROR_IN_MEMORY if the stack keeps no history; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON;
  * _SETTING for an unknown kind; those of the disk.

@@ -627,7 +627,7 @@ fn a_host_tells_of_its_sessions_and_runs_frames_in_them() {
     assert!(refused["isError"] == true && refused["text"].as_str().unwrap().contains("Example: {"));
     // SAFETY: the function takes nothing but places for its answers.
     let tools = ask(|out, error| unsafe { callstack_tools(out, error) }).map(parsed).unwrap();
-    assert_eq!(tools.as_array().unwrap().len(), 27);
+    assert_eq!(tools.as_array().unwrap().len(), 32);
     assert_eq!(tools[0]["name"], "stack_frame_push");
     close(stack);
 }

@@ -1,5 +1,7 @@
 //! Bad input: a typed error that names the thing and says what to do, and the tree as it was.
 
+use callstack_core::frame::NewChunk;
+use callstack_core::memory::NewRun;
 use callstack_core::{
     Budget, Error, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, OutlineOptions, PopStatus, Settings, Stack,
 };
@@ -222,8 +224,40 @@ fn budgets_too_small_say_how_much_is_needed() {
         siblings: usize::MAX,
         current: usize::MAX,
         overhead: usize::MAX,
+        heap: usize::MAX,
     };
     assert!(stack.context("f2", &Settings { budget: huge, ..Settings::default() }).is_ok());
+}
+
+#[test]
+fn chunks_that_cannot_be_are_refused() {
+    let stack = stack();
+    let allocate = |name: &str, content: &str| NewChunk::new(name, content);
+    stack.allocate_chunk("f1", allocate("spec", "x")).unwrap();
+    stack.allocate_chunk("f2", allocate("notes", "x")).unwrap();
+    let message = refused(&stack, "chunk_exists", |stack| stack.allocate_chunk("f2", allocate("spec", "y")));
+    assert_eq!(message, "the chunk `spec` exists already, in f1; write to it, or choose another name");
+    let message = refused(&stack, "chunk_exists", |stack| stack.allocate_chunk("f1", allocate("notes", "y")));
+    assert!(message.contains("in f2"), "a frame below would see two: {message}");
+    stack.allocate_chunk("f3", allocate("notes", "siblings do not see each other's")).unwrap();
+    let message = refused(&stack, "unknown_chunk", |stack| stack.write_chunk("f2", "spce", "y"));
+    assert_eq!(message, "f2 sees no chunk `spce`; there are spec, notes");
+    refused(&stack, "unknown_chunk", |stack| stack.free_chunk("f1", "notes"));
+    refused(&stack, "unknown_chunk", |stack| stack.chunk("f1", "notes"));
+    refused(&stack, "empty", |stack| stack.allocate_chunk("f1", allocate(" ", "y")));
+    let message = refused(&stack, "too_long", |stack| stack.allocate_chunk("f1", allocate(&"ü".repeat(101), "y")));
+    assert_eq!(message, "`name` has 101 characters, and may have 100; shorten it, or put it into a file");
+    let long = "ü".repeat(100_001);
+    refused(&stack, "too_long", |stack| stack.allocate_chunk("f1", allocate("long", &long)));
+    refused(&stack, "too_long", |stack| stack.write_chunk("f1", "spec", &long));
+    let described = || allocate("x", "y").description("two\nlines");
+    let message = refused(&stack, "not_one_line", |stack| stack.allocate_chunk("f1", described()));
+    assert_eq!(message, "`description` has line breaks or other control characters; give it as one line");
+    refused(&stack, "unknown_frame", |stack| stack.allocate_chunk("f9", allocate("x", "y")));
+    refused(&stack, "unknown_frame", |stack| stack.update_registers("f9", Default::default()));
+    refused(&stack, "unknown_frame", |stack| stack.chunks("f9"));
+    refused(&stack, "no_run", |stack| stack.run_next("f1"));
+    refused(&stack, "empty", |stack| stack.start_run(NewRun::new(" ")));
 }
 
 #[test]

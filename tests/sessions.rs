@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use callstack_core::frame::NewChunk;
 use callstack_core::session::autonomy::AutonomyLevel;
 use callstack_core::session::calls::{self, CallId, CallOptions};
 use callstack_core::session::subagents::SubagentSettings;
@@ -593,10 +594,14 @@ fn a_session_that_goes_on_after_its_frame_gets_another_one() {
     let mut host = Host::default();
     host.created("root", None, "Root").message("root", "m1", "user", "Build a shop");
     let first = host.tree.by_id("root").unwrap();
+    let chunk = NewChunk::new("prices", "in cents").description("what a price is");
+    host.command(Command::AllocateChunk { frame: first.into(), chunk });
     host.pop(first, "The shop is open");
     host.message("root", "m2", "assistant", "Done").message("root", "m3", "user", "Now build a blog");
     assert_eq!(host.frame("root").success_criteria, "Now build a blog");
     assert_eq!(host.frame("root").title, "Now build a blog");
+    let chunk = &host.frame("root").heap[0];
+    assert_eq!((&*chunk.name, &*chunk.content, &*chunk.description), ("prices", "in cents", "what a price is"));
     let old = host.tree.frame(first);
     assert_eq!((old.session_id.as_str(), old.results.as_deref()), ("root~1", Some("The shop is open")));
     host.pop(host.tree.by_id("root").unwrap(), "The blog, too");

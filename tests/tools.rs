@@ -45,6 +45,11 @@ stack_should_pop: successSignals? array, failureSignals? array, noProgressTurns?
 stack_auto_suggest: enable? boolean, clearPending? boolean, showHistory? boolean
 stack_autonomy_stats: reset? boolean
 stack_get_state:
+stack_heap_alloc: name string, content string, description? string, scope? tree|frame
+stack_heap_write: name string, content string
+stack_heap_read: name? string
+stack_heap_free: name string
+stack_registers_update: R0_GOAL? string, R1_PLAN? string, R2_NEXT? string, R3_PHASE? string, R4_CONSTRAINTS? string, R5_ASSUMPTIONS? string, R6_OPEN_QUESTIONS? string, R7_STATUS? string
 ";
 
 /// A stack with a root frame for `ses_1`, whose host can make sessions.
@@ -132,7 +137,7 @@ fn is_required(tool: &Tool, name: &str) -> bool {
 #[test]
 fn the_table_has_the_interface_of_the_specification() {
     let lines: Vec<&str> = INTERFACE.trim().lines().collect();
-    assert_eq!((lines.len(), tools::list().len()), (27, 27));
+    assert_eq!((lines.len(), tools::list().len()), (32, 32));
     for line in lines {
         let (name, arguments) = line.split_once(':').unwrap();
         let tool = tool(name);
@@ -282,7 +287,7 @@ proptest! {
 
     #[test]
     fn no_arguments_make_a_tool_panic_or_change_half_of_something(
-        index in 0usize..27, values in proptest::collection::vec(any_value(), 9), session in "(ses_1|nobody||💥)"
+        index in 0usize..32, values in proptest::collection::vec(any_value(), 9), session in "(ses_1|nobody||💥)"
     ) {
         let host = Host::new();
         let tool = &tools::list()[index];
@@ -325,6 +330,16 @@ fn what_the_tools_say() {
     let mut host = Host::new();
     let mut text = String::new();
     let mut show = |name: &str, arguments: &Value, answer: &str| {
+        // Features of other crates decide in which order objects have their keys.
+        let mut arguments = arguments.clone();
+        arguments.sort_all_objects();
+        let answer = match serde_json::from_str::<Value>(answer) {
+            Ok(mut json) => {
+                json.sort_all_objects();
+                serde_json::to_string_pretty(&json).unwrap()
+            }
+            Err(_) => answer.to_owned(),
+        };
         text.push_str(&format!("== {name} {arguments}\n{answer}\n\n"));
     };
     let children = json!({"children": [
@@ -367,6 +382,19 @@ fn what_the_tools_say() {
         ("stack_should_pop", json!({"successSignals": ["customers can pay", "all tests pass", "it builds"]}), None),
         ("stack_auto_suggest", json!({"clearPending": true, "showHistory": true}), None),
         ("stack_autonomy_stats", json!({"reset": true}), None),
+        ("stack_heap_read", json!({}), None),
+        (
+            "stack_heap_alloc",
+            json!({"name": "prices", "content": "if a < b && c[d[0]]>0", "description": "what a price is", "scope": "tree"}),
+            None,
+        ),
+        ("stack_heap_alloc", json!({"name": "notes", "content": "mine ".repeat(1_000), "scope": "frame"}), None),
+        ("stack_heap_write", json!({"name": "notes", "content": "mine\n"}), None),
+        ("stack_heap_read", json!({"name": "prices"}), None),
+        ("stack_heap_read", json!({}), None),
+        ("stack_heap_free", json!({"name": "notes"}), None),
+        ("stack_registers_update", json!({"R1_PLAN": "1. sell\n2. rest", "R3_PHASE": "selling ".repeat(10)}), None),
+        ("stack_registers_update", json!({}), None),
         (
             "stack_frame_pop",
             json!({"status": "completed", "results": "The shop is open", "resultsCompacted": "open"}),
@@ -389,6 +417,13 @@ fn what_the_tools_say() {
         ("stack_frame_plan", json!({"title": "A"})),
         ("stack_config", json!({"addPattern": "("})),
         ("stack_autonomy", json!({"pushThreshold": 101})),
+        ("stack_heap_alloc", json!({"name": "prices", "content": "again"})),
+        ("stack_heap_alloc", json!({"name": "x".repeat(101), "content": ""})),
+        ("stack_heap_alloc", json!({"name": "x", "content": "", "description": "two\nlines"})),
+        ("stack_heap_alloc", json!({"name": "x", "content": "", "scope": "world"})),
+        ("stack_heap_read", json!({"name": "cent"})),
+        ("stack_heap_free", json!({"name": "cent"})),
+        ("stack_registers_update", json!({"R8": "x"})),
     ] {
         show(name, &arguments, &host.bad("ses_1", name, arguments.clone()));
     }

@@ -320,6 +320,8 @@ mod tests {
         let Ok(Value::Object(written)) = serde_json::to_value(&full) else { panic!("a frame is an object") };
         let mut keys = KEYS.to_vec();
         keys.sort_unstable();
-        assert_eq!(written.keys().collect::<Vec<_>>(), keys);
+        let mut written: Vec<&str> = written.keys().map(String::as_str).collect();
+        written.sort_unstable();
+        assert_eq!(written, keys);
     }
 }

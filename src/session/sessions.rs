@@ -11,7 +11,7 @@ use super::effect::{Action, Effect, LogLevel};
 use super::event::HostEvent;
 use super::shortening::{beginning, one_line};
 use super::subagents::{Step, Subagents};
-use crate::frame::{FrameRef, FrameStatus, Handle, Identity, PopStatus};
+use crate::frame::{Chunk, FrameRef, FrameStatus, Handle, Identity, NewChunk, PopStatus};
 use crate::tree::{Command, Tree};
 
 /// Messages of a session that are remembered, so that one that is told twice counts once.
@@ -304,6 +304,11 @@ impl Sessions {
         let parent = tree.node(finished).parent().filter(|parent| tree.node(*parent).status().is_open());
         let (session_id, parent) = (session_id.to_owned(), parent.map(FrameRef::Handle));
         actions.push(Action::Command(Command::Ensure { session_id: session_id.clone(), title: None, parent }));
+        // What was kept in sight of the session stays so.
+        for Chunk { name, content, description, .. } in tree.node(finished).record().heap.clone() {
+            let (frame, chunk) = (FrameRef::Id(session_id.clone()), NewChunk { name, content, description });
+            actions.push(Action::Command(Command::AllocateChunk { frame, chunk }));
+        }
         self.subagents.revived(&session_id);
         self.observations.remove(&session_id);
         actions.extend(self.identity(&session_id, None));

@@ -42,11 +42,15 @@ fn heading(group: Group) -> &'static str {
 }
 
 fn add(tool: &Tool, text: &mut String) {
+    // Features of other crates decide in which order objects have their keys.
+    let Tool { mut parameters, mut example, .. } = tool.clone();
+    parameters.sort_all_objects();
+    example.sort_all_objects();
     text.push_str(&format!("\n### {}\n{}\n", tool.name, tool.description));
-    let properties = tool.parameters["properties"].as_object().filter(|properties| !properties.is_empty());
+    let properties = parameters["properties"].as_object().filter(|properties| !properties.is_empty());
     if let Some(properties) = properties {
         text.push_str("\n| argument | type | |\n|---|---|---|\n");
-        let required = tool.parameters["required"].as_array();
+        let required = parameters["required"].as_array();
         let is_required = |name: &str| required.is_some_and(|required| required.iter().any(|other| other == name));
         let mut properties: Vec<(&String, &Value)> = properties.iter().collect();
         properties.sort_by_key(|(name, _)| !is_required(name));
@@ -60,7 +64,7 @@ fn add(tool: &Tool, text: &mut String) {
             text.push_str(&format!("| {name}{mark} | {} | {description}{default} |\n", kind(property)));
         }
     }
-    text.push_str(&format!("\n```json\n{}\n```\n", tool.example));
+    text.push_str(&format!("\n```json\n{example}\n```\n"));
 }
 
 /// The type of an argument in words.

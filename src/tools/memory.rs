@@ -66,7 +66,8 @@ pub(super) struct Write {
 
 impl Call for Write {
     const NAME: &'static str = "stack_heap_write";
-    const EXAMPLE: &'static str = r#"{"name": "progress", "content": "Cart and checkout done; orders next"}"#;
+    const EXAMPLE: &'static str =
+        r#"{"name": "api-contract", "content": "POST /orders -> 201 {id, total}; 409 if the cart is empty"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         caller.stack.write_chunk(caller.named_or_own(None)?, &*self.name, self.content)?;

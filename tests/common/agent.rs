@@ -44,10 +44,11 @@ impl Agent {
     }
 
     pub fn reply(&self, text: &str, calls: &[(&str, Value)]) {
-        let call = |(place, (name, arguments)): (usize, &(&str, Value))| ToolCall {
-            id: format!("call_{place}"),
-            name: (*name).into(),
-            arguments: arguments.to_string(),
+        let call = |(place, (name, arguments)): (usize, &(&str, Value))| {
+            // Features of other crates decide in which order objects have their keys.
+            let mut arguments = arguments.clone();
+            arguments.sort_all_objects();
+            ToolCall { id: format!("call_{place}"), name: (*name).into(), arguments: arguments.to_string() }
         };
         let calls = calls.iter().enumerate().map(call).collect();
         self.stack.run_reply(self.run, Reply { text: text.into(), calls }).unwrap();

@@ -50,9 +50,9 @@ test("a session has a context in two parts, or none", () => {
   stack.close()
 })
 
-test("there are 27 tools, with schemas", () => {
+test("there are 32 tools, with schemas", () => {
   const tools = Stack.tools()
-  assert.equal(tools.length, 27)
+  assert.equal(tools.length, 32)
   for (const { name, parameters, description } of tools) {
     assert.equal(parameters.type, "object", name)
     assert.ok(description.length > 20, name)

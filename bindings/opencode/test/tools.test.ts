@@ -7,7 +7,7 @@ import { answers, byTask, call, contextOf, done, PLUGIN, type Reply, type Script
 
 test("every tool answers, and says what is wrong with bad arguments", async (t) => {
   const tools = Stack.tools()
-  assert.equal(tools.length, 27)
+  assert.equal(tools.length, 32)
   // Everything about the frame of the session itself, and last the tools that run or finish something.
   const named: Record<string, object> = {
     stack_frame_details: { frameID: "f1" },
