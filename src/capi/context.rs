@@ -57,18 +57,20 @@ struct WholeReport<'a> {
 /// Each part may be NULL if it is not wanted, and costs nothing then. All come from one look at the tree.
 ///
 /// - `settings`: NULL for the defaults, or a JSON object with any of `"budget"` (tokens: `{"total": 4000,
-///   "ancestors": 1500, "siblings": 1500, "current": 800, "overhead": 200}`), `"minimumRelevance"` (siblings
-///   that score less are left out, 0 to 100; 30), `"guidance"` (standing advice: `"full"`, `"brief"` or
-///   `"none"`).
+///   "ancestors": 1500, "siblings": 1500, "current": 800, "overhead": 200, "heap": 1500}`),
+///   `"minimumRelevance"` (siblings that score less are left out, 0 to 100; 30), `"guidance"` (standing advice:
+///   `"full"`, `"brief"` or `"none"`), `"heapCeiling"` (characters on the heap past which the agent is warned,
+///   5000).
 /// - `out_xml`: all of it as one XML document.
 /// - `out_stable`, `out_volatile`: the same in two documents, for hosts with prompt caches: the first keeps
-///   its bytes until a frame is pushed, popped or invalidated, and belongs into the system prompt; the
-///   second belongs behind the newest message.
+///   its bytes until a frame is pushed, popped or invalidated or a chunk that it shows changes, and belongs
+///   into the system prompt; the second belongs behind the newest message.
 /// - `out_report`: a JSON object, `{"tokens": 812, "handle": "f3", "stableTokens": 640, "volatileTokens": 172,
 ///   "entries": [{"handle": "f1", "section": "ancestors", "rung": "standard", "score": 100, "tokens": 44}]}`:
 ///   upper bounds of the tokens, and every frame that was considered, with `omission` (`"irrelevant"`,
 ///   `"budget"` or `"rank"`) if it is left out and `log` if a log is named. `rung` is `"omitted"`, `"stub"`,
-///   `"compact"`, `"standard"` or `"full"`.
+///   `"compact"`, `"standard"` or `"full"`. With chunks on the heap also `"chunks": [{"name": "api", "handle":
+///   "f1", "shown": "whole", "tokens": 90}]`; `shown` is `"omitted"`, `"index"` or `"whole"`.
 ///
 /// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON and _SETTING for the settings;
 /// _BUDGET_TOO_SMALL, with `needed` in the details.

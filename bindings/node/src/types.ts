@@ -104,9 +104,42 @@ export interface FrameRecord {
   plannedChildren?: string[]
   /** Made only because a session appeared: title and criteria may still be given, once. */
   placeholder?: boolean
+  /** Its chunks on the heap. */
+  heap?: Chunk[]
+  /** Its registers that are not empty, if it uses any. */
+  registers?: Partial<Record<Register, string>>
   /** Keys of imported files that this version does not know are kept. */
   [key: string]: unknown
 }
+
+/** A named text on the heap of a frame, seen by it and all frames below it until it is freed. */
+export interface Chunk {
+  /** Its name, which no other chunk in sight has. */
+  name: string
+  /** The text, word for word. */
+  content: string
+  /** A short summary for the index. */
+  description?: string
+  /** When it was allocated. */
+  allocatedAt: number
+  /** When it was last written. */
+  writtenAt: number
+  /** The step of the run in which it was allocated; absent outside of runs. */
+  allocatedStep?: number
+  /** The step of the run in which it was last written; absent outside of runs. */
+  writtenStep?: number
+}
+
+/** The registers: short notes that an agent works by. */
+export type Register =
+  | "R0_GOAL"
+  | "R1_PLAN"
+  | "R2_NEXT"
+  | "R3_PHASE"
+  | "R4_CONSTRAINTS"
+  | "R5_ASSUMPTIONS"
+  | "R6_OPEN_QUESTIONS"
+  | "R7_STATUS"
 
 /** A frame of a stack: its record and its handle. */
 export interface Frame extends FrameRecord {
@@ -171,6 +204,8 @@ export interface Budget {
   current?: number
   /** Quota of what surrounds the current frame. Default 200. */
   overhead?: number
+  /** Quota of the chunks on the heap that are shown word for word. Default 1500. */
+  heap?: number
 }
 
 /** What shapes a context, beside the tree. */
@@ -181,6 +216,8 @@ export interface Settings {
   minimumRelevance?: number
   /** How much standing advice. Default `"full"`. */
   guidance?: "full" | "brief" | "none"
+  /** Characters on the heap past which the agent is warned. Default 5000. */
+  heapCeiling?: number
 }
 
 /** What was considered for a context, and what became of it. */
@@ -195,6 +232,20 @@ export interface Report {
   volatileTokens: number
   /** Every frame considered. */
   entries: ReportEntry[]
+  /** Every chunk on the heap that the frame sees; absent if there are none. */
+  chunks?: ReportChunk[]
+}
+
+/** What became of a chunk that the frame of a context sees. */
+export interface ReportChunk {
+  /** The chunk's name. */
+  name: string
+  /** The frame that it belongs to. */
+  handle: Handle
+  /** How much of it is shown: nothing, its line in the index, or all of it. */
+  shown: "omitted" | "index" | "whole"
+  /** What showing it costs, in tokens. */
+  tokens: number
 }
 
 /** What became of one frame that was considered for a context. */
@@ -277,6 +328,13 @@ export type EventKind =
   | "decisionAdded"
   | "activeChanged"
   | "summarized"
+  | "chunkAllocated"
+  | "chunkWritten"
+  | "chunkFreed"
+  | "registersChanged"
+  | "runStarted"
+  | "called"
+  | "messagesAdded"
 
 /** One change to one frame. Further keys depend on the kind. */
 export interface StackEvent {
