@@ -7,6 +7,8 @@ PREFIX ?= /usr/local
 TOOLS := target/tools
 CARGO_C := $(TOOLS)/bin/cargo-cinstall
 CARGO_FUZZ := $(TOOLS)/bin/cargo-fuzz
+# The python of the agents under test, with pytest.
+PYTHON := $(TOOLS)/python/bin/python
 NODE_MODULES := bindings/node_modules/.package-lock.json
 FUZZ_TARGETS := entry_points operations context host import state
 FUZZ_SECONDS ?= 60
@@ -14,7 +16,7 @@ FUZZ_SECONDS ?= 60
 COMPACT := CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine bindings test test-rust test-c test-node lint bench bench-node bench-opencode plugin soak fuzz native install packages system-tools
+.PHONY: demo demo-engine demo-agent bindings test test-rust test-c test-node lint bench bench-node bench-opencode plugin soak fuzz native install packages system-tools
 
 # In the real OpenCode, if it can be installed.
 demo:
@@ -25,9 +27,13 @@ demo-engine:
 	$(CARGO) run --quiet --release --example relevance -- $(PLANS)/*.tasks.json $(PLANS)/*.issues.jsonl
 	$(CARGO) run --quiet --release --example store
 
+# Both agents that manage their own memory, each with a scripted model.
+demo-agent: $(PYTHON)
+	scripts/demo-agent
+
 test: lint test-rust test-c test-node
 
-test-rust:
+test-rust: $(PYTHON)
 	$(CARGO) test --all-features
 	$(CARGO) test --no-default-features --tests
 	$(CARGO) package --quiet --allow-dirty
@@ -67,7 +73,8 @@ bench-opencode: native $(NODE_MODULES)
 # The shared library with the C ABI, without symbols: what the npm package ships. It is built apart from the others:
 # cargo calls all of them alike.
 native:
-	$(COMPACT) CARGO_PROFILE_RELEASE_STRIP=symbols $(CARGO) build --release --features capi --target-dir target/capi
+	$(COMPACT) CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_STRIP=symbols \
+		$(CARGO) rustc --lib --crate-type cdylib --release --features capi --target-dir target/capi
 
 # Header, static and shared library, pkg-config file: make install PREFIX=/usr/local
 install: $(CARGO_C)
@@ -83,6 +90,10 @@ $(NODE_MODULES): bindings/package.json bindings/node/package.json bindings/openc
 
 system-tools:
 	scripts/install-system-tools
+
+$(PYTHON): | system-tools
+	python3 -m venv $(TOOLS)/python
+	$(PYTHON) -m pip install --quiet pytest==9.2.0
 
 # Without OpenSSL's headers it is built along.
 $(CARGO_C):

@@ -870,6 +870,180 @@ CallstackCode callstack_clear_cache(const Callstack *stack,
 CallstackCode callstack_settings(CallstackText *out_settings, CallstackError **error);
 
 /**
+ * Puts a new chunk on the heap of a frame. It and all frames below it see the chunk until it is freed: their
+ * contexts show it word for word, whatever becomes of the conversation.
+ *
+ * - `chunk`: a JSON object, `{"name": "api-spec", "content": "add(a, b) -> int", "description":
+ *   "signatures"}`; the description is optional. A name has up to 100 characters, a description 300, both on
+ *   one line, a content 100,000.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _EMPTY, _TOO_LONG, _NOT_ONE_LINE;
+ * _CHUNK_EXISTS if a chunk of that name is in sight; those of the disk.
+ */
+CallstackCode callstack_allocate_chunk(Callstack *stack,
+                                       const char *frame,
+                                       size_t frame_len,
+                                       const char *chunk,
+                                       size_t chunk_len,
+                                       CallstackError **error);
+
+/**
+ * Replaces the content of a chunk that a frame sees.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _UNKNOWN_CHUNK, _TOO_LONG; those of the disk.
+ */
+CallstackCode callstack_write_chunk(Callstack *stack,
+                                    const char *frame,
+                                    size_t frame_len,
+                                    const char *name,
+                                    size_t name_len,
+                                    const char *content,
+                                    size_t content_len,
+                                    CallstackError **error);
+
+/**
+ * Takes a chunk that a frame sees off the heap.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _UNKNOWN_CHUNK; those of the disk.
+ */
+CallstackCode callstack_free_chunk(Callstack *stack,
+                                   const char *frame,
+                                   size_t frame_len,
+                                   const char *name,
+                                   size_t name_len,
+                                   CallstackError **error);
+
+/**
+ * All chunks that a frame sees, those of its root first.
+ *
+ * - `out_chunks`: a JSON array, `[{"handle": "f1", "chunk": {"name": "api-spec", "content": "…", "description":
+ *   "…", "allocatedAt": 1795293106903, "writtenAt": 1795293106903}}]`; the handle is that of the frame that the
+ *   chunk belongs to. Chunks of runs have `allocatedStep` and `writtenStep`, too.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
+ */
+CallstackCode callstack_chunks(const Callstack *stack,
+                               const char *frame,
+                               size_t frame_len,
+                               CallstackText *out_chunks,
+                               CallstackError **error);
+
+/**
+ * Puts values into registers of a frame, which uses them from then on: its contexts show them, and its children
+ * inherit some when they begin. `callstack_frame` tells what they hold.
+ *
+ * - `registers`: a JSON object with any of `"R0_GOAL"` (up to 240 characters), `"R1_PLAN"` (980), `"R2_NEXT"`
+ *   (200), `"R3_PHASE"` (60), `"R4_CONSTRAINTS"` (720), `"R5_ASSUMPTIONS"` (480), `"R6_OPEN_QUESTIONS"` (600),
+ *   `"R7_STATUS"` (300). What is too long is cut. Registers that are not named stay.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON; those of the disk.
+ */
+CallstackCode callstack_update_registers(Callstack *stack,
+                                         const char *frame,
+                                         size_t frame_len,
+                                         const char *registers,
+                                         size_t registers_len,
+                                         CallstackError **error);
+
+/**
+ * The tools by which an agent in a run manages its own memory, for hosts to offer to the model beside their own.
+ *
+ * - `memory`: `heap` or `registers`, as in `callstack_start_run`.
+ * - `out_tools`: a JSON array as of `callstack_tools`.
+ *
+ * Errors: CALLSTACK_ERROR_SETTING for another memory.
+ */
+CallstackCode callstack_memory_tools(const char *memory,
+                                     size_t memory_len,
+                                     CallstackText *out_tools,
+                                     CallstackError **error);
+
+/**
+ * Starts a run: an agent at work that manages its own memory. Its frames are frames of the tree, and all that is
+ * said in them is kept, so that it can go on after the death of the process.
+ *
+ * - `run`: a JSON object, `{"task": "Build a calculator", "settings": {"memory": "registers", "maxDepth": 5,
+ *   "heapCeiling": 5000}, "title": "Calculator", "sessionID": "run_1"}`, all but the task optional. `memory` is
+ *   `"heap"` (the default) or `"registers"`.
+ * - `out_handle`: the handle of its root frame, which names the run. May be NULL.
+ *
+ * Errors: CALLSTACK_ERROR_JSON, _EMPTY, _DUPLICATE_ID; those of the disk.
+ */
+CallstackCode callstack_start_run(Callstack *stack,
+                                  const char *run,
+                                  size_t run_len,
+                                  CallstackText *out_handle,
+                                  CallstackError **error);
+
+/**
+ * Carries out the calls about memory that are next, and tells what the run needs of the host then. It says the
+ * same until that is done.
+ *
+ * - `out_next`: a JSON object. `{"next": "ask", "step": 3, "frame": "f2", "depth": 1, "system": "…", "messages":
+ *   [{"role": "user", "text": "…"}, {"role": "assistant", "text": "", "calls": [{"id": "call_1", "name":
+ *   "read_file", "arguments": "{…}"}]}, {"role": "tool", "call": "call_1", "name": "read_file", "text": "…"}]}`:
+ *   ask a model, and bring what it says with `callstack_run_reply`. `{"next": "call", "id": "call_1", "name":
+ *   "read_file", "arguments": "{…}"}`: do that, and bring the answer with `callstack_run_answer`. `{"next":
+ *   "over", "status": "completed", "results": "…"}`: nothing more.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN; those of the disk.
+ */
+CallstackCode callstack_advance_run(Callstack *stack,
+                                    const char *run,
+                                    size_t run_len,
+                                    CallstackText *out_next,
+                                    CallstackError **error);
+
+/**
+ * Where a run is.
+ *
+ * - `out_status`: a JSON object, `{"settings": {"memory": "heap", "maxDepth": 5, "heapCeiling": 5000}, "steps": 7,
+ *   "frame": "f3", "depth": 1, "repeats": 1}`; `repeats` counts the last steps in a row that made the same calls.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN.
+ */
+CallstackCode callstack_run_status(const Callstack *stack,
+                                   const char *run,
+                                   size_t run_len,
+                                   CallstackText *out_status,
+                                   CallstackError **error);
+
+/**
+ * Brings what the model has said.
+ *
+ * - `reply`: a JSON object, `{"text": "…", "calls": [{"id": "call_1", "name": "heap_free", "arguments":
+ *   "{\"name\": \"api\"}"}]}`, both optional. Arguments are a text, as the model wrote it.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _NO_RUN; _OUT_OF_TURN if calls wait for answers or the
+ * run is over; those of the disk.
+ */
+CallstackCode callstack_run_reply(Callstack *stack,
+                                  const char *run,
+                                  size_t run_len,
+                                  const char *reply,
+                                  size_t reply_len,
+                                  CallstackError **error);
+
+/**
+ * Brings the answer to the call that `callstack_advance_run` has told of.
+ *
+ * - `call`: its ID.
+ * - `is_error`: not 0 if the answer says why nothing was done.
+ *
+ * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN; _OUT_OF_TURN if another call is next; those of the
+ * disk.
+ */
+CallstackCode callstack_run_answer(Callstack *stack,
+                                   const char *run,
+                                   size_t run_len,
+                                   const char *call,
+                                   size_t call_len,
+                                   const char *answer,
+                                   size_t answer_len,
+                                   int32_t is_error,
+                                   CallstackError **error);
+
+/**
  * Puts the settings of a host in force: the defaults, over them what the environment variables STACK_… say,
  * over them `settings`. Calling it also begins the log: lines come as effects.
  *

@@ -13,6 +13,7 @@ use callstack_core::capi::error::*;
 use callstack_core::capi::history::*;
 use callstack_core::capi::host::*;
 use callstack_core::capi::logs::*;
+use callstack_core::capi::memory::*;
 use callstack_core::capi::query::*;
 use callstack_core::capi::stack::*;
 use callstack_core::capi::text::*;
@@ -629,6 +630,53 @@ fn a_host_tells_of_its_sessions_and_runs_frames_in_them() {
     let tools = ask(|out, error| unsafe { callstack_tools(out, error) }).map(parsed).unwrap();
     assert_eq!(tools.as_array().unwrap().len(), 32);
     assert_eq!(tools[0]["name"], "stack_frame_push");
+    close(stack);
+}
+
+#[test]
+fn chunks_registers_and_runs() {
+    let stack = in_memory("");
+    push(stack, r#"{"title": "Shop", "sessionID": "ses_1"}"#).unwrap();
+    // SAFETY: the stack is open, texts are as long as they say.
+    unsafe {
+        let chunk = r#"{"name": "prices", "content": "a < b"}"#;
+        run(|error| callstack_allocate_chunk(stack, p("f1"), 2, p(chunk), chunk.len(), error)).unwrap();
+        let again = run(|error| callstack_allocate_chunk(stack, p("f1"), 2, p(chunk), chunk.len(), error)).unwrap_err();
+        assert_eq!((again.code, &again.details["name"]), (CALLSTACK_ERROR_CHUNK_EXISTS, &json!("prices")));
+        run(|error| callstack_write_chunk(stack, p("f1"), 2, p("prices"), 6, p("cents"), 5, error)).unwrap();
+        let chunks = || parsed(ask(|out, error| callstack_chunks(stack, p("f1"), 2, out, error)).unwrap());
+        assert_eq!((&chunks()[0]["handle"], &chunks()[0]["chunk"]["content"]), (&json!("f1"), &json!("cents")));
+        run(|error| callstack_free_chunk(stack, p("f1"), 2, p("prices"), 6, error)).unwrap();
+        assert_eq!(chunks(), json!([]));
+        let registers = r#"{"R3_PHASE": "selling"}"#;
+        run(|error| callstack_update_registers(stack, p("f1"), 2, p(registers), registers.len(), error)).unwrap();
+        let frame = parsed(ask(|out, error| callstack_frame(stack, p("f1"), 2, out, error)).unwrap());
+        assert_eq!(frame["registers"], json!({"R3_PHASE": "selling"}));
+
+        let tools =
+            |memory: &str| ask(|out, error| callstack_memory_tools(p(memory), memory.len(), out, error)).map(parsed);
+        assert_eq!(tools("heap").unwrap().as_array().unwrap().len(), 5);
+        assert_eq!(tools("registers").unwrap()[5]["name"], "update_registers");
+        assert_eq!(tools("disk").unwrap_err().code, CALLSTACK_ERROR_SETTING);
+
+        let new = r#"{"task": "Say hello", "sessionID": "run_1"}"#;
+        let handle = ask(|out, error| callstack_start_run(stack, p(new), new.len(), out, error)).unwrap();
+        assert_eq!(handle, "f2");
+        let advance = || ask(|out, error| callstack_advance_run(stack, p("f2"), 2, out, error)).map(parsed).unwrap();
+        assert_eq!((&advance()["next"], &advance()["step"]), (&json!("ask"), &json!(1)));
+        let reply = r#"{"calls": [{"id": "a", "name": "greet", "arguments": "{}"},
+            {"id": "b", "name": "pop_frame", "arguments": "{\"result\": \"hello\"}"}]}"#;
+        run(|error| callstack_run_reply(stack, p("f2"), 2, p(reply), reply.len(), error)).unwrap();
+        assert_eq!(advance(), json!({"next": "call", "id": "a", "name": "greet", "arguments": "{}"}));
+        let early = run(|error| callstack_run_answer(stack, p("f2"), 2, p("b"), 1, p("x"), 1, 0, error)).unwrap_err();
+        assert_eq!(early.code, CALLSTACK_ERROR_OUT_OF_TURN);
+        run(|error| callstack_run_answer(stack, p("f2"), 2, p("a"), 1, p("hi"), 2, 1, error)).unwrap();
+        assert_eq!(advance(), json!({"next": "over", "status": "completed", "results": "hello"}));
+        let status = parsed(ask(|out, error| callstack_run_status(stack, p("f2"), 2, out, error)).unwrap());
+        assert_eq!((&status["steps"], &status["settings"]["maxDepth"]), (&json!(1), &json!(5)));
+        let none = ask(|out, error| callstack_run_status(stack, p("f1"), 2, out, error)).unwrap_err();
+        assert_eq!(none.code, CALLSTACK_ERROR_NO_RUN);
+    }
     close(stack);
 }
 

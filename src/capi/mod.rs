@@ -21,6 +21,7 @@ mod guard;
 pub mod history;
 pub mod host;
 pub mod logs;
+pub mod memory;
 #[cfg(test)]
 mod panic_tests;
 pub mod query;

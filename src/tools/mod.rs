@@ -34,8 +34,8 @@ use serde_json::Value;
 
 use self::caller::Caller;
 use crate::error::Error;
-use crate::frame::{MemoryModel, ToolCall};
-use crate::memory::Operation;
+use crate::frame::{FrameRef, MemoryModel, ToolCall};
+use crate::memory::{Next, Operation};
 use crate::session::Effect;
 use crate::session::calls::CallId;
 use crate::stack::Stack;
@@ -258,6 +258,22 @@ pub fn memory_tools(memory: MemoryModel) -> Vec<Tool> {
 pub fn operation(memory: MemoryModel, call: &ToolCall) -> Option<Result<Operation, String>> {
     let entry = memory_table(memory).iter().find(|entry| entry.name == call.name)?;
     Some((entry.run)(&call.arguments, entry.example))
+}
+
+/// Carries out the calls about memory that are next in a [run](crate::memory), and tells what it needs of the host
+/// then: the answer of a model, or to a call of the host's own tools.
+///
+/// # Errors
+/// As [`Stack::run_next`](crate::Stack::run_next) and [`Stack::run_operate`](crate::Stack::run_operate).
+pub fn advance_run(stack: &Stack, run: impl Into<FrameRef>) -> Result<Next, Error> {
+    let run = stack.resolve(run)?;
+    let memory = stack.run_status(run)?.settings.memory;
+    loop {
+        let next = stack.run_next(run)?;
+        let Next::Call(call) = &next else { return Ok(next) };
+        let Some(operation) = operation(memory, call) else { return Ok(next) };
+        stack.run_operate(run, &call.id, operation)?;
+    }
 }
 
 /// Calls a tool for the agent of a session. `arguments` is a JSON object; an empty text stands for `{}`.

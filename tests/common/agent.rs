@@ -56,15 +56,9 @@ impl Agent {
 
     /// Deals with all calls that are next.
     pub fn carry_out(&self) {
-        let memory = self.stack.run_status(self.run).unwrap().settings.memory;
-        while let Next::Call(call) = self.next() {
-            match tools::operation(memory, &call) {
-                Some(operation) => drop(self.stack.run_operate(self.run, &call.id, operation).unwrap()),
-                None => {
-                    let answer = format!("{} was done: {}", call.name, call.arguments);
-                    self.stack.run_answer(self.run, &call.id, answer, false).unwrap();
-                }
-            }
+        while let Next::Call(call) = tools::advance_run(&self.stack, self.run).unwrap() {
+            let answer = format!("{} was done: {}", call.name, call.arguments);
+            self.stack.run_answer(self.run, &call.id, answer, false).unwrap();
         }
     }
 

@@ -4,6 +4,7 @@ import { Context } from "./context.js"
 import { CallstackError } from "./error.js"
 import { type Address, Native } from "./native.js"
 import type {
+  Chunk,
   Effect,
   EventQuery,
   Frame,
@@ -19,10 +20,17 @@ import type {
   LogPage,
   LogQuery,
   MemoryOptions,
+  NewChunk,
   NewFrame,
+  NewRun,
+  Next,
   OutlineOptions,
   PopStatus,
   Popped,
+  Register,
+  Reply,
+  RunSettings,
+  RunStatus,
   SessionContext,
   Settings,
   StackEvent,
@@ -347,6 +355,73 @@ export class Stack implements Disposable {
   sessionContext(sessionID: string): SessionContext | undefined {
     const parts = this.#native.texts(2, "session_context", this.#address, sessionID)
     return parts && { stable: parts[0] as string, volatile: parts[1] as string }
+  }
+
+  /**
+   * Puts a new chunk on the heap of a frame. It and all frames below it see the chunk until it is freed: their contexts
+   * show it word for word, whatever becomes of the conversation.
+   */
+  allocateChunk(frame: FrameRef, chunk: NewChunk): void {
+    this.#native.run("allocate_chunk", this.#address, frame, json(chunk))
+  }
+
+  /** Replaces the content of a chunk that a frame sees. */
+  writeChunk(frame: FrameRef, name: string, content: string): void {
+    this.#native.run("write_chunk", this.#address, frame, name, content)
+  }
+
+  /** Takes a chunk that a frame sees off the heap. */
+  freeChunk(frame: FrameRef, name: string): void {
+    this.#native.run("free_chunk", this.#address, frame, name)
+  }
+
+  /** All chunks that a frame sees, those of its root first, each with the frame that it belongs to. */
+  chunks(frame: FrameRef): { handle: Handle; chunk: Chunk }[] {
+    return this.#record("chunks", frame)
+  }
+
+  /**
+   * Puts values into registers of a frame, which uses them from then on: its contexts show them, and its children inherit
+   * some when they begin. What is too long is cut; registers that are not named stay.
+   */
+  updateRegisters(frame: FrameRef, registers: Partial<Record<Register, string>>): void {
+    this.#native.run("update_registers", this.#address, frame, json(registers))
+  }
+
+  /** The tools by which an agent in a run manages its own memory, to be offered to the model beside the host's own. */
+  static memoryTools(memory: RunSettings["memory"] = "heap"): Tool[] {
+    return JSON.parse(Native.get().text("memory_tools", undefined, memory)) as Tool[]
+  }
+
+  /**
+   * Starts a run: an agent at work that manages its own memory. Its frames are frames of the tree, and all that is said
+   * in them is kept, so that it can go on after the death of the process. Returns its root frame, which names the run.
+   */
+  startRun(run: NewRun): Handle {
+    return this.#native.text("start_run", this.#address, json(run))
+  }
+
+  /**
+   * Carries out the calls about memory that are next, and tells what the run needs of the host then: the answer of a model
+   * ({@link Stack.runReply}), the answer to a call ({@link Stack.runAnswer}), or nothing more.
+   */
+  advanceRun(run: FrameRef): Next {
+    return this.#record("advance_run", run)
+  }
+
+  /** Where a run is. */
+  runStatus(run: FrameRef): RunStatus {
+    return this.#record("run_status", run)
+  }
+
+  /** Brings what the model has said. */
+  runReply(run: FrameRef, reply: Reply): void {
+    this.#native.run("run_reply", this.#address, run, json(reply))
+  }
+
+  /** Brings the answer to the call that {@link Stack.advanceRun} has told of; `isError`: it says why nothing was done. */
+  runAnswer(run: FrameRef, call: string, answer: string, isError = false): void {
+    this.#native.run("run_answer", this.#address, run, call, answer, isError ? 1 : 0)
   }
 
   /** Adds entries to the full log of a frame, all or none, each as a line of JSON. */

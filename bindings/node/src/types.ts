@@ -141,6 +141,103 @@ export type Register =
   | "R6_OPEN_QUESTIONS"
   | "R7_STATUS"
 
+/** A chunk to be allocated. */
+export interface NewChunk {
+  /** Its name: 1 to 100 characters on one line. */
+  name: string
+  /** The text: up to 100,000 characters. */
+  content: string
+  /** A short summary for the index: up to 300 characters on one line. */
+  description?: string
+}
+
+/** What a run is started with. */
+export interface RunSettings {
+  /** Stack and heap (the default), or these and registers. */
+  memory?: "heap" | "registers"
+  /** The most frames that may be above another one. Default 5. */
+  maxDepth?: number
+  /** Characters on the heap past which the agent is warned. Default 5000. */
+  heapCeiling?: number
+}
+
+/** A run to be started. */
+export interface NewRun {
+  /** What the agent is to do. */
+  task: string
+  /** Which memory it has, and how much. */
+  settings?: RunSettings
+  /** The title of its frame; by default the beginning of the task. */
+  title?: string
+  /** The ID of its frame; by default one is made. */
+  sessionID?: string
+}
+
+/** A tool that a model calls. */
+export interface ToolCall {
+  /** The call's ID, by which its answer is found. */
+  id: string
+  /** The tool's name. */
+  name: string
+  /** The arguments as the model wrote them: a JSON object, if it kept to the schema. */
+  arguments: string
+}
+
+/** One message of a conversation with a model. */
+export type RunMessage =
+  | { role: "user"; text: string }
+  | { role: "assistant"; text: string; calls?: ToolCall[] }
+  | { role: "tool"; call: string; name: string; text: string; isError?: boolean }
+
+/** What a model has said. */
+export interface Reply {
+  text?: string
+  calls?: ToolCall[]
+}
+
+/** What a run needs next. */
+export type Next =
+  | {
+      /** Ask a model this, and bring what it says. */
+      next: "ask"
+      /** The number of the step, from 1 on. */
+      step: number
+      /** The present frame. */
+      frame: Handle
+      /** How many frames are above it. */
+      depth: number
+      /** What the model is told before everything else. */
+      system: string
+      /** The conversation of the present frame; the newest message ends with the memory. */
+      messages: RunMessage[]
+    }
+  | ({
+      /** Do what this call asks for, and bring the answer. */
+      next: "call"
+    } & ToolCall)
+  | {
+      /** Nothing: the root frame is finished. */
+      next: "over"
+      /** How it ended. */
+      status: FrameStatus
+      /** Its results. */
+      results: string
+    }
+
+/** Where a run is. */
+export interface RunStatus {
+  /** What it was started with. */
+  settings: Required<RunSettings>
+  /** How many times a model has answered. */
+  steps: number
+  /** The present frame. */
+  frame: Handle
+  /** How many frames are above it. */
+  depth: number
+  /** How many steps in a row, the last one included, have made the same calls. */
+  repeats: number
+}
+
 /** A frame of a stack: its record and its handle. */
 export interface Frame extends FrameRecord {
   /** The frame's number. */

@@ -1,87 +1,82 @@
-// Memory: flat over many calls, given back when a stack is closed or forgotten.
+// What agents remember: chunks on the heap, registers, and runs driven from JavaScript.
 
 import assert from "node:assert/strict"
-import { join } from "node:path"
 import { test } from "node:test"
-import { Stack } from "callstack-core"
-import { folder, isBun, run } from "./common.js"
+import { type Next, Stack } from "callstack-core"
+import { fails, folder } from "./common.js"
 
-/** What a measurement prints. */
-interface Measured {
-  before: number
-  after: number
-  bytes: number
-}
-
-/** Runs code in a process of its own, where the garbage can be collected, and reads what it prints as JSON. */
-function measured(code: string): Measured {
-  const common = JSON.stringify(new URL("./common.js", import.meta.url).href)
-  const prelude = `import { Stack } from "callstack-core"; import { collect, megabytes } from ${common};`
-  const flags = isBun ? [] : ["--expose-gc"]
-  const done = run(prelude + code, { flags })
-  assert.equal(done.status, 0, done.stderr)
-  return JSON.parse(done.stdout.trim().split("\n").at(-1) ?? "")
-}
-
-test("100,000 contexts in a loop leave the memory flat", () => {
-  const { before, after, bytes } = measured(`
-    const stack = Stack.inMemory()
-    stack.push({ title: "Root", sessionID: "root" })
-    for (let i = 0; i < 62; i++) {
-      stack.push({ title: "Task " + i, sessionID: "s" + i, parent: "root", successCriteria: "It works well. ".repeat(20) })
-      if (i < 61) stack.pop("s" + i, "completed", "Results. ".repeat(50), "dense results of " + i)
-    }
-    let bytes = 0
-    const loop = (count) => { for (let i = 0; i < count; i++) { if (i % 10 === 0) stack.clearCache(); bytes += stack.context("s61").xml.length } }
-    loop(20_000)
-    await collect()
-    const before = megabytes()
-    loop(100_000)
-    await collect()
-    console.log(JSON.stringify({ before, after: megabytes(), bytes }))
-  `)
-  assert.ok(bytes > 100_000 * 1000, `contexts of ${bytes / 120_000} bytes`)
-  assert.ok(after < before + 24, `from ${before.toFixed()} to ${after.toFixed()} MB`)
+test("chunks are seen by their frame and those below it, word for word", () => {
+  const stack = Stack.inMemory()
+  const shop = stack.push({ title: "Build a shop" })
+  const cart = stack.push({ title: "Cart", parent: shop })
+  const content = 'if (a < b && "c") 🛒\n'
+  stack.allocateChunk(shop, { name: "prices", content, description: "rules" })
+  stack.allocateChunk(cart, { name: "notes", content: "mine" })
+  assert.deepEqual(
+    stack.chunks(cart).map(({ handle, chunk }) => [handle, chunk.name, chunk.content, chunk.description]),
+    [
+      [shop, "prices", content, "rules"],
+      [cart, "notes", "mine", undefined],
+    ],
+  )
+  const context = stack.context(cart)
+  assert.ok(context.stable.includes(`<![CDATA[${content}]]></chunk>`))
+  assert.deepEqual(context.report.chunks?.map(({ name, shown }) => [name, shown]), [["prices", "whole"], ["notes", "whole"]])
+  stack.writeChunk(cart, "prices", "in cents")
+  stack.freeChunk(cart, "notes")
+  assert.deepEqual(stack.frame(shop).heap?.map((chunk) => chunk.content), ["in cents"])
+  assert.deepEqual(fails(() => stack.freeChunk(cart, "notes"), "unknown_chunk").details.known, ["prices"])
+  fails(() => stack.allocateChunk(cart, { name: "prices", content: "" }), "chunk_exists")
+  stack.close()
 })
 
-test("errors and texts of failed calls are freed", () => {
-  const { before, after } = measured(`
-    const stack = Stack.inMemory()
-    const loop = (count) => { for (let i = 0; i < count; i++) { try { stack.frame("nobody".repeat(100)) } catch {} } }
-    loop(5_000)
-    await collect()
-    const before = megabytes()
-    loop(50_000)
-    await collect()
-    console.log(JSON.stringify({ before, after: megabytes() }))
-  `)
-  assert.ok(after < before + 24, `from ${before.toFixed()} to ${after.toFixed()} MB`)
+test("registers are cut to their limits, and children inherit", () => {
+  const stack = Stack.inMemory()
+  const shop = stack.push({ title: "Build a shop" })
+  stack.updateRegisters(shop, { R1_PLAN: "1. cart", R3_PHASE: "é".repeat(61) })
+  assert.deepEqual(stack.frame(shop).registers, { R1_PLAN: "1. cart", R3_PHASE: "é".repeat(60) })
+  const cart = stack.push({ title: "Cart", parent: shop })
+  assert.equal(stack.frame(cart).registers?.R3_PHASE, "entering: Cart")
+  assert.match(stack.context(cart).volatile, /<R1_PLAN>1\. cart<\/R1_PLAN>/)
+  fails(() => stack.updateRegisters(shop, { R9: "x" } as Record<string, string>), "json")
+  stack.close()
 })
 
-test("stacks that nobody closed are given back with the garbage", () => {
-  const { before, after } = measured(`
-    const text = "A megabyte of decisions. ".repeat(40_000)
-    const open = () => { const stack = Stack.inMemory(); stack.push({ title: "Root", sessionID: "root" }); stack.addDecision("root", text) }
-    for (let i = 0; i < 20; i++) { open(); await collect() }
-    const before = megabytes()
-    for (let i = 0; i < 300; i++) { open(); if (i % 10 === 0) await collect() }
-    await collect()
-    console.log(JSON.stringify({ before, after: megabytes() }))
-  `)
-  assert.ok(after < before + 150, `from ${before.toFixed()} to ${after.toFixed()} MB for 300 stacks of a megabyte`)
-})
+test("a run is driven step by step, and goes on in another process", () => {
+  const path = folder()
+  let stack = Stack.open(path)
+  const run = stack.startRun({ task: "Build a calculator", settings: { memory: "registers" } })
+  const names = Stack.memoryTools("registers").map(({ name }) => name)
+  assert.deepEqual(names, ["push_frame", "pop_frame", "heap_alloc", "heap_write", "heap_free", "update_registers"])
+  assert.equal(Stack.memoryTools().length, 5)
 
-test("a process that forgets to close loses nothing", () => {
-  const path = join(folder(), "stack")
-  const forgetful = run(`
-    import { Stack } from "callstack-core"
-    const stack = Stack.open(${JSON.stringify(path)})
-    stack.push({ title: "Build", sessionID: "ses_1" })
-    stack.addDecision("ses_1", "Never close")
-    process.exit(0)
-  `)
-  assert.equal(forgetful.status, 0, forgetful.stderr)
-  using stack = Stack.open(path)
-  assert.deepEqual(stack.frame("ses_1").decisions, ["Never close"])
-  assert.equal(stack.info().mirror?.error, null)
+  const ask = (next: Next) => (next.next === "ask" ? next : assert.fail(`${next.next} instead of a question`))
+  const call = (id: string, name: string, more: object) => ({ id, name, arguments: JSON.stringify(more) })
+  const first = ask(stack.advanceRun(run))
+  assert.match(first.messages[0]?.text ?? "", /^Build a calculator\n\n<memory>\nStep 1, frame f1/)
+  stack.runReply(run, {
+    text: "First the code",
+    calls: [
+      call("a", "update_registers", { R2_NEXT: "push" }),
+      call("b", "push_frame", { name: "code", objective: "Write calc.py", context: "", return_spec: "" }),
+    ],
+  })
+  const second = ask(stack.advanceRun(run))
+  assert.deepEqual([second.frame, second.depth, second.messages.length], ["f2", 1, 1])
+  stack.close()
+
+  stack = Stack.open(path)
+  assert.deepEqual(stack.advanceRun(run), second, "the same messages")
+  stack.runReply(run, { calls: [call("c", "write_file", { path: "calc.py" }), call("d", "pop_frame", { result: "calc.py is there" })] })
+  assert.deepEqual(stack.advanceRun(run), { next: "call", id: "c", name: "write_file", arguments: '{"path":"calc.py"}' })
+  fails(() => stack.runReply(run, { text: "too early" }), "out_of_turn")
+  stack.runAnswer(run, "c", "Written")
+  const third = ask(stack.advanceRun(run))
+  assert.deepEqual([third.frame, third.depth], [run, 0])
+  assert.match(third.messages.at(-1)?.text ?? "", /^Sub-task completed: Write calc\.py\nResult: calc\.py is there/)
+  assert.deepEqual(stack.runStatus(run).steps, 2)
+  stack.runReply(run, { calls: [call("e", "pop_frame", { result: "Done" })] })
+  assert.deepEqual(stack.advanceRun(run), { next: "over", status: "completed", results: "Done" })
+  fails(() => stack.advanceRun("f2"), "no_run")
+  stack.close()
 })

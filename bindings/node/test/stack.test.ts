@@ -115,7 +115,7 @@ test("a context has three texts and a report, and stays within its budget", () =
   const error = fails(() => stack.context(pay, { budget: { total: 1 } }), "budget_too_small")
   const needed = error.details["needed"] as number
   assert.ok(stack.context(pay, { budget: { total: needed }, guidance: "none" }).tokens <= needed)
-  assert.deepEqual(Object.keys(Stack.settings()).sort(), ["budget", "guidance", "minimumRelevance"])
+  assert.deepEqual(Object.keys(Stack.settings()).sort(), ["budget", "guidance", "heapCeiling", "minimumRelevance"])
 })
 
 test("a stack in a folder lasts, and its history makes it again", () => {
