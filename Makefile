@@ -13,7 +13,7 @@ NODE_MODULES := bindings/node_modules/.package-lock.json
 FUZZ_TARGETS := entry_points operations context host import state
 FUZZ_SECONDS ?= 60
 # The library that is shipped: smaller, and slower to compile.
-COMPACT := CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
+COMPACT := CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_LTO=fat
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
 .PHONY: demo demo-engine demo-agent bindings test test-rust test-c test-node lint bench bench-node bench-opencode plugin soak fuzz native install packages system-tools
@@ -73,7 +73,7 @@ bench-opencode: native $(NODE_MODULES)
 # The shared library with the C ABI, without symbols: what the npm package ships. It is built apart from the others:
 # cargo calls all of them alike.
 native:
-	$(COMPACT) CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_STRIP=symbols \
+	$(COMPACT) CARGO_PROFILE_RELEASE_STRIP=symbols \
 		$(CARGO) rustc --lib --crate-type cdylib --release --features capi --target-dir target/capi
 
 # Header, static and shared library, pkg-config file: make install PREFIX=/usr/local
