@@ -196,14 +196,14 @@ impl Tree {
                 return self.touch_memory(handle, time);
             }
             Change::ChunkWritten { name, content, step } => {
-                if let Some(chunk) = node.frame.heap.iter_mut().find(|chunk| chunk.name == *name) {
+                if let Some(chunk) = node.frame.heap.iter_mut().rfind(|chunk| chunk.name == *name) {
                     chunk.content.clone_from(content);
                     (chunk.written_at, chunk.written_step) = (time, *step);
                 }
                 return self.touch_memory(handle, time);
             }
             Change::ChunkFreed { name } => {
-                if let Some(place) = node.frame.heap.iter().position(|chunk| chunk.name == *name) {
+                if let Some(place) = node.frame.heap.iter().rposition(|chunk| chunk.name == *name) {
                     node.frame.heap.remove(place);
                     self.chunks -= 1;
                 }

@@ -27,7 +27,7 @@ impl HeapUsage {
     /// The same after chunks and characters have come and gone.
     #[must_use]
     pub fn changed(self, chunks: isize, gone: &str, come: &str) -> Self {
-        let characters = self.characters - gone.chars().count() + come.chars().count();
+        let characters = self.characters.saturating_sub(gone.chars().count()) + come.chars().count();
         Self { chunks: self.chunks.saturating_add_signed(chunks), characters, ..self }
     }
 

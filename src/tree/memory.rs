@@ -1,5 +1,6 @@
 //! What the agents of a tree remember: which chunks a frame sees, and the runs with their conversations.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::Tree;
@@ -40,21 +41,17 @@ pub struct Run {
 }
 
 impl Tree {
-    /// The chunks that a frame sees, those of its root first. Of several of one name the nearest counts.
+    /// The chunks that a frame sees, those of its root first. Of several of one name, which imported trees may have,
+    /// the nearest counts.
     pub fn chunks(&self, handle: Handle) -> Vec<(Handle, &Chunk)> {
         if self.chunks == 0 {
             return Vec::new();
         }
-        let mut owners: Vec<Handle> =
-            self.lineage(handle).filter(|frame| !self.node(*frame).record().heap.is_empty()).collect();
-        owners.reverse();
-        let mut chunks: Vec<(Handle, &Chunk)> = Vec::new();
-        for owner in owners {
-            for chunk in &self.node(owner).record().heap {
-                chunks.retain(|(_, farther)| farther.name != chunk.name);
-                chunks.push((owner, chunk));
-            }
-        }
+        let own = |owner: Handle| self.node(owner).record().heap.iter().rev().map(move |chunk| (owner, chunk));
+        let mut chunks: Vec<(Handle, &Chunk)> = self.lineage(handle).flat_map(own).collect();
+        let mut seen = HashSet::new();
+        chunks.retain(|(_, chunk)| seen.insert(chunk.name.as_str()));
+        chunks.reverse();
         chunks
     }
 
@@ -64,7 +61,7 @@ impl Tree {
     }
 
     pub(super) fn own_chunk(&self, owner: Handle, name: &str) -> Option<&Chunk> {
-        self.node(owner).record().heap.iter().find(|chunk| chunk.name == name)
+        self.node(owner).record().heap.iter().rfind(|chunk| chunk.name == name)
     }
 
     /// The root of the run that a frame is part of, and the run.

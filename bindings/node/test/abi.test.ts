@@ -24,7 +24,7 @@ function lettersOf(parameters: readonly string[]): string {
   let letters = parameters[0] === "Callstack *stack" || parameters[0] === "const Callstack *stack" ? "" : "N"
   for (const parameter of parameters) {
     if (/^const char \*/.test(parameter)) letters += "t"
-    else if (/^(CallstackStatus|int32_t) /.test(parameter)) letters += "n"
+    else if (/^(CallstackStatus|int32_t) \w/.test(parameter)) letters += "n"
     else if (/\*out_/.test(parameter)) letters += "o"
   }
   return letters
