@@ -4,7 +4,7 @@ use callstack_core::context::{Approx, TokenCounter};
 use callstack_core::frame::{Message, ToolCall};
 use callstack_core::memory::{Next, Prompt};
 use callstack_core::tools;
-use callstack_core::{Handle, Stack};
+use callstack_core::{FrameStatus, Handle, Stack};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::model::{Answer, Model, Offer};
@@ -50,10 +50,11 @@ impl<M: Model> Agent<M> {
         let mut steps = 0;
         loop {
             match self.stack.run_next(self.run).map_err(text)? {
-                Next::Over { results, .. } => {
+                Next::Over { status: FrameStatus::Completed, results } => {
                     self.progress.end(&self.stack, self.run);
                     return Ok(End::Done { results });
                 }
+                Next::Over { status, .. } => return Err(format!("the run is {status}: somebody else has ended it")),
                 Next::Call(call) => {
                     tokio::select! {
                         dealt = self.deal(&call, was_begun) => dealt?,
