@@ -183,6 +183,8 @@ pub fn prompt(compaction_type: CompactionType, frame: &Frame, note: Option<&str>
     add("Known so far", frame.results.as_deref().unwrap_or_default());
     add("Artifacts (recorded, need no repetition)", &listed(&frame.artifacts));
     add("Decisions (recorded, need no repetition)", &listed(&frame.decisions));
+    let chunks: Vec<String> = frame.heap.iter().map(|chunk| chunk.name.clone()).collect();
+    add("Chunks on the heap (kept word for word, need no repetition)", &listed(&chunks));
     add("Asked for in particular", note.unwrap_or_default());
     text.push_str("\nSay in this order:\n");
     wanted.iter().for_each(|line| text.push_str(&format!("- {line}\n")));
@@ -296,6 +298,7 @@ pub fn closing_results(messages: &[Message], frame: &Frame) -> (String, String) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::Chunk;
 
     fn frame(results: Option<&str>) -> Frame {
         Frame {
@@ -304,6 +307,7 @@ mod tests {
             results: results.map(str::to_owned),
             artifacts: vec!["src/options.rs".into()],
             decisions: vec!["Unknown keys\nare errors".into()],
+            heap: vec![Chunk { name: "grammar".into(), ..Chunk::default() }],
             ..Frame::default()
         }
     }
@@ -320,6 +324,7 @@ mod tests {
                 "Known so far: Flags are read\n",
                 "src/options.rs",
                 "Unknown keys are errors",
+                "Chunks on the heap (kept word for word, need no repetition): grammar\n",
                 "Asked for in particular: mind the paths\n",
             ] {
                 assert!(text.contains(part), "{part} is not in\n{text}");
