@@ -3,7 +3,7 @@
 //!
 //! Some tests start this program again as a process of its own, with less rights or less room.
 
-#![cfg(feature = "sqlite")]
+#![cfg(all(feature = "sqlite", feature = "tools"))]
 
 #[allow(dead_code, reason = "shared by several tests")]
 mod common;
@@ -16,9 +16,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use callstack_core::frame::ToolCall;
+use callstack_core::memory::{NewRun, Next, Reply};
 use callstack_core::{
-    Error, Event, EventQuery, LogQuery, NewFrame, PopStatus, Result, SqliteOptions, SqliteStore, Stack, StackOptions,
-    StackState, Store, Tree,
+    Change, Error, Event, EventQuery, LogQuery, NewFrame, PopStatus, Result, SqliteOptions, SqliteStore, Stack,
+    StackOptions, StackState, Store, Tree, tools,
 };
 use serde_json::json;
 use tempfile::tempdir;
@@ -190,6 +192,84 @@ fn a_store_that_fails_at_any_call_changes_nothing() {
         let count = strikes.iter().filter(|struck| **struck == action).count();
         assert!(count >= 2, "{action} failed {count} times: {strikes:?}");
     }
+}
+
+/// What the model of a run says, step by step.
+fn said(step: u64) -> Reply {
+    let call = |id: &str, name: &str, arguments: serde_json::Value| ToolCall {
+        id: id.into(),
+        name: name.into(),
+        arguments: arguments.to_string(),
+    };
+    let calls = match step {
+        1 => vec![
+            call("a", "heap_alloc", json!({"name": "spec", "content": "x"})),
+            call("b", "push_frame", json!({"name": "child", "objective": "Do it"})),
+        ],
+        2 => vec![call("c", "look", json!({}))],
+        3 => vec![call("d", "pop_frame", json!({"result": "done"}))],
+        _ => vec![call("e", "pop_frame", json!({"result": "all done"}))],
+    };
+    Reply { text: format!("step {step}"), calls }
+}
+
+/// Does what a run needs next. True: it is over.
+fn advance(stack: &Stack) -> Result<bool> {
+    match tools::advance_run(stack, "run_1")? {
+        Next::Ask(prompt) => stack.run_reply("run_1", said(prompt.step))?,
+        Next::Call(call) => stack.run_answer("run_1", &call.id, "looked", false)?,
+        Next::Over { results, .. } => {
+            assert_eq!(results, "all done");
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+#[test]
+fn a_run_whose_store_fails_at_any_call_goes_on_and_its_logs_lack_nothing() {
+    let mut strikes = 0;
+    for after in [false, true] {
+        for call in 0.. {
+            let folder = tempdir().unwrap();
+            let folder = folder.path();
+            let plan = Plan::new(after);
+            let stack = Stack::open_with_store(folder, Faulty::open(folder, &plan), StackOptions::default()).unwrap();
+            let new = NewRun { session_id: Some("run_1".into()), ..NewRun::new("Do it all") };
+            stack.start_run(new).unwrap();
+            plan.fail_at(call);
+            let mut failures = 0;
+            loop {
+                match advance(&stack) {
+                    Ok(true) => break,
+                    Ok(false) => {}
+                    Err(error) => {
+                        assert!(error.to_string().ends_with("the faulty store: struck"), "{error}");
+                        failures += 1;
+                        stack.refresh().unwrap();
+                    }
+                }
+            }
+            strikes += failures;
+            let context = format!("call {call}, after: {after}");
+            let frames = assert_sound(folder, &context).frames;
+            assert_eq!(frames.len(), 2, "{context}: nothing is pushed twice");
+            assert_eq!((frames[0].heap.len(), frames[1].results.as_deref()), (1, Some("done")), "{context}");
+            for event in history(folder) {
+                let Change::MessagesAdded { messages } = event.change else { continue };
+                let page = stack.read_log(event.handle, &LogQuery::default()).unwrap();
+                for message in messages {
+                    let kept = page.lines.iter().any(|line| line.entry["text"] == message.text());
+                    assert!(kept, "{context}: the log of {} lacks {message:?}", event.handle);
+                }
+            }
+            if !plan.has_struck() {
+                break;
+            }
+            assert!(failures <= 1, "{context}: {failures} failures");
+        }
+    }
+    assert!(strikes > 40, "only {strikes} failures");
 }
 
 #[test]

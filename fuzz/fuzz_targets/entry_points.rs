@@ -52,7 +52,7 @@ unsafe fn one(stack: *mut Callstack, which: u8, texts: [&[u8]; 3]) {
         let mut made = ptr::null_mut();
         let error: *mut *mut CallstackError = &mut made;
         let mut is_json = true;
-        let code: CallstackCode = match which % 32 {
+        let code: CallstackCode = match which % 33 {
             0 => {
                 is_json = false;
                 callstack_push(stack, a, a_len, out, error)
@@ -69,8 +69,8 @@ unsafe fn one(stack: *mut Callstack, which: u8, texts: [&[u8]; 3]) {
             4 => callstack_identify(stack, a, a_len, b, b_len, c, c_len, c, c_len, error),
             5 => callstack_activate(stack, a, a_len, error),
             6 => callstack_replace_id(stack, a, a_len, b, b_len, error),
-            7 => callstack_set_status(stack, a, a_len, i32::from(which / 32) - 2, b, b_len, c, c_len, error),
-            8 => callstack_pop(stack, a, a_len, i32::from(which / 32), b, b_len, c, c_len, out, error),
+            7 => callstack_set_status(stack, a, a_len, i32::from(which / 33) - 2, b, b_len, c, c_len, error),
+            8 => callstack_pop(stack, a, a_len, i32::from(which / 33), b, b_len, c, c_len, out, error),
             9 => callstack_invalidate(stack, a, a_len, b, b_len, out, error),
             10 => callstack_add_artifact(stack, a, a_len, b, b_len, ptr::null_mut(), error),
             11 => callstack_add_decision(stack, a, a_len, b, b_len, error),
@@ -105,21 +105,21 @@ unsafe fn one(stack: *mut Callstack, which: u8, texts: [&[u8]; 3]) {
                 is_json = false;
                 callstack_session_context(stack, a, a_len, out, ptr::null_mut(), error)
             }
-            22 => callstack_allocate_chunk(stack, a, a_len, b, b_len, error),
-            23 => callstack_write_chunk(stack, a, a_len, b, b_len, c, c_len, error),
-            24 => callstack_free_chunk(stack, a, a_len, b, b_len, error),
-            25 => callstack_update_registers(stack, a, a_len, b, b_len, error),
-            26 => {
+            23 => callstack_allocate_chunk(stack, a, a_len, b, b_len, error),
+            24 => callstack_write_chunk(stack, a, a_len, b, b_len, c, c_len, error),
+            25 => callstack_free_chunk(stack, a, a_len, b, b_len, error),
+            26 => callstack_update_registers(stack, a, a_len, b, b_len, error),
+            27 => {
                 is_json = false;
                 callstack_start_run(stack, a, a_len, out, error)
             }
-            27 => callstack_advance_run(stack, a, a_len, out, error),
-            28 => callstack_run_reply(stack, a, a_len, b, b_len, error),
-            29 => callstack_run_answer(stack, a, a_len, b, b_len, c, c_len, 0, error),
-            30 => callstack_chunks(stack, a, a_len, out, error),
+            28 => callstack_advance_run(stack, a, a_len, out, error),
+            29 => callstack_run_reply(stack, a, a_len, b, b_len, error),
+            30 => callstack_run_answer(stack, a, a_len, b, b_len, c, c_len, 0, error),
+            31 => callstack_chunks(stack, a, a_len, out, error),
             _ => callstack_set_active(stack, a, a_len, error),
         };
-        assert_ne!(code, CALLSTACK_ERROR_PANIC, "call {} panicked", which % 32);
+        assert_ne!(code, CALLSTACK_ERROR_PANIC, "call {} panicked", which % 33);
         if code == CALLSTACK_OK {
             assert!(made.is_null(), "an error beside a good answer");
             let text = std::str::from_utf8(bytes(&answer)).expect("answers are UTF-8");

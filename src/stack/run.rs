@@ -1,7 +1,5 @@
 //! Runs: agents that manage their own memory, driven step by step by a host.
 
-use std::cell::RefCell;
-
 use parking_lot::RwLock;
 use serde_json::{Value, json};
 
@@ -10,7 +8,7 @@ use crate::error::Result;
 use crate::frame::{Change, Event, FrameRef, Handle, Message, own_log_path};
 use crate::memory::{self, NewRun, Next, Operation, Reply, RunStatus};
 use crate::store::files;
-use crate::store::logs::{self, Appended};
+use crate::store::logs;
 use crate::tree::Tree;
 
 impl Stack {
@@ -100,11 +98,11 @@ impl Stack {
         format!("run-{}-{:016x}", (self.inner.clock)(), (self.inner.random)())
     }
 
-    /// Commits events, and writes the messages among them to the logs of their frames. If a process dies in between,
-    /// a log has a message more than the history: it was said, and the step will be done again.
+    /// Commits events, and writes the messages among them to the logs of their frames, first to the logs: if it comes
+    /// to nothing or the process dies in between, a log has a message more than the history. It was said, and the step
+    /// is done again. A log that lacks one could not be mended.
     fn commit_messages(&self, decide: impl FnOnce(&Tree, u64) -> Result<Vec<Event>>) -> Result<Vec<Event>> {
         let now = (self.inner.clock)();
-        let appended = RefCell::new(Vec::new());
         let decide = |tree: &RwLock<Tree>| {
             let (mut events, logs) = {
                 let tree = tree.read();
@@ -112,15 +110,13 @@ impl Stack {
                 let logs = self.inner.logs.path.as_ref().map(|_| logs_of(&tree, &events)).unwrap_or_default();
                 (events, logs)
             };
-            for log in logs {
-                self.append_messages(log, &mut events, &mut appended.borrow_mut())?;
-            }
+            logs.into_iter().try_for_each(|log| self.append_messages(log, &mut events))?;
             Ok(events)
         };
-        self.commit(decide, || appended.borrow().iter().for_each(Appended::undo))
+        self.commit(decide, || ())
     }
 
-    fn append_messages(&self, log: FrameLog, events: &mut Vec<Event>, appended: &mut Vec<Appended>) -> Result<()> {
+    fn append_messages(&self, log: FrameLog, events: &mut Vec<Event>) -> Result<()> {
         let path = self.log_folder()?.join(&log.log_path);
         if log.is_new {
             // A file of that name is not this frame's.
@@ -130,8 +126,7 @@ impl Stack {
             let change = Change::LogPathSet { log_path: log.log_path };
             events.push(Event { revision, time, handle: log.handle, change });
         }
-        appended.push(logs::append(&path, &log.entries, self.inner.logs.is_durable)?);
-        Ok(())
+        logs::append(&path, &log.entries, self.inner.logs.is_durable).map(drop)
     }
 }
 
