@@ -752,7 +752,8 @@ CallstackCode callstack_active(const Callstack *stack, CallstackText *out_handle
  *   "status": "completed", "title": "…", "successCriteria": "…", "successCriteriaCompacted": "…",
  *   "results": "…", "resultsCompacted": "…", "createdAt": 1795293106903, "updatedAt": 1795293106903,
  *   "artifacts": [], "decisions": []}`, and where they apply `dependsOn`, `logPath`, `invalidationReason`,
- *   `invalidatedAt`, `plannedChildren`, `placeholder`. Times are milliseconds since the Unix epoch.
+ *   `invalidatedAt`, `plannedChildren`, `placeholder`, `heap` (its chunks, as of `callstack_chunks`),
+ *   `registers` (by name, those that are not empty). Times are milliseconds since the Unix epoch.
  *
  * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
  */

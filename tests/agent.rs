@@ -193,6 +193,55 @@ fn a_killed_run_goes_on_with_the_same_messages_to_the_same_end() {
 }
 
 #[test]
+fn a_run_that_is_killed_at_any_moment_again_and_again_comes_to_the_same_end() {
+    let mut random = common::Random::new(9);
+    let scene = Scene::new(&script("calculator-registers"), "openai");
+    let mut child = scene.start(&["Build a calculator with tests"]);
+    let (mut kills, mut patience) = (0, 40);
+    let status = loop {
+        std::thread::sleep(Duration::from_millis(random.below(patience) as u64));
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        kills += 1;
+        // A step that runs tests takes longer than the first moments allow.
+        patience += 10;
+        let is_begun = scene.path(".callstack/state.json").exists() && !scene.model.requests().is_empty();
+        child = scene.start(if is_begun { &["--resume"] } else { &["Build a calculator with tests"] });
+    };
+    let output = child.wait_with_output().unwrap();
+    assert!(status.success(), "after {kills} kills: {}", stderr(&output));
+    assert!(kills > 5, "only {kills} kills");
+    assert_eq!(stdout(&output), "calc.py has 4 functions; test_calc.py has 9 tests, all pass with pytest.");
+    assert_tests_pass(scene.folder.path(), "9 passed");
+    // The same request always, and one answer kept of each.
+    let mut seen = std::collections::BTreeMap::new();
+    for request in scene.model.requests() {
+        let newest = request["messages"].as_array().unwrap().last().unwrap().to_string();
+        let (_, step) = newest.rsplit_once("<memory>\\nStep ").unwrap();
+        let step: usize = step.split(',').next().unwrap().parse().unwrap();
+        // Tests take another time each time they run.
+        let messages = without_times(&request["messages"].to_string());
+        assert_eq!(
+            *seen.entry(step).or_insert_with(|| messages.clone()),
+            messages,
+            "step {step} was asked in another way"
+        );
+    }
+    assert_eq!(seen.len(), 11);
+}
+
+/// A text without the times that pytest prints, nor the note that a command may have run twice.
+fn without_times(text: &str) -> String {
+    let text = text.replace("\\n[the run was interrupted here, so this command may have run twice]", "");
+    let is_of_number = |character: char| character.is_ascii_digit() || character == '.';
+    let parts: Vec<&str> = text.split(" in ").map(|part| part.trim_start_matches(is_of_number)).collect();
+    parts.join(" in ")
+}
+
+#[test]
 fn a_command_that_was_killed_with_its_run_is_run_again_and_the_model_is_told() {
     let scene = Scene::of_calls(&[
         ("run_command", json!({"command": "echo started >> starts; test $(wc -l < starts) -gt 1 || sleep 60"})),
