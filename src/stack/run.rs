@@ -62,8 +62,8 @@ impl Stack {
         self.commit_messages(|tree, now| memory::reply(tree, tree.resolve(&run)?, reply, now)).map(drop)
     }
 
-    /// Carries out a call about memory, or says to the model why it cannot be understood. What the memory refuses,
-    /// the model is told as the answer to its call.
+    /// Carries out a call about memory, or says to the model why it cannot be understood, and returns the events that
+    /// did it. What the memory refuses, the model is told as the answer to its call.
     ///
     /// # Errors
     /// Unknown frame; [`NoRun`](crate::Error::NoRun); [`OutOfTurn`](crate::Error::OutOfTurn) if the call is not the
