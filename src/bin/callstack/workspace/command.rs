@@ -98,7 +98,7 @@ async fn follow(mut group: Group, reader: &mut Receiver) -> String {
         Ok(Ok(status)) => said(status),
         Ok(Err(error)) => format!("[{error}]"),
         Err(_) => {
-            format!("[killed after {} seconds, with all that it had started]", TIME_LIMIT.as_secs())
+            format!("[killed after {} seconds, with its process group]", TIME_LIMIT.as_secs())
         }
     };
     let text = output.into_text();
