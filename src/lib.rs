@@ -38,7 +38,8 @@
 //! memory, and needs no C compiler. `session` (default) adds what is made of a host's sessions, and `tools`
 //! (default) the agent's tools. `tokenizer`
 //! adds [`context::O200k`], which counts with the o200k vocabulary instead of estimating. `capi` adds the C
-//! functions of `include/callstack.h`; the only unsafe code is there.
+//! functions of `include/callstack.h`; the only unsafe code is there. `agent` is what the program `callstack` needs, and
+//! adds nothing to the library.
 
 #![cfg_attr(not(feature = "capi"), forbid(unsafe_code))]
 #![deny(missing_docs)]
