@@ -18,7 +18,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(30);
 /// How long to wait for what is still in the pipe of a command that has ended.
 const DRAIN: Duration = Duration::from_millis(500);
 /// What the names of variables have that hold secrets.
-const SECRETS: [&str; 7] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH"];
+const SECRETS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
 
 /// The variables that commands see.
 pub struct Environment(Vec<(OsString, OsString)>);
@@ -29,7 +29,9 @@ impl Environment {
         let is_secret = |name: &OsStr, value: &OsStr| {
             let name = name.to_string_lossy().to_uppercase();
             let holds_key = key.is_some_and(|key| value.to_string_lossy().contains(key));
-            holds_key || SECRETS.iter().any(|secret| name.contains(secret))
+            // A word of its own, or it would be that of GIT_AUTHOR_NAME.
+            let is_auth = name.split('_').any(|word| word == "AUTH");
+            holds_key || is_auth || SECRETS.iter().any(|secret| name.contains(secret))
         };
         Self(std::env::vars_os().filter(|(name, value)| !is_secret(name, value)).collect())
     }
