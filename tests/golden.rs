@@ -7,6 +7,7 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use callstack_core::frame::{NewChunk, Register};
 use callstack_core::{Guidance, Identity, NewFrame, OutlineOptions, OutlineStyle, PopStatus, Settings, Stack, import};
 
 /// The example of the documents: a REST API, with a minute between the steps.
@@ -55,6 +56,23 @@ fn api() -> Stack {
     stack.pop("crud", PopStatus::Completed, "Four endpoints for users.", "REST endpoints for users").unwrap();
     stack.plan(NewFrame::new("Pagination").id("pages").criteria("Cursor-based").below("routes")).unwrap();
     stack
+}
+
+#[test]
+fn contexts_with_chunks_and_registers() {
+    let stack = api();
+    let chunk = |name: &str, content: &str, description: &str| NewChunk::new(name, content).description(description);
+    let contract = "POST /login -> 200 {\"token\"}\nif (a < b && c[d[0]]>0) { … }\t\u{1b}[0m\n";
+    stack.allocate_chunk("ses_root", chunk("contract", contract, "what \"clients\" rely on")).unwrap();
+    stack.allocate_chunk("routes", chunk("notes", "Seen by routes and below", "")).unwrap();
+    stack.allocate_chunk("ses_root", chunk("long", &"0123456789 ".repeat(900), "does not fit")).unwrap();
+    let registers = [(Register::Plan, "1. routes\n2. <caching>"), (Register::Constraints, "no server & no cloud")];
+    stack.update_registers("routes", registers.map(|(register, value)| (register, value.into())).into()).unwrap();
+    stack.push(NewFrame::new("Search").id("search").criteria("Words are found").below("routes")).unwrap();
+    for (name, frame, total) in [("routes", "routes", 4000), ("child", "search", 4000), ("tight", "routes", 700)] {
+        let context = stack.context_uncached(frame, &Settings::of_total(total)).unwrap();
+        common::assert_golden(&format!("memory/{name}.xml"), &context.xml);
+    }
 }
 
 #[test]

@@ -167,9 +167,12 @@ fn elements(owner: Handle, chunk: &Chunk) -> (String, String) {
         start.push_str(&format!(" description=\"{}\"", escape(description)));
     }
     let (data, replaced) = character_data(content);
-    let note = match replaced {
-        0 => String::new(),
-        _ => format!(" note=\"{replaced} characters that XML cannot hold stand as U+FFFD; stack_heap_read has them\""),
+    let note = match (replaced, content.contains("]]>")) {
+        (0, false) => String::new(),
+        (0, true) => " note=\"XML divides ]]&gt; in two; stack_heap_read has it as it is\"".to_owned(),
+        _ => {
+            format!(" note=\"characters that XML cannot hold ({replaced}) stand as U+FFFD; stack_heap_read has them\"")
+        }
     };
     (format!("{start}/>\n"), format!("{start}{note}>{data}</chunk>\n"))
 }

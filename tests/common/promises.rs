@@ -109,7 +109,7 @@ fn check_heap(stack: &Stack, frame: Handle, context: &Context) {
         if expected == chunk.content && !chunk.content.contains("]]>") {
             let whole = format!("<![CDATA[{}]]></chunk>", chunk.content);
             assert!(context.stable.contains(&whole), "8: {} is not there word for word", chunk.name);
-        } else if expected != chunk.content {
+        } else {
             assert!(element.attribute("note").is_some(), "8: {} has changed without a word", chunk.name);
         }
     }
