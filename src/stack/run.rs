@@ -139,23 +139,21 @@ struct FrameLog {
     entries: Vec<Value>,
 }
 
-/// The messages among events, by frames.
+/// The messages among events, by frames. A new frame's briefing waits for the first answer to it, so that a push need not
+/// make a file.
 fn logs_of(tree: &Tree, events: &[Event]) -> Vec<FrameLog> {
-    let of_messages = events.iter().filter_map(|event| match &event.change {
-        Change::MessagesAdded { messages } => Some((event.handle, messages)),
+    let of_known_frames = events.iter().filter_map(|event| match &event.change {
+        Change::MessagesAdded { messages } if event.handle.index() < tree.len() => Some((event.handle, messages)),
         _ => None,
     });
-    let logs = of_messages.map(|(handle, messages)| {
-        let added = events.iter().find_map(|event| match &event.change {
-            Change::Added { frame } if event.handle == handle => Some(&**frame),
-            _ => None,
-        });
-        let record = added.unwrap_or_else(|| tree.node(handle).record());
-        let log_path = own_log_path(&record.session_id, handle);
-        let is_new = record.log_path.as_ref() != Some(&log_path);
+    let logs = of_known_frames.map(|(handle, messages)| {
+        let node = tree.node(handle);
+        let log_path = own_log_path(node.session_id(), handle);
+        let is_new = node.record().log_path.as_ref() != Some(&log_path);
+        let earlier = node.conversation().filter(|_| is_new).map_or(&[][..], |own| own.messages());
         let step = tree.step(handle) + 1;
-        let entries = messages.iter().map(|message| entry(message, step)).collect();
-        FrameLog { handle, log_path, is_new, entries }
+        let all = earlier.iter().map(|message| &**message).chain(messages);
+        FrameLog { handle, log_path, is_new, entries: all.map(|message| entry(message, step)).collect() }
     });
     logs.collect()
 }

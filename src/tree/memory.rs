@@ -76,9 +76,6 @@ impl Tree {
 
     /// The step that a frame's run is at; 0 outside of runs.
     pub(crate) fn step(&self, handle: Handle) -> u64 {
-        if handle.index() >= self.len() {
-            return 0;
-        }
         self.run(handle).map_or(0, |(_, run)| run.steps)
     }
 
