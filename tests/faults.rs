@@ -144,6 +144,13 @@ fn assert_sound(folder: &Path, context: &str) -> StackState {
     stack.state()
 }
 
+/// A stack whose store fails as planned, and the plan.
+fn faulty_stack(folder: &Path, after: bool) -> (Stack, Arc<Plan>) {
+    let plan = Plan::new(after);
+    let stack = Stack::open_with_store(folder, Faulty::open(folder, &plan), StackOptions::default()).unwrap();
+    (stack, plan)
+}
+
 #[test]
 fn a_store_that_fails_at_any_call_changes_nothing() {
     let mut strikes = Vec::new();
@@ -151,8 +158,7 @@ fn a_store_that_fails_at_any_call_changes_nothing() {
         for call in 0.. {
             let folder = tempdir().unwrap();
             let folder = folder.path();
-            let plan = Plan::new(after);
-            let stack = Stack::open_with_store(folder, Faulty::open(folder, &plan), StackOptions::default()).unwrap();
+            let (stack, plan) = faulty_stack(folder, after);
             plan.fail_at(call);
             for (number, step) in STORY.iter().enumerate() {
                 let before = (stack.state(), log(folder), history(folder));
@@ -233,8 +239,7 @@ fn a_run_whose_store_fails_at_any_call_goes_on_and_its_logs_lack_nothing() {
         for call in 0.. {
             let folder = tempdir().unwrap();
             let folder = folder.path();
-            let plan = Plan::new(after);
-            let stack = Stack::open_with_store(folder, Faulty::open(folder, &plan), StackOptions::default()).unwrap();
+            let (stack, plan) = faulty_stack(folder, after);
             let new = NewRun { session_id: Some("run_1".into()), ..NewRun::new("Do it all") };
             stack.start_run(new).unwrap();
             plan.fail_at(call);

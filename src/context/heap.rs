@@ -63,14 +63,16 @@ impl Heap {
         if chunks.is_empty() {
             return Self { items: Vec::new(), open: String::new(), warning: String::new(), around: 0 };
         }
+        let mut usage = HeapUsage { chunks: chunks.len(), characters: 0, ceiling };
         let items = chunks.into_iter().map(|(owner, chunk)| {
-            let (index, whole) = elements(owner, chunk);
+            let size = chunk.content.chars().count();
+            usage.characters += size;
+            let (index, whole) = elements(owner, chunk, size);
             let costs = [count(&index), count(&whole)];
             let entry = ChunkEntry { name: chunk.name.clone(), handle: owner, shown: Shown::Omitted, tokens: 0 };
             Item { entry, index, whole, costs }
         });
         let items: Vec<Item> = items.collect();
-        let usage = HeapUsage::of(tree, handle, ceiling);
         let HeapUsage { chunks, characters, .. } = usage;
         let open = format!("<heap chunks=\"{chunks}\" characters=\"{characters}\" ceiling=\"{ceiling}\">\n");
         let warning = usage.warning().map(|text| format!("<warning>{}</warning>\n", escape(&text))).unwrap_or_default();
@@ -159,10 +161,9 @@ impl Item {
 }
 
 /// A chunk as a line of the index, and word for word.
-fn elements(owner: Handle, chunk: &Chunk) -> (String, String) {
+fn elements(owner: Handle, chunk: &Chunk, size: usize) -> (String, String) {
     let Chunk { name, content, description, .. } = chunk;
-    let mut start =
-        format!("<chunk name=\"{}\" frame=\"{owner}\" characters=\"{}\"", escape(name), content.chars().count());
+    let mut start = format!("<chunk name=\"{}\" frame=\"{owner}\" characters=\"{size}\"", escape(name));
     if !description.is_empty() {
         start.push_str(&format!(" description=\"{}\"", escape(description)));
     }

@@ -11,7 +11,7 @@ use crate::frame::{
     Change, Event, FrameRef, Handle, MemoryModel, Message, NewChunk, NewFrame, PopStatus, RegisterValues, RunSettings,
     ToolCall,
 };
-use crate::tree::{Command, HeapUsage, Tree, decide};
+use crate::tree::{Command, Events, HeapUsage, Tree};
 
 /// Characters of a task that become the title of its frame.
 const TITLE_LENGTH: usize = 60;
@@ -105,8 +105,8 @@ pub(crate) fn start(tree: &Tree, run: NewRun, session_id: String, now: u64) -> R
     }
     let title = title.unwrap_or_else(|| beginning(&task));
     let frame = NewFrame::new(title).id(session_id).criteria(task.clone()).root();
-    let mut events = Events::new(tree, now);
-    let root = events.command(Command::Push(frame))?[0].handle;
+    let mut events = Events::of(tree, Command::Push(frame), now)?;
+    let root = events.events[0].handle;
     events.push(root, Change::RunStarted { run: settings });
     if settings.memory == MemoryModel::Registers {
         events.push(root, Change::RegistersChanged { registers: RegisterValues::new() });
@@ -180,7 +180,7 @@ pub(crate) fn answer(
 ) -> Result<Vec<Event>> {
     let turn = Turn::new(tree, root, call)?;
     let mut events = Events::new(tree, now);
-    events.answer(&turn, text, is_error);
+    push_answer(&mut events, &turn, text, is_error);
     Ok(events.events)
 }
 
@@ -195,11 +195,8 @@ pub(crate) fn operate(
     now: u64,
 ) -> Result<Vec<Event>> {
     let turn = Turn::new(tree, root, call)?;
-    let done = operation.and_then(|operation| {
-        let mut events = Events::new(tree, now);
-        events.operate(&turn, operation, session_id).map_err(|error| error.to_string())?;
-        Ok(events.events)
-    });
+    let done = operation
+        .and_then(|operation| turn.operate(tree, operation, session_id, now).map_err(|error| error.to_string()));
     done.or_else(|problem| answer(tree, root, call, format!("{}: {problem}", turn.call.name), true, now))
 }
 
@@ -247,92 +244,78 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Events as they come to be.
-struct Events<'a> {
-    tree: &'a Tree,
-    now: u64,
-    events: Vec<Event>,
+/// Adds the answer to the call.
+fn push_answer(events: &mut Events<'_>, turn: &Turn<'_>, text: String, is_error: bool) {
+    let ToolCall { id, name, .. } = turn.call;
+    let message = Message::Tool { call: id.clone(), name: name.clone(), text, is_error };
+    events.push(turn.frame, Change::MessagesAdded { messages: vec![message] });
 }
 
-impl<'a> Events<'a> {
-    fn new(tree: &'a Tree, now: u64) -> Self {
-        Self { tree, now, events: Vec::new() }
-    }
-
-    fn push(&mut self, handle: Handle, change: Change) {
-        let revision = self.tree.revision() + 1 + self.events.len() as u64;
-        self.events.push(Event { revision, time: self.now, handle, change });
-    }
-
-    /// The events of a command, which must be the first: it is decided on the tree as it is.
-    fn command(&mut self, command: Command) -> Result<&[Event]> {
-        self.events = decide(self.tree, command, self.now)?;
-        Ok(&self.events)
-    }
-
-    fn answer(&mut self, turn: &Turn<'_>, text: String, is_error: bool) {
-        let ToolCall { id, name, .. } = turn.call;
-        let message = Message::Tool { call: id.clone(), name: name.clone(), text, is_error };
-        self.push(turn.frame, Change::MessagesAdded { messages: vec![message] });
-    }
-
-    fn operate(&mut self, turn: &Turn<'_>, operation: Operation, session_id: String) -> Result<()> {
-        let usage = HeapUsage::of(self.tree, turn.frame, turn.settings.heap_ceiling);
-        let root = FrameRef::from(turn.root);
-        let frame = FrameRef::from(turn.frame);
-        let text = match operation {
+impl Turn<'_> {
+    fn operate(&self, tree: &Tree, operation: Operation, session_id: String, now: u64) -> Result<Vec<Event>> {
+        let frame = FrameRef::from(self.frame);
+        let (command, text) = match operation {
             Operation::Push { name, objective, context, return_spec } => {
                 let briefing = briefing(&objective, &context, &return_spec)?;
-                return self.push_frame(turn, NewFrame::new(name).id(session_id).criteria(objective), briefing);
+                let frame = NewFrame::new(name).id(session_id).criteria(objective);
+                return self.push_frame(tree, frame, briefing, now);
             }
-            Operation::Pop { result } => return self.pop_frame(turn, result),
+            Operation::Pop { result } => return self.pop_frame(tree, result, now),
             Operation::UpdateRegisters(registers) => {
                 let text = updated(&registers);
-                self.command(Command::UpdateRegisters { frame, registers })?;
-                text
+                (Command::UpdateRegisters { frame, registers }, text)
             }
             Operation::AllocateChunk(chunk) => {
-                let text = stored("allocated", &chunk.name, usage.changed(1, "", &chunk.content));
-                self.command(Command::AllocateChunk { frame: root, chunk })?;
-                text
+                let usage = self.usage(tree).changed(1, "", &chunk.content);
+                let text = stored("allocated", &chunk.name, usage);
+                (Command::AllocateChunk { frame: self.root.into(), chunk }, text)
             }
             Operation::WriteChunk { name, content } => {
-                let before = self.tree.chunk(turn.frame, &name).map_or("", |(_, chunk)| &chunk.content);
-                let text = stored("written", &name, usage.changed(0, before, &content));
-                self.command(Command::WriteChunk { frame, name, content })?;
-                text
+                let usage = self.usage(tree).changed(0, self.content(tree, &name), &content);
+                let text = stored("written", &name, usage);
+                (Command::WriteChunk { frame, name, content }, text)
             }
             Operation::FreeChunk { name } => {
-                let before = self.tree.chunk(turn.frame, &name).map_or("", |(_, chunk)| &chunk.content);
-                let text = stored("freed", &name, usage.changed(-1, before, ""));
-                self.command(Command::FreeChunk { frame, name })?;
-                text
+                let usage = self.usage(tree).changed(-1, self.content(tree, &name), "");
+                let text = stored("freed", &name, usage);
+                (Command::FreeChunk { frame, name }, text)
             }
         };
-        self.answer(turn, text, false);
-        Ok(())
+        let mut events = Events::of(tree, command, now)?;
+        push_answer(&mut events, self, text, false);
+        Ok(events.events)
     }
 
-    fn push_frame(&mut self, turn: &Turn<'_>, frame: NewFrame, briefing: String) -> Result<()> {
-        self.check_first_operation(turn, "push_frame")?;
-        if turn.depth >= turn.settings.max_depth {
-            return Err(Error::TooDeep { handle: turn.frame, limit: turn.settings.max_depth });
+    fn usage(&self, tree: &Tree) -> HeapUsage {
+        HeapUsage::of(tree, self.frame, self.settings.heap_ceiling)
+    }
+
+    /// What a chunk holds before it is changed.
+    fn content<'t>(&self, tree: &'t Tree, name: &str) -> &'t str {
+        tree.chunk(self.frame, name).map_or("", |(_, chunk)| &chunk.content)
+    }
+
+    fn push_frame(&self, tree: &Tree, frame: NewFrame, briefing: String, now: u64) -> Result<Vec<Event>> {
+        self.check_first_operation(tree, "push_frame")?;
+        if self.depth >= self.settings.max_depth {
+            return Err(Error::TooDeep { handle: self.frame, limit: self.settings.max_depth });
         }
-        let child = self.command(Command::Push(frame.below(turn.frame)))?[0].handle;
-        self.push(child, Change::Called { call: turn.call.id.clone() });
-        self.push(child, Change::MessagesAdded { messages: vec![Message::User { text: briefing }] });
-        Ok(())
+        let mut events = Events::of(tree, Command::Push(frame.below(self.frame)), now)?;
+        let child = events.events[0].handle;
+        events.push(child, Change::Called { call: self.call.id.clone() });
+        events.push(child, Change::MessagesAdded { messages: vec![Message::User { text: briefing }] });
+        Ok(events.events)
     }
 
-    fn pop_frame(&mut self, turn: &Turn<'_>, result: String) -> Result<()> {
-        self.check_first_operation(turn, "pop_frame")?;
+    fn pop_frame(&self, tree: &Tree, result: String, now: u64) -> Result<Vec<Event>> {
+        self.check_first_operation(tree, "pop_frame")?;
         if result.trim().is_empty() {
             return Err(Error::Empty { field: "result" });
         }
-        let node = self.tree.node(turn.frame);
+        let node = tree.node(self.frame);
         let mut text = format!("Sub-task completed: {}\nResult: {result}", node.record().success_criteria);
         let behind: Vec<&str> =
-            pending(conversation(self.tree, turn.frame)).skip(1).map(|call| call.name.as_str()).collect();
+            pending(conversation(tree, self.frame)).skip(1).map(|call| call.name.as_str()).collect();
         if !behind.is_empty() {
             text.push_str(&format!(
                 "\nNot carried out, because they came behind its pop_frame: {}.",
@@ -340,33 +323,31 @@ impl<'a> Events<'a> {
             ));
         }
         let command = Command::Pop {
-            frame: turn.frame.into(),
+            frame: self.frame.into(),
             status: PopStatus::Completed,
             results: result,
             results_compacted: String::new(),
         };
-        self.command(command)?;
+        let mut events = Events::of(tree, command, now)?;
         if let (Some(parent), Some(call)) = (node.parent(), node.conversation().and_then(|own| own.call())) {
             let message = Message::Tool { call: call.to_owned(), name: "push_frame".into(), text, is_error: false };
-            self.push(parent, Change::MessagesAdded { messages: vec![message] });
+            events.push(parent, Change::MessagesAdded { messages: vec![message] });
         }
-        Ok(())
+        Ok(events.events)
     }
 
     /// One stack operation goes into a step.
-    fn check_first_operation(&self, turn: &Turn<'_>, name: &'static str) -> Result<()> {
-        let (calls, answers) = last_step(conversation(self.tree, turn.frame));
-        let is_done = |call: &&ToolCall| {
-            let answer = answers.iter().find_map(|answer| match &**answer {
-                Message::Tool { call: id, is_error, .. } if *id == call.id => Some(!is_error),
-                _ => None,
-            });
-            answer == Some(true)
+    fn check_first_operation(&self, tree: &Tree, name: &'static str) -> Result<()> {
+        let (calls, answers) = last_step(conversation(tree, self.frame));
+        let is_done = |call: &ToolCall| {
+            answers
+                .iter()
+                .any(|answer| matches!(&**answer, Message::Tool { call: id, is_error: false, .. } if *id == call.id))
         };
-        let is_stack_operation = |call: &&ToolCall| call.name == "push_frame" || call.name == "pop_frame";
-        match calls.iter().filter(is_stack_operation).find(is_done) {
-            Some(_) => Err(Error::SecondStackOperation { name }),
-            None => Ok(()),
+        let is_stack_operation = |call: &ToolCall| call.name == "push_frame" || call.name == "pop_frame";
+        match calls.iter().any(|call| is_stack_operation(call) && is_done(call)) {
+            true => Err(Error::SecondStackOperation { name }),
+            false => Ok(()),
         }
     }
 }

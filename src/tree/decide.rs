@@ -20,7 +20,7 @@ use crate::frame::{
 /// # Errors
 /// Whatever stands against the command; see [`Error`].
 pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Vec<Event>> {
-    let mut events = Events { tree, now, events: Vec::new() };
+    let mut events = Events::new(tree, now);
     match command {
         Command::Push(frame) => {
             let frame = new_frame(tree, frame, FrameStatus::InProgress)?;
@@ -172,15 +172,24 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Vec<Event>> {
     Ok(events.events)
 }
 
-/// The events of a command as they come to be.
-struct Events<'a> {
-    tree: &'a Tree,
+/// Events as they come to be, to follow those that a tree has seen.
+pub(crate) struct Events<'a> {
+    pub(crate) tree: &'a Tree,
     now: u64,
-    events: Vec<Event>,
+    pub(crate) events: Vec<Event>,
 }
 
-impl Events<'_> {
-    fn push(&mut self, handle: Handle, change: Change) {
+impl<'a> Events<'a> {
+    pub(crate) fn new(tree: &'a Tree, now: u64) -> Self {
+        Self { tree, now, events: Vec::new() }
+    }
+
+    /// The events of a command, with room for more behind them.
+    pub(crate) fn of(tree: &'a Tree, command: Command, now: u64) -> Result<Self> {
+        Ok(Self { tree, now, events: decide(tree, command, now)? })
+    }
+
+    pub(crate) fn push(&mut self, handle: Handle, change: Change) {
         let revision = self.tree.revision() + 1 + self.events.len() as u64;
         self.events.push(Event { revision, time: self.now, handle, change });
     }

@@ -23,7 +23,7 @@ use crate::frame::{Frame, FrameRef, FrameStatus, Handle};
 
 pub use command::Command;
 pub use decide::decide;
-pub(crate) use decide::known_chunk;
+pub(crate) use decide::{Events, known_chunk};
 pub use heap_usage::HeapUsage;
 pub use memory::{Conversation, Run};
 pub use node::Node;

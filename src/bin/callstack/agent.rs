@@ -1,7 +1,7 @@
 //! The agent at work: asks the model, deals with its calls, until the task is done or must stop.
 
 use callstack_core::context::{Approx, TokenCounter};
-use callstack_core::frame::{Message, ToolCall};
+use callstack_core::frame::{MemoryModel, Message, ToolCall};
 use callstack_core::memory::{Next, Prompt};
 use callstack_core::tools;
 use callstack_core::{FrameStatus, Handle, Stack};
@@ -32,15 +32,36 @@ pub enum End {
 
 /// An agent, and all that it works with.
 pub struct Agent<M> {
-    pub stack: Stack,
-    pub run: Handle,
-    pub model: Patient<M>,
-    pub workspace: Workspace,
-    pub limits: Limits,
-    pub progress: Progress,
+    stack: Stack,
+    run: Handle,
+    memory: MemoryModel,
+    /// Every tool that it has.
+    offers: Vec<Offer>,
+    model: Patient<M>,
+    workspace: Workspace,
+    limits: Limits,
+    progress: Progress,
 }
 
 impl<M: Model> Agent<M> {
+    /// The agent of a run.
+    pub fn new(
+        stack: Stack,
+        run: Handle,
+        model: Patient<M>,
+        workspace: Workspace,
+        limits: Limits,
+    ) -> Result<Self, String> {
+        let memory = stack.run_status(run).map_err(text)?.settings.memory;
+        let of_memory = tools::memory_tools(memory).into_iter().map(|tool| Offer {
+            name: tool.name,
+            description: tool.description,
+            parameters: tool.parameters,
+        });
+        let offers = of_memory.chain(Workspace::offers()).collect();
+        Ok(Self { stack, run, memory, offers, model, workspace, limits, progress: Progress::default() })
+    }
+
     /// Works until there is an end. `is_resumed`: the run was begun by another process, which may have died.
     pub async fn work(mut self, is_resumed: bool) -> Result<End, String> {
         let mut interrupts = Interrupts::new()?;
@@ -87,31 +108,19 @@ impl<M: Model> Agent<M> {
     }
 
     async fn ask(&mut self, prompt: &Prompt) -> Result<(), String> {
-        let offers = self.offers()?;
-        self.progress.step(&self.stack, prompt, tokens(prompt, &offers));
+        self.progress.step(&self.stack, prompt, tokens(prompt, &self.offers));
         let progress = &self.progress;
         let on_text = &mut |part: &str| progress.text(part);
-        let asked = self.model.ask(prompt, &offers, on_text, |problem, wait| progress.wait(problem, wait)).await;
+        let asked = self.model.ask(prompt, &self.offers, on_text, |problem, wait| progress.wait(problem, wait)).await;
         let Answer { reply, prompt_tokens } = asked.map_err(text)?;
         self.progress.answered(prompt_tokens);
         self.stack.run_reply(self.run, reply).map_err(text)
     }
 
-    /// Every tool that the agent has.
-    fn offers(&self) -> Result<Vec<Offer>, String> {
-        let memory = self.stack.run_status(self.run).map_err(text)?.settings.memory;
-        let of_memory = tools::memory_tools(memory).into_iter().map(|tool| Offer {
-            name: tool.name,
-            description: tool.description,
-            parameters: tool.parameters,
-        });
-        Ok(of_memory.chain(Workspace::offers()).collect())
-    }
-
     async fn deal(&mut self, call: &ToolCall, was_begun: bool) -> Result<(), String> {
-        let before = self.stack.run_status(self.run).map_err(text)?;
         self.progress.call(call);
-        if let Some(operation) = tools::operation(before.settings.memory, call) {
+        if let Some(operation) = tools::operation(self.memory, call) {
+            let before = self.stack.run_status(self.run).map_err(text)?;
             let events = self.stack.run_operate(self.run, &call.id, operation).map_err(text)?;
             self.progress.operated(&self.stack, self.run, before.frame, &events);
             return Ok(());
@@ -121,7 +130,7 @@ impl<M: Model> Agent<M> {
             Some(Ok(answer)) => (answer, false),
             Some(Err(problem)) => (format!("{}: {problem}", call.name), true),
             None => {
-                let names: Vec<&str> = self.offers()?.iter().map(|offer| offer.name).collect();
+                let names: Vec<&str> = self.offers.iter().map(|offer| offer.name).collect();
                 (format!("{}: there is no such tool; there are {}", call.name, names.join(", ")), true)
             }
         };

@@ -19,7 +19,6 @@ use clap::Parser;
 use agent::{Agent, End};
 use arguments::{AgentArguments, Arguments, Subcommand};
 use genai_model::GenaiModel;
-use progress::Progress;
 use retry::Patient;
 use workspace::{Environment, Workspace};
 
@@ -68,9 +67,8 @@ async fn run(arguments: &AgentArguments) -> Result<End, String> {
         .map_err(|error| format!("{} cannot be opened: {error}", arguments.dir.display()))?;
     let model = GenaiModel::new(arguments, key)?;
     let model = Patient::new(model, arguments.retries, arguments.retry_delay());
-    let agent =
-        Agent { stack: stack.clone(), run, model, workspace, limits: arguments.limits(), progress: Progress::new() };
-    let end = agent.work(arguments.resume).await.map_err(|error| error.to_string());
+    let agent = Agent::new(stack.clone(), run, model, workspace, arguments.limits())?;
+    let end = agent.work(arguments.resume).await;
     // What is committed is safe already; this brings the files beside it up to date.
     stack.close().map_err(|error| error.to_string())?;
     end

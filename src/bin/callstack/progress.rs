@@ -22,10 +22,6 @@ pub struct Progress {
 }
 
 impl Progress {
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     pub fn begin(&self, stack: &Stack, run: Handle) {
         self.tree(stack, run);
     }
