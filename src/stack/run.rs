@@ -139,8 +139,8 @@ struct FrameLog {
     entries: Vec<Value>,
 }
 
-/// The messages among events, by frames. A new frame's briefing waits for the first answer to it, so that a push need not
-/// make a file.
+/// The messages among events, by frames. A new frame's briefing waits for the first answer to it, so that a push need
+/// not make a file.
 fn logs_of(tree: &Tree, events: &[Event]) -> Vec<FrameLog> {
     let of_known_frames = events.iter().filter_map(|event| match &event.change {
         Change::MessagesAdded { messages } if event.handle.index() < tree.len() => Some((event.handle, messages)),

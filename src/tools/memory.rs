@@ -141,7 +141,7 @@ impl MemoryCall for Free {
 }
 
 /// Update the registers: eight short notes to work by, which stand in every request of their frame. Only those that
-/// are given change; an empty text clears one; what is too long is cut. Without any the answer shows them all.
+/// are given change; an empty text clears one; what is too long is cut. Without any nothing changes, and they are shown.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UpdateRegisters {
