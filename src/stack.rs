@@ -341,12 +341,11 @@ impl Stack {
         let events = self.execute(Command::Invalidate { frame: frame.into(), reason: reason.into() })?;
         let invalidated = frames_with(&events, |change| matches!(change, Change::Invalidated { .. }));
         let tree = self.inner.tree.read();
-        let unfinished = |status: FrameStatus| status.is_open() || status == FrameStatus::Planned;
         let mut dependents: Vec<Handle> = invalidated
             .iter()
             .flat_map(|handle| tree.node(*handle).dependents())
             .copied()
-            .filter(|dependent| unfinished(tree.node(*dependent).status()))
+            .filter(|dependent| tree.node(*dependent).status().is_unfinished())
             .collect();
         dependents.sort_unstable();
         dependents.dedup();

@@ -13,7 +13,8 @@
 //! 5. What is left out is counted, and can be reached by handle.
 //! 6. It is well-formed XML 1.0, whatever the frames' texts hold.
 //! 7. The stable part keeps its bytes until a frame is pushed, activated, popped, blocked,
-//!    resumed or invalidated, a chunk that it shows changes, or the settings change. A sibling that finishes is appended behind
+//!    resumed or invalidated, a chunk that it shows changes, or the settings change. A sibling that
+//!    finishes is appended behind
 //!    those already shown, as long as the budget has room. (Another ID for a finished sibling
 //!    counts as a change if the current frame's criteria name that ID.)
 //! 8. A chunk of the heap is shown word for word, or as a line of the index with a note how to read it.

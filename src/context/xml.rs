@@ -24,13 +24,8 @@ pub(super) fn content(text: &str) -> Cow<'_, str> {
 /// Text as a CDATA section, where it stands word for word: only `]]>`, which would end the section, is divided between
 /// two, and characters that XML 1.0 forbids become U+FFFD. Beside it the number of these.
 pub(super) fn character_data(text: &str) -> (String, usize) {
-    let mut legal = Cow::Borrowed(text);
-    let mut replaced = 0;
-    if text.chars().any(is_forbidden) {
-        let stand_in = |character: char| if is_forbidden(character) { '\u{FFFD}' } else { character };
-        replaced = text.chars().filter(|character| is_forbidden(*character)).count();
-        legal = text.chars().map(stand_in).collect::<String>().into();
-    }
+    let replaced = text.chars().filter(|character| is_forbidden(*character)).count();
+    let legal = if replaced > 0 { Cow::Owned(text.replace(is_forbidden, "\u{FFFD}")) } else { Cow::Borrowed(text) };
     (format!("<![CDATA[{}]]>", legal.replace("]]>", "]]]]><![CDATA[>")), replaced)
 }
 

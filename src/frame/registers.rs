@@ -1,6 +1,5 @@
 //! Registers: eight short notes that an agent works by, with the names and limits of the specification.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -111,9 +110,7 @@ impl Registers {
 
     /// Puts values into the registers that are named; the others stay.
     pub fn set(&mut self, values: &RegisterValues) {
-        for (register, value) in values {
-            register.fitting(value).clone_into(&mut self.values[*register as usize]);
-        }
+        values.iter().for_each(|(register, value)| self.put(*register, value));
     }
 
     /// The registers that are not empty, in the order of their numbers.
@@ -127,12 +124,10 @@ impl Registers {
     #[must_use]
     pub fn pushed(&self, name: &str, objective: &str) -> Self {
         let mut child = self.clone();
-        child.overwrite([
-            (Register::Goal, objective.into()),
-            (Register::Next, "".into()),
-            (Register::Phase, format!("entering: {name}").into()),
-            (Register::Status, "Entered sub-frame. Starting.".into()),
-        ]);
+        child.put(Register::Goal, objective);
+        child.put(Register::Next, "");
+        child.put(Register::Phase, &format!("entering: {name}"));
+        child.put(Register::Status, "Entered sub-frame. Starting.");
         child
     }
 
@@ -142,12 +137,10 @@ impl Registers {
     #[must_use]
     pub fn popped(&self, child: &Registers, name: &str, result: &str) -> Self {
         let mut parent = self.clone();
-        parent.overwrite([
-            (Register::Status, result.into()),
-            (Register::Phase, format!("returned from: {name}").into()),
-            (Register::Next, "".into()),
-            (Register::OpenQuestions, child.get(Register::OpenQuestions).into()),
-        ]);
+        parent.put(Register::Status, result);
+        parent.put(Register::Phase, &format!("returned from: {name}"));
+        parent.put(Register::Next, "");
+        parent.put(Register::OpenQuestions, child.get(Register::OpenQuestions));
         parent
     }
 
@@ -157,10 +150,8 @@ impl Registers {
         changed.map(|register| (register, self.get(register).to_owned())).collect()
     }
 
-    fn overwrite<const COUNT: usize>(&mut self, values: [(Register, Cow<'_, str>); COUNT]) {
-        for (register, value) in values {
-            register.fitting(&value).clone_into(&mut self.values[register as usize]);
-        }
+    fn put(&mut self, register: Register, value: &str) {
+        register.fitting(value).clone_into(&mut self.values[register as usize]);
     }
 }
 

@@ -60,6 +60,11 @@ impl FrameStatus {
         matches!(self, FrameStatus::InProgress | FrameStatus::Blocked)
     }
 
+    /// Still to be worked on: planned, in_progress or blocked.
+    pub const fn is_unfinished(self) -> bool {
+        self.is_open() || matches!(self, FrameStatus::Planned)
+    }
+
     /// Ended by a pop: completed or failed.
     pub const fn is_finished(self) -> bool {
         matches!(self, FrameStatus::Completed | FrameStatus::Failed)

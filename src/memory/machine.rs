@@ -8,8 +8,8 @@ use serde::Deserialize;
 use super::step::{Position, conversation, last_step, newest_child, pending, position};
 use crate::error::{Error, Result};
 use crate::frame::{
-    Change, Event, FrameRef, Handle, MemoryModel, Message, NewChunk, NewFrame, PopStatus, RegisterValues, RunSettings,
-    ToolCall,
+    Change, Event, Frame, FrameRef, FrameStatus, Handle, MemoryModel, Message, NewChunk, NewFrame, PopStatus,
+    RegisterValues, RunSettings, ToolCall,
 };
 use crate::tree::{Command, Events, HeapUsage, Tree};
 
@@ -180,7 +180,7 @@ pub(crate) fn answer(
 ) -> Result<Vec<Event>> {
     let turn = Turn::new(tree, root, call)?;
     let mut events = Events::new(tree, now);
-    push_answer(&mut events, &turn, text, is_error);
+    push_answer(&mut events, turn.frame, call, &turn.call.name, text, is_error);
     Ok(events.events)
 }
 
@@ -208,14 +208,11 @@ pub(crate) fn settle(tree: &Tree, root: Handle, now: u64) -> Result<Vec<Event>> 
     let is_of_call = |child: &Handle| tree.node(*child).conversation().and_then(|own| own.call()) == Some(&call.id);
     if let Some(child) = newest_child(tree, frame).filter(is_of_call) {
         let record = tree.node(child).record();
-        let text =
-            format!("Sub-task {}: {}\nResult: {}", record.status, record.success_criteria, record.dense_results());
-        let text = match &record.invalidation_reason {
-            Some(reason) => format!("{text}\nReason: {reason}"),
-            None => text,
-        };
-        let message = Message::Tool { call: call.id.clone(), name: call.name.clone(), text, is_error: false };
-        events.push(frame, Change::MessagesAdded { messages: vec![message] });
+        let mut text = returned(record.status, record, record.dense_results());
+        if let Some(reason) = &record.invalidation_reason {
+            text.push_str(&format!("\nReason: {reason}"));
+        }
+        push_answer(&mut events, frame, &call.id, &call.name, text, false);
     }
     Ok(events.events)
 }
@@ -244,11 +241,15 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Adds the answer to the call.
-fn push_answer(events: &mut Events<'_>, turn: &Turn<'_>, text: String, is_error: bool) {
-    let ToolCall { id, name, .. } = turn.call;
-    let message = Message::Tool { call: id.clone(), name: name.clone(), text, is_error };
-    events.push(turn.frame, Change::MessagesAdded { messages: vec![message] });
+/// Adds the answer to a call of a frame's model.
+fn push_answer(events: &mut Events<'_>, frame: Handle, call: &str, name: &str, text: String, is_error: bool) {
+    let message = Message::Tool { call: call.to_owned(), name: name.to_owned(), text, is_error };
+    events.push(frame, Change::MessagesAdded { messages: vec![message] });
+}
+
+/// What a parent learns of a frame that has ended so.
+fn returned(status: FrameStatus, frame: &Frame, result: &str) -> String {
+    format!("Sub-task {status}: {}\nResult: {result}", frame.success_criteria)
 }
 
 impl Turn<'_> {
@@ -282,7 +283,7 @@ impl Turn<'_> {
             }
         };
         let mut events = Events::of(tree, command, now)?;
-        push_answer(&mut events, self, text, false);
+        push_answer(&mut events, self.frame, &self.call.id, &self.call.name, text, false);
         Ok(events.events)
     }
 
@@ -313,7 +314,7 @@ impl Turn<'_> {
             return Err(Error::Empty { field: "result" });
         }
         let node = tree.node(self.frame);
-        let mut text = format!("Sub-task completed: {}\nResult: {result}", node.record().success_criteria);
+        let mut text = returned(FrameStatus::Completed, node.record(), &result);
         let behind: Vec<&str> =
             pending(conversation(tree, self.frame)).skip(1).map(|call| call.name.as_str()).collect();
         if !behind.is_empty() {
@@ -330,8 +331,7 @@ impl Turn<'_> {
         };
         let mut events = Events::of(tree, command, now)?;
         if let (Some(parent), Some(call)) = (node.parent(), node.conversation().and_then(|own| own.call())) {
-            let message = Message::Tool { call: call.to_owned(), name: "push_frame".into(), text, is_error: false };
-            events.push(parent, Change::MessagesAdded { messages: vec![message] });
+            push_answer(&mut events, parent, call, "push_frame", text, false);
         }
         Ok(events.events)
     }

@@ -429,14 +429,9 @@ fn check_chunk(tree: &Tree, handle: Handle, chunk: &NewChunk) -> Result<()> {
     }
     not_longer("content", &chunk.content, NewChunk::CONTENT_LIMIT)?;
     let above = tree.chunk(handle, &chunk.name).map(|(owner, _)| owner);
-    let is_unfinished = |frame: &Handle| {
-        let status = tree.node(*frame).status();
-        status.is_open() || status == FrameStatus::Planned
-    };
-    let below = || {
-        let has_it = |frame: &Handle| tree.own_chunk(*frame, &chunk.name).is_some();
-        tree.subtree(handle).skip(1).find(|frame| has_it(frame) && is_unfinished(frame))
-    };
+    let would_see_two =
+        |frame: &Handle| tree.own_chunk(*frame, &chunk.name).is_some() && tree.node(*frame).status().is_unfinished();
+    let below = || tree.subtree(handle).skip(1).find(would_see_two);
     match above.or_else(below) {
         Some(owner) => Err(Error::ChunkExists { name: chunk.name.clone(), handle: owner }),
         None => Ok(()),

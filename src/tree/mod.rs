@@ -246,7 +246,7 @@ impl Tree {
 
     /// The frame itself or its nearest ancestor that is open.
     pub fn nearest_open(&self, handle: Handle) -> Option<Handle> {
-        std::iter::once(handle).chain(self.ancestors(handle)).find(|frame| self.node(*frame).status().is_open())
+        self.lineage(handle).find(|frame| self.node(*frame).status().is_open())
     }
 
     /// The frame and everything below it, parents before children, in creation order among

@@ -37,6 +37,8 @@ pub struct Agent<M> {
     memory: MemoryModel,
     /// Every tool that it has.
     offers: Vec<Offer>,
+    /// Tokens that telling a model of them costs.
+    offer_tokens: usize,
     model: Patient<M>,
     workspace: Workspace,
     limits: Limits,
@@ -58,8 +60,11 @@ impl<M: Model> Agent<M> {
             description: tool.description,
             parameters: tool.parameters,
         });
-        let offers = of_memory.chain(Workspace::offers()).collect();
-        Ok(Self { stack, run, memory, offers, model, workspace, limits, progress: Progress::default() })
+        let offers: Vec<Offer> = of_memory.chain(Workspace::offers()).collect();
+        let of_offer = |offer: &Offer| Approx.count(&offer.description) + Approx.count(&offer.parameters.to_string());
+        let offer_tokens = offers.iter().map(of_offer).sum();
+        let progress = Progress::default();
+        Ok(Self { stack, run, memory, offers, offer_tokens, model, workspace, limits, progress })
     }
 
     /// Works until there is an end. `is_resumed`: the run was begun by another process, which may have died.
@@ -72,7 +77,7 @@ impl<M: Model> Agent<M> {
         loop {
             match self.stack.run_next(self.run).map_err(text)? {
                 Next::Over { status: FrameStatus::Completed, results } => {
-                    self.progress.end(&self.stack, self.run);
+                    self.progress.end();
                     return Ok(End::Done { results });
                 }
                 Next::Over { status, .. } => return Err(format!("the run is {status}: somebody else has ended it")),
@@ -108,7 +113,7 @@ impl<M: Model> Agent<M> {
     }
 
     async fn ask(&mut self, prompt: &Prompt) -> Result<(), String> {
-        self.progress.step(&self.stack, prompt, tokens(prompt, &self.offers));
+        self.progress.step(&self.stack, prompt, tokens(prompt) + self.offer_tokens);
         let progress = &self.progress;
         let on_text = &mut |part: &str| progress.text(part);
         let asked = self.model.ask(prompt, &self.offers, on_text, |problem, wait| progress.wait(problem, wait)).await;
@@ -120,9 +125,8 @@ impl<M: Model> Agent<M> {
     async fn deal(&mut self, call: &ToolCall, was_begun: bool) -> Result<(), String> {
         self.progress.call(call);
         if let Some(operation) = tools::operation(self.memory, call) {
-            let before = self.stack.run_status(self.run).map_err(text)?;
             let events = self.stack.run_operate(self.run, &call.id, operation).map_err(text)?;
-            self.progress.operated(&self.stack, self.run, before.frame, &events);
+            self.progress.operated(&self.stack, self.run, &events);
             return Ok(());
         }
         let answered = self.workspace.call(&call.name, &call.arguments).await;
@@ -166,8 +170,8 @@ fn text(error: impl ToString) -> String {
     error.to_string()
 }
 
-/// What a prompt costs, with the tools that go with it.
-fn tokens(prompt: &Prompt, offers: &[Offer]) -> usize {
+/// What a prompt costs, without the tools that go with it.
+fn tokens(prompt: &Prompt) -> usize {
     let of_message = |message: &Message| {
         let calls = match message {
             Message::Assistant { calls, .. } => calls.as_slice(),
@@ -176,7 +180,6 @@ fn tokens(prompt: &Prompt, offers: &[Offer]) -> usize {
         let of_calls = calls.iter().map(|call| Approx.count(&call.name) + Approx.count(&call.arguments));
         Approx.count(message.text()) + of_calls.sum::<usize>()
     };
-    let of_offer = |offer: &Offer| Approx.count(&offer.description) + Approx.count(&offer.parameters.to_string());
     let messages = prompt.messages.iter().map(|message| of_message(message));
-    Approx.count(prompt.system) + messages.sum::<usize>() + offers.iter().map(of_offer).sum::<usize>()
+    Approx.count(prompt.system) + messages.sum::<usize>()
 }

@@ -17,7 +17,7 @@ pub struct Progress {
     /// The most tokens that a prompt has had, and how many steps there were.
     peak: Cell<usize>,
     steps: Cell<usize>,
-    /// Text of the model is being written, and where in a line it is.
+    /// Text of the model is being written.
     is_speaking: Cell<bool>,
 }
 
@@ -71,24 +71,23 @@ impl Progress {
     }
 
     /// What an operation has done: the answer, or the tree if it has changed.
-    pub fn operated(&self, stack: &Stack, run: Handle, frame: Handle, events: &[Event]) {
-        let moved = stack.run_status(run).is_ok_and(|status| status.frame != frame);
-        if moved {
+    pub fn operated(&self, stack: &Stack, run: Handle, events: &[Event]) {
+        let is_of_stack = |event: &Event| matches!(event.change, Change::Added { .. } | Change::StatusChanged { .. });
+        if events.iter().any(is_of_stack) {
             return self.tree(stack, run);
         }
-        for event in events {
-            if let Change::MessagesAdded { messages } = &event.change {
-                for message in messages {
-                    if let Message::Tool { text, is_error, .. } = message {
-                        self.answer(text, *is_error);
-                    }
-                }
+        let messages = events.iter().filter_map(|event| match &event.change {
+            Change::MessagesAdded { messages } => Some(messages),
+            _ => None,
+        });
+        for message in messages.flatten() {
+            if let Message::Tool { text, is_error, .. } = message {
+                self.answer(text, *is_error);
             }
         }
     }
 
-    pub fn end(&self, stack: &Stack, run: Handle) {
-        self.tree(stack, run);
+    pub fn end(&self) {
         let (steps, peak) = (self.steps.get(), self.peak.get());
         say(&format!("done after {steps} steps; the largest prompt had about {peak} tokens"));
     }

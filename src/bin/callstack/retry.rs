@@ -13,13 +13,13 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// A model that is asked several times if need be.
 pub struct Patient<M> {
-    pub model: M,
+    model: M,
     /// How many times a request is repeated.
-    pub retries: u32,
+    retries: u32,
     /// The wait before the first repetition; each further one is twice as long.
-    pub delay: Duration,
+    delay: Duration,
     /// Whether it has ever answered.
-    pub has_answered: Cell<bool>,
+    has_answered: Cell<bool>,
 }
 
 impl<M: Model> Patient<M> {
