@@ -1,4 +1,4 @@
-# demo: the main job on a real plan. test: everything that CI checks. See README.md.
+# demo: the main job in the real OpenCode. test: everything that CI checks. check: the daily loop. See README.md.
 CARGO ?= cargo
 NPM ?= npm
 PLANS := tests/data/plans
@@ -16,7 +16,7 @@ FUZZ_SECONDS ?= 60
 COMPACT := CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_LTO=fat
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent bindings test test-rust test-c test-node lint bench bench-node bench-opencode plugin soak fuzz native install packages system-tools
+.PHONY: demo demo-engine demo-agent bindings check test test-rust test-c test-node lint bench bench-node bench-opencode plugin soak fuzz native install packages system-tools
 
 # In the real OpenCode, if it can be installed.
 demo:
@@ -33,10 +33,16 @@ demo-agent: $(PYTHON)
 
 test: lint test-rust test-c test-node
 
+# The daily loop: format, lints, and the tests of the library.
+check:
+	$(CARGO) fmt --check
+	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
+	$(CARGO) test --quiet --all-features
+
 test-rust: $(PYTHON)
-	$(CARGO) test --all-features
-	$(CARGO) test --no-default-features --tests
-	$(CARGO) package --quiet --allow-dirty
+	$(CARGO) test --workspace --all-features
+	$(CARGO) test --no-default-features
+	$(CARGO) package --quiet --allow-dirty -p callstack-core
 
 # Installs the library into a folder of its own and builds C and C++ programs on it.
 test-c: system-tools $(CARGO_C)
@@ -50,12 +56,13 @@ test-node: native $(NODE_MODULES)
 
 lint:
 	$(CARGO) fmt --check
-	$(CARGO) clippy --all-targets --all-features -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
 	$(CARGO) clippy --all-targets --no-default-features -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --all-features
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps --workspace --all-features
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps -p callstack-core
 
 bench:
-	$(CARGO) bench
+	$(CARGO) bench -p callstack-core
 
 # What the engine costs through the Node package, with the figures of pure Rust beside them.
 bench-node: native $(NODE_MODULES)
@@ -74,11 +81,11 @@ bench-opencode: native $(NODE_MODULES)
 # cargo calls all of them alike.
 native:
 	$(COMPACT) CARGO_PROFILE_RELEASE_STRIP=symbols \
-		$(CARGO) rustc --lib --crate-type cdylib --release --features capi --target-dir target/capi
+		$(CARGO) rustc -p callstack-core --lib --crate-type cdylib --release --features capi --target-dir target/capi
 
 # Header, static and shared library, pkg-config file: make install PREFIX=/usr/local
 install: $(CARGO_C)
-	$(COMPACT) $(CARGO) cinstall --release --prefix $(PREFIX) --libdir $(PREFIX)/lib --target-dir target/cinstall
+	$(COMPACT) $(CARGO) cinstall -p callstack-core --release --prefix $(PREFIX) --libdir $(PREFIX)/lib --target-dir target/cinstall
 
 # The npm packages as files, in target/npm.
 packages: native $(NODE_MODULES)
@@ -119,5 +126,6 @@ soak: export STACK_TEST_COMMANDS = 2000
 soak: export STACK_TEST_KILLS = 250
 soak: export STACK_TEST_FRAMES = 100000
 soak:
-	$(CARGO) test --profile soak --test processes --test large -- --nocapture
-	$(CARGO) test --profile soak --test context_invariants --test tree_model
+	$(CARGO) test --profile soak -p callstack-tests --test allocations -- --nocapture
+	$(CARGO) test --profile soak -p callstack-tests --test all -- store::processes --nocapture
+	$(CARGO) test --profile soak -p callstack-tests --test all -- context::invariants tree::tree_model

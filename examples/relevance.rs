@@ -173,3 +173,30 @@ fn rank(frame: &Frame, earlier: &[&Frame]) -> callstack_core::Result<Vec<String>
 fn beginning(text: &str, characters: usize) -> String {
     text.chars().take(characters).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The figures on the plans of the tests' data must not sink.
+    #[test]
+    fn siblings_that_tasks_depended_on_are_ranked_high() {
+        let plans = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/plans");
+        let files = [
+            "ast-mcp.tasks.json",
+            "beads_rust.issues.jsonl",
+            "prophy-api-client.tasks.json",
+            "rivet.issues.jsonl",
+            "testcraft.tasks.json",
+        ];
+        let mut all = Figures::default();
+        for file in files {
+            all.add(&measure(&format!("{plans}/{file}")).unwrap());
+        }
+        println!("{all}");
+        assert_eq!(all.cases, 195);
+        let cases = all.cases as f64;
+        assert!(all.recall_at_5 / cases >= 0.73, "{all}");
+        assert!(all.ndcg_at_5 / cases >= 0.64, "{all}");
+    }
+}

@@ -2,15 +2,9 @@
 
 #![no_main]
 
-#[allow(dead_code, reason = "shared with the tests")]
-#[path = "../../tests/common/mod.rs"]
-mod common;
-#[path = "../../tests/common/promises.rs"]
-mod promises;
-
 use callstack_core::context::Approx;
 use callstack_core::{Error, Handle};
-use common::Random;
+use support::Random;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -18,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
     let texts = String::from_utf8_lossy(texts);
     let random = &mut Random::chosen_by(choices);
     let size = 1 + random.below(12);
-    let mut state = common::state(random, size);
+    let mut state = support::state(random, size);
     let mut text = || {
         let from = texts.floor_char_boundary(random.below(texts.len() + 1));
         let to = texts.ceil_char_boundary(from + random.below(texts.len() + 1 - from));
@@ -31,10 +25,10 @@ fuzz_target!(|data: &[u8]| {
         results.into_iter().flatten().chain(lists.into_iter().flatten()).for_each(|place| *place = text());
     }
     let frame = Handle::from_index(random.below(size)).expect("trees are small");
-    let settings = promises::settings(random);
-    let stack = common::stack_of(&state);
+    let settings = support::promises::settings(random);
+    let stack = support::stack_of(&state);
     let context = |total: usize| {
-        promises::checked(&stack, &Approx, frame, &promises::with_total(&settings, total))
+        support::promises::checked(&stack, &Approx, frame, &support::promises::with_total(&settings, total))
     };
     let Err(Error::BudgetTooSmall { needed, .. }) = context(1) else { panic!("a token is enough") };
     let more = random.below(4_000);

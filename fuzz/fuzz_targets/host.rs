@@ -2,11 +2,7 @@
 
 #![no_main]
 
-#[allow(dead_code, reason = "shared with the tests")]
-#[path = "../../tests/common/mod.rs"]
-mod common;
-
-use common::Random;
+use support::Random;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| common::host::run(&mut Random::chosen_by(data)));
+fuzz_target!(|data: &[u8]| support::host::run(&mut Random::chosen_by(data)));

@@ -18,6 +18,8 @@ pub mod command;
 pub mod context;
 pub mod error;
 mod guard;
+#[cfg(test)]
+mod header_tests;
 pub mod history;
 pub mod host;
 pub mod logs;

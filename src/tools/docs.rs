@@ -8,7 +8,7 @@ use crate::frame::MemoryModel;
 /// The document about all tools, in Markdown.
 pub fn markdown() -> String {
     let mut text = String::from(
-        "# The tools\n\nGenerated from the table in `src/tools`; `UPDATE_DOCS=1 cargo test --test tools` writes it anew.\n\n\
+        "# The tools\n\nGenerated from the table in `src/tools`; `UPDATE_DOCS=1 cargo test tools` writes it anew.\n\n\
          Arguments are one JSON object. Unknown, missing and mistyped ones are refused with an example, and so are texts\n\
          of more than 100,000 characters, lists of more than 1,000 entries and more than a megabyte in all. Frames are\n\
          named by handle (`f3`), by ID, or by a beginning of the ID that fits no other frame.\n",

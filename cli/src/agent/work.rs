@@ -1,0 +1,185 @@
+//! The agent at work: asks the model, deals with its calls, until the task is done or must stop.
+
+use callstack_core::context::{Approx, TokenCounter};
+use callstack_core::frame::{MemoryModel, Message, ToolCall};
+use callstack_core::memory::{Next, Prompt};
+use callstack_core::tools;
+use callstack_core::{FrameStatus, Handle, Stack};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::model::{Answer, Model, Offer};
+use super::progress::Progress;
+use super::retry::Patient;
+use super::workspace::Workspace;
+
+/// When to stop.
+pub struct Limits {
+    /// After so many steps.
+    pub steps: u64,
+    /// When the same call has been made so many times in a row.
+    pub repeats: usize,
+}
+
+/// How the work has ended.
+pub enum End {
+    /// The root frame was popped.
+    Done { results: String },
+    /// A limit was reached. The run can go on.
+    Stopped { reason: String },
+    /// Somebody has interrupted it. The run can go on.
+    Interrupted,
+}
+
+/// An agent, and all that it works with.
+pub struct Agent<M> {
+    stack: Stack,
+    run: Handle,
+    memory: MemoryModel,
+    /// Every tool that it has.
+    offers: Vec<Offer>,
+    /// Tokens that telling a model of them costs.
+    offer_tokens: usize,
+    model: Patient<M>,
+    workspace: Workspace,
+    limits: Limits,
+    progress: Progress,
+}
+
+impl<M: Model> Agent<M> {
+    /// The agent of a run.
+    pub fn new(
+        stack: Stack,
+        run: Handle,
+        model: Patient<M>,
+        workspace: Workspace,
+        limits: Limits,
+    ) -> Result<Self, String> {
+        let memory = stack.run_status(run).map_err(text)?.settings.memory;
+        let of_memory = tools::memory_tools(memory).into_iter().map(|tool| Offer {
+            name: tool.name,
+            description: tool.description,
+            parameters: tool.parameters,
+        });
+        let offers: Vec<Offer> = of_memory.chain(Workspace::offers()).collect();
+        let of_offer = |offer: &Offer| Approx.count(&offer.description) + Approx.count(&offer.parameters.to_string());
+        let offer_tokens = offers.iter().map(of_offer).sum();
+        let progress = Progress::default();
+        Ok(Self { stack, run, memory, offers, offer_tokens, model, workspace, limits, progress })
+    }
+
+    /// Works until there is an end. `is_resumed`: the run was begun by another process, which may have died.
+    pub async fn work(mut self, is_resumed: bool) -> Result<End, String> {
+        let mut interrupts = Interrupts::new()?;
+        self.progress.begin(&self.stack, self.run);
+        // A call that the last process has not answered may have been begun.
+        let mut was_begun = is_resumed;
+        let mut steps = 0;
+        loop {
+            match self.stack.run_next(self.run).map_err(text)? {
+                Next::Over { status: FrameStatus::Completed, results } => {
+                    self.progress.end();
+                    return Ok(End::Done { results });
+                }
+                Next::Over { status, .. } => return Err(format!("the run is {status}: somebody else has ended it")),
+                Next::Call(call) => {
+                    tokio::select! {
+                        dealt = self.deal(&call, was_begun) => dealt?,
+                        () = interrupts.next() => return Ok(End::Interrupted),
+                    }
+                }
+                Next::Ask(prompt) => {
+                    if let Some(reason) = self.reached_limit(steps)? {
+                        return Ok(End::Stopped { reason });
+                    }
+                    steps += 1;
+                    tokio::select! {
+                        asked = self.ask(&prompt) => asked?,
+                        () = interrupts.next() => return Ok(End::Interrupted),
+                    }
+                }
+            }
+            was_begun = false;
+        }
+    }
+
+    /// Why no further step is done, after so many of this process.
+    fn reached_limit(&self, steps: u64) -> Result<Option<String>, String> {
+        if steps >= self.limits.steps {
+            return Ok(Some(format!("{steps} steps are done, the limit (--max-steps)")));
+        }
+        let repeats = self.stack.run_status(self.run).map_err(text)?.repeats;
+        let is_stuck = steps > 0 && repeats >= self.limits.repeats;
+        Ok(is_stuck.then(|| format!("the model has made the same call {repeats} times in a row (--max-repeats)")))
+    }
+
+    async fn ask(&mut self, prompt: &Prompt) -> Result<(), String> {
+        self.progress.step(&self.stack, prompt, tokens(prompt) + self.offer_tokens);
+        let progress = &self.progress;
+        let on_text = &mut |part: &str| progress.text(part);
+        let asked = self.model.ask(prompt, &self.offers, on_text, |problem, wait| progress.wait(problem, wait)).await;
+        let Answer { reply, prompt_tokens } = asked.map_err(text)?;
+        self.progress.answered(prompt_tokens);
+        self.stack.run_reply(self.run, reply).map_err(text)
+    }
+
+    async fn deal(&mut self, call: &ToolCall, was_begun: bool) -> Result<(), String> {
+        self.progress.call(call);
+        if let Some(operation) = tools::operation(self.memory, call) {
+            let events = self.stack.run_operate(self.run, &call.id, operation).map_err(text)?;
+            self.progress.operated(&self.stack, self.run, &events);
+            return Ok(());
+        }
+        let answered = self.workspace.call(&call.name, &call.arguments).await;
+        let (mut answer, is_error) = match answered {
+            Some(Ok(answer)) => (answer, false),
+            Some(Err(problem)) => (format!("{}: {problem}", call.name), true),
+            None => {
+                let names: Vec<&str> = self.offers.iter().map(|offer| offer.name).collect();
+                (format!("{}: there is no such tool; there are {}", call.name, names.join(", ")), true)
+            }
+        };
+        if was_begun && call.name == "run_command" {
+            answer.push_str("\n[the run was interrupted here, so this command may have run twice]");
+        }
+        self.progress.answer(&answer, is_error);
+        self.stack.run_answer(self.run, &call.id, answer, is_error).map_err(text)
+    }
+}
+
+/// Interrupts of the terminal, and requests to end.
+struct Interrupts {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Interrupts {
+    fn new() -> Result<Self, String> {
+        let of = |kind| signal(kind).map_err(text);
+        Ok(Self { interrupt: of(SignalKind::interrupt())?, terminate: of(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+fn text(error: impl ToString) -> String {
+    error.to_string()
+}
+
+/// What a prompt costs, without the tools that go with it.
+fn tokens(prompt: &Prompt) -> usize {
+    let of_message = |message: &Message| {
+        let calls = match message {
+            Message::Assistant { calls, .. } => calls.as_slice(),
+            _ => &[],
+        };
+        let of_calls = calls.iter().map(|call| Approx.count(&call.name) + Approx.count(&call.arguments));
+        Approx.count(message.text()) + of_calls.sum::<usize>()
+    };
+    let messages = prompt.messages.iter().map(|message| of_message(message));
+    Approx.count(prompt.system) + messages.sum::<usize>()
+}

@@ -1,0 +1,137 @@
+//! The workspace of an agent: a folder, and the four tools that work in it.
+
+mod command;
+mod files;
+mod output;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use callstack_core::tools::arguments;
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::agent::model::Offer;
+
+pub use command::Environment;
+
+/// The most characters that a tool answers (specification, "Workspace Tools").
+const LIMIT: usize = 10_000;
+
+/// Read a file. At most 10,000 characters are returned; `offset` reads on.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ReadFile {
+    /// The file, relative to the workspace.
+    path: String,
+    /// Characters to skip.
+    #[serde(default)]
+    offset: usize,
+}
+
+/// Write a file, or replace it. Its folders are made.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct WriteFile {
+    /// The file, relative to the workspace.
+    path: String,
+    /// All that the file holds from then on.
+    content: String,
+}
+
+/// List what is in a folder.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListFiles {
+    /// The folder, relative to the workspace; without it the workspace itself.
+    #[serde(default)]
+    path: String,
+}
+
+/// Run a shell command in the workspace, for up to 30 seconds. Its output and errors are returned, the beginning and the
+/// end of them if they are long. What it leaves running in the background is ended with it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RunCommand {
+    /// The command, for `sh -c`.
+    command: String,
+}
+
+/// A tool's arguments.
+trait Arguments: DeserializeOwned + JsonSchema {
+    const NAME: &'static str;
+    const EXAMPLE: &'static str;
+
+    fn offer() -> Offer {
+        let (description, parameters) = arguments::describe::<Self>();
+        Offer { name: Self::NAME, description, parameters }
+    }
+
+    fn read(json: &str) -> Result<Self, String> {
+        arguments::read(json, Self::EXAMPLE)
+    }
+}
+
+impl Arguments for ReadFile {
+    const NAME: &'static str = "read_file";
+    const EXAMPLE: &'static str = r#"{"path": "src/calc.py"}"#;
+}
+
+impl Arguments for WriteFile {
+    const NAME: &'static str = "write_file";
+    const EXAMPLE: &'static str = r#"{"path": "src/calc.py", "content": "def add(a, b):\n    return a + b\n"}"#;
+}
+
+impl Arguments for ListFiles {
+    const NAME: &'static str = "list_files";
+    const EXAMPLE: &'static str = r#"{"path": "src"}"#;
+}
+
+impl Arguments for RunCommand {
+    const NAME: &'static str = "run_command";
+    const EXAMPLE: &'static str = r#"{"command": "python -m pytest -q"}"#;
+}
+
+/// A folder that tools work in, and do not leave.
+pub struct Workspace {
+    path: PathBuf,
+    folder: Dir,
+    /// What belongs to the run itself, if it is in the workspace: relative to it.
+    private: Option<PathBuf>,
+    environment: Environment,
+}
+
+impl Workspace {
+    /// The workspace in a folder. Files in `private` are none of the agent's business.
+    pub fn open(path: &Path, private: &Path, environment: Environment) -> io::Result<Self> {
+        let path = path.canonicalize()?;
+        let private = private.canonicalize()?.strip_prefix(&path).ok().map(Path::to_owned);
+        let folder = Dir::open_ambient_dir(&path, ambient_authority())?;
+        Ok(Self { path, folder, private, environment })
+    }
+
+    /// The tools.
+    pub fn offers() -> Vec<Offer> {
+        vec![ReadFile::offer(), WriteFile::offer(), ListFiles::offer(), RunCommand::offer()]
+    }
+
+    /// Carries out a call. `None`: there is no such tool here.
+    ///
+    /// # Errors
+    /// What is wrong, in words for the agent.
+    pub async fn call(&self, name: &str, json: &str) -> Option<Result<String, String>> {
+        Some(match name {
+            ReadFile::NAME => ReadFile::read(json).and_then(|call| self.read_file(&call.path, call.offset)),
+            WriteFile::NAME => WriteFile::read(json).and_then(|call| self.write_file(&call.path, &call.content)),
+            ListFiles::NAME => ListFiles::read(json).and_then(|call| self.list_files(&call.path)),
+            RunCommand::NAME => match RunCommand::read(json) {
+                Ok(call) => self.run_command(&call.command).await,
+                Err(problem) => Err(problem),
+            },
+            _ => return None,
+        })
+    }
+}

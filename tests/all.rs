@@ -1,0 +1,14 @@
+//! The tests of the library through its public interface, in folders by theme. `cargo test -p callstack-tests NAME` runs
+//! those whose path holds NAME, such as `store::processes` or `golden`.
+
+#[cfg(feature = "capi")]
+mod capi;
+mod context;
+mod house;
+#[cfg(feature = "tools")]
+mod memory;
+#[cfg(feature = "session")]
+mod session;
+#[cfg(feature = "sqlite")]
+mod store;
+mod tree;

@@ -1,0 +1,706 @@
+//! The C ABI, called from Rust: every function once, then callers who get everything wrong.
+#![allow(unsafe_code, reason = "the functions under test take pointers")]
+
+use std::ffi::{CStr, c_char};
+use std::path::Path;
+use std::ptr;
+
+use callstack_core::capi::code::*;
+use callstack_core::capi::command::*;
+use callstack_core::capi::context::*;
+use callstack_core::capi::error::*;
+use callstack_core::capi::history::*;
+use callstack_core::capi::host::*;
+use callstack_core::capi::logs::*;
+use callstack_core::capi::memory::*;
+use callstack_core::capi::query::*;
+use callstack_core::capi::stack::*;
+use callstack_core::capi::text::*;
+use callstack_core::capi::version::*;
+use serde_json::{Value, json};
+
+const NULL: *const c_char = ptr::null();
+const NO_TEXT: *mut CallstackText = ptr::null_mut();
+const EMPTY: CallstackText = CallstackText { data: ptr::null_mut(), len: 0 };
+
+/// An error as a caller sees it.
+#[derive(Debug, PartialEq)]
+struct Failed {
+    code: CallstackCode,
+    message: String,
+    details: Value,
+}
+
+/// Makes a call that answers nothing but its code, and reads and frees the error.
+fn run(call: impl FnOnce(*mut *mut CallstackError) -> CallstackCode) -> Result<(), Failed> {
+    let mut error = ptr::null_mut();
+    let code = call(&mut error);
+    // SAFETY: the error was made by the call, and is freed at the end.
+    unsafe {
+        assert_eq!(callstack_error_code(error), code, "the error object tells another code");
+        if code == CALLSTACK_OK {
+            assert!(error.is_null(), "an error object beside CALLSTACK_OK");
+            return Ok(());
+        }
+        let text = |text: *const c_char| CStr::from_ptr(text).to_str().unwrap().to_owned();
+        let (name, message) = (text(callstack_error_name(error)), text(callstack_error_message(error)));
+        let details = serde_json::from_str(&text(callstack_error_details(error))).unwrap();
+        callstack_error_free(&mut error);
+        assert!(error.is_null());
+        callstack_error_free(&mut error);
+        let define = format!("#define CALLSTACK_ERROR_{} {code}\n", name.to_uppercase());
+        assert!(include_str!("../../include/callstack.h").contains(&define), "the header has no {define}");
+        Err(Failed { code, message, details })
+    }
+}
+
+/// Makes a call that answers a text, and frees it.
+fn ask(call: impl FnOnce(*mut CallstackText, *mut *mut CallstackError) -> CallstackCode) -> Result<String, Failed> {
+    // Outputs need not be empty before.
+    let mut out = CallstackText { data: ptr::dangling_mut(), len: 77 };
+    let outcome = run(|error| call(&mut out, error));
+    // SAFETY: the text was made by the call.
+    unsafe {
+        let text = take(&mut out);
+        assert!(outcome.is_ok() || text.is_none(), "a text beside an error");
+        outcome.map(|()| text.expect("no text and no error"))
+    }
+}
+
+/// Copies and frees a text.
+unsafe fn take(out: &mut CallstackText) -> Option<String> {
+    // SAFETY: what is not null was made by the library.
+    unsafe {
+        let bytes = (!out.data.is_null()).then(|| std::slice::from_raw_parts(out.data.cast::<u8>(), out.len).to_vec());
+        assert!(out.data.is_null() || *out.data.add(out.len) == 0, "no NUL behind the text");
+        callstack_text_free(out);
+        assert!(out.data.is_null() && out.len == 0);
+        callstack_text_free(out);
+        bytes.map(|bytes| String::from_utf8(bytes).unwrap())
+    }
+}
+
+/// The pointer of a text.
+fn p(text: impl AsRef<[u8]>) -> *const c_char {
+    text.as_ref().as_ptr().cast()
+}
+
+fn parsed(json: String) -> Value {
+    serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {json}"))
+}
+
+fn open(folder: &str, options: &str) -> Result<*mut Callstack, Failed> {
+    let mut stack = ptr::null_mut();
+    let options_at = if options.is_empty() { NULL } else { p(options) };
+    // SAFETY: texts are as long as they say.
+    let call = |error| unsafe { callstack_open(p(folder), folder.len(), options_at, options.len(), &mut stack, error) };
+    run(call).map(|()| stack)
+}
+
+fn in_memory(options: &str) -> *mut Callstack {
+    let mut stack = ptr::null_mut();
+    let options_at = if options.is_empty() { NULL } else { p(options) };
+    // SAFETY: the text is as long as it says.
+    run(|error| unsafe { callstack_in_memory(options_at, options.len(), &mut stack, error) }).unwrap();
+    stack
+}
+
+fn close(mut stack: *mut Callstack) {
+    // SAFETY: nobody else uses the stack.
+    run(|error| unsafe { callstack_close(&mut stack, error) }).unwrap();
+    assert!(stack.is_null());
+    // SAFETY: a stack that was closed is a pointer to NULL.
+    run(|error| unsafe { callstack_close(&mut stack, error) }).unwrap();
+}
+
+fn push(stack: *mut Callstack, frame: impl AsRef<[u8]>) -> Result<String, Failed> {
+    // SAFETY: the stack is open, the text is as long as it says.
+    ask(|out, error| unsafe { callstack_push(stack, p(&frame), frame.as_ref().len(), out, error) })
+}
+
+fn frames(stack: *mut Callstack, query: &str) -> Result<Value, Failed> {
+    // SAFETY: the stack is open, the text is as long as it says.
+    ask(|out, error| unsafe { callstack_frames(stack, p(query), query.len(), out, error) }).map(parsed)
+}
+
+#[test]
+fn commands_and_queries_do_what_the_stack_does() {
+    let stack = in_memory("");
+    // SAFETY: the stack is open to the end, texts are as long as they say.
+    unsafe {
+        assert_eq!(
+            push(stack, r#"{"title": "Build", "sessionID": "ses_1", "successCriteria": "It runs"}"#).unwrap(),
+            "f1"
+        );
+        let children = r#"[{"title": "Parser", "sessionID": "parser"}, {"title": "Printer", "dependsOn": ["parser"]}]"#;
+        let planned =
+            ask(|out, error| callstack_plan_children(stack, p("f1"), 2, p(children), children.len(), out, error));
+        assert_eq!(parsed(planned.unwrap()), json!(["f2", "f3"]));
+        let later = r#"{"title": "Later", "parent": "f1"}"#;
+        assert_eq!(ask(|out, error| callstack_plan(stack, p(later), later.len(), out, error)).unwrap(), "f4");
+        assert_eq!(frames(stack, r#"{"relation": "ready"}"#).unwrap(), json!(["f2", "f4"]));
+
+        run(|error| callstack_activate(stack, p("parser"), 6, error)).unwrap();
+        assert_eq!(ask(|out, error| callstack_active(stack, out, error)).unwrap(), "f2");
+        let mut is_new = 7;
+        run(|error| callstack_add_artifact(stack, p("f2"), 2, p("a.rs"), 4, &mut is_new, error)).unwrap();
+        assert_eq!(is_new, 1);
+        run(|error| callstack_add_artifact(stack, p("f2"), 2, p("a.rs"), 4, &mut is_new, error)).unwrap();
+        assert_eq!(is_new, 0);
+        run(|error| callstack_add_decision(stack, p("f2"), 2, p("LL(1)"), 5, error)).unwrap();
+        run(|error| callstack_replace_id(stack, p("parser"), 6, p("ses_2"), 5, error)).unwrap();
+        let popped = ask(|out, error| {
+            callstack_pop(
+                stack,
+                p("ses_2"),
+                5,
+                CALLSTACK_STATUS_COMPLETED,
+                p("It parses"),
+                9,
+                p("parses"),
+                6,
+                out,
+                error,
+            )
+        });
+        let expected = json!({"handle": "f2", "parent": "f1", "active": "f1", "stillOpen": [], "stillPlanned": []});
+        assert_eq!(parsed(popped.unwrap()), expected);
+
+        let frame = parsed(ask(|out, error| callstack_frame(stack, p("f2"), 2, out, error)).unwrap());
+        assert_eq!(frame["handle"], "f2");
+        assert_eq!(frame["sessionID"], "ses_2");
+        assert_eq!((&frame["results"], &frame["resultsCompacted"]), (&json!("It parses"), &json!("parses")));
+        assert_eq!((&frame["artifacts"], &frame["decisions"]), (&json!(["a.rs"]), &json!(["LL(1)"])));
+
+        let session =
+            ask(|out, error| callstack_ensure(stack, p("ses_9"), 5, NULL, 0, p("f1"), 2, out, error)).unwrap();
+        assert_eq!(session, "f5");
+        run(|error| callstack_identify(stack, p("f5"), 2, p("Docs"), 4, p("They are read"), 13, NULL, 0, error))
+            .unwrap();
+        run(|error| callstack_set_status(stack, p("f5"), 2, CALLSTACK_STATUS_BLOCKED, p("waits"), 5, NULL, 0, error))
+            .unwrap();
+        run(|error| callstack_set_active(stack, p("f5"), 2, error)).unwrap();
+        run(|error| callstack_summarize(stack, p("f5"), 2, p("half"), 4, NULL, 0, error)).unwrap();
+        let failed = run(|error| callstack_summarize(stack, p("f2"), 2, p("more"), 4, NULL, 0, error)).unwrap_err();
+        assert_eq!((failed.code, &failed.details["status"]), (CALLSTACK_ERROR_RESULTS_FIXED, &json!("completed")));
+        let invalidated =
+            ask(|out, error| callstack_invalidate(stack, p("f4"), 2, p("no time"), 7, out, error)).unwrap();
+        assert_eq!(parsed(invalidated), json!({"invalidated": ["f4"], "stillOpen": [], "dependents": []}));
+
+        assert_eq!(frames(stack, "{}").unwrap(), json!(["f1", "f2", "f3", "f4", "f5"]));
+        assert_eq!(frames(stack, r#"{"relation": "roots"}"#).unwrap(), json!(["f1"]));
+        assert_eq!(frames(stack, r#"{"status": "blocked"}"#).unwrap(), json!(["f5"]));
+        assert_eq!(frames(stack, r#"{"relation": "ancestors", "frame": "f3"}"#).unwrap(), json!(["f1"]));
+        assert_eq!(frames(stack, r#"{"relation": "subtree", "frame": "f3"}"#).unwrap(), json!(["f3"]));
+        let siblings = r#"{"relation": "siblings", "frame": "f3", "status": "completed", "records": true}"#;
+        assert_eq!(frames(stack, siblings).unwrap(), json!([frame]));
+        assert_eq!(ask(|out, error| callstack_resolve(stack, p("ses_9"), 5, out, error)).unwrap(), "f5");
+
+        let outline = ask(|out, error| callstack_outline(stack, NULL, 0, out, error)).unwrap();
+        assert!(outline.contains("[x] f2 Parser"), "{outline}");
+        let options = r#"{"style": "indented", "root": "f5"}"#;
+        let outline = ask(|out, error| callstack_outline(stack, p(options), options.len(), out, error)).unwrap();
+        assert!(outline.starts_with("Docs [blocked]") || outline.contains("Docs"), "{outline}");
+        let info = parsed(ask(|out, error| callstack_info(stack, out, error)).unwrap());
+        assert_eq!((&info["frames"], &info["active"], &info["mirror"]), (&json!(5), &json!("f5"), &Value::Null));
+
+        let plan = r#"{"tasks": [{"id": 1, "title": "Set up", "status": "pending"}, 5]}"#;
+        let imported = parsed(ask(|out, error| callstack_import(stack, p(plan), plan.len(), out, error)).unwrap());
+        assert_eq!(imported["handles"], json!(["f6", "f7"]));
+        assert!(!imported["problems"].as_array().unwrap().is_empty(), "{imported}");
+    }
+    close(stack);
+}
+
+#[test]
+fn contexts_come_in_the_parts_that_are_wanted() {
+    let stack = in_memory("");
+    push(stack, r#"{"title": "Build", "sessionID": "ses_1"}"#).unwrap();
+    // SAFETY: the stack is open to the end, texts are as long as they say.
+    unsafe {
+        let mut parts = [EMPTY; 4];
+        let [xml, stable, volatile, report] = &mut parts;
+        run(|error| callstack_context(stack, p("f1"), 2, NULL, 0, xml, stable, volatile, report, error)).unwrap();
+        let [xml, stable, volatile, report] = parts.each_mut().map(|part| take(part).unwrap());
+        assert!(xml.starts_with("<stack-context session=\"f1\">") && xml.contains("<title>Build</title>"), "{xml}");
+        assert!(stable.starts_with("<stack-context") && volatile.starts_with("<stack-now"), "{stable}\n{volatile}");
+        let report = parsed(report);
+        assert_eq!((&report["handle"], &report["entries"][0]["section"]), (&json!("f1"), &json!("current-frame")));
+        assert!(report["tokens"].as_u64().unwrap() > 100, "{report}");
+
+        let settings = r#"{"budget": {"total": 400}, "guidance": "none"}"#;
+        let small = ask(|out, error| {
+            callstack_context(stack, p("f1"), 2, p(settings), settings.len(), out, NO_TEXT, NO_TEXT, NO_TEXT, error)
+        });
+        assert!(small.unwrap().len() < xml.len());
+
+        let settings = r#"{"budget": {"total": 1}}"#;
+        let failed = ask(|out, error| {
+            callstack_context(stack, p("f1"), 2, p(settings), settings.len(), NO_TEXT, out, NO_TEXT, NO_TEXT, error)
+        });
+        let failed = failed.unwrap_err();
+        assert_eq!(failed.code, CALLSTACK_ERROR_BUDGET_TOO_SMALL);
+        let needed = failed.details["needed"].as_u64().unwrap();
+        assert_eq!(failed.details, json!({"handle": "f1", "total": 1, "needed": needed}));
+
+        run(|error| callstack_clear_cache(stack, p("f1"), 2, error)).unwrap();
+        run(|error| callstack_clear_cache(stack, NULL, 0, error)).unwrap();
+        let info = parsed(ask(|out, error| callstack_info(stack, out, error)).unwrap());
+        assert_eq!(info["cache"]["entries"], 0);
+        let settings = parsed(ask(|out, error| callstack_settings(out, error)).unwrap());
+        assert_eq!(settings["minimumRelevance"], 30);
+    }
+    close(stack);
+}
+
+#[test]
+fn a_stack_in_a_folder_lasts_and_its_history_makes_it_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (first, again, exported) = (path("first"), path("again"), path("exported"));
+    let stack = open(&first, r#"{"durability": "full", "busyTimeout": 50, "tokens": "chars4"}"#).unwrap();
+    push(stack, r#"{"title": "Build", "sessionID": "ses_1"}"#).unwrap();
+    let other = open(&first, "").unwrap();
+    push(other, r#"{"title": "Parse", "sessionID": "ses_2"}"#).unwrap();
+    // SAFETY: the stacks are open, texts are as long as they say.
+    let (state, history) = unsafe {
+        let mut is_new = 0;
+        run(|error| callstack_refresh(stack, &mut is_new, error)).unwrap();
+        assert_eq!(is_new, 1, "the other handle's push is seen");
+        run(|error| callstack_refresh(stack, &mut is_new, error)).unwrap();
+        assert_eq!(is_new, 0);
+
+        let entries = r#"[{"role": "user"}, "two"]"#;
+        run(|error| callstack_append_log(stack, p("f1"), 2, p(entries), entries.len(), error)).unwrap();
+        let query = r#"{"tail": 1}"#;
+        let page = ask(|out, error| callstack_read_log(stack, p("f1"), 2, p(query), query.len(), out, error)).unwrap();
+        let expected = json!({"lines": [{"number": 2, "entry": "two"}], "total": 2, "damaged": []});
+        assert_eq!(parsed(page), expected);
+        run(|error| callstack_set_log_path(stack, p("f2"), 2, p("/tmp/log"), 8, error)).unwrap();
+
+        let query = r#"{"kind": "added", "limit": 1}"#;
+        let events = parsed(ask(|out, error| callstack_history(stack, p(query), query.len(), out, error)).unwrap());
+        assert_eq!((&events[0]["revision"], &events[0]["frame"]["title"]), (&json!(1), &json!("Build")));
+        assert_eq!(events.as_array().unwrap().len(), 1);
+
+        let mut deadline = 1;
+        run(|error| callstack_flush(stack, error)).unwrap();
+        run(|error| callstack_deadline(stack, &mut deadline, error)).unwrap();
+        assert_eq!(deadline, 0, "everything is written");
+        run(|error| callstack_add_decision(stack, p("f1"), 2, p("so"), 2, error)).unwrap();
+        run(|error| callstack_poll(stack, NO_TEXT, error)).unwrap();
+        run(|error| callstack_export_files(stack, p(&exported), exported.len(), error)).unwrap();
+        let state = ask(|out, error| callstack_state(stack, out, error)).unwrap();
+        (state, ask(|out, error| callstack_export_history(stack, out, error)).unwrap())
+    };
+    close(stack);
+    close(other);
+    assert!(Path::new(&exported).join("state.json").exists());
+
+    // SAFETY: texts are as long as they say.
+    unsafe {
+        let mut rebuilt = ptr::null_mut();
+        let rebuild = |out: &mut *mut Callstack| {
+            run(|error| callstack_rebuild(p(&again), again.len(), p(&history), history.len(), NULL, 0, out, error))
+        };
+        rebuild(&mut rebuilt).unwrap();
+        assert_eq!(ask(|out, error| callstack_state(rebuilt, out, error)).unwrap(), state);
+        close(rebuilt);
+        assert_eq!(rebuild(&mut rebuilt).unwrap_err().code, CALLSTACK_ERROR_NOT_EMPTY);
+        assert!(rebuilt.is_null(), "outputs are emptied when a call fails");
+
+        let mut read = ptr::null_mut();
+        run(|error| callstack_from_state(p(&state), state.len(), NULL, 0, &mut read, error)).unwrap();
+        assert_eq!(ask(|out, error| callstack_state(read, out, error)).unwrap(), state);
+        close(read);
+        let damaged = r#"{"version": 1, "frames": {"a": {"sessionID": "a", "status": "odd", "parentSessionID": "b"}}}"#;
+        run(|error| callstack_from_state(p(damaged), damaged.len(), NULL, 0, &mut read, error)).unwrap();
+        let info = parsed(ask(|out, error| callstack_info(read, out, error)).unwrap());
+        let repairs = info["repairs"].to_string();
+        assert!(repairs.contains("`odd` is unknown") && repairs.contains("parent"), "{repairs}");
+        close(read);
+    }
+}
+
+#[test]
+fn memory_keeps_a_history_if_asked_to() {
+    let stack = in_memory(r#"{"history": true}"#);
+    push(stack, r#"{"title": "Build"}"#).unwrap();
+    // SAFETY: the stack is open.
+    let events = ask(|out, error| unsafe { callstack_history(stack, NULL, 0, out, error) }).unwrap();
+    assert_eq!(parsed(events).as_array().unwrap().len(), 2);
+    close(stack);
+    let stack = in_memory("");
+    // SAFETY: as above.
+    let refused = ask(|out, error| unsafe { callstack_export_history(stack, out, error) }).unwrap_err();
+    assert_eq!(refused.code, CALLSTACK_ERROR_IN_MEMORY);
+    close(stack);
+}
+
+#[test]
+fn versions_are_told() {
+    assert_eq!(callstack_abi(), CALLSTACK_ABI);
+    // SAFETY: a constant text.
+    let version = unsafe { CStr::from_ptr(callstack_version()) };
+    assert_eq!(version.to_str().unwrap(), env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn errors_name_the_thing_and_change_nothing() {
+    let stack = in_memory("");
+    push(stack, r#"{"title": "Build", "sessionID": "ses_1"}"#).unwrap();
+    // SAFETY: the stack is open to the end, texts are as long as they say.
+    unsafe {
+        let state = || ask(|out, error| callstack_state(stack, out, error)).unwrap();
+        let before = state();
+        let failed = run(|error| callstack_activate(stack, p("f1"), 2, error)).unwrap_err();
+        assert_eq!(failed.code, CALLSTACK_ERROR_TRANSITION);
+        assert!(
+            failed.message.starts_with("frame f1 is in_progress and cannot become in_progress"),
+            "{}",
+            failed.message
+        );
+        assert_eq!(failed.details, json!({"handle": "f1", "from": "in_progress", "to": "in_progress"}));
+
+        let failed = push(stack, r#"{"title": "Build", "sessionID": "ses_1"}"#).unwrap_err();
+        assert_eq!((failed.code, &failed.details["sessionID"]), (CALLSTACK_ERROR_DUPLICATE_ID, &json!("ses_1")));
+        let failed = push(stack, r#"{"titel": "Build"}"#).unwrap_err();
+        assert_eq!(failed.code, CALLSTACK_ERROR_JSON);
+        assert!(failed.message.contains("unknown field `titel`"), "{}", failed.message);
+        let failed = frames(stack, r#"{"relation": "children"}"#).unwrap_err();
+        assert_eq!((failed.code, &failed.details["field"]), (CALLSTACK_ERROR_EMPTY, &json!("frame")));
+        let failed = frames(stack, r#"{"relation": "cousins"}"#).unwrap_err();
+        assert!(failed.message.contains("unknown variant `cousins`"), "{}", failed.message);
+
+        for (status, code) in [(CALLSTACK_STATUS_PLANNED, "0"), (6, "6"), (-1, "-1"), (i32::MAX, "2147483647")] {
+            let failed =
+                ask(|out, error| callstack_pop(stack, p("f1"), 2, status, NULL, 0, NULL, 0, out, error)).unwrap_err();
+            assert_eq!((failed.code, &failed.details["value"]), (CALLSTACK_ERROR_SETTING, &json!(code)));
+        }
+        let failed = run(|error| callstack_set_status(stack, p("f1"), 2, 9, NULL, 0, NULL, 0, error)).unwrap_err();
+        assert_eq!(failed.message, "status is `9`, but must be 0 to 5 (CALLSTACK_STATUS_…)");
+        // A NUL in the name of a frame does not cut the message.
+        let failed = run(|error| callstack_activate(stack, p("a\0b"), 3, error)).unwrap_err();
+        assert!(failed.message.contains("`a\u{fffd}b`; give a handle"), "{}", failed.message);
+        assert_eq!(failed.details, json!({"reference": "a\0b"}));
+        assert_eq!(state(), before);
+        // Who wants no error object gets the code.
+        assert_eq!(callstack_activate(stack, p("f9"), 2, ptr::null_mut()), CALLSTACK_ERROR_UNKNOWN_FRAME);
+    }
+    close(stack);
+}
+
+#[test]
+fn pointers_and_lengths_that_cannot_be_are_errors() {
+    let stack = in_memory("");
+    // SAFETY: nothing is read at null, nor beyond what is possible.
+    unsafe {
+        let failed = run(|error| callstack_activate(ptr::null_mut(), p("f1"), 2, error)).unwrap_err();
+        assert_eq!((failed.code, failed.message.as_str()), (CALLSTACK_ERROR_NULL, "`stack` is NULL; give a pointer"));
+        let failed = run(|error| callstack_activate(stack, NULL, 2, error)).unwrap_err();
+        assert_eq!((failed.code, &failed.details["argument"]), (CALLSTACK_ERROR_NULL, &json!("frame")));
+        let failed = run(|error| callstack_activate(stack, p("f1"), usize::MAX, error)).unwrap_err();
+        assert_eq!(failed.code, CALLSTACK_ERROR_LENGTH);
+        let failed = run(|error| callstack_in_memory(NULL, 0, ptr::null_mut(), error)).unwrap_err();
+        assert_eq!((failed.code, &failed.details["argument"]), (CALLSTACK_ERROR_NULL, &json!("out_stack")));
+        callstack_text_free(ptr::null_mut());
+        callstack_error_free(ptr::null_mut());
+        assert_eq!(callstack_close(ptr::null_mut(), ptr::null_mut()), CALLSTACK_OK);
+        assert_eq!(callstack_error_code(ptr::null()), CALLSTACK_OK);
+        assert!(CStr::from_ptr(callstack_error_message(ptr::null())).is_empty());
+
+        // Answers are made for who wants them.
+        let frame = r#"{"title": "Build", "sessionID": "ses_1"}"#;
+        assert_eq!(callstack_push(stack, p(frame), frame.len(), NO_TEXT, ptr::null_mut()), CALLSTACK_OK);
+        assert_eq!(callstack_refresh(stack, ptr::null_mut(), ptr::null_mut()), CALLSTACK_OK);
+        assert_eq!(callstack_deadline(stack, ptr::null_mut(), ptr::null_mut()), CALLSTACK_OK);
+    }
+    close(stack);
+}
+
+#[test]
+fn texts_that_are_no_utf8_or_cut_are_errors() {
+    let stack = in_memory("");
+    let failed = push(stack, b"{\"title\": \"caf\xe9\"}").unwrap_err();
+    assert_eq!((failed.code, failed.details), (CALLSTACK_ERROR_UTF8, json!({"argument": "frame", "at": 14})));
+    let whole = r#"{"title": "café 👩‍👩‍👧 \u0000", "sessionID": "ses_1"}"#.as_bytes();
+    for len in 0..whole.len() {
+        let code = push(stack, &whole[..len]).unwrap_err().code;
+        assert!([CALLSTACK_ERROR_UTF8, CALLSTACK_ERROR_JSON].contains(&code), "{len} bytes: {code}");
+    }
+    push(stack, whole).unwrap();
+    // SAFETY: the stack is open, texts are as long as they say.
+    let frame = parsed(ask(|out, error| unsafe { callstack_frame(stack, p("f1"), 2, out, error) }).unwrap());
+    assert_eq!(frame["title"], "café 👩‍👩‍👧 \0");
+    close(stack);
+}
+
+#[test]
+fn huge_and_deep_json_does_no_harm() {
+    let stack = in_memory("");
+    let title = "A very long title & more ".repeat(10 * 1024 * 1024 / 25);
+    push(stack, json!({"title": title, "sessionID": "ses_1"}).to_string()).unwrap();
+    // SAFETY: the stack is open to the end, texts are as long as they say.
+    unsafe {
+        let frame = parsed(ask(|out, error| callstack_frame(stack, p("f1"), 2, out, error)).unwrap());
+        assert_eq!(frame["title"].as_str().unwrap().len(), title.len());
+        let xml =
+            ask(|out, error| callstack_context(stack, p("f1"), 2, NULL, 0, out, NO_TEXT, NO_TEXT, NO_TEXT, error));
+        assert!(xml.unwrap().len() < 20_000, "the budget holds");
+        for (deep, end) in [("[", "]"), (r#"{"a":"#, "}")] {
+            let json = deep.repeat(1_000_000) + "1" + &end.repeat(1_000_000);
+            assert_eq!(push(stack, &json).unwrap_err().code, CALLSTACK_ERROR_JSON);
+            assert_eq!(frames(stack, &json).unwrap_err().code, CALLSTACK_ERROR_JSON);
+            let import = ask(|out, error| callstack_import(stack, p(&json), json.len(), out, error));
+            assert_eq!(import.unwrap_err().code, CALLSTACK_ERROR_JSON);
+        }
+    }
+    close(stack);
+}
+
+/// A pointer that threads may share.
+#[derive(Clone, Copy)]
+struct Shared(*mut Callstack);
+// SAFETY: the header promises that any thread may use a stack.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn stack(self) -> *mut Callstack {
+        self.0
+    }
+}
+
+#[test]
+fn eight_threads_share_a_stack() {
+    let folder = tempfile::tempdir().unwrap();
+    let shared = Shared(open(folder.path().to_str().unwrap(), "").unwrap());
+    push(shared.stack(), r#"{"title": "Root", "sessionID": "root"}"#).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            scope.spawn(move || {
+                let stack = shared.stack();
+                for number in 0..25 {
+                    let id = format!("t{thread}_{number}");
+                    push(stack, json!({"title": id, "sessionID": id, "parent": "root"}).to_string()).unwrap();
+                    // SAFETY: the stack is open, texts are as long as they say.
+                    unsafe {
+                        run(|error| callstack_add_decision(stack, p("root"), 4, p(&id), id.len(), error)).unwrap();
+                        let xml = |out, error| {
+                            callstack_context(stack, p(&id), id.len(), NULL, 0, out, NO_TEXT, NO_TEXT, NO_TEXT, error)
+                        };
+                        assert!(ask(xml).unwrap().contains(&id));
+                    }
+                }
+            });
+        }
+    });
+    // SAFETY: the stack is open.
+    let root = parsed(ask(|out, error| unsafe { callstack_frame(shared.stack(), p("root"), 4, out, error) }).unwrap());
+    assert_eq!(root["decisions"].as_array().unwrap().len(), 200);
+    assert_eq!(
+        frames(shared.stack(), r#"{"relation": "children", "frame": "root"}"#).unwrap().as_array().unwrap().len(),
+        200
+    );
+    close(shared.stack());
+}
+
+#[test]
+fn closing_one_handle_leaves_the_others_of_the_folder_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let handles: Vec<_> = (0..4).map(|_| open(path, "").unwrap()).collect();
+    for (number, handle) in handles.iter().enumerate() {
+        push(*handle, json!({"title": "Frame", "sessionID": format!("s{number}")}).to_string()).unwrap();
+        close(*handle);
+        for other in &handles[number + 1..] {
+            // SAFETY: the others are open.
+            run(|error| unsafe { callstack_refresh(*other, ptr::null_mut(), error) }).unwrap();
+            assert_eq!(frames(*other, "{}").unwrap().as_array().unwrap().len(), number + 1);
+        }
+    }
+    let again = open(path, "").unwrap();
+    assert_eq!(frames(again, "{}").unwrap(), json!(["f1", "f2", "f3", "f4"]));
+    close(again);
+}
+
+#[test]
+fn folders_and_options_that_cannot_be_are_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    for options in [
+        r#"{"durability": "eternal"}"#,
+        r#"{"colour": 1}"#,
+        r#"{"busyTimeout": -1}"#,
+        r#"{"history": true}"#,
+        "[]",
+        "nonsense",
+    ] {
+        let failed = open(path, options).unwrap_err();
+        assert_eq!(failed.code, CALLSTACK_ERROR_JSON, "{options}: {}", failed.message);
+        assert!(failed.message.starts_with("options cannot be read: "), "{}", failed.message);
+    }
+    assert_eq!(std::fs::read_dir(path).unwrap().count(), 0, "nothing was made");
+    assert_eq!(open("", "").unwrap_err().code, CALLSTACK_ERROR_EMPTY, "an empty path is not a stack in memory");
+    assert_eq!(open(&format!("{path}/a\0b"), "").unwrap_err().code, CALLSTACK_ERROR_IO);
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let failed = open(&format!("{path}/file/below"), "").unwrap_err();
+    assert_eq!(failed.code, CALLSTACK_ERROR_IO, "{}", failed.message);
+    std::fs::write(folder.path().join("stack.db"), "no database, however long this text may be").unwrap();
+    assert_eq!(open(path, "").unwrap_err().code, CALLSTACK_ERROR_DAMAGED);
+}
+
+/// Tells of an event, in JSON, and returns the effects.
+fn tell(stack: *mut Callstack, event: Value) -> Result<Value, Failed> {
+    let event = event.to_string();
+    // SAFETY: the stack is open, the text is as long as it says.
+    ask(|out, error| unsafe { callstack_event(stack, p(&event), event.len(), out, error) }).map(parsed)
+}
+
+fn tool(stack: *mut Callstack, session: &str, name: &str, arguments: &str) -> Result<Value, Failed> {
+    // SAFETY: the stack is open, texts are as long as they say.
+    let call = |out, error| unsafe {
+        let (session_at, name_at, arguments_at) = (p(session), p(name), p(arguments));
+        callstack_tool(stack, session_at, session.len(), name_at, name.len(), arguments_at, arguments.len(), out, error)
+    };
+    ask(call).map(parsed)
+}
+
+/// The effects of one kind.
+fn of_kind<'a>(effects: &'a Value, kind: &str) -> Vec<&'a Value> {
+    effects.as_array().unwrap().iter().filter(|effect| effect["kind"] == kind).collect()
+}
+
+/// The two parts of a session's context; `None`: it has none.
+fn session_context(stack: *mut Callstack, session: &str) -> Result<Option<[String; 2]>, Failed> {
+    let (mut stable, mut volatile) = (EMPTY, EMPTY);
+    // SAFETY: the stack is open, the text is as long as it says.
+    unsafe {
+        run(|error| callstack_session_context(stack, p(session), session.len(), &mut stable, &mut volatile, error))?;
+        Ok(take(&mut stable).zip(take(&mut volatile)).map(|(stable, volatile)| [stable, volatile]))
+    }
+}
+
+#[test]
+fn a_host_tells_of_its_sessions_and_runs_frames_in_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let stack = open(folder.path().to_str().unwrap(), "").unwrap();
+    let settings = r#"{"calls": {"maxDepth": 2}, "context": {"guidance": "brief"}, "subagents": {"patterns": ["("]}}"#;
+    // SAFETY: the stack is open, the text is as long as it says.
+    let problems =
+        ask(|out, error| unsafe { callstack_configure(stack, p(settings), settings.len(), out, error) }).map(parsed);
+    assert!(problems.unwrap()[0].as_str().unwrap().starts_with("patterns is `(`"));
+
+    tell(stack, json!({"kind": "sessionCreated", "sessionID": "ses_1", "title": "Shop"})).unwrap();
+    let message = json!({"kind": "message", "sessionID": "ses_1", "messageID": "m1", "role": "user", "text": "Build"});
+    let effects = tell(stack, message).unwrap();
+    assert_eq!(of_kind(&effects, "log")[0]["message"], "Frame created");
+    let mut deadline = 0;
+    // SAFETY: the stack is open.
+    run(|error| unsafe { callstack_deadline(stack, &mut deadline, error) }).unwrap();
+    assert!(deadline > 0, "state.json has never been written, and that is due");
+
+    let [stable, volatile] = session_context(stack, "ses_1").unwrap().unwrap();
+    assert!(stable.starts_with("<stack-context session=\"f1\">") && !stable.contains("when-to-create"), "{stable}");
+    assert!(volatile.contains("<title>Shop</title>"), "{volatile}");
+    assert_eq!(session_context(stack, "ses_9").unwrap(), None);
+    // SAFETY: the stack is open.
+    let effects = ask(|out, error| unsafe { callstack_poll(stack, out, error) }).map(parsed).unwrap();
+    assert_eq!(of_kind(&effects, "log")[0]["message"], "Context generated");
+
+    let task = r#"{"title": "Cart", "successCriteria": "Totals are right", "successCriteriaCompacted": "totals"}"#;
+    let answer = tool(stack, "ses_1", "stack_frame_push", task).unwrap();
+    assert_eq!((&answer["text"], &answer["isError"]), (&Value::Null, &json!(false)));
+    let call = &answer["call"];
+    let create = of_kind(&answer["effects"], "createSession")[0];
+    assert_eq!((&create["call"], &create["parentID"], &create["title"]), (call, &json!("ses_1"), &json!("Cart")));
+    let effects = tell(stack, json!({"kind": "callStarted", "call": call, "sessionID": "ses_2"})).unwrap();
+    assert!(of_kind(&effects, "prompt")[0]["text"].as_str().unwrap().contains("frame f2: Cart"));
+    let done = r#"{"status": "completed", "results": "It adds up", "resultsCompacted": "adds up"}"#;
+    assert_eq!(tool(stack, "ses_2", "stack_frame_pop", done).unwrap()["isError"], false);
+    let effects = tell(stack, json!({"kind": "callEnded", "call": call})).unwrap();
+    let answer = of_kind(&effects, "answer")[0];
+    assert!(answer["text"].as_str().unwrap().starts_with("f2 (Cart) is completed.\nResults: It adds up"), "{answer}");
+
+    let refused = tool(stack, "ses_1", "stack_frame_push", "{}").unwrap();
+    assert!(refused["isError"] == true && refused["text"].as_str().unwrap().contains("Example: {"));
+    // SAFETY: the function takes nothing but places for its answers.
+    let tools = ask(|out, error| unsafe { callstack_tools(out, error) }).map(parsed).unwrap();
+    assert_eq!(tools.as_array().unwrap().len(), 32);
+    assert_eq!(tools[0]["name"], "stack_frame_push");
+    close(stack);
+}
+
+#[test]
+fn chunks_registers_and_runs() {
+    let stack = in_memory("");
+    push(stack, r#"{"title": "Shop", "sessionID": "ses_1"}"#).unwrap();
+    // SAFETY: the stack is open, texts are as long as they say.
+    unsafe {
+        let chunk = r#"{"name": "prices", "content": "a < b"}"#;
+        run(|error| callstack_allocate_chunk(stack, p("f1"), 2, p(chunk), chunk.len(), error)).unwrap();
+        let again = run(|error| callstack_allocate_chunk(stack, p("f1"), 2, p(chunk), chunk.len(), error)).unwrap_err();
+        assert_eq!((again.code, &again.details["name"]), (CALLSTACK_ERROR_CHUNK_EXISTS, &json!("prices")));
+        run(|error| callstack_write_chunk(stack, p("f1"), 2, p("prices"), 6, p("cents"), 5, error)).unwrap();
+        let chunks = || parsed(ask(|out, error| callstack_chunks(stack, p("f1"), 2, out, error)).unwrap());
+        assert_eq!((&chunks()[0]["handle"], &chunks()[0]["chunk"]["content"]), (&json!("f1"), &json!("cents")));
+        run(|error| callstack_free_chunk(stack, p("f1"), 2, p("prices"), 6, error)).unwrap();
+        assert_eq!(chunks(), json!([]));
+        let registers = r#"{"R3_PHASE": "selling"}"#;
+        run(|error| callstack_update_registers(stack, p("f1"), 2, p(registers), registers.len(), error)).unwrap();
+        let frame = parsed(ask(|out, error| callstack_frame(stack, p("f1"), 2, out, error)).unwrap());
+        assert_eq!(frame["registers"], json!({"R3_PHASE": "selling"}));
+
+        let tools =
+            |memory: &str| ask(|out, error| callstack_memory_tools(p(memory), memory.len(), out, error)).map(parsed);
+        assert_eq!(tools("heap").unwrap().as_array().unwrap().len(), 5);
+        assert_eq!(tools("registers").unwrap()[5]["name"], "update_registers");
+        assert_eq!(tools("disk").unwrap_err().code, CALLSTACK_ERROR_SETTING);
+
+        let new = r#"{"task": "Say hello", "sessionID": "run_1"}"#;
+        let handle = ask(|out, error| callstack_start_run(stack, p(new), new.len(), out, error)).unwrap();
+        assert_eq!(handle, "f2");
+        let advance = || ask(|out, error| callstack_advance_run(stack, p("f2"), 2, out, error)).map(parsed).unwrap();
+        assert_eq!((&advance()["next"], &advance()["step"]), (&json!("ask"), &json!(1)));
+        let reply = r#"{"calls": [{"id": "a", "name": "greet", "arguments": "{}"},
+            {"id": "b", "name": "pop_frame", "arguments": "{\"result\": \"hello\"}"}]}"#;
+        run(|error| callstack_run_reply(stack, p("f2"), 2, p(reply), reply.len(), error)).unwrap();
+        assert_eq!(advance(), json!({"next": "call", "id": "a", "name": "greet", "arguments": "{}"}));
+        let early = run(|error| callstack_run_answer(stack, p("f2"), 2, p("b"), 1, p("x"), 1, 0, error)).unwrap_err();
+        assert_eq!(early.code, CALLSTACK_ERROR_OUT_OF_TURN);
+        run(|error| callstack_run_answer(stack, p("f2"), 2, p("a"), 1, p("hi"), 2, 1, error)).unwrap();
+        assert_eq!(advance(), json!({"next": "over", "status": "completed", "results": "hello"}));
+        let status = parsed(ask(|out, error| callstack_run_status(stack, p("f2"), 2, out, error)).unwrap());
+        assert_eq!((&status["steps"], &status["settings"]["maxDepth"]), (&json!(1), &json!(5)));
+        let none = ask(|out, error| callstack_run_status(stack, p("f1"), 2, out, error)).unwrap_err();
+        assert_eq!(none.code, CALLSTACK_ERROR_NO_RUN);
+    }
+    close(stack);
+}
+
+#[test]
+fn events_and_settings_that_cannot_be_are_errors_and_change_nothing() {
+    let stack = in_memory("");
+    for event in [json!({}), json!([]), json!({"kind": "sessionIdle"}), json!({"kind": "x", "sessionID": "a"})] {
+        let failed = tell(stack, event.clone()).unwrap_err();
+        assert_eq!(failed.code, CALLSTACK_ERROR_JSON, "{event}");
+        assert!(failed.message.starts_with("event cannot be read:"), "{}", failed.message);
+    }
+    // SAFETY: the stack is open, texts are as long as they say.
+    unsafe {
+        let configure = |settings: &str| {
+            let (settings, len) = (p(settings), settings.len());
+            ask(|out, error| callstack_configure(stack, settings, len, out, error)).map(parsed).unwrap()
+        };
+        for settings in ["{", "[]", "5", r#"{"calls": 5}"#, r#"{"calls": {"maxDepth": -1}}"#, r#"{"call": {}}"#] {
+            assert_eq!(configure(settings).as_array().unwrap().len(), 1, "{settings}");
+        }
+        assert!(configure(r#"{"context": {"budget": {"total": 0}}}"#)[0].as_str().unwrap().contains("range"));
+        assert_eq!(ask(|out, error| callstack_configure(stack, NULL, 0, out, error)).unwrap(), "[]");
+    }
+    let answer = tool(stack, "", "stack_frame_posh", "").unwrap();
+    assert!(answer["isError"] == true && answer["text"].as_str().unwrap().contains("no such tool"));
+    assert_eq!(frames(stack, "{}").unwrap(), json!([]));
+    close(stack);
+}

@@ -1,0 +1,266 @@
+//! What contexts show, case by case.
+
+use callstack_core::context::{Approx, Chars4, Omission, Rung, Section, TokenCounter, truncate};
+use callstack_core::tree::sibling_order;
+use callstack_core::{Budget, Context, Guidance, Handle, NewFrame, PopStatus, Settings, Stack, StackOptions};
+use std::sync::Arc;
+
+struct Project(Stack);
+
+impl Project {
+    fn new() -> Self {
+        let stack = Stack::in_memory();
+        stack.push(NewFrame::new("Root").id("root").criteria("All of it works")).unwrap();
+        Self(stack)
+    }
+
+    /// A finished child of the root.
+    fn finished(&self, id: &str, title: &str, results: &str) -> Handle {
+        let handle = self.0.push(NewFrame::new(title).id(id).below("root")).unwrap();
+        self.0.pop(handle, PopStatus::Completed, results, "").unwrap();
+        handle
+    }
+
+    fn context(&self, frame: &str) -> Arc<Context> {
+        self.0.context(frame, &Settings::default()).unwrap()
+    }
+}
+
+fn rung(context: &Context, handle: Handle) -> Rung {
+    context.report.entries.iter().find(|entry| entry.handle == handle).map_or(Rung::Omitted, |entry| entry.rung)
+}
+
+#[test]
+fn related_siblings_are_shown_and_unrelated_ones_are_not() {
+    let project = Project::new();
+    let parser = project.finished("parser", "Configuration parser", "Reads TOML configuration files");
+    let icons = project.finished("icons", "Draw icons", "Twelve pictures");
+    for number in 0..8 {
+        project.finished(&format!("chore-{number}"), "Weekly chores", "Swept the floor");
+    }
+    project
+        .0
+        .push(
+            NewFrame::new("Report configuration errors").id("now").criteria("The parser names the line").below("root"),
+        )
+        .unwrap();
+    let context = project.context("now");
+    assert!(rung(&context, parser) >= Rung::Compact, "{:#?}", context.report);
+    assert_eq!(rung(&context, icons), Rung::Omitted, "{:#?}", context.report);
+    let entry = context.report.entries.iter().find(|entry| entry.handle == icons).unwrap();
+    assert_eq!(entry.omission, Some(Omission::Irrelevant));
+}
+
+#[test]
+fn a_sibling_named_in_the_task_matters() {
+    let project = Project::new();
+    let named = project.finished("bd-07b", "Draw icons", "Twelve pictures");
+    let counted = project.finished("plan/3", "Sweep the floor", "Clean");
+    let handled = project.finished("other", "Water the plants", "Wet");
+    for number in 0..8 {
+        project.finished(&format!("parser-{number}"), "Parser of tables", "Tables are parsed");
+    }
+    let criteria = "Builds on bd-07b, on task 3 and on f4; not on 5 other things";
+    project.0.push(NewFrame::new("Parser errors").id("now").criteria(criteria).below("root")).unwrap();
+    let context = project.context("now");
+    for handle in [named, counted, handled] {
+        assert!(rung(&context, handle) > Rung::Omitted, "{handle}: {:#?}", context.report);
+    }
+}
+
+#[test]
+fn dependencies_come_first_and_others_have_their_own_element() {
+    let project = Project::new();
+    let stack = &project.0;
+    project.finished("a", "Parser of tables", "Parses");
+    project.finished("b", "Completely different", "Something");
+    stack.push(NewFrame::new("Elsewhere").id("branch").below("root")).unwrap();
+    stack.push(NewFrame::new("Far result").id("far").below("branch")).unwrap();
+    stack.pop("far", PopStatus::Completed, "A result from far", "").unwrap();
+    stack.plan(NewFrame::new("Not done").id("open").below("root")).unwrap();
+    let frame = NewFrame::new("Parser of tables, faster").id("now").below("root");
+    stack.push(frame.depends_on("b").depends_on("far").depends_on("open")).unwrap();
+    let context = project.context("now");
+    let place = |text: &str| context.xml.find(text).unwrap_or_else(|| panic!("{text} is missing in\n{}", context.xml));
+    assert!(place("<dependencies>") < place("Far result") && place("Far result") < place("</dependencies>"));
+    assert!(place("<completed-siblings>") < place("Completely different"));
+    assert!(place("Completely different") < place("<title>Parser of tables</title>"));
+    assert!(place("This frame depends on f6, which is planned.") > 0);
+}
+
+#[test]
+fn failed_siblings_are_shown_for_their_lessons_only() {
+    let project = Project::new();
+    let stack = &project.0;
+    let push = |id: &str| stack.push(NewFrame::new("Parser of tables").id(id).below("root")).unwrap();
+    let (with, without) = (push("with"), push("without"));
+    stack.pop(with, PopStatus::Failed, "Regular expressions do not nest", "").unwrap();
+    stack.pop(without, PopStatus::Failed, "", "").unwrap();
+    push("now");
+    let context = project.context("now");
+    assert!(context.xml.contains("Regular expressions do not nest"));
+    assert!(!context.report.entries.iter().any(|entry| entry.handle == without));
+}
+
+#[test]
+fn only_the_path_to_the_root_is_shown_of_other_branches() {
+    let project = Project::new();
+    let stack = &project.0;
+    stack.push(NewFrame::new("Tables").id("tables").below("root")).unwrap();
+    stack.push(NewFrame::new("Deep detail about tables").id("detail").below("tables")).unwrap();
+    stack.pop("detail", PopStatus::Completed, "Secret of the tables", "").unwrap();
+    stack.pop("tables", PopStatus::Completed, "Tables work", "").unwrap();
+    stack.push(NewFrame::new("Print tables").id("now").below("root")).unwrap();
+    let context = project.context("now");
+    assert!(context.xml.contains("Tables work") && !context.xml.contains("Secret of the tables"));
+}
+
+#[test]
+fn long_texts_are_cut_between_words_and_say_so() {
+    let project = Project::new();
+    project.finished("long", "Long results", &"many words of results ".repeat(2_000));
+    project.0.push(NewFrame::new("Long results read").id("now").below("root")).unwrap();
+    let context = project.context("now");
+    let results = context.xml.split_once("<results>").unwrap().1.split_once("</results>").unwrap().0;
+    assert!(results.ends_with(" … [cut]") && Approx.count(results) <= 300, "{results}");
+}
+
+#[test]
+fn of_many_artifacts_the_newest_are_shown_and_the_rest_counted() {
+    let project = Project::new();
+    for number in 0..500 {
+        project.0.add_artifact("root", format!("src/module_{number}.rs")).unwrap();
+    }
+    let xml = &project.context("root").xml;
+    assert!(xml.contains("src/module_499.rs") && !xml.contains("src/module_0.rs,"), "{xml}");
+    let shown = xml.matches("src/module_").count();
+    assert!(xml.contains(&format!("(and {} before)", 500 - shown)), "{xml}");
+}
+
+#[test]
+fn the_current_frame_has_its_criteria_in_full_if_there_is_room() {
+    let project = Project::new();
+    let full = "The parser reads every table of the manual, and reports each one that it cannot read with its line";
+    let frame = NewFrame::new("Parser").id("now").criteria(full).criteria_compacted("Reads all tables").below("root");
+    project.0.push(frame).unwrap();
+    assert!(project.context("now").xml.contains(full));
+    let small = (100..400).find_map(|total| {
+        let context = project.0.context("now", &Settings::of_total(total)).ok()?;
+        context.xml.contains("<success-criteria>Reads all tables</success-criteria>").then_some(context)
+    });
+    assert!(!small.expect("a small budget has the compacted criteria").xml.contains(full));
+}
+
+#[test]
+fn the_position_counts_what_is_in_the_plan() {
+    let project = Project::new();
+    let stack = &project.0;
+    project.finished("done", "Done", "ok");
+    let gone = stack.plan(NewFrame::new("Gone").below("root")).unwrap();
+    stack.invalidate(gone, "no").unwrap();
+    let now = stack.push(NewFrame::new("Now").id("now").below("root")).unwrap();
+    stack.plan(NewFrame::new("Next").below("root")).unwrap();
+    let order = stack.read(|tree| sibling_order(tree, now)).unwrap();
+    assert_eq!((order.position, order.total, order.completed, order.in_progress, order.planned), (2, 3, 1, 1, 1));
+    assert!(project.context("now").xml.contains("<position>Task 2 of 3</position>"));
+    assert_eq!(stack.read(|tree| sibling_order(tree, gone)), None);
+}
+
+#[test]
+fn guidance_keeps_within_its_tokens() {
+    let cost = |guidance: Guidance| {
+        let project = Project::new();
+        let settings = Settings { guidance, ..Settings::of_total(10_000) };
+        let with = project.0.context("root", &settings).unwrap();
+        let planning = with.volatile.split_once("<initial-planning").map_or("", |(_, rest)| rest);
+        let planning = planning.split_once("</initial-planning>").map_or("", |(text, _)| text);
+        let management = with.stable.split_once("<stack-task-management>").map_or("", |(_, rest)| rest);
+        let management = management.split_once("</stack-task-management>").map_or("", |(text, _)| text);
+        (Approx.count(management), Approx.count(planning))
+    };
+    let (full, planning) = cost(Guidance::Full);
+    let (brief, _) = cost(Guidance::Brief);
+    assert!(full + planning <= 350, "{full} + {planning} tokens");
+    assert!((1..=120).contains(&brief), "{brief} tokens");
+    assert_eq!(cost(Guidance::None).0, 0);
+}
+
+#[test]
+fn planned_children_left_out_are_counted() {
+    let project = Project::new();
+    for number in 0..200 {
+        project.0.plan(NewFrame::new(format!("Planned child number {number}")).below("root")).unwrap();
+    }
+    let context = project.0.context("root", &Settings::of_total(600)).unwrap();
+    let shown = context.xml.matches("<frame id=").count();
+    assert!((8..200).contains(&shown), "{shown} are shown");
+    assert!(context.xml.contains(&format!("<planned-children count=\"200\" omitted=\"{}\">", 200 - shown)));
+    let entries = context.report.entries.iter().filter(|entry| entry.section == Section::PlannedChildren);
+    assert_eq!(entries.filter(|entry| entry.omission.is_some()).count(), 200 - shown);
+}
+
+#[test]
+fn unused_quota_flows_on() {
+    let project = Project::new();
+    for number in 0..30 {
+        project.finished(
+            &format!("sibling-{number}"),
+            "Parser of tables",
+            &"The parser of tables reads them. ".repeat(12),
+        );
+    }
+    project.0.push(NewFrame::new("Parser of tables").id("now").below("root")).unwrap();
+    let context = project.context("now");
+    let siblings: usize = context
+        .report
+        .entries
+        .iter()
+        .filter(|entry| entry.section == Section::CompletedSiblings)
+        .map(|entry| entry.tokens)
+        .sum();
+    assert!(siblings > Budget::default().siblings, "the ancestors leave room: {siblings} tokens");
+    assert!(context.tokens <= 4_000);
+}
+
+#[test]
+fn any_counter_keeps_the_cap() {
+    let project = |counter: Arc<dyn TokenCounter>| {
+        let stack = Stack::with_options(StackOptions { counter, ..StackOptions::default() });
+        stack.push(NewFrame::new("Root").id("root")).unwrap();
+        for number in 0..40 {
+            let id = format!("s{number}");
+            stack.push(NewFrame::new("Parser 解析器 & <tables>").id(&id).below("root")).unwrap();
+            stack.pop(id.as_str(), PopStatus::Completed, "It parses 表格 \u{0} ".repeat(20), "").unwrap();
+        }
+        stack.push(NewFrame::new("Parser").id("now").below("root")).unwrap();
+        stack
+    };
+    let counters: &[Arc<dyn TokenCounter>] = &[
+        Arc::new(Approx),
+        Arc::new(Chars4),
+        #[cfg(feature = "tokenizer")]
+        Arc::new(callstack_core::context::O200k),
+    ];
+    for counter in counters {
+        let stack = project(counter.clone());
+        for total in [300, 700, 1_500, 4_000] {
+            let context = stack.context("now", &Settings::of_total(total)).unwrap();
+            assert!(counter.count(&context.xml) <= context.tokens && context.tokens <= total);
+            assert!(counter.count(&context.stable) + counter.count(&context.volatile) <= context.tokens);
+        }
+    }
+}
+
+#[test]
+fn texts_are_truncated_between_words() {
+    let cut = |text: &'static str, limit: usize| truncate(text, limit, "…", &Chars4);
+    assert_eq!(cut("one two three four five", 100), "one two three four five");
+    assert_eq!(cut("one two three four five", 4), "one two…");
+    assert_eq!(cut("oneverylongwordwithoutspaces", 3), "oneveryl…");
+    assert_eq!(cut("解析器完成解析器完成解析器完成", 2), "解析器完…");
+    assert_eq!(cut("anything", 0), "");
+    assert_eq!(truncate("one two three", 1, " [cut short]", &Chars4), "", "no room for the indicator");
+    let long = "word ".repeat(200_000);
+    let short = truncate(&long, 1_000, "…", &Approx);
+    assert!(Approx.count(&short) <= 1_000 && short.len() > 4_000);
+}

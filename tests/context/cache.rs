@@ -1,0 +1,121 @@
+//! The context cache: what it answers, what makes it forget, how long and how much it keeps.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use callstack_core::context::CacheStatistics;
+use callstack_core::{Context, FrameStatus, Handle, NewFrame, PopStatus, Settings, Stack};
+
+struct Setting {
+    stack: Stack,
+    now: Arc<AtomicU64>,
+    root: Handle,
+    done: Handle,
+    current: Handle,
+}
+
+fn setting() -> Setting {
+    let now = Arc::new(AtomicU64::new(1_000_000));
+    let stack = Stack::with_options(support::options_at(&now));
+    let root = stack.push(NewFrame::new("Root").id("root")).unwrap();
+    let done = stack.push(NewFrame::new("Done").id("done").below(root)).unwrap();
+    stack.pop(done, PopStatus::Completed, "results", "results").unwrap();
+    let current = stack.push(NewFrame::new("Current").id("current").below(root)).unwrap();
+    Setting { stack, now, root, done, current }
+}
+
+impl Setting {
+    fn context(&self) -> Arc<Context> {
+        self.stack.context(self.current, &Settings::default()).unwrap()
+    }
+
+    /// Whether the next context comes from the cache; it must be right in any case.
+    fn hits(&self) -> bool {
+        let before = self.stack.cache_statistics().hits;
+        let context = self.context();
+        assert_eq!(*context, self.stack.context_uncached(self.current, &Settings::default()).unwrap());
+        self.stack.cache_statistics().hits > before
+    }
+}
+
+#[test]
+fn the_second_call_is_a_hit() {
+    let setting = setting();
+    let first = setting.context();
+    assert!(Arc::ptr_eq(&first, &setting.context()));
+    assert_eq!(setting.stack.cache_statistics(), CacheStatistics { hits: 1, misses: 1, entries: 1 });
+}
+
+#[test]
+fn whatever_a_context_shows_makes_it_new() {
+    type Change = fn(&Setting);
+    let changes: [(&str, Change); 9] = [
+        ("an artifact of the frame", |at| _ = at.stack.add_artifact(at.current, "a").unwrap()),
+        ("a decision of the frame", |at| at.stack.add_decision(at.current, "d").unwrap()),
+        ("a planned child", |at| _ = at.stack.plan(NewFrame::new("Child").below(at.current)).unwrap()),
+        ("a planned sibling", |at| _ = at.stack.plan(NewFrame::new("Sibling").below(at.root)).unwrap()),
+        ("a pushed sibling", |at| _ = at.stack.push(NewFrame::new("Sibling").below(at.root)).unwrap()),
+        ("an invalidated sibling", |at| _ = at.stack.invalidate(at.done, "no").unwrap()),
+        ("the status of the frame", |at| at.stack.set_status(at.current, FrameStatus::Blocked, None, None).unwrap()),
+        ("the status of the parent", |at| at.stack.set_status(at.root, FrameStatus::Blocked, None, None).unwrap()),
+        ("a cleared cache", |at| at.stack.clear_cache(Some(at.current.into())).unwrap()),
+    ];
+    for (name, change) in changes {
+        let setting = setting();
+        setting.context();
+        assert!(setting.hits(), "{name}: nothing has changed yet");
+        change(&setting);
+        assert!(!setting.hits(), "{name} must make a new context");
+        assert!(setting.hits(), "{name}: and then it is kept");
+    }
+}
+
+#[test]
+fn what_a_context_does_not_show_leaves_it_in_the_cache() {
+    let setting = setting();
+    let other = setting.stack.push(NewFrame::new("Another task").id("other").root()).unwrap();
+    setting.context();
+    setting.stack.plan(NewFrame::new("Below it").below(other)).unwrap();
+    setting.stack.add_artifact(other, "far.rs").unwrap();
+    setting.stack.set_active(setting.current).unwrap();
+    assert!(setting.hits());
+}
+
+#[test]
+fn a_change_of_the_settled_view_is_seen_when_it_settles() {
+    let setting = setting();
+    setting.stack.add_artifact(setting.root, "of/the/root.rs").unwrap();
+    assert!(!setting.context().xml.contains("of/the/root.rs"), "the stable part waits for a push or pop");
+    let far = setting.stack.push(NewFrame::new("Another task").id("other").root()).unwrap();
+    assert!(setting.context().xml.contains("of/the/root.rs"), "the push of {far} settles it");
+}
+
+#[test]
+fn contexts_age() {
+    let setting = setting();
+    setting.context();
+    setting.now.fetch_add(29_999, Ordering::Relaxed);
+    assert!(setting.hits(), "30 seconds are not over");
+    setting.now.fetch_add(1, Ordering::Relaxed);
+    assert!(!setting.hits(), "30 seconds are over");
+    setting.now.fetch_sub(60_000, Ordering::Relaxed);
+    assert!(!setting.hits(), "a clock that went back makes nothing young again");
+}
+
+#[test]
+fn fifty_contexts_are_kept_and_the_least_used_goes_first() {
+    let setting = setting();
+    let ask = |total: usize| {
+        let before = setting.stack.cache_statistics().hits;
+        setting.stack.context(setting.current, &Settings::of_total(2_000 + total)).unwrap();
+        setting.stack.cache_statistics().hits > before
+    };
+    (0..50).for_each(|total| assert!(!ask(total)));
+    assert!(ask(0), "all fifty are there");
+    assert!(!ask(50), "the fifty-first is new");
+    assert_eq!(setting.stack.cache_statistics().entries, 50);
+    assert!(ask(0), "the one just used has stayed");
+    assert!(!ask(1), "the one not used for longest has gone");
+    setting.stack.clear_cache(None).unwrap();
+    assert_eq!(setting.stack.cache_statistics().entries, 0);
+}

@@ -1,0 +1,156 @@
+//! The eight invariants of contexts, on random trees with hostile texts.
+//!
+//! The number of cases is set by `PROPTEST_CASES`; `make soak` takes a million.
+
+use callstack_core::context::{Approx, Chars4, Omission, TokenCounter};
+use callstack_core::frame::Register;
+use callstack_core::{Budget, Context, Error, FrameStatus, Handle, Identity, NewFrame, PopStatus, Settings, Stack};
+use proptest::prelude::*;
+use support::Random;
+use support::promises::{checked, settings, with_total};
+
+/// Mostly small trees, for many cases, and some of up to 5,000 frames.
+fn sizes() -> impl Strategy<Value = usize> {
+    prop_oneof![900 => 1usize..12, 90 => 12usize..80, 9 => 80usize..600, 1 => 600usize..5_000]
+}
+
+/// 3: everything that the smaller context has, the larger one has too.
+fn assert_grows(smaller: &Context, larger: &Context) {
+    for (one, other) in smaller.report.entries.iter().zip(&larger.report.entries) {
+        assert_eq!(one.handle, other.handle, "3: the totals must not change what is considered");
+        assert!(one.rung <= other.rung, "3: {} sinks from {:?} to {:?}", one.handle, one.rung, other.rung);
+    }
+    for (one, other) in smaller.report.chunks.iter().zip(&larger.report.chunks) {
+        assert!(
+            one.shown as u8 <= other.shown as u8,
+            "3: {} sinks from {:?} to {:?}",
+            one.name,
+            one.shown,
+            other.shown
+        );
+    }
+    for register in Register::ALL {
+        let count = |context: &Context| context.volatile.matches(&format!("<{}>", register.name())).count();
+        assert!(count(smaller) <= count(larger), "3: {} is lost", register.name());
+    }
+    for element in [
+        "<philosophy",
+        "<rules",
+        "<when-to-create",
+        "<initial-planning",
+        "<budget",
+        "<position",
+        "<sibling-status",
+        "<next-action",
+        "<first-child",
+        "<next-sibling",
+        "<warning",
+    ] {
+        let count = |context: &Context| context.xml.matches(element).count();
+        assert!(count(smaller) <= count(larger), "3: {element} is lost");
+    }
+}
+
+/// Changes that must not move a byte of any stable part.
+fn disturb(stack: &Stack, random: &mut Random, frames: usize) {
+    for round in 0..6 {
+        let frame = Handle::from_index(random.below(frames)).unwrap();
+        let note = format!("{round} {}", support::text(random, 5));
+        // Some of these are refused, and then nothing has changed anyway.
+        let _ = match random.below(9) {
+            8 => stack.update_registers(frame, [(Register::Next, note)].into()),
+            7 => stack.summarize(frame, note.clone(), note),
+            0 => stack.add_artifact(frame, note).map(drop),
+            6 => stack.set_log_path(frame, random.pick(&["Cargo.toml", "src", "README.md"])),
+            1 => stack.add_decision(frame, note),
+            2 => stack.plan(NewFrame::new(note).below(frame)).map(drop),
+            3 => stack.replace_id(frame, format!("new_{round}_{}", random.next())),
+            4 => stack.set_active(frame),
+            _ => stack.identify(frame, Identity { title: note, ..Identity::default() }),
+        };
+    }
+}
+
+/// What stands inside `<completed-siblings>`.
+fn siblings_text(context: &Context) -> &str {
+    let inside = context.stable.split_once("<completed-siblings>\n").map_or("", |(_, rest)| rest);
+    inside.split_once("</completed-siblings>").map_or("", |(inside, _)| inside)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_context_keeps_its_promises(seed in any::<u64>(), size in sizes()) {
+        let mut random = Random::new(seed);
+        let state = support::state(&mut random, size);
+        let stack = support::stack_of(&state);
+        let frame = Handle::from_index(random.below(size)).unwrap();
+        let settings = settings(&mut random);
+        let check = |total: usize| checked(&stack, &Approx, frame, &with_total(&settings, total));
+
+        let Err(Error::BudgetTooSmall { needed, .. }) = check(1) else { panic!("a token is enough for {frame}") };
+        let Err(Error::BudgetTooSmall { needed: again, .. }) = check(needed - 1) else {
+            panic!("{} tokens are enough, but {needed} are said to be needed", needed - 1)
+        };
+        prop_assert_eq!(needed, again);
+        let mut totals = vec![needed, needed + 1, needed + random.below(60), needed + random.below(500)];
+        totals.extend([random.below(3_000), random.below(9_000)].map(|more| needed + more));
+        totals.sort_unstable();
+        let contexts: Vec<Context> = totals.iter().map(|total| check(*total).unwrap()).collect();
+        for pair in contexts.windows(2) {
+            assert_grows(&pair[0], &pair[1]);
+        }
+
+        let last = with_total(&settings, totals[totals.len() - 1]);
+        let again = support::stack_of(&state).context_uncached(frame, &last).unwrap();
+        prop_assert_eq!(&contexts[contexts.len() - 1], &again, "2: the same tree gives other bytes");
+    }
+
+    #[test]
+    fn the_stable_part_stays_until_a_push_a_pop_or_an_invalidation(seed in any::<u64>(), size in sizes()) {
+        let mut random = Random::new(seed);
+        let stack = support::stack_of(&support::state(&mut random, size));
+        let frame = Handle::from_index(random.below(size)).unwrap();
+        let settings = with_total(&settings(&mut random), 600 + random.below(6_000));
+        let before = stack.context(frame, &settings).unwrap();
+        disturb(&stack, &mut random, size);
+        let after = stack.context(frame, &settings).unwrap();
+        prop_assert_eq!(&before.stable, &after.stable, "7: the stable part has moved");
+        prop_assert!(checked(&stack, &Approx, frame, &settings).unwrap() == *after, "the cache answers with another context");
+
+        // With room for all, a sibling that finishes is appended.
+        let roomy = Settings { budget: Budget { siblings: 200_000, ancestors: 200_000, ..Budget::of_total(500_000) }, ..settings };
+        let open = |tree: &callstack_core::Tree| {
+            let mut siblings = tree.siblings(frame).filter(|sibling| {
+                tree.node(*sibling).status().is_open() && !tree.node(frame).dependencies().contains(sibling)
+            });
+            siblings.next()
+        };
+        if let Some(sibling) = stack.read(open).filter(|_| stack.read(|tree| tree.node(frame).started().is_some())) {
+            stack.set_status(sibling, FrameStatus::Blocked, None, None).ok();
+            let before = stack.context(frame, &roomy).unwrap();
+            stack.pop(sibling, PopStatus::Completed, support::text(&mut random, 40), "").unwrap();
+            let after = stack.context(frame, &roomy).unwrap();
+            let crowded = after.report.entries.iter().any(|entry| entry.omission == Some(Omission::Rank));
+            prop_assert!(
+                crowded || siblings_text(&after).starts_with(siblings_text(&before)),
+                "7: {sibling} is not appended\n{}\n---\n{}", before.stable, after.stable
+            );
+        }
+    }
+
+    #[test]
+    fn costs_of_pieces_add_up_to_no_less_than_the_whole(seed in any::<u64>()) {
+        let mut random = Random::new(seed);
+        let text = support::text(&mut random, 60);
+        let at = text.floor_char_boundary(random.below(text.len() + 1));
+        let (one, other) = text.split_at(at);
+        for (name, counter) in [("Approx", &Approx as &dyn TokenCounter), ("Chars4", &Chars4)] {
+            prop_assert!(
+                counter.count(&text) <= counter.count(one) + counter.count(other),
+                "{name}: {one:?} and {other:?} cost less apart"
+            );
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Who may use whom: the floors of the house import only from those below them.
+
+use std::path::{Path, PathBuf};
+
+/// A module, and the modules it may use.
+const FLOORS: &[(&str, &[&str])] = &[
+    ("frame", &[]),
+    ("error", &["frame"]),
+    ("keywords", &[]),
+    ("tree", &["error", "frame"]),
+    ("context", &["error", "frame", "keywords", "tree"]),
+    ("session", &["error", "frame", "keywords", "tree"]),
+    ("memory", &["error", "frame", "tree"]),
+    ("import", &["error", "frame", "tree"]),
+    ("store", &["error", "frame"]),
+    ("stack", &["error", "frame", "tree", "context", "memory", "session", "store"]),
+    ("tools", &["error", "frame", "tree", "context", "memory", "session", "stack"]),
+    ("capi", &["error", "frame", "tree", "context", "memory", "import", "session", "store", "stack", "tools"]),
+];
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn floors_use_only_what_is_below_them() {
+    let root = support::root().join("src");
+    let mut checked = 0;
+    for path in sources(&root) {
+        let name = path.strip_prefix(&root).unwrap().to_string_lossy().replace('\\', "/");
+        let floor = name.split(['/', '.']).next().unwrap().to_owned();
+        if floor == "lib" {
+            continue;
+        }
+        let (_, allowed) = FLOORS.iter().find(|(known, _)| *known == floor).unwrap_or_else(|| panic!("{floor}?"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for line in code {
+            for used in line.split("crate::").skip(1) {
+                let used: String =
+                    used.chars().take_while(|character| character.is_alphanumeric() || *character == '_').collect();
+                assert!(
+                    used == floor || allowed.contains(&used.as_str()),
+                    "{name} uses {used}, which {floor} must not know: {line}"
+                );
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 20, "only {checked} uses were found; has the way to write them changed?");
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    let root = support::root();
+    for folder in ["src", "tests", "benches", "examples", "cli", "fuzz"] {
+        for path in sources(&root.join(folder)) {
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert!(text.starts_with("//! "), "{} does not say what it is for", path.display());
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! The rules of the source tree.
+
+mod layers;

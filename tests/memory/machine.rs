@@ -1,0 +1,472 @@
+//! Agents that manage their own memory: what each call does, what a model sees in each step, and what it never sees.
+
+use callstack_core::context::{Approx, TokenCounter};
+use callstack_core::frame::{MemoryModel, Message, Register, RunSettings, ToolCall};
+use callstack_core::memory::{NewRun, Next, Prompt, Reply};
+use callstack_core::{Error, FrameStatus, Handle, MemoryStore, PopStatus, Stack, StackOptions, Store};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use support::Random;
+use support::agent::Agent;
+
+fn stack() -> Stack {
+    Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap()
+}
+
+/// A stack that has read the events of another one from a store, through JSON.
+fn reopened(stack: &Stack) -> Stack {
+    let mut history = Vec::new();
+    stack.export_history(&mut history).unwrap();
+    let events: Vec<_> = callstack_core::read_history(&history[..]).collect::<Result<_, _>>().unwrap();
+    let mut store = MemoryStore::new();
+    store.begin().unwrap();
+    store.append(&events).unwrap();
+    store.commit().unwrap();
+    Stack::with_store(store, StackOptions::default()).unwrap()
+}
+
+fn agent(memory: MemoryModel) -> Agent {
+    Agent::start(stack(), "Build a calculator with tests", memory)
+}
+
+fn push(name: &str) -> (&'static str, Value) {
+    let push = json!({"name": name, "objective": format!("Do {name}"), "context": "All of it", "return_spec": "What came of it"});
+    ("push_frame", push)
+}
+
+fn pop(result: &str) -> (&'static str, Value) {
+    ("pop_frame", json!({ "result": result }))
+}
+
+fn alloc(name: &str, content: &str) -> (&'static str, Value) {
+    ("heap_alloc", json!({ "name": name, "content": content }))
+}
+
+/// Everything that a model is sent.
+fn sent(prompt: &Prompt) -> String {
+    let messages: Vec<String> = prompt.messages.iter().map(|message| serde_json::to_string(message).unwrap()).collect();
+    format!("{}\n{}", prompt.system, messages.join("\n"))
+}
+
+/// A prompt as people read it.
+fn shown(prompt: &Prompt) -> String {
+    let mut text = String::new();
+    for message in &prompt.messages {
+        let (head, calls): (String, &[ToolCall]) = match &**message {
+            Message::User { .. } => ("user".into(), &[]),
+            Message::Assistant { calls, .. } => ("assistant".into(), calls),
+            Message::Tool { call, name, is_error, .. } => {
+                (format!("tool {name} {call}{}", if *is_error { " (error)" } else { "" }), &[])
+            }
+        };
+        text.push_str(&format!("=== {head}\n{}\n", message.text()));
+        calls.iter().for_each(|call| text.push_str(&format!("-> {} {} {}\n", call.id, call.name, call.arguments)));
+    }
+    text
+}
+
+#[test]
+fn what_a_model_sees_is_written_down() {
+    let agent = agent(MemoryModel::Registers);
+    let mut text = format!("##### the first step\n{}", shown(&agent.prompt()));
+    agent.step(&[
+        (
+            "update_registers",
+            json!({"R0_GOAL": "calc.py + tests", "R1_PLAN": "1. code\n2. tests", "R4_CONSTRAINTS": "pure Python"}),
+        ),
+        ("heap_alloc", json!({"name": "api-spec", "content": "add(a, b)\ndivide(a, b)", "description": "signatures"})),
+    ]);
+    agent.step(&[
+        ("update_registers", json!({"R2_NEXT": "push implement-calc"})),
+        (
+            "push_frame",
+            json!({"name": "implement-calc", "objective": "Create calc.py", "context": "No dependencies", "return_spec": "Path, problems"}),
+        ),
+    ]);
+    text.push_str(&format!("##### the child begins\n{}", shown(&agent.prompt())));
+    agent.step(&[
+        ("update_registers", json!({"R6_OPEN_QUESTIONS": "round or not?"})),
+        ("write_file", json!({"path": "calc.py"})),
+    ]);
+    agent.step(&[alloc("long", &"many words ".repeat(500))]);
+    text.push_str(&format!("##### the child at work\n{}", shown(&agent.prompt())));
+    agent.step(&[("heap_free", json!({"name": "long"})), pop("calc.py has add and divide")]);
+    text.push_str(&format!("##### the parent goes on\n{}", shown(&agent.prompt())));
+    support::assert_golden("memory/registers.txt", &text);
+
+    let heap = Agent::start(stack(), "Build a calculator", MemoryModel::Heap);
+    heap.step(&[alloc("plan", "1. code")]);
+    support::assert_golden("memory/heap.txt", &shown(&heap.prompt()));
+}
+
+#[test]
+fn system_prompts_name_every_tool_that_the_agent_has() {
+    for memory in [MemoryModel::Heap, MemoryModel::Registers] {
+        let system = Agent::start(stack(), "x", memory).prompt().system;
+        let tools = callstack_core::tools::memory_tools(memory);
+        let workspace = ["read_file", "write_file", "list_files", "run_command"];
+        for name in tools.iter().map(|tool| tool.name).chain(workspace) {
+            assert!(system.contains(name), "{memory:?}: the prompt does not name {name}");
+        }
+        let registers = Register::ALL.iter().filter(|register| system.contains(register.name())).count();
+        assert_eq!(registers, if memory == MemoryModel::Registers { 8 } else { 0 });
+        assert_eq!(system.contains("update_registers"), memory == MemoryModel::Registers);
+        for register in Register::ALL.iter().filter(|_| memory == MemoryModel::Registers) {
+            assert!(system.contains(&format!("| {} | {} |", register.name(), register.limit())), "{}", register.name());
+        }
+    }
+}
+
+#[test]
+fn frames_of_a_run_are_frames_of_the_tree() {
+    let agent = agent(MemoryModel::Heap);
+    agent.step(&[push("write-tests")]);
+    let child = agent.stack.run_status(agent.run).unwrap().frame;
+    let frame = agent.stack.frame(child).unwrap();
+    assert_eq!((&*frame.title, &*frame.success_criteria), ("write-tests", "Do write-tests"));
+    assert_eq!((frame.status, agent.stack.active()), (FrameStatus::InProgress, Some(child)));
+    agent.step(&[pop("9 tests pass")]);
+    let frame = agent.stack.frame(child).unwrap();
+    assert_eq!((frame.status, frame.results.as_deref()), (FrameStatus::Completed, Some("9 tests pass")));
+    assert_eq!(agent.stack.active(), Some(agent.run));
+    assert_eq!(agent.answers(), [("Sub-task completed: Do write-tests\nResult: 9 tests pass".to_owned(), false)]);
+    agent.step(&[pop("All done")]);
+    assert_eq!(agent.next(), Next::Over { status: FrameStatus::Completed, results: "All done".into() });
+    assert_eq!(agent.stack.frame(agent.run).unwrap().title, "Build a calculator with tests");
+}
+
+#[test]
+fn a_child_is_five_deep_at_most_and_the_model_is_told() {
+    let agent = agent(MemoryModel::Heap);
+    (1..=5).for_each(|depth| agent.step(&[push(&format!("level-{depth}"))]));
+    assert_eq!(agent.stack.run_status(agent.run).unwrap().depth, 5);
+    agent.step(&[push("level-6")]);
+    let [(text, true)] = &agent.answers()[..] else { panic!("a sixth level was made") };
+    assert!(text.contains("at most 5 deep"), "{text}");
+
+    let settings = RunSettings { max_depth: 1, ..RunSettings::default() };
+    let shallow = stack().start_run(NewRun::new("x").settings(settings));
+    assert!(shallow.is_ok());
+}
+
+#[test]
+fn one_stack_operation_goes_into_a_step() {
+    let agent = agent(MemoryModel::Heap);
+    agent.step(&[push("one"), push("two"), alloc("later", "done when one has returned")]);
+    assert!(agent.stack.chunks(agent.run).unwrap().is_empty(), "calls behind a push wait for its results");
+    agent.step(&[pop("one is done")]);
+    let answers = agent.answers();
+    assert_eq!(answers.iter().map(|(_, is_error)| *is_error).collect::<Vec<_>>(), [false, true, false]);
+    assert!(answers[1].0.starts_with("push_frame: only one push_frame or pop_frame goes into a step"), "{answers:?}");
+    assert_eq!(agent.stack.children(agent.run).unwrap().len(), 1);
+    assert_eq!(agent.stack.chunk(agent.run, "later").unwrap().1.content, "done when one has returned");
+
+    // What was refused does not count.
+    agent.step(&[("push_frame", json!({"name": "", "objective": "x"})), push("three")]);
+    assert_eq!(agent.stack.children(agent.run).unwrap().len(), 2);
+
+    // What comes behind a pop is not done, and the parent hears of it.
+    agent.step(&[pop("three is done"), ("write_file", json!({})), alloc("lost", "x")]);
+    let answers = agent.answers();
+    let (text, _) = answers.last().unwrap();
+    assert!(
+        text.ends_with("Not carried out, because they came behind its pop_frame: write_file, heap_alloc."),
+        "{text}"
+    );
+}
+
+#[test]
+fn malformed_calls_are_answered_with_what_is_wrong() {
+    let agent = agent(MemoryModel::Registers);
+    let before = agent.stack.state();
+    agent.step(&[
+        ("heap_alloc", json!({"name": "x"})),
+        ("heap_alloc", json!({"name": "x", "content": "y", "size": 3})),
+        ("heap_alloc", json!({"name": "two\nlines", "content": "y"})),
+        ("heap_write", json!({"name": "nothing", "content": "y"})),
+        ("heap_free", json!([])),
+        ("push_frame", json!({"name": "a", "objective": " "})),
+        ("pop_frame", json!({"result": ""})),
+        ("update_registers", json!({"R9_MOOD": "fine"})),
+    ]);
+    let answers = agent.answers();
+    for ((text, is_error), expected) in answers.iter().zip([
+        "heap_alloc: missing field `content`. Example: {",
+        "heap_alloc: `size`: unknown field `size`",
+        "heap_alloc: `name` has line breaks",
+        "heap_write: f1 sees no chunk `nothing`; its heap is empty",
+        "heap_free: the arguments are no JSON object",
+        "push_frame: `objective` is empty",
+        "pop_frame: `result` is empty",
+        "update_registers: `R9_MOOD`: unknown field `R9_MOOD`, expected one of `R0_GOAL`",
+    ]) {
+        assert!(*is_error && text.starts_with(expected), "{text}\n is not the answer\n{expected}");
+    }
+    assert_eq!(answers.len(), 8);
+    assert_eq!(agent.stack.state().frames, before.frames, "a refused call has changed something");
+
+    // Arguments that are no JSON at all, and no ID.
+    let call = ToolCall { id: String::new(), name: "heap_free".into(), arguments: "{\"name\": ".into() };
+    agent.stack.run_reply(agent.run, Reply { text: String::new(), calls: vec![call.clone(), call] }).unwrap();
+    agent.carry_out();
+    assert!(agent.answers().iter().all(|(text, _)| text.contains("the arguments are no JSON")));
+    assert_eq!(agent.answers().len(), 2, "calls without IDs are told apart");
+}
+
+#[test]
+fn over_long_registers_are_cut_and_the_answer_says_so() {
+    let agent = agent(MemoryModel::Registers);
+    agent.step(&[("update_registers", json!({"R3_PHASE": "é".repeat(70), "R7_STATUS": "fine"}))]);
+    let answer = &agent.answers()[0].0;
+    assert_eq!(
+        answer,
+        "Updated R3_PHASE, R7_STATUS. R3_PHASE had 70 characters and holds 60: the rest was cut, from \"éééééééééé\" on."
+    );
+    assert_eq!(agent.stack.registers(agent.run).unwrap().unwrap().get(Register::Phase), "é".repeat(60));
+}
+
+#[test]
+fn a_model_that_calls_nothing_is_told_to() {
+    let agent = agent(MemoryModel::Heap);
+    agent.reply("I think I am done.", &[]);
+    let prompt = agent.prompt();
+    let [_, said, told] = &prompt.messages[..] else { panic!("{prompt:?}") };
+    assert_eq!(said.text(), "I think I am done.");
+    assert!(told.text().starts_with("You have called no tool."));
+    assert_eq!(prompt.step, 2);
+}
+
+#[test]
+fn repeated_calls_are_counted_and_the_model_is_told() {
+    let agent = agent(MemoryModel::Registers);
+    let repeats = || agent.stack.run_status(agent.run).unwrap().repeats;
+    assert_eq!(repeats(), 0);
+    for round in 1..=4 {
+        let note = ("update_registers", json!({ "R7_STATUS": format!("round {round}") }));
+        agent.step(&[note, ("read_file", json!({"path": "a.py"}))]);
+        assert_eq!(repeats(), round);
+        assert_eq!(agent.memory().contains("the same call"), round >= 3, "after {round}");
+    }
+    agent.step(&[("read_file", json!({"path": "b.py"}))]);
+    assert_eq!(repeats(), 1);
+    (0..3).for_each(|_| agent.reply("", &[]));
+    assert_eq!(repeats(), 3, "saying nothing is a repetition, too");
+}
+
+#[test]
+fn calls_out_of_turn_are_refused() {
+    let agent = agent(MemoryModel::Heap);
+    let out_of_turn = |result: Result<(), Error>| {
+        let error = result.unwrap_err();
+        assert_eq!(error.code(), "out_of_turn", "{error}");
+        error.to_string()
+    };
+    let before = agent.stack.state();
+    let message = out_of_turn(agent.stack.run_answer(agent.run, "call_0", "x", false));
+    assert_eq!(message, "the run of f1 does not wait for an answer to call_0; it waits for a reply of the model");
+    agent.reply("", &[("read_file", json!({})), alloc("x", "y")]);
+    let message = out_of_turn(agent.stack.run_reply(agent.run, Reply::default()));
+    assert_eq!(message, "the run of f1 does not wait for a reply; it waits for the answer to call_0 (read_file)");
+    out_of_turn(agent.stack.run_operate(agent.run, "call_1", Err("no".into())).map(drop));
+    assert_eq!(agent.stack.state().frames, before.frames);
+    agent.carry_out();
+    agent.step(&[pop("done")]);
+    out_of_turn(agent.stack.run_reply(agent.run, Reply::default()));
+
+    let plain = agent.stack.push(callstack_core::NewFrame::new("No run").id("plain")).unwrap();
+    assert_eq!(agent.stack.run_next(plain).unwrap_err(), Error::NoRun { handle: plain });
+    assert_eq!(agent.stack.runs(), [agent.run]);
+}
+
+#[test]
+fn a_frame_that_somebody_else_finishes_does_not_stop_its_run() {
+    let agent = agent(MemoryModel::Heap);
+    agent.step(&[push("one")]);
+    let child = agent.stack.run_status(agent.run).unwrap().frame;
+    agent.stack.pop(child, PopStatus::Failed, "Stopped by hand", "").unwrap();
+    assert_eq!(agent.answers(), [("Sub-task failed: Do one\nResult: Stopped by hand".to_owned(), false)]);
+
+    agent.step(&[push("two")]);
+    let child = agent.stack.run_status(agent.run).unwrap().frame;
+    agent.stack.invalidate(child, "not wanted").unwrap();
+    let answers = agent.answers();
+    assert_eq!(answers[0].0, "Sub-task invalidated: Do two\nResult: \nReason: not wanted");
+    agent.stack.invalidate(agent.run, "enough").unwrap();
+    assert_eq!(agent.next(), Next::Over { status: FrameStatus::Invalidated, results: String::new() });
+}
+
+#[test]
+fn conversations_stay_in_the_logs_of_their_frames() {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = Agent::start(open(folder.path()), "Build", MemoryModel::Heap);
+    agent.step(&[push("one")]);
+    let child = agent.stack.run_status(agent.run).unwrap().frame;
+    agent.step(&[("write_file", json!({"path": "a.py"}))]);
+    agent.step(&[pop("done")]);
+    let lines = |frame: Handle| {
+        let page = agent.stack.read_log(frame, &Default::default()).unwrap();
+        page.lines.into_iter().map(|line| line.entry).collect::<Vec<_>>()
+    };
+    let roles = |frame: Handle| {
+        let role = |entry: &Value| format!("{}{}", entry["role"].as_str().unwrap(), entry["step"]);
+        lines(frame).iter().map(role).collect::<Vec<_>>()
+    };
+    assert_eq!(roles(child), ["usernull", "assistant2", "toolnull", "assistant3"]);
+    assert_eq!(roles(agent.run), ["usernull", "assistant1", "toolnull"]);
+    assert_eq!(lines(child)[3]["calls"][0]["name"], "pop_frame");
+    let frame = agent.stack.frame(child).unwrap();
+    assert!(folder.path().join(frame.log_path.unwrap()).exists());
+}
+
+#[cfg(feature = "sqlite")]
+fn open(folder: &std::path::Path) -> Stack {
+    Stack::open(folder, StackOptions::default()).unwrap()
+}
+
+/// A step that makes sense most of the time. Every text in it has a mark of its own.
+fn random_step(random: &mut Random, mark: &str) -> Vec<(&'static str, Value)> {
+    let name = format!("chunk-{}", random.below(4));
+    let text = |random: &mut Random| format!("{mark} {}", support::text(random, 20));
+    let mut calls = Vec::new();
+    for _ in 0..random.below(4) {
+        calls.push(match random.below(12) {
+            0 | 1 => ("push_frame", json!({"name": format!("{mark} push"), "objective": text(random), "context": text(random), "return_spec": text(random)})),
+            2 => ("pop_frame", json!({ "result": text(random) })),
+            3 => ("heap_alloc", json!({ "name": name, "content": "shared ".repeat(random.below(200)) })),
+            4 => ("heap_write", json!({ "name": name, "content": "shared ".repeat(random.below(200)) })),
+            5 => ("heap_free", json!({ "name": name })),
+            6 => {
+                let register = Register::ALL[random.below(8)].name();
+                ("update_registers", json!({ register: "note ".repeat(random.below(300)) }))
+            }
+            7 => ("no_such_tool", json!({ "text": text(random) })),
+            8 => ("pop_frame", json!({ "text": text(random) })),
+            _ => ("read_file", json!({ "text": text(random) })),
+        });
+    }
+    calls
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever a model calls: limits hold, no prompt has a byte of another frame's conversation, and a run that is
+    /// read from the store goes on with the same prompts.
+    #[test]
+    fn runs_keep_their_promises(seed in any::<u64>(), steps in 1usize..40) {
+        let mut random = Random::new(seed);
+        let settings = RunSettings { memory: MemoryModel::Registers, max_depth: random.below(6), heap_ceiling: 500 };
+        let stack = stack();
+        let run = stack.start_run(NewRun::new("mark0root: the task").settings(settings)).unwrap();
+        let agent = Agent { stack, run };
+        // Which marks each frame's conversation may hold: its briefing, its own steps, the results of its children.
+        let mut said: Vec<(Handle, String)> = vec![(run, "mark0root".into())];
+        for step in 1..=steps {
+            let Next::Ask(prompt) = agent.next() else { break };
+            let speaker = prompt.frame;
+            prop_assert!(prompt.depth <= settings.max_depth, "{} is {} deep", speaker, prompt.depth);
+            let text = sent(&prompt);
+            let registers = agent.stack.registers(speaker).unwrap().unwrap();
+            for register in Register::ALL {
+                prop_assert!(registers.get(register).chars().count() <= register.limit(), "{register:?}");
+            }
+            for (name, chunk) in agent.stack.chunks(speaker).unwrap().iter().map(|(_, chunk)| (&chunk.name, chunk)) {
+                let section = format!("--- {name} ---\n{}\n", chunk.content);
+                prop_assert!(agent.memory().contains(&section), "{name} is not there word for word");
+            }
+            let shared: Vec<&str> = Register::ALL.iter().map(|register| registers.get(*register)).collect();
+            for (frame, mark) in &said {
+                let foreign = *frame != speaker && !shared.iter().any(|value| value.contains(&**mark));
+                prop_assert!(!foreign || !text.contains(&**mark), "{speaker} sees {mark} of {frame}");
+            }
+            prop_assert_eq!(reopened(&agent.stack).run_next(run).unwrap(), Next::Ask(prompt));
+
+            let mark = format!("mark{step}of{speaker}.");
+            let before = agent.stack.read(callstack_core::Tree::len);
+            agent.step(&random_step(&mut random, &mark));
+            said.push((speaker, mark.clone()));
+            // A pushed frame is briefed, and a popped one hands its result on, with its objective.
+            let count = agent.stack.read(callstack_core::Tree::len);
+            let present = agent.stack.run_status(run).unwrap().frame;
+            if count > before || present != speaker {
+                said.retain(|(_, other)| *other != mark);
+                let parent = agent.stack.read(|tree| tree.node(speaker).parent());
+                if parent == Some(present) {
+                    // The result and the objective are in the parent's conversation from now on.
+                    let objective = agent.stack.frame(speaker).unwrap().success_criteria;
+                    said.retain(|(_, other)| !objective.contains(&**other));
+                }
+            }
+        }
+        prop_assert_eq!(reopened(&agent.stack).state(), agent.stack.state());
+    }
+}
+
+/// Tokens of all that a model is sent.
+fn tokens(prompt: &Prompt) -> usize {
+    Approx.count(&sent(prompt))
+}
+
+/// 200 steps in 30 frames, each step with the output of a tool: what a step costs, against one long conversation with
+/// the same messages. `cargo test token_curve -- --nocapture` prints both.
+#[test]
+fn token_curve() {
+    let agent = agent(MemoryModel::Registers);
+    agent.step(&[alloc("spec", &"Each function has tests. ".repeat(40))]);
+    let mut random = Random::new(6);
+    let (mut curve, mut linear, mut transcript) = (Vec::new(), Vec::new(), tokens(&agent.prompt()));
+    let mut work = |agent: &Agent, calls: &[(&str, Value)]| {
+        let prompt = agent.prompt();
+        curve.push(tokens(&prompt));
+        linear.push(transcript);
+        let newest = prompt.messages.len();
+        agent.step(calls);
+        // What this step has said, and what its tools have answered, stays in a transcript for ever.
+        let Next::Ask(after) = agent.next() else { return };
+        let said: usize =
+            calls.iter().map(|(name, arguments)| Approx.count(name) + Approx.count(&arguments.to_string())).sum();
+        let answered: usize = match after.frame == prompt.frame {
+            true => after.messages[newest + 1..]
+                .iter()
+                .map(|message| Approx.count(message.text().split("\n\n<memory>").next().unwrap()))
+                .sum(),
+            false => Approx.count(after.messages.last().unwrap().text().split("\n\n<memory>").next().unwrap()),
+        };
+        transcript += said + answered;
+    };
+    for phase in 0..29 {
+        work(
+            &agent,
+            &[
+                ("update_registers", json!({"R1_PLAN": format!("phase {phase} of 29")})),
+                push(&format!("phase-{phase}")),
+            ],
+        );
+        // 5 steps of work and a pop in a frame, 29 frames below the root: 203 steps.
+        for step in 0..5 {
+            let output =
+                format!("{phase}.{step} {}", "fn test() { assert_eq!(add(2, 2), 4); } ".repeat(20 + random.below(20)));
+            let note = ("update_registers", json!({"R2_NEXT": format!("step {step}"), "R7_STATUS": "tests pass"}));
+            work(&agent, &[note, ("run_command", json!({ "command": output }))]);
+        }
+        work(&agent, &[pop(&format!("Phase {phase} is done: 20 tests pass, no problems"))]);
+    }
+    assert!(curve.len() >= 200, "{} steps", curve.len());
+    assert_eq!(agent.stack.read(callstack_core::Tree::len), 30);
+
+    println!("step    stack  transcript");
+    for place in (0..curve.len()).step_by(14).chain([curve.len() - 1]) {
+        println!("{:4}  {:7}  {:10}  {}", place + 1, curve[place], linear[place], "#".repeat(curve[place] / 1_000));
+    }
+    let (peak, highest) = (*curve.iter().max().unwrap(), *linear.iter().max().unwrap());
+    println!("peak  {peak:7}  {highest:10}  {:.1} % smaller", 100.0 - 100.0 * peak as f64 / highest as f64);
+    assert!(peak * 5 <= highest, "at its peak a step has {peak} tokens, the transcript {highest}");
+
+    // A step holds what its frame needs and nothing else.
+    agent.step(&[push("last")]);
+    let prompt = agent.prompt();
+    let own = Approx.count(prompt.system)
+        + Approx.count(&agent.memory())
+        + Approx.count("Objective: Do last\n\nContext: All of it\n\nReturn with pop_frame: What came of it");
+    assert!(tokens(&prompt) <= own + 100, "{} tokens, and the frame needs {own}", tokens(&prompt));
+}

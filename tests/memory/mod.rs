@@ -1,0 +1,3 @@
+//! Agents that manage their own memory.
+
+mod machine;

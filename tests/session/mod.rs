@@ -1,0 +1,7 @@
+//! Hosts with sessions, and the tools of their agents.
+
+#[cfg(feature = "tools")]
+mod host_model;
+mod sessions;
+#[cfg(feature = "tools")]
+mod tools;

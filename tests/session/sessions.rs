@@ -1,0 +1,675 @@
+//! A host's sessions and the frames that they have, event by event.
+
+use std::collections::BTreeMap;
+
+use callstack_core::frame::NewChunk;
+use callstack_core::session::autonomy::AutonomyLevel;
+use callstack_core::session::calls::{self, CallId, CallOptions};
+use callstack_core::session::subagents::SubagentSettings;
+use callstack_core::session::{Action, Effect, HostEvent, LogLevel, Sessions};
+use callstack_core::{Command, Error, Frame, FrameStatus, Handle, NewFrame, PopStatus, Tree, decide};
+use serde_json::{Value, json};
+
+const SUBAGENT: &str = "look around (@general subagent)";
+
+/// A host that carries out what follows from its events.
+#[derive(Default)]
+struct Host {
+    tree: Tree,
+    sessions: Sessions,
+    now: u64,
+    effects: Vec<Effect>,
+    refused: Vec<String>,
+    /// IDs of the messages that were to be kept.
+    logs: BTreeMap<Handle, Vec<String>>,
+}
+
+impl Host {
+    /// Reports an event, in JSON, a second after the last one.
+    fn tell(&mut self, event: Value) -> &mut Self {
+        self.now += 1_000;
+        let text = event.to_string();
+        let event: HostEvent = serde_json::from_value(event).unwrap_or_else(|error| panic!("{error}: {text}"));
+        let actions = self.sessions.report(&self.tree, event, self.now);
+        self.carry_out(actions)
+    }
+
+    fn poll(&mut self, now: u64) -> &mut Self {
+        self.now = now;
+        let actions = self.sessions.poll(&self.tree, now);
+        self.carry_out(actions)
+    }
+
+    fn carry_out(&mut self, actions: Vec<Action>) -> &mut Self {
+        for action in actions {
+            match action {
+                Action::Command(command) => match decide(&self.tree, command, self.now) {
+                    Ok(events) => events.iter().for_each(|event| self.tree.apply(event)),
+                    Err(error) => self.refused.push(error.to_string()),
+                },
+                Action::KeepMessages { handle, messages } => {
+                    let log = self.logs.entry(handle).or_default();
+                    log.extend(messages.into_iter().map(|message| message.id));
+                }
+                Action::Answer { call, handle, problem } => {
+                    let text = calls::answer(&self.tree, handle, problem.as_deref());
+                    self.effects.push(Effect::Answer { call, text });
+                }
+                Action::Effect(effect) => self.effects.push(effect),
+            }
+        }
+        self
+    }
+
+    fn created(&mut self, id: &str, parent: Option<&str>, title: &str) -> &mut Self {
+        self.tell(json!({"kind": "sessionCreated", "sessionID": id, "parentID": parent, "title": title}))
+    }
+
+    fn message(&mut self, id: &str, message: &str, role: &str, text: &str) -> &mut Self {
+        self.tell(json!({"kind": "message", "sessionID": id, "messageID": message, "role": role, "text": text}))
+    }
+
+    fn tool(&mut self, id: &str, tool: &str, path: &str) -> &mut Self {
+        self.tell(json!({"kind": "toolExecuted", "sessionID": id, "tool": tool, "path": path}))
+    }
+
+    fn about(&mut self, kind: &str, id: &str) -> &mut Self {
+        self.tell(json!({"kind": kind, "sessionID": id}))
+    }
+
+    fn frame(&self, id: &str) -> Frame {
+        self.tree.frame(self.tree.by_id(id).unwrap_or_else(|| panic!("{id} has no frame")))
+    }
+
+    /// The effects since the last time, without the log.
+    fn asked(&mut self) -> Vec<Effect> {
+        self.effects.drain(..).filter(|effect| !matches!(effect, Effect::Log { .. })).collect()
+    }
+
+    /// The lines of the log since the last time.
+    fn logged(&mut self) -> Vec<(LogLevel, String)> {
+        let lines = self.effects.drain(..).filter_map(|effect| match effect {
+            Effect::Log { level, message, .. } => Some((level, message)),
+            _ => None,
+        });
+        lines.collect()
+    }
+}
+
+fn describe(id: &str) -> Vec<Effect> {
+    vec![Effect::DescribeSession { session_id: id.into() }]
+}
+
+#[test]
+fn a_root_takes_its_identity_from_its_first_message() {
+    let mut host = Host::default();
+    host.created("ses_1", None, "New session - 2026-11-22T05:28:04.000Z");
+    assert!(host.tree.is_empty(), "a session without a message is nothing to work on");
+    let text = "Build a shop where customers\ncan pay for what is in their cart";
+    host.message("ses_1", "m1", "user", text).message("ses_1", "m2", "assistant", "Well");
+    let frame = host.frame("ses_1");
+    assert_eq!((frame.title.as_str(), frame.success_criteria.as_str()), ("Build a shop where customers can", text));
+    assert_eq!((frame.status, frame.placeholder, frame.parent_session_id), (FrameStatus::InProgress, false, None));
+    assert!(!frame.success_criteria_compacted.contains('\n'));
+
+    host.message("ses_1", "m3", "user", "And a blog");
+    host.tell(json!({"kind": "sessionUpdated", "sessionID": "ses_1", "title": "Shop and blog"}));
+    assert_eq!(host.frame("ses_1").title, "Build a shop where customers can", "given once");
+    assert_eq!((host.tree.len(), host.refused.len()), (1, 0), "{:?}", host.refused);
+}
+
+#[test]
+fn a_title_of_the_sessions_own_is_better_than_words_of_the_message() {
+    let mut host = Host::default();
+    host.created("ses_1", None, "")
+        .tell(json!({"kind": "sessionUpdated", "sessionID": "ses_1", "title": " The shop "}));
+    host.message("ses_1", "m0", "user", "  ").message("ses_1", "m1", "user", "Build a shop");
+    assert_eq!(
+        (host.frame("ses_1").title.as_str(), host.frame("ses_1").success_criteria.as_str()),
+        ("The shop", "Build a shop")
+    );
+}
+
+#[test]
+fn events_that_come_twice_or_out_of_order_make_the_same_frames() {
+    let events = [
+        json!({"kind": "sessionCreated", "sessionID": "root", "title": "Root"}),
+        json!({"kind": "message", "sessionID": "root", "messageID": "m1", "role": "user", "text": "Build it"}),
+        json!({"kind": "sessionCreated", "sessionID": "child", "parentID": "root", "title": SUBAGENT}),
+        json!({"kind": "message", "sessionID": "child", "messageID": "m2", "role": "user", "text": "Look around"}),
+        json!({"kind": "sessionCreated", "sessionID": "grandchild", "parentID": "child", "title": "[Task] deeper"}),
+    ];
+    // Every order of the five, each told twice.
+    let mut order: Vec<usize> = (0..events.len()).collect();
+    let mut orders = 0;
+    let mut turns = [0; 5];
+    let mut place = 0;
+    loop {
+        let mut host = Host::default();
+        for index in order.iter().chain(&order) {
+            host.tell(events[*index].clone());
+            // The host answers what it is asked, as it would.
+            for effect in host.asked() {
+                let Effect::DescribeSession { session_id } = effect else { panic!("{effect:?}") };
+                let described =
+                    events.iter().find(|event| event["kind"] == "sessionCreated" && event["sessionID"] == session_id);
+                host.tell(described.unwrap().clone());
+            }
+        }
+        for (id, parent) in [("root", None), ("child", Some("root")), ("grandchild", Some("child"))] {
+            assert_eq!(host.frame(id).parent_session_id.as_deref(), parent, "{id} in the order {order:?}");
+        }
+        assert_eq!(host.frame("child").success_criteria, "Look around", "in the order {order:?}");
+        assert_eq!(host.frame("root").success_criteria, "Build it", "in the order {order:?}");
+        assert_eq!((host.tree.len(), host.refused.len()), (3, 0), "in the order {order:?}: {:?}", host.refused);
+        orders += 1;
+        // Heap's algorithm.
+        while place < order.len() && turns[place] >= place {
+            turns[place] = 0;
+            place += 1;
+        }
+        if place == order.len() {
+            break;
+        }
+        order.swap(if place % 2 == 0 { 0 } else { turns[place] }, place);
+        turns[place] += 1;
+        place = 0;
+    }
+    assert_eq!(orders, 120);
+}
+
+#[test]
+fn a_session_that_was_not_told_of_is_asked_for_once() {
+    let mut host = Host::default();
+    host.message("child", "m1", "user", "Look around");
+    assert_eq!(host.asked(), describe("child"));
+    host.message("child", "m1", "user", "Look around").message("child", "m2", "assistant", "Hm");
+    assert_eq!(host.asked(), [], "asked once");
+    host.created("child", Some("root"), SUBAGENT);
+    assert_eq!(host.asked(), describe("root"));
+    assert!(host.tree.is_empty(), "it does not become a root");
+    host.created("root", None, "Root");
+    assert_eq!(host.frame("child").parent_session_id.as_deref(), Some("root"));
+    assert_eq!(host.frame("child").title, SUBAGENT);
+    assert!(host.frame("root").placeholder, "the root has no message yet");
+}
+
+#[test]
+fn children_of_a_session_that_is_not_there_begin_a_tree_of_their_own() {
+    let mut host = Host::default();
+    host.created("child", Some("gone"), SUBAGENT).about("sessionDeleted", "gone");
+    host.message("child", "m1", "user", "Look around");
+    assert_eq!(host.frame("child").parent_session_id, None);
+    assert!(host.logged().contains(&(LogLevel::Warn, "Parent session not found".into())));
+}
+
+#[test]
+fn an_id_that_begins_like_another_is_another() {
+    let mut host = Host::default();
+    host.created("ses_12", None, "Twelve").message("ses_12", "m1", "user", "Twelve");
+    host.tool("ses_1", "write", "a.rs").created("ses_1", None, "One").message("ses_1", "m2", "user", "One");
+    assert_eq!((host.frame("ses_1").title.as_str(), host.frame("ses_12").title.as_str()), ("One", "Twelve"));
+    assert!(host.frame("ses_12").artifacts.is_empty());
+}
+
+#[test]
+fn files_that_tools_write_become_artifacts() {
+    let mut host = Host::default();
+    host.created("ses_1", None, "One").message("ses_1", "m1", "user", "Go");
+    host.tool("ses_1", "write", "a.rs").tool("ses_1", "edit", "b.rs").tool("ses_1", "edit", "a.rs");
+    host.tool("ses_1", "read", "c.rs").tool("ses_1", "write", "").tool("nobody", "write", "d.rs");
+    assert_eq!(host.frame("ses_1").artifacts, ["a.rs", "b.rs"]);
+    assert_eq!(host.refused, [""; 0]);
+}
+
+#[test]
+fn an_idle_subagent_is_finished_with_its_last_words() {
+    let mut host = Host::default();
+    host.created("root", None, "Root").message("root", "m1", "user", "Build it");
+    host.created("child", Some("root"), SUBAGENT).message("child", "m2", "user", "Look around");
+    host.about("sessionIdle", "child");
+    let due = host.sessions.deadline().unwrap();
+    assert_eq!(due, host.now + 5_000);
+    host.asked();
+    host.poll(due);
+    assert_eq!(host.asked(), [Effect::ReadMessages { session_id: "child".into() }]);
+    let words = json!([{"role": "assistant", "text": "There are three modules: parser, printer, tests"}]);
+    host.tell(json!({"kind": "sessionMessages", "sessionID": "child", "messages": words}));
+    let frame = host.frame("child");
+    assert_eq!(frame.status, FrameStatus::Completed);
+    assert_eq!(frame.results.as_deref(), Some("There are three modules: parser, printer, tests"));
+    assert_eq!(host.tree.active(), host.tree.by_id("root"), "the parent goes on");
+    assert_eq!(host.sessions.subagents.statistics().auto_completed, 1);
+    host.tell(json!({"kind": "sessionMessages", "sessionID": "child", "messages": words}));
+    assert_eq!(host.refused, [""; 0], "told twice, nothing happens");
+}
+
+#[test]
+fn a_subagent_that_goes_on_is_not_finished() {
+    let mut host = Host::default();
+    host.created("root", None, "Root").message("root", "m1", "user", "Build it");
+    host.created("child", Some("root"), SUBAGENT).about("sessionIdle", "child");
+    host.poll(100_000).message("child", "m2", "user", "One more thing");
+    let words = json!([{"role": "assistant", "text": "There are three modules"}]);
+    host.tell(json!({"kind": "sessionMessages", "sessionID": "child", "messages": words}));
+    assert_eq!(host.frame("child").status, FrameStatus::InProgress);
+}
+
+#[test]
+fn a_subagent_without_last_words_keeps_what_its_frame_knew() {
+    let mut host = Host::default();
+    host.created("root", None, "Root").message("root", "m1", "user", "Build it");
+    host.created("child", Some("root"), SUBAGENT);
+    let summary = json!([{"role": "assistant", "summary": true, "text": "The parser is in src/parser.rs"}]);
+    host.tell(json!({"kind": "sessionCompacted", "sessionID": "child", "messages": summary}));
+    host.about("sessionIdle", "child").poll(1_000_000);
+    host.tell(json!({"kind": "sessionMessages", "sessionID": "child", "messages": []}));
+    let frame = host.frame("child");
+    assert_eq!(
+        (frame.status, frame.results.as_deref()),
+        (FrameStatus::Completed, Some("The parser is in src/parser.rs"))
+    );
+}
+
+#[test]
+fn a_summary_becomes_results_and_a_worse_one_does_not() {
+    let mut host = Host::default();
+    host.created("ses_1", None, "One").message("ses_1", "m1", "user", "Go");
+    let compacted = |host: &mut Host, text: &str| {
+        let messages = json!([{"role": "assistant", "summary": true, "text": text}]);
+        host.tell(json!({"kind": "sessionCompacted", "sessionID": "ses_1", "messages": messages}));
+        host.logged().pop().map(|(_, message)| message)
+    };
+    let good = "The parser reads flags, paths and tables; errors name the line; twelve tests cover it";
+    assert_eq!(compacted(&mut host, good).as_deref(), Some("Summary extracted"));
+    assert_eq!(host.frame("ses_1").results.as_deref(), Some(good));
+    assert_eq!(host.frame("ses_1").status, FrameStatus::InProgress, "the work goes on");
+    for worse in ["", "Done.", "We spoke about the parser"] {
+        assert_eq!(compacted(&mut host, worse).as_deref(), Some("Summary refused"), "{worse}");
+        assert_eq!(host.frame("ses_1").results.as_deref(), Some(good));
+    }
+    assert_eq!(host.sessions.compactions.statistics().refused, 3);
+}
+
+#[test]
+fn a_deleted_session_takes_its_open_frame_along_and_no_finished_one() {
+    let mut host = Host::default();
+    host.created("root", None, "Root").message("root", "m1", "user", "Build it");
+    host.created("open", Some("root"), SUBAGENT).created("done", Some("root"), SUBAGENT);
+    host.about("sessionIdle", "done").poll(1_000_000);
+    let words = json!([{"role": "assistant", "text": "There are three modules"}]);
+    host.tell(json!({"kind": "sessionMessages", "sessionID": "done", "messages": words}));
+    host.about("sessionDeleted", "open").about("sessionDeleted", "done").about("sessionDeleted", "nobody");
+    assert_eq!(host.frame("open").status, FrameStatus::Invalidated);
+    assert_eq!(host.frame("open").invalidation_reason.as_deref(), Some("its session was deleted"));
+    assert_eq!(host.frame("done").status, FrameStatus::Completed);
+    assert_eq!(host.refused, [""; 0]);
+}
+
+#[test]
+fn without_subagents_child_sessions_have_no_frames() {
+    let mut host = Host::default();
+    host.sessions.subagents.configure(SubagentSettings { enabled: false, ..SubagentSettings::default() });
+    host.created("root", None, "Root").message("root", "m1", "user", "Build it");
+    host.created("child", Some("root"), SUBAGENT).message("child", "m2", "user", "Look around");
+    host.about("sessionIdle", "child").poll(1_000_000);
+    assert_eq!(host.tree.len(), 1);
+}
+
+#[test]
+fn what_is_no_event_is_refused() {
+    for (event, reason) in [
+        (json!({"kind": "sessionExploded", "sessionID": "a"}), "unknown variant `sessionExploded`"),
+        (json!({"kind": "sessionIdle"}), "missing field `sessionID`"),
+        (json!({"kind": "sessionIdle", "sessionID": 5}), "expected a string"),
+    ] {
+        let error = serde_json::from_value::<HostEvent>(event.clone()).unwrap_err().to_string();
+        assert!(error.contains(reason), "{event}: {error}");
+    }
+}
+
+impl Host {
+    fn command(&mut self, command: Command) -> Handle {
+        let events = decide(&self.tree, command, self.now).unwrap();
+        events.iter().for_each(|event| self.tree.apply(event));
+        events[0].handle
+    }
+
+    fn plan(&mut self, parent: &str, id: &str) -> Handle {
+        self.command(Command::Plan(NewFrame::new(format!("Frame {id}")).id(id).criteria("It works").below(parent)))
+    }
+
+    /// A host with the session `root`, its frame, and a planned child.
+    fn with_plan() -> (Self, Handle) {
+        let mut host = Self::default();
+        host.created("root", None, "Root").message("root", "m1", "user", "Build it");
+        let frame = host.plan("root", "plan-1");
+        host.asked();
+        (host, frame)
+    }
+
+    fn call(&mut self, frame: Handle, caller: &str) -> CallId {
+        self.call_with(frame, CallOptions { caller: caller.into(), ..CallOptions::default() })
+    }
+
+    fn call_with(&mut self, frame: Handle, options: CallOptions) -> CallId {
+        let (call, actions) = self.sessions.call(&self.tree, frame, options, self.now).unwrap();
+        self.carry_out(actions);
+        call
+    }
+
+    /// Calls a frame, and the session that the host makes for it is told of.
+    fn started(&mut self, frame: Handle, caller: &str, session: &str) -> CallId {
+        let call = self.call(frame, caller);
+        self.tell(json!({"kind": "callStarted", "call": call, "sessionID": session}));
+        self.asked();
+        call
+    }
+
+    fn ended(&mut self, call: CallId, error: Option<&str>) -> &mut Self {
+        self.tell(json!({"kind": "callEnded", "call": call, "error": error}))
+    }
+
+    fn pop(&mut self, frame: Handle, results: &str) {
+        let (results, results_compacted) = (results.to_owned(), String::new());
+        self.command(Command::Pop { frame: frame.into(), status: PopStatus::Completed, results, results_compacted });
+    }
+
+    /// The session's messages are told: these last words.
+    fn last_words(&mut self, session: &str, text: &str) -> &mut Self {
+        let messages = json!([{"id": "m9", "role": "assistant", "text": text}]);
+        self.tell(json!({"kind": "sessionMessages", "sessionID": session, "messages": messages}))
+    }
+
+    /// The one answer that was given since the last time.
+    fn answer(&mut self, call: CallId) -> String {
+        let answers: Vec<_> =
+            self.asked().into_iter().filter(|effect| matches!(effect, Effect::Answer { .. })).collect();
+        match &answers[..] {
+            [Effect::Answer { call: answered, text }] if *answered == call => text.clone(),
+            other => panic!("call {call} has no answer of its own: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_call_runs_a_frame_in_a_session_and_answers_with_its_results() {
+    let (mut host, frame) = Host::with_plan();
+    let next = host.plan("root", "plan-2");
+    let call = host.call(frame, "root");
+    let create = Effect::CreateSession { call, parent_id: "root".into(), title: "Frame plan-1".into() };
+    assert_eq!(host.asked(), [create]);
+    assert_eq!(host.tree.node(frame).status(), FrameStatus::Planned, "without a session nothing has begun");
+
+    host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "child"}));
+    assert_eq!((host.tree.by_id("child"), host.frame("child").status), (Some(frame), FrameStatus::InProgress));
+    let asked = host.asked();
+    let [Effect::Prompt { session_id, caller_id, text, .. }] = &asked[..] else { panic!("{asked:?}") };
+    assert_eq!((session_id.as_str(), caller_id.as_str()), ("child", "root"));
+    assert!(text.contains("frame f2: Frame plan-1") && text.contains("It works"), "{text}");
+
+    host.created("child", Some("root"), "Frame plan-1").message("child", "m2", "user", text);
+    assert_eq!(host.frame("child").success_criteria, "It works", "the prompt is no identity");
+    host.about("sessionIdle", "child").poll(1_000_000);
+    assert_eq!(host.frame("child").status, FrameStatus::InProgress, "it is no subagent");
+    host.pop(frame, "The parser reads all options");
+    host.ended(call, None);
+    let answer = host.answer(call);
+    assert!(answer.starts_with("f2 (Frame plan-1) is completed.\nResults: The parser reads all options\n"), "{answer}");
+    assert!(answer.ends_with(&format!("Next: stack_frame_activate {next} (Frame plan-2).")), "{answer}");
+    assert_eq!(host.ended(call, None).asked(), [], "answered once");
+    assert_eq!((host.refused.len(), host.sessions.calls.frames().count()), (0, 0));
+}
+
+#[test]
+fn a_session_that_ends_without_a_pop_is_salvaged() {
+    for (error, reason) in [
+        (None, "[auto-completed: its session ended without stack_frame_pop]"),
+        (Some("model is gone"), "[auto-completed: its session ended with an error: model is gone]"),
+    ] {
+        let (mut host, frame) = Host::with_plan();
+        let call = host.started(frame, "root", "child");
+        host.tool("child", "write", "src/half.rs").ended(call, error);
+        assert_eq!(host.asked(), [Effect::ReadMessages { session_id: "child".into() }]);
+        host.last_words("child", "The lexer works, the parser does not");
+        let saved = host.frame("child");
+        assert_eq!((saved.status, saved.artifacts.as_slice()), (FrameStatus::Blocked, &["src/half.rs".to_owned()][..]));
+        assert_eq!(saved.results.unwrap(), format!("{reason} The lexer works, the parser does not"));
+        let answer = host.answer(call);
+        assert!(answer.contains("is blocked.") && answer.contains("stack_frame_activate f2 goes on"), "{answer}");
+        assert!(answer.contains("Artifacts: src/half.rs"), "{answer}");
+        assert_eq!(host.logs[&frame], ["m9"], "its messages are kept");
+    }
+}
+
+#[test]
+fn a_call_that_is_aborted_or_takes_too_long_is_stopped_and_salvaged() {
+    for aborted in [true, false] {
+        let (mut host, frame) = Host::with_plan();
+        let options = CallOptions { caller: "root".into(), time_limit: Some(60_000), ..CallOptions::default() };
+        let call = host.call_with(frame, options);
+        host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "child"})).asked();
+        let due = host.sessions.deadline().unwrap();
+        match aborted {
+            true => host.tell(json!({"kind": "callAborted", "call": call})),
+            false => host.poll(due - 1).poll(due),
+        };
+        let (stop, read) =
+            (Effect::AbortSession { session_id: "child".into() }, Effect::ReadMessages { session_id: "child".into() });
+        assert_eq!(host.asked(), [stop, read]);
+        assert_eq!(host.ended(call, Some("aborted")).asked(), [], "it is known already");
+        host.last_words("child", "");
+        let results = host.frame("child").results.unwrap();
+        let reason = if aborted { "its caller was aborted" } else { "its time limit of 60000 ms was exceeded" };
+        assert_eq!(results, format!("[auto-completed: {reason}] It left no last words."));
+        host.answer(call);
+    }
+}
+
+#[test]
+fn what_cannot_be_started_stays_planned() {
+    let (mut host, frame) = Host::with_plan();
+    let call = host.call(frame, "root");
+    host.asked();
+    host.ended(call, Some("no more sessions"));
+    let answer = host.answer(call);
+    assert_eq!(
+        answer,
+        "f2 (Frame plan-1) could not be started: no more sessions. It is planned; stack_frame_activate f2 tries again."
+    );
+    let call = host.call(frame, "root");
+    host.asked();
+    host.tell(json!({"kind": "callAborted", "call": call}));
+    host.answer(call);
+    host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "late"}));
+    assert_eq!(host.asked(), [Effect::AbortSession { session_id: "late".into() }], "nobody waits for it");
+    assert_eq!(host.tree.node(frame).status(), FrameStatus::Planned);
+}
+
+#[test]
+fn a_salvaged_frame_goes_on_in_its_session() {
+    let (mut host, frame) = Host::with_plan();
+    let call = host.started(frame, "root", "child");
+    host.ended(call, None).last_words("child", "The lexer works").asked();
+    let call = host.call(frame, "root");
+    assert_eq!(host.frame("child").status, FrameStatus::InProgress);
+    let asked = host.asked();
+    let [Effect::Prompt { session_id, text, .. }] = &asked[..] else { panic!("{asked:?}") };
+    assert!(session_id == "child" && text.starts_with("Your work on frame f2 was interrupted."), "{text}");
+    host.pop(frame, "All of it works");
+    assert!(host.ended(call, None).answer(call).contains("Results: All of it works"));
+}
+
+#[test]
+fn frames_that_run_or_are_finished_or_too_deep_are_not_called() {
+    let (mut host, frame) = Host::with_plan();
+    let refused = |host: &mut Host, frame: Handle, caller: &str| {
+        let options = CallOptions { caller: caller.into(), ..CallOptions::default() };
+        host.sessions.call(&host.tree, frame, options, host.now).unwrap_err()
+    };
+    let root = host.tree.by_id("root").unwrap();
+    assert_eq!(refused(&mut host, root, "root"), Error::Running { handle: root });
+    let call = host.call(frame, "root");
+    assert_eq!(refused(&mut host, frame, "root"), Error::Running { handle: frame });
+    host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "s1"}));
+    assert_eq!(refused(&mut host, root, "s1"), Error::Running { handle: root }, "a caller waits for it");
+    for depth in 1..=4 {
+        let frame = host.plan(&format!("s{depth}"), &format!("plan-deep-{depth}"));
+        host.started(frame, &format!("s{depth}"), &format!("s{}", depth + 1));
+    }
+    let deep = host.plan("s5", "plan-too-deep");
+    let parent = host.tree.by_id("s5").unwrap();
+    let error = refused(&mut host, deep, "s5");
+    assert_eq!(error, Error::TooDeep { handle: parent, limit: 5 });
+    assert_eq!(
+        error.to_string(),
+        "nothing can be started below frame f6: calls go at most 5 deep; do the work in f6 itself, or plan it higher up"
+    );
+    host.pop(frame, "Done");
+    assert!(matches!(refused(&mut host, frame, "root"), Error::Transition { .. }));
+}
+
+#[test]
+fn twenty_calls_at_once_each_get_their_own_session() {
+    let mut host = Host::default();
+    host.created("root", None, "Root").message("root", "m1", "user", "Build it");
+    let frames: Vec<Handle> = (0..20).map(|number| host.plan("root", &format!("plan-{number}"))).collect();
+    let calls: Vec<CallId> = frames.iter().map(|frame| host.call(*frame, "root")).collect();
+    // The host's news come before its answers, in another order, and with titles that say subagent.
+    for number in (0..20).rev() {
+        host.created(&format!("s{number}"), Some("root"), "a subagent?");
+    }
+    host.created("other", Some("root"), SUBAGENT);
+    assert_eq!(host.tree.len(), 21, "nobody knows yet which sessions are those of the calls");
+    for (number, call) in calls.iter().enumerate() {
+        host.tell(json!({"kind": "callStarted", "call": call, "sessionID": format!("s{number}")}));
+    }
+    for (number, frame) in frames.iter().enumerate() {
+        assert_eq!(host.tree.by_id(&format!("s{number}")), Some(*frame));
+    }
+    assert_eq!(host.frame("other").title, SUBAGENT, "this one was a subagent");
+    assert_eq!((host.tree.len(), host.refused.len()), (22, 0), "{:?}", host.refused);
+    assert_eq!(host.sessions.subagents.sessions().len(), 1);
+}
+
+#[test]
+fn nobody_waits_for_a_call_in_the_background() {
+    let (mut host, frame) = Host::with_plan();
+    let options = CallOptions { caller: "root".into(), background: true, ..CallOptions::default() };
+    let call = host.call_with(frame, options);
+    host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "child"})).asked();
+    host.ended(call, None).last_words("child", "The lexer works");
+    assert_eq!(host.frame("child").status, FrameStatus::Blocked);
+    assert!(host.asked().iter().all(|effect| !matches!(effect, Effect::Answer { .. })));
+}
+
+#[test]
+fn a_deleted_session_answers_its_call() {
+    let (mut host, frame) = Host::with_plan();
+    let call = host.started(frame, "root", "child");
+    host.about("sessionDeleted", "child");
+    assert!(host.answer(call).contains("is invalidated."));
+}
+
+#[test]
+fn a_frame_that_is_taken_out_of_the_plan_while_it_runs_is_stopped() {
+    let (mut host, frame) = Host::with_plan();
+    let call = host.started(frame, "root", "child");
+    host.command(Command::Invalidate { frame: frame.into(), reason: "not needed".into() });
+    let actions = host.sessions.finished("child", true);
+    host.carry_out(actions);
+    let (stop, read) =
+        (Effect::AbortSession { session_id: "child".into() }, Effect::ReadMessages { session_id: "child".into() });
+    let asked = host.asked();
+    assert_eq!((&asked[0], asked.last()), (&stop, Some(&read)));
+    assert!(
+        matches!(&asked[1], Effect::Answer { call: answered, text } if *answered == call && text.contains("is invalidated."))
+    );
+    assert_eq!(host.ended(call, Some("aborted")).asked(), [], "it has been answered");
+}
+
+#[test]
+fn a_session_that_goes_on_after_its_frame_gets_another_one() {
+    let mut host = Host::default();
+    host.created("root", None, "Root").message("root", "m1", "user", "Build a shop");
+    let first = host.tree.by_id("root").unwrap();
+    let chunk = NewChunk::new("prices", "in cents").description("what a price is");
+    host.command(Command::AllocateChunk { frame: first.into(), chunk });
+    host.pop(first, "The shop is open");
+    host.message("root", "m2", "assistant", "Done").message("root", "m3", "user", "Now build a blog");
+    assert_eq!(host.frame("root").success_criteria, "Now build a blog");
+    assert_eq!(host.frame("root").title, "Now build a blog");
+    let chunk = &host.frame("root").heap[0];
+    assert_eq!((&*chunk.name, &*chunk.content, &*chunk.description), ("prices", "in cents", "what a price is"));
+    let old = host.tree.frame(first);
+    assert_eq!((old.session_id.as_str(), old.results.as_deref()), ("root~1", Some("The shop is open")));
+    host.pop(host.tree.by_id("root").unwrap(), "The blog, too");
+    host.message("root", "m4", "user", "And a wiki");
+    assert_eq!((host.tree.len(), host.frame("root~2").title.as_str()), (3, "Now build a blog"));
+    let messages = json!(["m1", "m2", "m3", "m4", "m5"].map(|id| json!({"id": id, "role": "user", "text": id})));
+    host.tell(json!({"kind": "sessionMessages", "sessionID": "root", "messages": messages}));
+    assert_eq!(host.logs[&host.tree.by_id("root").unwrap()], ["m4", "m5"], "the log is that of the frame");
+    assert_eq!(host.refused, [""; 0]);
+}
+
+#[test]
+fn a_compaction_asks_for_what_the_frame_needs_and_keeps_its_messages() {
+    let mut host = Host::default();
+    host.created("root", None, "Root").message("root", "m1", "user", "Build it");
+    host.about("sessionCompacting", "root");
+    let asked = host.asked();
+    let [Effect::CompactionPrompt { text, .. }, Effect::ReadMessages { session_id }] = &asked[..] else {
+        panic!("{asked:?}")
+    };
+    assert!(text.contains("Build it") && session_id == "root", "{text}");
+    host.last_words("root", "Half of it is built");
+    assert_eq!(host.logs[&host.tree.by_id("root").unwrap()], ["m9"]);
+    assert_eq!(host.frame("root").results, None, "that was no summary");
+    assert_eq!(host.about("sessionCompacting", "nobody").asked(), []);
+}
+
+#[test]
+fn what_sessions_do_is_assessed() {
+    let mut host = Host::default();
+    host.created("root", None, "Root").message("root", "m1", "user", "Build it");
+    (0..4).for_each(|_| {
+        host.tell(json!({"kind": "toolExecuted", "sessionID": "root", "tool": "bash", "failed": true}));
+    });
+    host.message("root", "m2", "assistant", "Hm");
+    let root = host.tree.by_id("root").unwrap();
+    let text = host.sessions.autonomy.suggestions.text(root, host.now).unwrap();
+    assert!(
+        text.contains("begin a child of f1 with stack_frame_push (83 % sure; failure_boundary 83: 4 errors"),
+        "{text}"
+    );
+    assert!(host.logged().contains(&(LogLevel::Info, "Suggestion added".into())));
+    host.message("root", "m3", "assistant", "Hm");
+    assert!(!host.logged().contains(&(LogLevel::Info, "Suggestion added".into())), "said once");
+}
+
+#[test]
+fn at_the_level_auto_a_recommended_pop_is_carried_out() {
+    for summary in ["The parser reads flags and paths; tables are left", ""] {
+        let (mut host, frame) = Host::with_plan();
+        host.sessions.autonomy.settings.level = AutonomyLevel::Auto;
+        let call = host.started(frame, "root", "child");
+        let full = json!({"kind": "message", "sessionID": "child", "messageID": "m5", "role": "assistant", "text": "",
+            "tokens": 199_000, "contextLimit": 200_000});
+        host.tell(full).ended(call, None);
+        assert_eq!(host.asked(), [Effect::CompactSession { session_id: "child".into() }]);
+        let messages = if summary.is_empty() {
+            json!([])
+        } else {
+            json!([{"role": "assistant", "summary": true, "text": summary}])
+        };
+        host.tell(json!({"kind": "sessionCompacted", "sessionID": "child", "messages": messages}));
+        if summary.is_empty() {
+            host.last_words("child", "");
+            assert_eq!(host.frame("child").status, FrameStatus::Blocked, "no summary: salvaged");
+        } else {
+            let frame = host.frame("child");
+            assert_eq!((frame.status, frame.results.as_deref()), (FrameStatus::Completed, Some(summary)));
+        }
+        host.answer(call);
+    }
+}

@@ -1,0 +1,559 @@
+//! Whatever fails on the way to the disk, at every step: the error says what happened, memory and disk
+//! are as before, and the next command works.
+//!
+//! Some tests start this program again as a process of its own, with less rights or less room.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command as Process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use callstack_core::frame::ToolCall;
+use callstack_core::memory::{NewRun, Next, Reply};
+use callstack_core::{
+    Change, Error, Event, EventQuery, LogQuery, NewFrame, PopStatus, Result, SqliteOptions, SqliteStore, Stack,
+    StackOptions, StackState, Store, Tree, tools,
+};
+use serde_json::json;
+use tempfile::tempdir;
+
+/// Fails one call of a store, before it does anything or after it has done all.
+struct Faulty {
+    store: SqliteStore,
+    plan: Arc<Plan>,
+}
+
+struct Plan {
+    /// How many calls go well before the one that fails; `NEVER` before and after it.
+    calls_left: AtomicUsize,
+    after: bool,
+}
+
+const NEVER: usize = usize::MAX;
+
+impl Plan {
+    fn new(after: bool) -> Arc<Self> {
+        Arc::new(Self { calls_left: AtomicUsize::new(NEVER), after })
+    }
+
+    fn fail_at(&self, call: usize) {
+        self.calls_left.store(call, Ordering::Relaxed);
+    }
+
+    fn has_struck(&self) -> bool {
+        self.calls_left.load(Ordering::Relaxed) == NEVER
+    }
+}
+
+impl Faulty {
+    fn open(folder: &Path, plan: &Arc<Plan>) -> Self {
+        fs::create_dir_all(folder).unwrap();
+        let store = SqliteStore::open(folder.join("stack.db"), SqliteOptions::default()).unwrap();
+        Self { store, plan: plan.clone() }
+    }
+
+    fn run<T>(&mut self, action: &'static str, call: impl FnOnce(&mut SqliteStore) -> Result<T>) -> Result<T> {
+        let left = self.plan.calls_left.load(Ordering::Relaxed);
+        if left != NEVER {
+            self.plan.calls_left.store(left.checked_sub(1).unwrap_or(NEVER), Ordering::Relaxed);
+        }
+        let struck = || Err(Error::Io { action, path: "the faulty store".into(), message: "struck".into() });
+        match (left, self.plan.after) {
+            (0, false) => struck(),
+            (0, true) => call(&mut self.store).and_then(|_| struck()),
+            _ => call(&mut self.store),
+        }
+    }
+}
+
+impl Store for Faulty {
+    fn begin(&mut self) -> Result<()> {
+        self.run("begin", Store::begin)
+    }
+    fn read(&mut self, query: &EventQuery, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+        self.run("read", |store| store.read(query, each))
+    }
+    fn append(&mut self, events: &[Event]) -> Result<()> {
+        self.run("append", |store| store.append(events))
+    }
+    fn commit(&mut self) -> Result<()> {
+        self.run("commit", Store::commit)
+    }
+    fn rollback(&mut self) {
+        self.store.rollback();
+    }
+    fn has_news(&mut self) -> Result<bool> {
+        self.run("has_news", Store::has_news)
+    }
+    fn sync(&mut self) -> Result<()> {
+        self.run("sync", Store::sync)
+    }
+}
+
+/// The steps of a story that touches everything: tree, mirror, logs, IDs.
+const STORY: &[fn(&Stack) -> Result<()>] = &[
+    |stack| stack.push(NewFrame::new("Root").id("ses_1")).map(drop),
+    |stack| stack.plan(NewFrame::new("Planned").id("plan-2").below("ses_1")).map(drop),
+    |stack| stack.append_log("plan-2", &[json!({"line": 1})]),
+    |stack| stack.activate("plan-2"),
+    |stack| stack.replace_id("plan-2", "ses_2"),
+    |stack| stack.append_log("ses_2", &[json!({"line": 2})]),
+    |stack| stack.add_artifact("ses_2", "src/lib.rs").map(drop),
+    |stack| stack.pop("ses_2", PopStatus::Completed, "done", "").map(drop),
+    |stack| stack.flush(),
+];
+
+/// True for the steps that append to a log: what they are told to have failed is not there.
+fn is_append(step: usize) -> bool {
+    [2, 5].contains(&step)
+}
+
+fn history(folder: &Path) -> Vec<Event> {
+    let mut events = Vec::new();
+    let mut store = SqliteStore::open(folder.join("stack.db"), SqliteOptions::default()).unwrap();
+    store
+        .read(&EventQuery::default(), &mut |event| {
+            events.push(event);
+            Ok(())
+        })
+        .unwrap();
+    events
+}
+
+fn log(folder: &Path) -> String {
+    let files = ["plan-2", "ses_2"].map(|name| folder.join(format!("logs/{name}.jsonl")));
+    files.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default()
+}
+
+/// Everything must fit together, whatever happened before.
+fn assert_sound(folder: &Path, context: &str) -> StackState {
+    let stack = Stack::open(folder, StackOptions::default()).unwrap();
+    let mut tree = Tree::new();
+    history(folder).iter().try_for_each(|event| tree.replay(event)).unwrap();
+    assert_eq!(tree.state(), stack.state(), "{context}: the tree is the replay of its events");
+    let text = fs::read_to_string(folder.join("state.json")).unwrap();
+    assert_eq!(StackState::from_json(&text).unwrap().0, stack.state(), "{context}: the mirror shows the tree");
+    stack.state()
+}
+
+/// A stack whose store fails as planned, and the plan.
+fn faulty_stack(folder: &Path, after: bool) -> (Stack, Arc<Plan>) {
+    let plan = Plan::new(after);
+    let stack = Stack::open_with_store(folder, Faulty::open(folder, &plan), StackOptions::default()).unwrap();
+    (stack, plan)
+}
+
+#[test]
+fn a_store_that_fails_at_any_call_changes_nothing() {
+    let mut strikes = Vec::new();
+    for after in [false, true] {
+        for call in 0.. {
+            let folder = tempdir().unwrap();
+            let folder = folder.path();
+            let (stack, plan) = faulty_stack(folder, after);
+            plan.fail_at(call);
+            for (number, step) in STORY.iter().enumerate() {
+                let before = (stack.state(), log(folder), history(folder));
+                let Err(error) = step(&stack) else { continue };
+                let context = format!("step {number}, call {call}, after: {after}: {error}");
+                assert!(plan.has_struck() && error.to_string().ends_with("the faulty store: struck"), "{context}");
+                assert_eq!(stack.state(), before.0, "{context}: the tree is as before");
+                assert_eq!(log(folder), before.1, "{context}: the log is as before");
+                let Error::Io { action, .. } = error else { panic!("{context}") };
+                if after && action == "commit" {
+                    // Committed, but nobody was told so: the next look shows it.
+                    assert!(history(folder).len() > before.2.len(), "{context}");
+                    assert!(stack.refresh().unwrap(), "{context}");
+                    if is_append(number) {
+                        step(&stack).unwrap();
+                    }
+                } else {
+                    assert_eq!(history(folder), before.2, "{context}: the store is as before");
+                    step(&stack).unwrap_or_else(|error| panic!("{context}: the next command failed: {error}"));
+                }
+                strikes.push(action);
+            }
+            let page = stack.read_log("ses_2", &LogQuery::default()).unwrap();
+            let lines: Vec<_> = page.lines.into_iter().map(|line| line.entry["line"].clone()).collect();
+            assert_eq!((lines, page.damaged), (vec![json!(1), json!(2)], vec![]), "call {call}, after: {after}");
+            drop(stack);
+            let state = assert_sound(folder, &format!("call {call}, after: {after}"));
+            assert_eq!(state.frames.len(), 2);
+            assert_eq!(state.frames[1].artifacts, ["src/lib.rs"]);
+            assert_eq!(state.frames[1].log_path.as_deref(), Some("logs/ses_2.jsonl"));
+            if !plan.has_struck() {
+                break;
+            }
+        }
+    }
+    for action in ["begin", "read", "append", "commit", "sync"] {
+        let count = strikes.iter().filter(|struck| **struck == action).count();
+        assert!(count >= 2, "{action} failed {count} times: {strikes:?}");
+    }
+}
+
+/// What the model of a run says, step by step.
+fn said(step: u64) -> Reply {
+    let call = |id: &str, name: &str, arguments: serde_json::Value| ToolCall {
+        id: id.into(),
+        name: name.into(),
+        arguments: arguments.to_string(),
+    };
+    let calls = match step {
+        1 => vec![
+            call("a", "heap_alloc", json!({"name": "spec", "content": "x"})),
+            call("b", "push_frame", json!({"name": "child", "objective": "Do it"})),
+        ],
+        2 => vec![call("c", "look", json!({}))],
+        3 => vec![call("d", "pop_frame", json!({"result": "done"}))],
+        _ => vec![call("e", "pop_frame", json!({"result": "all done"}))],
+    };
+    Reply { text: format!("step {step}"), calls }
+}
+
+/// Does what a run needs next. True: it is over.
+fn advance(stack: &Stack) -> Result<bool> {
+    match tools::advance_run(stack, "run_1")? {
+        Next::Ask(prompt) => stack.run_reply("run_1", said(prompt.step))?,
+        Next::Call(call) => stack.run_answer("run_1", &call.id, "looked", false)?,
+        Next::Over { results, .. } => {
+            assert_eq!(results, "all done");
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+#[test]
+fn a_run_whose_store_fails_at_any_call_goes_on_and_its_logs_lack_nothing() {
+    let mut strikes = 0;
+    for after in [false, true] {
+        for call in 0.. {
+            let folder = tempdir().unwrap();
+            let folder = folder.path();
+            let (stack, plan) = faulty_stack(folder, after);
+            let new = NewRun { session_id: Some("run_1".into()), ..NewRun::new("Do it all") };
+            stack.start_run(new).unwrap();
+            plan.fail_at(call);
+            let mut failures = 0;
+            loop {
+                match advance(&stack) {
+                    Ok(true) => break,
+                    Ok(false) => {}
+                    Err(error) => {
+                        assert!(error.to_string().ends_with("the faulty store: struck"), "{error}");
+                        failures += 1;
+                        stack.refresh().unwrap();
+                    }
+                }
+            }
+            strikes += failures;
+            let context = format!("call {call}, after: {after}");
+            let frames = assert_sound(folder, &context).frames;
+            assert_eq!(frames.len(), 2, "{context}: nothing is pushed twice");
+            assert_eq!((frames[0].heap.len(), frames[1].results.as_deref()), (1, Some("done")), "{context}");
+            for event in history(folder) {
+                let Change::MessagesAdded { messages } = event.change else { continue };
+                let page = stack.read_log(event.handle, &LogQuery::default()).unwrap();
+                for message in messages {
+                    let kept = page.lines.iter().any(|line| line.entry["text"] == message.text());
+                    assert!(kept, "{context}: the log of {} lacks {message:?}", event.handle);
+                }
+            }
+            if !plan.has_struck() {
+                break;
+            }
+            assert!(failures <= 1, "{context}: {failures} failures");
+        }
+    }
+    assert!(strikes > 40, "only {strikes} failures");
+}
+
+#[test]
+fn an_import_that_fails_at_any_call_is_done_by_the_next_open() {
+    let text = support::read_data("stack-state/state-scenario-B.json");
+    let expected = Stack::from_state(StackState::from_json(&text).unwrap().0, StackOptions::default()).0.state();
+    let mut failures = 0;
+    for after in [false, true] {
+        for call in 0.. {
+            let folder = tempdir().unwrap();
+            let folder = folder.path();
+            fs::write(folder.join("state.json"), &text).unwrap();
+            let plan = Plan::new(after);
+            plan.fail_at(call);
+            let opened = Stack::open_with_store(folder, Faulty::open(folder, &plan), StackOptions::default());
+            if let Err(error) = opened {
+                failures += 1;
+                assert!(error.to_string().ends_with("struck"), "{error}");
+                assert_eq!(fs::read_to_string(folder.join("state.json")).unwrap(), text, "the original is as it was");
+            }
+            let stack = Stack::open(folder, StackOptions::default()).unwrap();
+            assert_eq!(stack.state().frames, expected.frames, "call {call}, after: {after}");
+            assert_eq!(stack.active().is_some(), expected.active_frame_id.is_some());
+            drop(stack);
+            assert_sound(folder, &format!("call {call}, after: {after}"));
+            assert_eq!(fs::read_to_string(folder.join("before-import/state.json")).unwrap(), text);
+            if !plan.has_struck() {
+                break;
+            }
+        }
+    }
+    assert!(failures >= 8, "only {failures} imports failed");
+}
+
+#[test]
+fn a_mirror_that_fails_at_any_step_never_fails_a_command() {
+    for (what, place) in [
+        ("the folder", "frames"),
+        ("the temporary file", "frames/.next.tmp"),
+        ("the frame's file", "frames/ses_2.json"),
+        ("the state's temporary file", ".next.tmp"),
+        ("the state's file", "state.json"),
+    ] {
+        let folder = tempdir().unwrap();
+        let folder = folder.path();
+        // Of a stack with a history, since an import would read what stands in the way.
+        let store = SqliteStore::open(folder.join("stack.db"), SqliteOptions::default()).unwrap();
+        Stack::with_store(store, StackOptions::default()).unwrap().push(NewFrame::new("Root").id("ses_1")).unwrap();
+        let place = folder.join(place);
+        if what == "the folder" {
+            fs::write(&place, "a file").unwrap();
+        } else {
+            fs::create_dir_all(place.join("x")).unwrap();
+        }
+        let stack = Stack::open(folder, StackOptions::default()).unwrap_or_else(|error| panic!("{what}: {error}"));
+        for index in 2..6 {
+            stack.push(NewFrame::new("Frame").id(format!("ses_{index}"))).unwrap();
+        }
+        let status = stack.mirror_status().unwrap();
+        let error = status.error.unwrap_or_else(|| panic!("{what} in the way was not reported"));
+        assert!(error.to_string().contains("cannot write"), "{what}: {error}");
+        assert_eq!(stack.flush().unwrap_err().code(), "io", "{what}: flush says it too");
+        if place.is_dir() { fs::remove_dir_all(&place) } else { fs::remove_file(&place) }.unwrap();
+        stack.flush().unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert_eq!(stack.mirror_status().unwrap().error, None, "{what}");
+        drop(stack);
+        assert_eq!(assert_sound(folder, what).frames.len(), 5);
+        for index in 1..6 {
+            assert!(folder.join(format!("frames/ses_{index}.json")).is_file(), "{what}: ses_{index}");
+        }
+    }
+}
+
+#[test]
+fn a_mirror_that_cannot_ask_the_store_is_reported_and_caught_up() {
+    let folder = tempdir().unwrap();
+    let plan = Plan::new(false);
+    let store = Faulty::open(folder.path(), &plan);
+    let stack = Stack::open_with_store(folder.path(), store, StackOptions::default()).unwrap();
+    stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    plan.fail_at(4);
+    stack.push(NewFrame::new("Child").id("ses_2")).unwrap();
+    assert!(plan.has_struck());
+    assert_eq!(stack.mirror_status().unwrap().error.unwrap().code(), "io");
+    stack.flush().unwrap();
+    assert!(folder.path().join("frames/ses_2.json").is_file());
+}
+
+#[test]
+fn a_process_that_stops_while_it_mirrors_does_not_stop_the_others() {
+    let folder = tempdir().unwrap();
+    let clock = Arc::new(std::sync::atomic::AtomicU64::new(1_000));
+    let stack = Stack::open(folder.path(), support::options_at(&clock)).unwrap();
+    stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    let lock = fs::File::open(folder.path().join(".mirror.lock")).unwrap();
+    lock.lock().unwrap();
+    for number in 0..200 {
+        // Only the first of them waits for the lock; the clock stands still.
+        stack.add_decision("ses_1", number.to_string()).unwrap();
+    }
+    let status = stack.mirror_status().unwrap();
+    assert_eq!((status.error.unwrap().code(), status.stale_frames), ("busy", 1));
+    assert_eq!(stack.deadline(), Some(1_250));
+    lock.unlock().unwrap();
+    clock.store(1_250, Ordering::Relaxed);
+    stack.poll();
+    assert_eq!(stack.mirror_status().unwrap().error, None);
+    drop(stack);
+    assert_eq!(assert_sound(folder.path(), "after a stop").frames[0].decisions.len(), 200);
+}
+
+#[test]
+fn a_flush_waits_for_others_as_long_as_it_may() {
+    let folder = tempdir().unwrap();
+    let open = |busy_timeout| Stack::open(folder.path(), StackOptions { busy_timeout, ..StackOptions::default() });
+    let (patient, hasty) = (open(60_000).unwrap(), open(20).unwrap());
+    patient.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    let lock = fs::File::open(folder.path().join(".mirror.lock")).unwrap();
+    lock.lock().unwrap();
+    patient.add_decision("ses_1", "Wait").unwrap();
+    hasty.refresh().unwrap();
+    let Err(error) = hasty.flush() else { panic!("somebody else holds the files") };
+    assert!(
+        error.to_string().ends_with(".mirror.lock has been in use by other processes for 20 ms; call again"),
+        "{error}"
+    );
+    // Longer than a command would wait.
+    let holder = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(400));
+        lock.unlock().unwrap();
+    });
+    patient.flush().unwrap();
+    holder.join().unwrap();
+    assert_eq!(patient.mirror_status().unwrap().error, None);
+    hasty.close().unwrap();
+}
+
+/// Starts this program again, to run [`a_process_with_less`] alone.
+fn with_less(shell: &str, role: &str, folder: &Path, as_nobody: bool) -> String {
+    use std::os::unix::process::CommandExt;
+
+    let mut process = Process::new("sh");
+    process.args(["-c", &format!("{shell} exec \"$0\" --exact store::faults::a_process_with_less --nocapture")]);
+    process.arg(std::env::current_exe().unwrap());
+    process.env("STACK_TEST_ROLE", role).env("STACK_TEST_FOLDER", folder);
+    if as_nobody {
+        process.uid(65_534).gid(65_534);
+    }
+    match process.output() {
+        Ok(output) => String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// What the other process does. Started without a role, as by an ordinary test run, there is nothing to do.
+#[test]
+fn a_process_with_less() {
+    let (Ok(role), Some(folder)) = (std::env::var("STACK_TEST_ROLE"), std::env::var_os("STACK_TEST_FOLDER")) else {
+        return;
+    };
+    let folder = Path::new(&folder);
+    match role.as_str() {
+        "fill" => drop(fill(folder)),
+        "open" => {
+            let error = Stack::open(folder, StackOptions::default()).unwrap_err();
+            println!("answer: {}: {error}", error.code());
+        }
+        other => panic!("no role is called {other}"),
+    }
+}
+
+/// Pushes until the disk is full, and prints what was acknowledged.
+fn fill(folder: &Path) -> Stack {
+    let stack = Stack::open(folder, StackOptions::default()).unwrap();
+    for number in 0.. {
+        let before = stack.state();
+        let pushed = stack.push(NewFrame::new("Frame").id(format!("ses_{number}")).criteria("x".repeat(3_000)).root());
+        match pushed {
+            Ok(_) => println!("acknowledged: ses_{number}"),
+            Err(error) => {
+                assert!(number > 3, "nothing fitted at all: {error}");
+                assert_eq!(stack.state(), before, "the tree is as before");
+                println!("answer: {}: {error}", error.code());
+                break;
+            }
+        }
+    }
+    stack
+}
+
+fn acknowledged(output: &str) -> Vec<&str> {
+    output.lines().filter_map(|line| line.strip_prefix("acknowledged: ")).collect()
+}
+
+#[test]
+fn a_process_that_may_write_no_more_loses_nothing() {
+    let folder = tempdir().unwrap();
+    // 300 blocks of 512 bytes or of 1 KB, as the shell has it.
+    let said = with_less("trap '' XFSZ; ulimit -f 300;", "fill", folder.path(), false);
+    assert!(!said.contains("panicked"), "{said}");
+    if !said.contains("answer: ") {
+        println!("skipped: this machine sets no limit to the size of files: {said}");
+        return;
+    }
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    let ids: Vec<String> = stack.state().frames.into_iter().map(|frame| frame.session_id).collect();
+    assert_eq!(ids, acknowledged(&said), "everything acknowledged is there, and nothing else");
+    stack.push(NewFrame::new("More").id("ses_more")).unwrap();
+    drop(stack);
+    assert_sound(folder.path(), "after a limit");
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_the_next_command_works_when_there_is_room() {
+    let place = tempdir().unwrap();
+    let mount = |arguments: &[&str]| {
+        let result = Process::new(arguments[0]).args(&arguments[1..]).arg(place.path()).output();
+        result.is_ok_and(|output| output.status.success())
+    };
+    if !mount(&["mount", "-t", "tmpfs", "-o", "size=1m", "none"]) {
+        println!("skipped: this machine does not let us mount a small file system");
+        return;
+    }
+    let result = std::panic::catch_unwind(|| {
+        let filler = place.path().join("filler");
+        fs::write(&filler, vec![0; 400 << 10]).unwrap();
+        let folder = place.path().join("stack");
+        let stack = fill(&folder);
+        let frames = stack.state().frames.len();
+        let error = stack.push(NewFrame::new("More").criteria("x".repeat(30_000)).root()).unwrap_err();
+        assert_eq!(error.code(), "disk_full", "{error}");
+        assert!(error.to_string().contains("stack.db: the disk is full; free some space"), "{error}");
+        assert_eq!(stack.append_log("ses_0", &[json!("x".repeat(900_000))]).unwrap_err().code(), "disk_full");
+        assert_eq!(stack.read_log("ses_0", &Default::default()).unwrap().total, 0, "no half of a line is left");
+        assert_eq!(stack.state().frames.len(), frames);
+        fs::remove_file(&filler).unwrap();
+        stack.push(NewFrame::new("More").id("ses_more")).unwrap();
+        stack.flush().unwrap();
+        drop(stack);
+        assert_eq!(assert_sound(&folder, "after a full disk").frames.len(), frames + 1);
+    });
+    assert!(mount(&["umount"]), "the file system is gone again");
+    if let Err(panic) = result {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+#[test]
+fn a_folder_that_may_only_be_read_is_an_error_and_stays_as_it_is() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let place = tempdir().unwrap();
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let with_history = place.path().join("with_history");
+    Stack::open(&with_history, StackOptions::default()).unwrap().push(NewFrame::new("Root").id("ses_1")).unwrap();
+    let to_import = place.path().join("to_import");
+    fs::create_dir(&to_import).unwrap();
+    fs::write(to_import.join("state.json"), support::read_data("stack-state/state-scenario-A.json")).unwrap();
+    let listing = |folder: &Path| {
+        let mut all: Vec<_> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .map(|path| (path.clone(), fs::read(&path).unwrap_or_default()))
+            .collect();
+        all.sort();
+        all
+    };
+    let below_a_file = place.path().join("file");
+    fs::write(&below_a_file, "").unwrap();
+    let error = Stack::open(below_a_file.join("stack"), StackOptions::default()).unwrap_err();
+    assert_eq!(error.code(), "io", "{error}");
+    for folder in [&with_history, &to_import] {
+        let before = listing(folder);
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o555)).unwrap();
+        // Root may write anyway, so somebody else tries.
+        let said = with_less("", "open", folder, fs::write(folder.join("probe"), "").is_ok());
+        let _ = fs::remove_file(folder.join("probe"));
+        if !said.contains("answer: ") {
+            println!("skipped: no process with less rights can be started here: {said}");
+            return;
+        }
+        let answer = said.lines().find(|line| line.starts_with("answer: ")).unwrap();
+        assert!(answer.starts_with("answer: read_only: cannot write"), "{answer}");
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(listing(folder), before, "the folder is as it was");
+    }
+}

@@ -1,0 +1,541 @@
+//! The documented layout: imported once from what others left, and mirrored from then on.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use callstack_core::frame::file_name;
+use callstack_core::{
+    EventQuery, Frame, FrameStatus, Handle, MemoryStore, NewFrame, PopStatus, Stack, StackOptions, StackState, Tree,
+};
+use support::{Random, options_at, read_data, work};
+use tempfile::{TempDir, tempdir};
+
+fn open(folder: &Path) -> Stack {
+    Stack::open(folder, StackOptions::default()).unwrap()
+}
+
+/// A folder with this `state.json` and these files below `frames/`.
+fn folder_with(state: Option<&[u8]>, frames: &[(&str, &str)]) -> TempDir {
+    let folder = tempdir().unwrap();
+    if let Some(state) = state {
+        fs::write(folder.path().join("state.json"), state).unwrap();
+    }
+    if !frames.is_empty() {
+        fs::create_dir(folder.path().join("frames")).unwrap();
+    }
+    for (name, text) in frames {
+        fs::write(folder.path().join("frames").join(name), text).unwrap();
+    }
+    folder
+}
+
+fn messages(stack: &Stack) -> Vec<String> {
+    stack.repairs().iter().map(ToString::to_string).collect()
+}
+
+/// The mirror of a folder holds exactly the tree, and nothing else lies around.
+fn assert_mirrored(folder: &Path, stack: &Stack) {
+    let text = fs::read_to_string(folder.join("state.json")).unwrap();
+    let (state, repairs) = StackState::from_json(&text).unwrap();
+    assert_eq!(repairs, [], "the mirror is consistent");
+    assert_eq!(state, stack.state(), "state.json shows the tree");
+    let mut expected: Vec<String> = stack.read(|tree| {
+        tree.handles().map(|handle| format!("{}.json", file_name(tree.node(handle).session_id(), handle))).collect()
+    });
+    let mut found: Vec<String> = fs::read_dir(folder.join("frames"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    expected.sort();
+    found.sort();
+    assert_eq!(found, expected, "each frame has its file, and there are no others");
+    for frame in state.frames {
+        let handle = stack.resolve(&frame.session_id).unwrap();
+        let text = fs::read(folder.join("frames").join(format!("{}.json", file_name(&frame.session_id, handle))));
+        assert_eq!(serde_json::from_slice::<Frame>(&text.unwrap()).unwrap(), frame, "{handle} is mirrored");
+    }
+}
+
+#[test]
+fn states_of_the_original_are_imported_once() {
+    for name in ["after-full-run", "scenario-A", "scenario-B", "scenario-C", "scenario-D", "scenario-E"] {
+        let text = read_data(&format!("stack-state/state-{name}.json"));
+        let folder = folder_with(Some(text.as_bytes()), &[]);
+        let stack = open(folder.path());
+        let (state, unreadable) = StackState::from_json(&text).unwrap();
+        let ids: Vec<_> = state.frames.iter().map(|frame| frame.session_id.clone()).collect();
+        let (expected, inconsistent) = Stack::from_state(state, StackOptions::default());
+        assert_eq!(stack.repairs(), [unreadable, inconsistent].concat(), "{name}");
+        for id in ids {
+            assert_eq!(stack.frame(id.as_str()).unwrap(), expected.frame(id.as_str()).unwrap(), "{name}");
+        }
+        assert_eq!(stack.active(), expected.active(), "{name}");
+        let kept = fs::read_to_string(folder.path().join("before-import/state.json")).unwrap();
+        assert_eq!(kept, text, "{name}: the original is kept");
+        assert_mirrored(folder.path(), &stack);
+
+        stack.push(NewFrame::new("More").id("ses_more").root()).unwrap();
+        let before = stack.state();
+        drop(stack);
+        let again = open(folder.path());
+        assert_eq!(again.state(), before, "{name}: it is not imported a second time");
+        assert_eq!(again.repairs(), []);
+        assert!(!folder.path().join("before-import-2").exists());
+    }
+}
+
+#[test]
+fn an_import_replays_to_the_same_tree() {
+    let mut random = Random::new(11);
+    for round in 0..40 {
+        let mut state = support::state(&mut random, 1 + round * 3);
+        state.extra.insert("hostVersion".into(), "1.2".into());
+        state.active_frame_id =
+            state.frames.iter().find(|frame| frame.status.is_open()).map(|frame| frame.session_id.clone());
+        let (expected, _) = Stack::from_state(state.clone(), StackOptions::default());
+        let folder = folder_with(Some(state.to_json().as_bytes()), &[]);
+        let stack = open(folder.path());
+        let finished =
+            |tree: &Tree| tree.handles().map(|handle| tree.node(handle).finished_children().to_vec()).collect();
+        let orders: [Vec<Vec<Handle>>; 2] = [stack.read(finished), expected.read(finished)];
+        assert_eq!(orders[0], orders[1], "the order of finishes is the same");
+        for (found, expected) in stack.state().frames.iter().zip(&expected.state().frames) {
+            assert_eq!(found, expected, "round {round}");
+        }
+        assert_eq!(stack.state().frames.len(), expected.state().frames.len());
+        assert_eq!(stack.state().extra, expected.state().extra, "unknown keys are kept");
+        assert_eq!(stack.active(), expected.active());
+        let history = stack.history(&EventQuery::default()).unwrap();
+        let again = Stack::with_store(MemoryStore::with_events(history).unwrap(), StackOptions::default()).unwrap();
+        assert_eq!(again.state(), stack.state());
+        assert_eq!(again.read(finished), orders[0]);
+    }
+}
+
+const WHOLE: &str = r#"{"version":1,"frames":{
+"ses_1":{"sessionID":"ses_1","status":"in_progress","title":"Root","successCriteria":"","createdAt":10,"updatedAt":20},
+"ses_2":{"sessionID":"ses_2","parentSessionID":"ses_1","status":"completed","title":"Second","successCriteria":"","createdAt":11,"updatedAt":30},
+"ses_3":{"sessionID":"ses_3","parentSessionID":"ses_1","status":"planned","title":"Third","successCriteria":"","createdAt":12,"updatedAt":12}
+},"activeFrameID":"ses_1","rootFrameIDs":["ses_1"],"updatedAt":30}"#;
+
+#[test]
+fn every_beginning_of_a_state_keeps_every_whole_frame() {
+    for length in 0..WHOLE.len() {
+        let folder = folder_with(Some(&WHOLE.as_bytes()[..length]), &[]);
+        let whole_frames = (1..=3).filter(|number| {
+            let entry = WHOLE.lines().nth(*number).unwrap();
+            let end = WHOLE.find(entry).unwrap() + entry.trim_end_matches(',').len();
+            length >= end
+        });
+        let expected: Vec<String> = whole_frames.map(|number| format!("ses_{number}")).collect();
+        match Stack::open(folder.path(), StackOptions::default()) {
+            Ok(stack) => {
+                let found: Vec<String> = stack.state().frames.into_iter().map(|frame| frame.session_id).collect();
+                assert_eq!(found, expected, "cut after {length} bytes");
+                assert!(messages(&stack)[0].starts_with("it is damaged (EOF while parsing"), "{:?}", messages(&stack));
+                let kept = fs::read(folder.path().join("before-import/state.json")).unwrap();
+                assert_eq!(kept, &WHOLE.as_bytes()[..length], "the original is kept");
+            }
+            Err(error) => {
+                assert_eq!(expected, [""; 0], "cut after {length} bytes: {error}");
+                assert_eq!(error.code(), "damaged", "{error}");
+                let left = fs::read(folder.path().join("state.json")).unwrap();
+                assert_eq!(left, &WHOLE.as_bytes()[..length], "the file is as it was");
+            }
+        }
+    }
+}
+
+#[test]
+fn unreadable_states_are_errors_and_stay_as_they_are() {
+    for (text, code, message) in [
+        (&b""[..], "damaged", "state.json is damaged and was left as it is: EOF while parsing"),
+        (b"\0\0\0\0", "damaged", "expected value"),
+        (b"no json", "damaged", "move it away to begin without it"),
+        (b"[1, 2]", "damaged", "expected an object with `frames`"),
+        (b"{\"version\": 1}", "damaged", "it has no `frames`"),
+        (b"{\"version\": 1, \"frames\": 7}", "damaged", "expected an object of frames by ID"),
+        (b"\xff\xfe\xfd", "damaged", "expected value"),
+        (
+            b"{\"version\": 2, \"frames\": {\"ses_1\": {}}}",
+            "version",
+            "state.json has version 2, this library reads up to 1; update the library",
+        ),
+    ] {
+        let folder = folder_with(Some(text), &[]);
+        for attempt in 0..2 {
+            let error = Stack::open(folder.path(), StackOptions::default()).unwrap_err();
+            assert_eq!(error.code(), code, "{error}");
+            assert!(error.to_string().contains(message), "{error}\nshould say: {message}");
+            assert_eq!(fs::read(folder.path().join("state.json")).unwrap(), text, "attempt {attempt}");
+        }
+        fs::remove_file(folder.path().join("state.json")).unwrap();
+        assert_eq!(open(folder.path()).state().frames, [], "without the file it is a new stack");
+    }
+    let folder = tempdir().unwrap();
+    fs::create_dir(folder.path().join("state.json")).unwrap();
+    let error = Stack::open(folder.path(), StackOptions::default()).unwrap_err();
+    assert_eq!(error.code(), "io", "{error}");
+    assert!(error.to_string().contains("state.json: Is a directory"), "{error}");
+}
+
+#[test]
+fn deeply_nested_keys_do_not_make_a_stack_unreadable() {
+    let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+    for levels in [1, 99, 100, 101, 124, 126] {
+        let frame = format!(r#"{{"sessionID":"ses_1","status":"planned","title":"One","hostKey":{}}}"#, nested(levels));
+        let folder = folder_with(None, &[("ses_1.json", &frame)]);
+        let stack = open(folder.path());
+        stack.push(NewFrame::new("Two").id("ses_2").root()).unwrap();
+        drop(stack);
+        let stack = open(folder.path());
+        assert_eq!(stack.state().frames.len(), 2, "{levels} levels");
+        let kept = serde_json::to_string(&stack.frame("ses_1").unwrap().extra["hostKey"]).unwrap();
+        let expected =
+            if levels > 100 { "\"nested more than 100 levels deep; left out\"".into() } else { nested(levels) };
+        assert_eq!(kept, expected);
+        assert_mirrored(folder.path(), &stack);
+    }
+}
+
+#[test]
+fn states_without_frames_hold_nothing_to_import() {
+    let folder = folder_with(Some(br#"{"version":1,"frames":{},"rootFrameIDs":[],"updatedAt":1}"#), &[]);
+    assert_eq!(open(folder.path()).state().frames, []);
+    assert!(!folder.path().join("before-import").exists());
+}
+
+#[test]
+fn frames_are_taken_from_where_they_can_be_read() {
+    let frame = |id: &str, title: &str, updated_at: u64| {
+        format!(
+            r#"{{"sessionID":"{id}","parentSessionID":"ses_1","status":"completed","title":"{title}","successCriteria":"","createdAt":15,"updatedAt":{updated_at}}}"#
+        )
+    };
+    let left_over = r#"{"sessionID":"plan-2","status":"planned","title":"Second","successCriteria":"","createdAt":11,"updatedAt":11}"#;
+    let twin = left_over.replace("plan-2", "plan-3").replace("Second", "Third").replace("11", "12");
+    let files = [
+        ("ses_1.json", frame("ses_1", "Older", 1)),
+        ("ses_2.json", frame("ses_2", "Newer", 99)),
+        ("ses_4.json", frame("ses_4", "Lost by the state", 40)),
+        ("ses_5.json", "{\"sessionID\": \"ses_5\", \"status\"".to_owned()),
+        ("plan-2.json", left_over.to_owned()),
+        ("plan-3.json", twin),
+        ("notes.txt", "not of ours".to_owned()),
+    ];
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let folder = folder_with(Some(WHOLE.as_bytes()), &files);
+    fs::create_dir(folder.path().join("frames/ses_6.json")).unwrap();
+    let stack = open(folder.path());
+    let titles: Vec<String> = stack.state().frames.into_iter().map(|frame| frame.title).collect();
+    assert_eq!(titles, ["Root", "Third", "Third", "Newer", "Lost by the state"], "in the order of createdAt");
+    let said = messages(&stack);
+    for message in [
+        "frame ses_2: frames/ses_2.json is newer than state.json; the file counts",
+        "frame ses_4: it stands in frames/ses_4.json alone, not in state.json; kept",
+        "frames/ses_5.json cannot be read: EOF",
+        "frames/ses_6.json cannot be read: Is a directory",
+        "frame plan-2: frames/plan-2.json is what another ID replaced; left out",
+        "frame plan-3: it stands in frames/plan-3.json alone, not in state.json; kept",
+    ] {
+        assert!(said.iter().any(|said| said.starts_with(message)), "{said:#?}\nlack: {message}");
+    }
+    for (name, text) in &files[..6] {
+        let kept = fs::read_to_string(folder.path().join("before-import/frames").join(name)).unwrap();
+        assert_eq!(kept, *text, "{name} is kept");
+    }
+    assert_eq!(fs::read_to_string(folder.path().join("frames/notes.txt")).unwrap(), "not of ours");
+
+    let folder = folder_with(Some(b"garbage"), &files[1..3]);
+    let stack = open(folder.path());
+    assert_eq!(stack.state().frames.len(), 2);
+    assert!(messages(&stack)[0].starts_with("state.json cannot be read: expected value"), "{:?}", messages(&stack));
+    assert_eq!(fs::read(folder.path().join("before-import/state.json")).unwrap(), b"garbage");
+    let folder = folder_with(None, &files[2..3]);
+    assert_eq!(open(folder.path()).state().frames.len(), 1);
+}
+
+#[test]
+fn a_lost_database_comes_back_from_its_mirror() {
+    let folder = tempdir().unwrap();
+    let stack = open(folder.path());
+    let mut random = Random::new(5);
+    (0..150).for_each(|_| work(&stack, &mut random, "ses"));
+    let before = stack.state();
+    drop(stack);
+    for name in ["stack.db", "stack.db-wal", "stack.db-shm"] {
+        let _ = fs::remove_file(folder.path().join(name));
+    }
+    let stack = open(folder.path());
+    assert_eq!(messages(&stack), [""; 0]);
+    assert_eq!(stack.state().frames, before.frames);
+    assert_eq!(stack.state().active_frame_id, before.active_frame_id);
+    assert_mirrored(folder.path(), &stack);
+}
+
+#[test]
+fn a_stack_in_memory_is_exported_and_imported_again() {
+    let folder = tempdir().unwrap();
+    let stack = Stack::in_memory();
+    let mut random = Random::new(21);
+    (0..100).for_each(|_| work(&stack, &mut random, "ses"));
+    for _ in 0..2 {
+        stack.export_files(folder.path()).unwrap();
+        assert_mirrored(folder.path(), &stack);
+        stack.push(NewFrame::new("More").root()).unwrap();
+    }
+    stack.export_files(folder.path()).unwrap();
+    let again = open(folder.path());
+    assert_eq!(again.repairs(), []);
+    assert_eq!(again.state().frames, stack.state().frames);
+    assert_eq!(stack.export_files(folder.path()).unwrap_err().code(), "not_empty");
+}
+
+#[test]
+fn what_another_process_has_written_need_not_be_written_again() {
+    let folder = tempdir().unwrap();
+    let now = Arc::new(AtomicU64::new(10_000));
+    let open = || Stack::open(folder.path(), options_at(&now)).unwrap();
+    let (one, other) = (open(), open());
+    let root = one.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    other.add_decision(root, "of the other").unwrap();
+    let path = folder.path().join("state.json");
+    let written = || fs::metadata(&path).unwrap().modified().unwrap();
+    let revision = || StackState::from_json(&fs::read_to_string(&path).unwrap()).unwrap().0.revision;
+    now.store(10_250, Ordering::Relaxed);
+    one.add_decision(root, "of the one").unwrap();
+    assert_eq!(revision(), 4);
+    let before = written();
+    other.refresh().unwrap();
+    assert_eq!(other.state().frames[0].decisions.len(), 2, "it has caught up under the lock");
+    assert_eq!(written(), before, "there was nothing left to write");
+    assert_eq!(other.mirror_status().unwrap().stale_frames, 0);
+    other.flush().unwrap();
+    assert_mirrored(folder.path(), &other);
+}
+
+#[test]
+fn the_mirror_follows_every_command() {
+    let folder = tempdir().unwrap();
+    let stack = open(folder.path());
+    let mut random = Random::new(9);
+    for step in 0..300 {
+        work(&stack, &mut random, "ses");
+        let (before, after) = (stack.mirror_status().unwrap(), stack.state());
+        assert_eq!(before.error, None, "step {step}");
+        for frame in after.frames {
+            let path = folder.path().join(format!("frames/{}.json", frame.session_id));
+            let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            assert_eq!(serde_json::from_str::<Frame>(&text).unwrap(), frame, "after step {step}");
+        }
+    }
+    stack.flush().unwrap();
+    assert_mirrored(folder.path(), &stack);
+}
+
+#[test]
+fn the_state_is_written_250_milliseconds_after_the_last_time() {
+    let folder = tempdir().unwrap();
+    let now = Arc::new(AtomicU64::new(10_000));
+    let stack = Stack::open(folder.path(), options_at(&now)).unwrap();
+    let revision = || match fs::read_to_string(folder.path().join("state.json")) {
+        Ok(text) => StackState::from_json(&text).unwrap().0.revision,
+        Err(_) => 0,
+    };
+    let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    assert_eq!(revision(), 2, "the first command writes it");
+    stack.add_decision(root, "one").unwrap();
+    assert_eq!(revision(), 2);
+    assert_eq!(stack.deadline(), Some(10_250));
+    now.store(10_249, Ordering::Relaxed);
+    stack.add_decision(root, "two").unwrap();
+    stack.poll();
+    stack.refresh().unwrap();
+    assert_eq!(revision(), 2);
+    now.store(10_250, Ordering::Relaxed);
+    stack.poll();
+    assert_eq!(revision(), 4, "a poll writes it");
+    assert_eq!(stack.deadline(), None);
+    now.store(10_499, Ordering::Relaxed);
+    stack.add_decision(root, "three").unwrap();
+    assert_eq!(revision(), 4);
+    now.store(10_500, Ordering::Relaxed);
+    stack.refresh().unwrap();
+    assert_eq!(revision(), 5, "a refresh writes it");
+    now.store(11_000, Ordering::Relaxed);
+    stack.add_decision(root, "four").unwrap();
+    assert_eq!(revision(), 6, "a command writes it");
+    stack.add_decision(root, "five").unwrap();
+    assert_eq!(revision(), 6);
+    stack.flush().unwrap();
+    assert_eq!(revision(), 7, "flush writes it");
+    now.store(9, Ordering::Relaxed);
+    stack.add_decision(root, "six").unwrap();
+    assert_eq!(revision(), 8, "a clock that was set back does not stop it");
+    stack.add_decision(root, "seven").unwrap();
+    let clone = stack.clone();
+    drop(stack);
+    assert_eq!(revision(), 8, "a clone keeps the stack open");
+    drop(clone);
+    assert_eq!(revision(), 9, "the last drop writes it");
+    let stack = Stack::open(folder.path(), options_at(&now)).unwrap();
+    stack.add_decision(root, "eight").unwrap();
+    stack.add_decision(root, "nine").unwrap();
+    assert_eq!(revision(), 10);
+    stack.close().unwrap();
+    assert_eq!(revision(), 11, "close writes it");
+}
+
+#[test]
+fn an_open_brings_a_mirror_that_is_behind_up_to_date() {
+    let folder = tempdir().unwrap();
+    let path = folder.path();
+    let without = || Stack::open(path, StackOptions { mirror: false, ..StackOptions::default() }).unwrap();
+    let stack = open(path);
+    let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    stack.plan(NewFrame::new("Planned").id("plan-2").below(root)).unwrap();
+    drop(stack);
+    let stack = without();
+    assert_eq!(stack.mirror_status(), None);
+    stack.replace_id("plan-2", "ses_2").unwrap();
+    stack.activate("ses_2").unwrap();
+    drop(stack);
+    assert!(path.join("frames/plan-2.json").exists(), "without a mirror the files stay behind");
+    fs::write(path.join("frames/.next.tmp"), "half of a file, by a process that was killed").unwrap();
+    assert_mirrored(path, &open(path));
+
+    for damage in [
+        |path: &Path| fs::remove_file(path.join("state.json")).unwrap(),
+        |path: &Path| fs::remove_dir_all(path.join("frames")).unwrap(),
+        |path: &Path| fs::write(path.join("state.json"), "{\"version\":1,\"revision\":6,\"frames\":{\"ses").unwrap(),
+        |path: &Path| fs::write(path.join("state.json"), WHOLE).unwrap(),
+        |path: &Path| {
+            let state = fs::read_to_string(path.join("state.json")).unwrap();
+            fs::write(path.join("state.json"), state.replace("\"revision\":", "\"revision\":9")).unwrap();
+            fs::remove_file(path.join("frames/ses_2.json")).unwrap();
+        },
+    ] {
+        damage(path);
+        let stack = open(path);
+        assert_mirrored(path, &stack);
+        assert_eq!(stack.frame(root).unwrap().title, "Root", "the database counts, not the files");
+    }
+}
+
+#[test]
+fn stale_files_of_other_processes_are_written_before_the_state() {
+    let folder = tempdir().unwrap();
+    let stack = open(folder.path());
+    let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    // A process that dies between its commit and the mirror.
+    let dead = Stack::open(folder.path(), StackOptions { mirror: false, ..StackOptions::default() }).unwrap();
+    dead.add_decision(root, "by the dead").unwrap();
+    dead.plan(NewFrame::new("Child").id("ses_2").below(root)).unwrap();
+    stack.flush().unwrap();
+    assert_mirrored(folder.path(), &stack);
+}
+
+const HOSTILE: &[&str] = &[
+    "../../x",
+    "..",
+    ".",
+    "/etc/passwd",
+    "a/b",
+    "a:b",
+    "a_b",
+    "a b",
+    "CON",
+    "con",
+    "nul",
+    "COM1",
+    "lpt9",
+    "\0",
+    "x\0y",
+    "-rf",
+    "~",
+    "$HOME",
+    "a\nb",
+    "日本語",
+    "é",
+    "e\u{301}",
+    ".hidden",
+    "trailing.",
+    "f1",
+    "ses.json",
+    "\\\\host\\share",
+    "%00",
+    "state",
+    "C:\\x",
+];
+
+#[test]
+fn hostile_ids_never_leave_the_folder_nor_overwrite_each_other() {
+    let outside = tempdir().unwrap();
+    let folder = outside.path().join("a/b/stack");
+    let stack = open(&folder);
+    let long = ["x".repeat(300), "é".repeat(150), format!("{}y", "x".repeat(299))];
+    let ids: Vec<&str> = HOSTILE.iter().copied().chain(long.iter().map(String::as_str)).collect();
+    for id in &ids {
+        let handle = stack.plan(NewFrame::new("Hostile").id(*id).root()).unwrap();
+        stack.append_log(handle, &[serde_json::json!({ "id": id })]).unwrap();
+    }
+    stack.replace_id("ses.json", "../ses").unwrap();
+    stack.replace_id("../ses", "ses.json").unwrap();
+    stack.flush().unwrap();
+    assert_eq!(stack.mirror_status().unwrap().error, None);
+    assert_mirrored(&folder, &stack);
+    for id in &ids {
+        let page = stack.read_log(*id, &callstack_core::LogQuery::default()).unwrap();
+        assert_eq!(page.lines.len(), 1, "{id:?} has its own log");
+        assert_eq!(page.lines[0].entry["id"], *id);
+    }
+    let mut everywhere = Vec::new();
+    let mut pending = vec![outside.path().to_owned()];
+    while let Some(path) = pending.pop() {
+        for entry in fs::read_dir(path).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { pending.push(path) } else { everywhere.push(path) }
+        }
+    }
+    assert!(everywhere.iter().all(|path| path.starts_with(&folder)), "{everywhere:#?}");
+    for path in &everywhere {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+        assert!(name.len() <= 120 && name.bytes().all(is_safe), "{name}");
+    }
+    drop(stack);
+    let again = open(&folder);
+    assert_eq!(again.state().frames.len(), ids.len());
+}
+
+#[test]
+fn statuses_and_links_that_cannot_be_are_repaired_and_reported() {
+    let text = r#"{"version":1,"frames":{
+"ses_1":{"sessionID":"ses_1","parentSessionID":"ses_2","status":"in_progress","title":"One","successCriteria":"","createdAt":1},
+"ses_2":{"sessionID":"ses_2","parentSessionID":"ses_1","status":"dreaming","title":"Two","successCriteria":"","createdAt":2},
+"ses_3":{"sessionID":"ses_3","parentSessionID":"ses_9","status":"planned","title":"Three","successCriteria":"","createdAt":3,"plannedChildren":["ses_4","ses_4"]},
+"ses_4":{"sessionID":"ses_4","parentSessionID":"ses_3","status":"planned","title":"Four","successCriteria":"","createdAt":4,"dependsOn":["ses_7"]}
+},"activeFrameID":"ses_8","rootFrameIDs":["ses_3","ses_3"],"updatedAt":30}"#;
+    let folder = folder_with(Some(text.as_bytes()), &[]);
+    let stack = open(folder.path());
+    assert_eq!(stack.state().frames.len(), 4, "every frame is kept");
+    assert_eq!(stack.frame("ses_2").unwrap().status, FrameStatus::Blocked);
+    let said = messages(&stack);
+    for message in [
+        "frame ses_2: its status `dreaming` is unknown; taken as blocked",
+        "frame ses_2: its parent `ses_1` is below it; kept as a root",
+        "frame ses_3: its parent `ses_9` is not in the state; kept as a root",
+        "frame ses_3: its plannedChildren name `ses_4`, which stands there twice; listed once",
+        "frame ses_4: it cannot depend on `ses_7`",
+        "rootFrameIDs name `ses_3`, twice; listed once",
+        "activeFrameID is `ses_8`, but there is no such frame; no frame is active",
+    ] {
+        assert!(said.iter().any(|said| said.contains(message)), "{said:#?}\nlack: {message}");
+    }
+    assert_mirrored(folder.path(), &stack);
+    assert_eq!(fs::read_to_string(folder.path().join("before-import/state.json")).unwrap(), text);
+    let handle = stack.resolve("ses_1").unwrap();
+    stack.pop(handle, PopStatus::Completed, "goes on", "").unwrap();
+}

@@ -1,0 +1,10 @@
+//! Stacks on disk: histories, files, faults and processes.
+
+mod database;
+#[cfg(feature = "tools")]
+mod faults;
+mod histories;
+mod layout;
+mod logs;
+#[cfg(unix)]
+mod processes;

@@ -1,0 +1,284 @@
+//! Many processes on one folder, and processes killed at any moment: nothing acknowledged is lost, nothing is
+//! there twice, nothing is half there.
+//!
+//! The workers are this program, started again with a role in its environment. They print a line
+//! for every command that was acknowledged. `STACK_TEST_KILLS`, `STACK_TEST_PROCESSES` and
+//! `STACK_TEST_COMMANDS` set how much is done; `make soak` sets more.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command as Process, Stdio};
+use std::time::Duration;
+
+use callstack_core::{
+    Change, Event, EventQuery, Frame, LogQuery, MemoryStore, NewFrame, PopStatus, Stack, StackOptions, StackState, Tree,
+};
+use serde_json::json;
+use tempfile::tempdir;
+
+fn setting(name: &str, default: usize) -> usize {
+    std::env::var(name).map_or(default, |value| value.parse().unwrap_or_else(|_| panic!("{name} is `{value}`")))
+}
+
+fn open(folder: &Path) -> Stack {
+    Stack::open(folder, StackOptions { busy_timeout: 120_000, ..StackOptions::default() }).unwrap()
+}
+
+fn start(role: &str, name: &str, folder: &Path) -> Child {
+    Process::new(std::env::current_exe().unwrap())
+        .args(["--exact", "store::processes::a_worker", "--nocapture"])
+        .env("STACK_TEST_ROLE", role)
+        .env("STACK_TEST_NAME", name)
+        .env("STACK_TEST_FOLDER", folder)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// What a worker does. Started without a role, as by an ordinary test run, there is nothing to do.
+#[test]
+fn a_worker() {
+    let (Ok(role), Ok(name)) = (std::env::var("STACK_TEST_ROLE"), std::env::var("STACK_TEST_NAME")) else { return };
+    let stack = open(Path::new(&std::env::var_os("STACK_TEST_FOLDER").unwrap()));
+    match role.as_str() {
+        "share" => (0..setting("STACK_TEST_COMMANDS", 200)).for_each(|number| step(&stack, &name, number)),
+        "import" => {}
+        // Until it is killed.
+        "endless" => (0..usize::MAX).for_each(|number| step(&stack, &name, number)),
+        other => panic!("no role is called {other}"),
+    }
+}
+
+/// The frames that all workers write to, by the IDs that the test gave them.
+const SHARED: [&str; 3] = ["shared_0", "shared_1", "shared_2"];
+
+/// One command, and a line that says so when it is done. What is acknowledged is printed as what
+/// must be found: `kind frame value`.
+fn step(stack: &Stack, name: &str, number: usize) {
+    let shared = SHARED[number % SHARED.len()];
+    let own = |number: usize| format!("{name}_{number}");
+    let done = match number % 8 {
+        0 => {
+            stack.push(NewFrame::new("Work").id(own(number)).below(shared).caller(name)).unwrap();
+            format!("frame {} in_progress", own(number))
+        }
+        1 => {
+            stack.add_artifact(shared, format!("src/{name}_{number}.rs")).unwrap();
+            format!("artifact {shared} src/{name}_{number}.rs")
+        }
+        2 => {
+            stack.add_decision(shared, own(number)).unwrap();
+            format!("decision {shared} {}", own(number))
+        }
+        3 => {
+            stack.pop(own(number - 3).as_str(), PopStatus::Completed, own(number), "").unwrap();
+            format!("results {} {}", own(number - 3), own(number))
+        }
+        4 => {
+            let children = ["a", "b"].map(|child| NewFrame::new("Planned").id(format!("{}{child}", own(number))));
+            stack.plan_children(shared, children.to_vec()).unwrap();
+            format!("pair {} planned", own(number))
+        }
+        5 => {
+            stack.add_decision(own(number - 5).as_str(), own(number)).unwrap();
+            format!("decision {} {}", own(number - 5), own(number))
+        }
+        6 => {
+            stack.append_log(shared, &[json!({ "from": own(number), "text": "x".repeat(number % 97) })]).unwrap();
+            format!("log {shared} {}", own(number))
+        }
+        _ => {
+            stack.replace_id(format!("{}a", own(number - 3)).as_str(), format!("{}c", own(number - 3))).unwrap();
+            format!("frame {}c planned", own(number - 3))
+        }
+    };
+    // One write for each line, so that a kill cuts between lines, or leaves one without an end.
+    std::io::stdout().write_all(format!("done {done}\n").as_bytes()).unwrap();
+}
+
+/// What workers said, line by line; a line that was cut off was not said.
+fn said(mut child: Child) -> Vec<String> {
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    child.wait().unwrap();
+    acknowledged(&text)
+}
+
+fn acknowledged(text: &str) -> Vec<String> {
+    let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
+    whole.lines().filter_map(|line| line.strip_prefix("done ")).map(str::to_owned).collect()
+}
+
+/// Checks that everything acknowledged is there once, and that nothing is half there. Returns the state.
+fn check(folder: &Path, acknowledged: &[String]) -> StackState {
+    let stack = open(folder);
+    stack.flush().unwrap();
+    let state = stack.state();
+    let frames: BTreeMap<&str, &Frame> = state.frames.iter().map(|frame| (frame.session_id.as_str(), frame)).collect();
+    assert_eq!(frames.len(), state.frames.len(), "no ID is there twice");
+    for frame in &state.frames {
+        for list in [&frame.artifacts, &frame.decisions] {
+            assert_eq!(
+                list.iter().collect::<BTreeSet<_>>().len(),
+                list.len(),
+                "{} has something twice",
+                frame.session_id
+            );
+        }
+    }
+    let logs = SHARED.map(|shared| stack.read_log(shared, &LogQuery::default()).unwrap());
+    let lines = |page: &callstack_core::LogPage| {
+        page.lines.iter().map(|line| line.entry["from"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let logs: BTreeMap<&str, Vec<String>> = SHARED.into_iter().zip(logs.iter().map(lines)).collect();
+    for line in acknowledged {
+        let [kind, id, value] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let frame = |id: &str| *frames.get(id).unwrap_or_else(|| panic!("lost: {line}"));
+        let count = match kind {
+            // It may have been popped, or got another ID, after that.
+            "frame" => usize::from(["in_progress", "planned", "completed"].contains(&frame(id).status.as_str())),
+            "artifact" => frame(id).artifacts.iter().filter(|artifact| *artifact == value).count(),
+            "decision" => frame(id).decisions.iter().filter(|decision| *decision == value).count(),
+            "results" => usize::from(frame(id).results.as_deref() == Some(value)),
+            "pair" => usize::from(frames.contains_key(format!("{id}b").as_str())),
+            "log" => logs[id].iter().filter(|from| *from == value).count(),
+            other => panic!("{other}"),
+        };
+        assert_eq!(count, 1, "{line}");
+    }
+    // A pair is planned by one command: both are there or neither.
+    for id in frames.keys().filter_map(|id| id.strip_suffix('b')) {
+        let first = ["a", "c"].map(|end| frames.contains_key(format!("{id}{end}").as_str()));
+        assert!(first[0] != first[1], "half of the pair {id} is there");
+    }
+    for id in frames.keys().filter_map(|id| id.strip_suffix(['a', 'c'])) {
+        assert!(frames.contains_key(format!("{id}b").as_str()), "half of the pair {id} is there");
+    }
+    let history = stack.history(&EventQuery::default()).unwrap();
+    let handles = history.iter().filter(|event| matches!(event.change, Change::Added { .. })).map(|event| event.handle);
+    assert_eq!(handles.collect::<HashSet<_>>().len(), frames.len(), "handles are unique");
+    let mut tree = Tree::new();
+    history.iter().try_for_each(|event: &Event| tree.replay(event)).unwrap();
+    assert_eq!(tree.state(), state, "the tree is a replay of its events");
+    let again = Stack::with_store(MemoryStore::with_events(history).unwrap(), StackOptions::default()).unwrap();
+    assert_eq!(again.state(), state);
+    let text = fs::read_to_string(folder.join("state.json")).unwrap();
+    assert_eq!(StackState::from_json(&text).unwrap(), (state.clone(), vec![]), "state.json equals the tree");
+    for frame in &state.frames {
+        let text = fs::read(folder.join(format!("frames/{}.json", frame.session_id)));
+        let found: Frame = serde_json::from_slice(&text.unwrap()).unwrap();
+        assert_eq!(found, *frame, "the file equals the frame");
+    }
+    let names = fs::read_dir(folder.join("frames")).unwrap().map(|entry| entry.unwrap().file_name());
+    // Of killed processes one half-written file may be left, which the next writer takes.
+    let left_over = names.filter(|name| name != ".next.tmp").count() - state.frames.len();
+    assert_eq!(left_over, 0, "files of no frame");
+    let connection = rusqlite::Connection::open(folder.join("stack.db")).unwrap();
+    let sound: String = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(sound, "ok");
+    state
+}
+
+fn with_shared_frames(folder: &Path) {
+    let stack = open(folder);
+    for shared in SHARED {
+        stack.push(NewFrame::new("Shared").id(shared).root()).unwrap();
+    }
+}
+
+#[test]
+fn processes_share_a_tree_without_losing_anything() {
+    let folder = tempdir().unwrap();
+    with_shared_frames(folder.path());
+    let processes = setting("STACK_TEST_PROCESSES", 16);
+    let commands = setting("STACK_TEST_COMMANDS", 200);
+    let workers: Vec<Child> =
+        (0..processes).map(|number| start("share", &format!("w{number}"), folder.path())).collect();
+    let all: Vec<String> = workers.into_iter().flat_map(said).collect();
+    assert_eq!(all.len(), processes * commands, "every command was acknowledged");
+    let log = fs::metadata(folder.path().join("stack.db-wal")).map_or(0, |data| data.len());
+    assert!(log < 64 << 20, "the write-ahead log has grown to {log} bytes");
+    let state = check(folder.path(), &all);
+    println!("{processes} processes, {} commands, {} frames: nothing lost", all.len(), state.frames.len());
+}
+
+/// Pauses of random length (xorshift).
+struct Pauses(u64);
+
+impl Pauses {
+    fn below(&mut self, microseconds: u64) -> Duration {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        Duration::from_micros(self.0 % microseconds)
+    }
+}
+
+#[test]
+fn an_import_may_be_killed_at_any_moment() {
+    let old = Stack::in_memory();
+    for number in 0..300 {
+        old.push(NewFrame::new("Old").id(format!("ses_{number}")).root()).unwrap();
+    }
+    let kills = setting("STACK_TEST_KILLS", 25);
+    let mut pauses = Pauses(362_436_069);
+    let mut unfinished = 0;
+    for round in 0..kills {
+        let folder = tempdir().unwrap();
+        old.export_files(folder.path()).unwrap();
+        let original = fs::read(folder.path().join("state.json")).unwrap();
+        let mut importer = start("import", "importer", folder.path());
+        std::thread::sleep(pauses.below(40_000));
+        importer.kill().unwrap();
+        unfinished += usize::from(!importer.wait().unwrap().success());
+        let stack = open(folder.path());
+        assert_eq!(stack.repairs(), [], "round {round}");
+        assert_eq!(stack.state().frames, old.state().frames, "round {round}: every frame is there once");
+        assert_eq!(stack.active(), old.active());
+        let kept = fs::read(folder.path().join("before-import/state.json")).unwrap();
+        assert_eq!(kept, original, "round {round}: the original is kept");
+        assert!(!folder.path().join(".before-import").exists(), "round {round}: nothing is left half done");
+    }
+    assert!(unfinished > 0, "no import was killed");
+    println!("{unfinished} of {kills} imports killed: nothing lost");
+}
+
+#[test]
+fn processes_may_be_killed_at_any_moment() {
+    let folder = tempdir().unwrap();
+    with_shared_frames(folder.path());
+    let kills = setting("STACK_TEST_KILLS", 25);
+    let mut all = Vec::new();
+    let mut pauses = Pauses(88_172_645_463_325_252);
+    for round in 0..kills {
+        // Two writers, so that the one that stays sees what the killed one leaves behind.
+        let mut workers = [0, 1].map(|number| start("endless", &format!("k{round}x{number}"), folder.path()));
+        let mut outputs = workers.each_mut().map(|worker| BufReader::new(worker.stdout.take().unwrap()));
+        let mut texts = [String::new(), String::new()];
+        for (output, text) in outputs.iter_mut().zip(&mut texts) {
+            // They have begun.
+            while !text.contains("done ") {
+                assert!(output.read_line(text).unwrap() > 0, "a worker ended by itself");
+            }
+        }
+        for worker in &mut workers {
+            std::thread::sleep(pauses.below(12_000));
+            worker.kill().unwrap();
+        }
+        for ((mut worker, mut output), mut text) in workers.into_iter().zip(outputs).zip(texts) {
+            output.read_to_string(&mut text).unwrap();
+            worker.wait().unwrap();
+            all.extend(acknowledged(&text));
+        }
+        for entry in fs::read_dir(folder.path().join("frames")).unwrap() {
+            let path = entry.unwrap().path();
+            let text = fs::read(&path).unwrap();
+            let is_mirrored = path.extension().is_some_and(|extension| extension == "json");
+            assert!(!is_mirrored || serde_json::from_slice::<Frame>(&text).is_ok(), "{} is not whole", path.display());
+        }
+        check(folder.path(), &all);
+    }
+    println!("{kills} rounds of two kills, {} commands acknowledged: nothing lost", all.len());
+}

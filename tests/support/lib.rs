@@ -1,0 +1,278 @@
+//! What several tests need: random trees with hostile texts, and the files of real plans.
+
+#[cfg(feature = "tools")]
+pub mod agent;
+#[cfg(feature = "tools")]
+pub mod host;
+pub mod model;
+pub mod promises;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use callstack_core::frame::{Chunk, NewChunk, Register, RegisterValues};
+use callstack_core::{Frame, FrameStatus, Stack, StackOptions, StackState};
+
+/// The folder of the repository.
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are in a folder of the repository").to_owned()
+}
+
+/// A file of the tests' data.
+pub fn data(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data").join(name)
+}
+
+/// The text of a file of the tests' data.
+pub fn read_data(name: &str) -> String {
+    let path = data(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Compares a text with a file of `tests/golden`; `UPDATE_GOLDEN=1` writes the file instead.
+pub fn assert_golden(name: &str, text: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_default();
+    if golden != text {
+        let line = golden.lines().zip(text.lines()).position(|(one, other)| one != other);
+        let line = line.unwrap_or(golden.lines().count().min(text.lines().count()));
+        panic!(
+            "{name} differs from line {} on:\n  golden: {:?}\n  now:    {:?}\nUPDATE_GOLDEN=1 writes it anew",
+            line + 1,
+            golden.lines().nth(line),
+            text.lines().nth(line)
+        );
+    }
+}
+
+/// Options with a clock that the test sets.
+pub fn options_at(now: &Arc<AtomicU64>) -> StackOptions {
+    let clock = now.clone();
+    StackOptions { clock: Arc::new(move || clock.load(Ordering::Relaxed)), ..StackOptions::default() }
+}
+
+/// Random numbers that are the same for the same seed (xorshift).
+pub struct Random {
+    state: u64,
+    /// Taken two at a time before anything is made up: what a fuzzer chooses.
+    chosen: Vec<u8>,
+}
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, chosen: Vec::new() }
+    }
+
+    /// Numbers that follow the bytes as long as there are any.
+    pub fn chosen_by(bytes: &[u8]) -> Self {
+        Self { chosen: bytes.iter().rev().copied().collect(), ..Self::new(bytes.len() as u64) }
+    }
+
+    pub fn next(&mut self) -> u64 {
+        if let Some(low) = self.chosen.pop() {
+            return u64::from(self.chosen.pop().unwrap_or_default()) << 8 | u64::from(low);
+        }
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        self.state
+    }
+
+    /// A number below `limit`.
+    pub fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit.max(1) as u64) as usize
+    }
+
+    /// True once in `times`.
+    pub fn once_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    pub fn pick<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
+        choices[self.below(choices.len())]
+    }
+}
+
+/// A text of up to about `words` words, with whatever is hard on XML, on budgets and on people.
+pub fn text(random: &mut Random, words: usize) -> String {
+    const PIECES: &[&str] = &[
+        "parser",
+        "Tokens",
+        "src/main.rs",
+        "cache",
+        "getUserName",
+        "index",
+        "fix the",
+        "f3",
+        "retry",
+        "x86_64",
+        "100%",
+        "&",
+        "<b>",
+        "]]>",
+        "&amp;",
+        "\"quoted\"",
+        "it's",
+        "\0",
+        "\u{1}\u{2}",
+        "\u{fffe}\u{ffff}",
+        "\r\n",
+        "\t",
+        "\n\n",
+        "👩‍👩‍👧‍👦",
+        "🇩🇪",
+        "שלום",
+        "مرحبا",
+        "解析器完成",
+        "テスト",
+        "naïve",
+        "Привет",
+        "aGVsbG8gd29ybGQ=",
+        "—",
+        "\u{202e}",
+        "    ",
+        "<!--",
+        "<?xml",
+        "=====",
+        "a/b/c.py",
+        "\u{b}",
+        "e\u{301}",
+        "\u{10ffff}",
+    ];
+    match random.below(12) {
+        0 => String::new(),
+        1 => " \n ".into(),
+        2 => "word".repeat(random.below(words * 2 + 1)),
+        _ => {
+            let count = random.below(words + 1);
+            let mut text = String::new();
+            for _ in 0..count {
+                text.push_str(random.pick(PIECES));
+                if !random.once_in(6) {
+                    text.push(' ');
+                }
+            }
+            text
+        }
+    }
+}
+
+/// A random forest of `size` frames: deep, wide or neither, with dependencies.
+pub fn state(random: &mut Random, size: usize) -> StackState {
+    let shape = random.below(4);
+    let verbosity = [3, 30, 200][random.below(3)];
+    let mut frames: Vec<Frame> = Vec::with_capacity(size);
+    for index in 0..size {
+        let parent = match (index, shape) {
+            (0, _) => None,
+            (_, 0) => Some(index - 1),
+            (_, 1) => Some(0),
+            (_, 2) => Some(index.saturating_sub(1 + random.below(3))),
+            _ if random.once_in(40) => None,
+            _ => Some(random.below(index)),
+        };
+        let status = match random.below(8) {
+            0..3 => FrameStatus::Completed,
+            3 => FrameStatus::Failed,
+            4 => FrameStatus::Planned,
+            5 => FrameStatus::Blocked,
+            6 if random.once_in(3) => FrameStatus::Invalidated,
+            _ => FrameStatus::InProgress,
+        };
+        let finished = status == FrameStatus::Completed || status == FrameStatus::Failed;
+        let list = |random: &mut Random| (0..random.below(4)).map(|_| text(random, 6)).collect();
+        frames.push(Frame {
+            session_id: format!("ses_{index}"),
+            parent_session_id: parent.map(|parent| format!("ses_{parent}")),
+            status,
+            title: text(random, 8),
+            success_criteria: text(random, verbosity),
+            success_criteria_compacted: text(random, verbosity / 2),
+            results: (finished && !random.once_in(4)).then(|| text(random, verbosity)),
+            results_compacted: (finished && !random.once_in(3)).then(|| text(random, verbosity / 2)),
+            created_at: 1_000 + random.below(50) as u64 * 60_000,
+            updated_at: 5_000_000 + random.below(1_000) as u64,
+            artifacts: list(random),
+            decisions: list(random),
+            depends_on: (0..random.below(12).saturating_sub(8))
+                .map(|_| format!("ses_{}", random.below(size)))
+                .collect(),
+            placeholder: random.once_in(5),
+            log_path: random
+                .once_in(3)
+                .then(|| random.pick(&["Cargo.toml", "src/lib.rs", "no/such/log.jsonl"]).to_owned()),
+            ..Frame::default()
+        });
+    }
+    add_memory(random, &mut frames, verbosity);
+    if random.once_in(300) {
+        let index = random.below(size);
+        frames[index].title = "A very long title & more ".repeat(1_000_000 / 25);
+    }
+    StackState { frames, revision: 1, ..StackState::default() }
+}
+
+/// Chunks on the heaps of some frames, and registers in some.
+fn add_memory(random: &mut Random, frames: &mut [Frame], verbosity: usize) {
+    if random.once_in(2) {
+        return;
+    }
+    for _ in 0..random.below(8) {
+        let (name, index) = (format!("chunk {}", random.below(6)), random.below(frames.len().min(20)));
+        let chunk = Chunk {
+            name,
+            content: text(random, verbosity * 2),
+            description: if random.once_in(2) { text(random, 6) } else { String::new() },
+            ..Chunk::default()
+        };
+        if frames[index].heap.iter().all(|other| other.name != chunk.name) {
+            frames[index].heap.push(chunk);
+        }
+        let values = Register::ALL.map(|register| (register, text(random, 60)));
+        frames[random.below(frames.len())].registers = Some(Box::new(RegisterValues::from(values).into()));
+    }
+}
+
+/// A stack of that state. Links that cannot be are left out.
+pub fn stack_of(state: &StackState) -> Stack {
+    Stack::from_state(state.clone(), StackOptions::default()).0
+}
+
+/// Carries out a random command that makes sense most of the time; IDs begin with `name`.
+pub fn work(stack: &Stack, random: &mut Random, name: &str) {
+    use callstack_core::{Handle, NewFrame, PopStatus};
+
+    let count = stack.read(callstack_core::Tree::len);
+    let number = stack.read(callstack_core::Tree::revision);
+    let handle = |random: &mut Random| Handle::from_index(random.below(count)).unwrap();
+    let new =
+        || NewFrame::new(format!("Frame {number} of the parser")).id(format!("{name}_{number}")).criteria("It works");
+    if count == 0 {
+        stack.push(new()).unwrap();
+        return;
+    }
+    let frame = handle(random);
+    // Refusals are as good as any other answer here.
+    let chunk = |random: &mut Random| format!("chunk {}", random.below(4));
+    let _ = match random.below(16) {
+        12 => stack.allocate_chunk(frame, NewChunk::new(chunk(random), format!("Content {number}"))),
+        13 => stack.write_chunk(frame, chunk(random), "x".repeat(random.below(300))),
+        14 => stack.free_chunk(frame, chunk(random)),
+        15 => stack.update_registers(frame, [(Register::ALL[random.below(8)], format!("Note {number}"))].into()),
+        0..3 => stack.push(new().below(frame)).map(drop),
+        3 => stack.plan(new().below(frame).depends_on(handle(random))).map(drop),
+        4 => stack.activate(frame),
+        5 | 6 => stack.pop(frame, PopStatus::Completed, format!("Results {number}"), "dense").map(drop),
+        7 => stack.add_artifact(frame, format!("src/{number}.rs")).map(drop),
+        8 => stack.add_decision(frame, format!("Decision {number}")),
+        9 if random.once_in(4) => stack.invalidate(frame, "not wanted").map(drop),
+        9 => stack.set_active(frame),
+        10 => stack.replace_id(frame, format!("{name}_again_{number}")),
+        _ => stack.ensure(&format!("{name}_session_{number}"), None, Some(frame.into())).map(drop),
+    };
+}

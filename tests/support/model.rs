@@ -1,0 +1,561 @@
+//! A naive model of trees, and random commands to hold against it. Tests and fuzzing share it.
+
+use callstack_core::frame::{NewChunk, Register};
+use callstack_core::{Command, Event, FrameRef, FrameStatus, Identity, NewFrame, Parent, PopStatus, Tree, decide};
+
+use crate::Random;
+
+/// A frame as simple as can be. Links are positions.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Plain {
+    id: String,
+    parent: Option<usize>,
+    status: FrameStatus,
+    title: String,
+    results: Option<String>,
+    artifacts: Vec<String>,
+    decisions: Vec<String>,
+    depends_on: Vec<usize>,
+    reason: Option<String>,
+    placeholder: bool,
+    log: Option<String>,
+    chunks: Vec<(String, String)>,
+    registers: Option<[String; 8]>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Model {
+    frames: Vec<Plain>,
+    active: Option<usize>,
+}
+
+/// What is asked, with frames as positions; a position past the end is a frame that is not there.
+#[derive(Debug, Clone)]
+enum Ask {
+    Add { id: String, parent: Option<usize>, status: FrameStatus, depends_on: Vec<usize> },
+    PlanChildren { parent: usize, ids: Vec<String> },
+    Ensure { id: String, parent: Option<usize> },
+    Identify { frame: usize, title: String },
+    Activate { frame: usize },
+    ReplaceId { frame: usize, id: String },
+    SetStatus { frame: usize, status: FrameStatus },
+    Pop { frame: usize, status: PopStatus },
+    Invalidate { frame: usize, reason: String },
+    AddArtifact { frame: usize, artifact: String },
+    AddDecision { frame: usize, decision: String },
+    Summarize { frame: usize, results: String },
+    SetActive { frame: usize },
+    SetLogPath { frame: usize, log_path: String },
+    AllocateChunk { frame: usize, name: String, content: String },
+    WriteChunk { frame: usize, name: String, content: String },
+    FreeChunk { frame: usize, name: String },
+    UpdateRegisters { frame: usize, register: usize, value: String },
+}
+
+fn random_ask(random: &mut Random, count: usize) -> Ask {
+    let frame = random.below(count + 1);
+    let id = |random: &mut Random| match random.below(10) {
+        0 => String::new(),
+        1 => format!("s{}", random.below(count + 1)),
+        _ => format!("s{}", count + random.below(1_000)),
+    };
+    let status = FrameStatus::ALL[random.below(6)];
+    let name = |random: &mut Random| ["", "one", "two", "three", "tw\no"][random.below(5)].to_owned();
+    let content = |random: &mut Random| "x".repeat([0, 5, 100_000, 100_001][random.below(4)]);
+    match random.below(26) {
+        20..22 => Ask::AllocateChunk { frame, name: name(random), content: content(random) },
+        22 => Ask::WriteChunk { frame, name: name(random), content: content(random) },
+        23 => Ask::FreeChunk { frame, name: name(random) },
+        24..26 => Ask::UpdateRegisters {
+            frame,
+            register: random.below(8),
+            value: ["", "ä", "note"][random.below(3)].repeat(random.below(1_000)),
+        },
+        0..4 => Ask::Add {
+            id: id(random),
+            parent: (count > 0 && !random.once_in(8)).then_some(frame),
+            status: if random.once_in(2) { FrameStatus::Planned } else { FrameStatus::InProgress },
+            depends_on: (0..random.below(3)).map(|_| random.below(count + 1)).collect(),
+        },
+        4 => Ask::PlanChildren { parent: frame, ids: (0..random.below(4)).map(|_| id(random)).collect() },
+        5 => Ask::Ensure { id: id(random), parent: random.once_in(2).then_some(frame) },
+        6 => Ask::Identify { frame, title: ["", "Named"][random.below(2)].into() },
+        7..9 => Ask::Activate { frame },
+        9 => Ask::ReplaceId { frame, id: id(random) },
+        10..12 => Ask::SetStatus { frame, status },
+        12..14 => {
+            Ask::Pop { frame, status: [PopStatus::Completed, PopStatus::Failed, PopStatus::Blocked][random.below(3)] }
+        }
+        14 => Ask::Invalidate { frame, reason: ["", "changed"][random.below(2)].into() },
+        15 => Ask::AddArtifact { frame, artifact: ["", "a.rs", "b.rs"][random.below(3)].into() },
+        16 => Ask::AddDecision { frame, decision: ["", "so be it"][random.below(2)].into() },
+        17 => Ask::SetActive { frame },
+        18 => Ask::Summarize { frame, results: ["", "so far"][random.below(2)].into() },
+        _ => {
+            let own = format!("logs/s{}.jsonl", random.below(count + 1));
+            Ask::SetLogPath { frame, log_path: ["", "elsewhere.jsonl", &own, &own][random.below(4)].into() }
+        }
+    }
+}
+
+/// The reference of a position: by handle or by ID, as chance will have it.
+fn reference(model: &Model, position: usize) -> FrameRef {
+    match model.frames.get(position) {
+        Some(frame) if position.is_multiple_of(2) => FrameRef::Text(frame.id.clone()),
+        _ => FrameRef::Text(format!("f{}", position + 1)),
+    }
+}
+
+fn command(model: &Model, ask: &Ask) -> Command {
+    let frame = |position: &usize| reference(model, *position);
+    let parent = |parent: &Option<usize>| parent.as_ref().map_or(Parent::Root, |parent| Parent::Frame(frame(parent)));
+    let new = |id: &String, parent: Parent, depends_on: &[usize]| NewFrame {
+        session_id: Some(id.clone()),
+        identity: Identity { title: "New".into(), ..Identity::default() },
+        parent,
+        depends_on: depends_on.iter().map(frame).collect(),
+        ..NewFrame::default()
+    };
+    match ask {
+        Ask::Add { id, parent: above, status: FrameStatus::Planned, depends_on } => {
+            Command::Plan(new(id, parent(above), depends_on))
+        }
+        Ask::Add { id, parent: above, depends_on, .. } => Command::Push(new(id, parent(above), depends_on)),
+        Ask::PlanChildren { parent: above, ids } => Command::PlanChildren {
+            parent: Parent::Frame(frame(above)),
+            caller: None,
+            children: ids.iter().map(|id| new(id, Parent::Auto, &[])).collect(),
+        },
+        Ask::Ensure { id, parent } => {
+            Command::Ensure { session_id: id.clone(), title: None, parent: parent.as_ref().map(frame) }
+        }
+        Ask::Identify { frame: at, title } => {
+            Command::Identify { frame: frame(at), identity: Identity { title: title.clone(), ..Identity::default() } }
+        }
+        Ask::Activate { frame: at } => Command::Activate { frame: frame(at) },
+        Ask::ReplaceId { frame: at, id } => Command::ReplaceId { frame: frame(at), session_id: id.clone() },
+        Ask::SetStatus { frame: at, status } => Command::SetStatus {
+            frame: frame(at),
+            status: *status,
+            results: Some("because".into()),
+            results_compacted: None,
+        },
+        Ask::Pop { frame: at, status } => {
+            Command::Pop { frame: frame(at), status: *status, results: "done".into(), results_compacted: "d".into() }
+        }
+        Ask::Invalidate { frame: at, reason } => Command::Invalidate { frame: frame(at), reason: reason.clone() },
+        Ask::AddArtifact { frame: at, artifact } => {
+            Command::AddArtifact { frame: frame(at), artifact: artifact.clone() }
+        }
+        Ask::AddDecision { frame: at, decision } => {
+            Command::AddDecision { frame: frame(at), decision: decision.clone() }
+        }
+        Ask::Summarize { frame: at, results } => {
+            let results_compacted = "so".into();
+            Command::Summarize { frame: frame(at), results: results.clone(), results_compacted }
+        }
+        Ask::SetActive { frame: at } => Command::SetActive { frame: frame(at) },
+        Ask::SetLogPath { frame: at, log_path } => Command::SetLogPath { frame: frame(at), log_path: log_path.clone() },
+        Ask::AllocateChunk { frame: at, name, content } => {
+            Command::AllocateChunk { frame: frame(at), chunk: NewChunk::new(name, content) }
+        }
+        Ask::WriteChunk { frame: at, name, content } => {
+            Command::WriteChunk { frame: frame(at), name: name.clone(), content: content.clone() }
+        }
+        Ask::FreeChunk { frame: at, name } => Command::FreeChunk { frame: frame(at), name: name.clone() },
+        Ask::UpdateRegisters { frame: at, register, value } => {
+            Command::UpdateRegisters { frame: frame(at), registers: [(Register::ALL[*register], value.clone())].into() }
+        }
+    }
+}
+
+type Answer = Result<(), &'static str>;
+
+impl Model {
+    fn there(&self, frame: usize) -> Answer {
+        if frame < self.frames.len() { Ok(()) } else { Err("unknown_frame") }
+    }
+
+    fn is_open(&self, frame: usize) -> bool {
+        matches!(self.frames[frame].status, FrameStatus::InProgress | FrameStatus::Blocked)
+    }
+
+    fn above(&self, frame: usize) -> Vec<usize> {
+        let mut above = Vec::new();
+        let mut next = self.frames[frame].parent;
+        while let Some(frame) = next {
+            above.push(frame);
+            next = self.frames[frame].parent;
+        }
+        above
+    }
+
+    fn free(&self, id: &str) -> Answer {
+        match (id.is_empty(), self.frames.iter().any(|frame| frame.id == id)) {
+            (true, _) => Err("empty"),
+            (_, true) => Err("duplicate_id"),
+            _ => Ok(()),
+        }
+    }
+
+    fn takes(&self, parent: usize, child: FrameStatus) -> Answer {
+        self.there(parent)?;
+        match self.frames[parent].status {
+            FrameStatus::Planned if child == FrameStatus::Planned => Ok(()),
+            FrameStatus::Planned => Err("parent_planned"),
+            FrameStatus::InProgress | FrameStatus::Blocked => Ok(()),
+            _ => Err("parent_closed"),
+        }
+    }
+
+    fn change(&mut self, frame: usize, status: FrameStatus) -> Answer {
+        use FrameStatus::*;
+        let legal = match self.frames[frame].status {
+            Planned => vec![InProgress, Invalidated],
+            InProgress => vec![Completed, Failed, Blocked, Invalidated],
+            Blocked => vec![InProgress, Completed, Failed, Blocked, Invalidated],
+            Completed | Failed => vec![Invalidated],
+            Invalidated => vec![],
+        };
+        if !legal.contains(&status) {
+            return Err("transition");
+        }
+        self.frames[frame].status = status;
+        if status == InProgress {
+            self.active = Some(frame);
+        } else if self
+            .active
+            .is_some_and(|active| active == frame || status != Invalidated && self.above(active).contains(&frame))
+        {
+            self.active = self.above(frame).into_iter().find(|above| self.is_open(*above));
+        }
+        Ok(())
+    }
+
+    fn invalidate(&mut self, frame: usize, reason: &str) -> Answer {
+        if reason.is_empty() {
+            return Err("empty");
+        }
+        self.change(frame, FrameStatus::Invalidated)?;
+        self.frames[frame].reason = Some(reason.into());
+        for below in 0..self.frames.len() {
+            if self.above(below).contains(&frame) && self.frames[below].status == FrameStatus::Planned {
+                self.frames[below].status = FrameStatus::Invalidated;
+                self.frames[below].reason = Some(reason.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The frame that owns the chunk which a frame sees under a name: itself, or the nearest above.
+    fn owner(&self, frame: usize, name: &str) -> Option<usize> {
+        let mut lineage = vec![frame];
+        lineage.extend(self.above(frame));
+        lineage.into_iter().find(|owner| self.frames[*owner].chunks.iter().any(|(other, _)| other == name))
+    }
+
+    fn begin_registers(&mut self, frame: usize) {
+        let Some(parent) = self.frames[frame].parent else { return };
+        let Some(inherited) = self.frames[parent].registers.clone() else { return };
+        let title = self.frames[frame].title.clone();
+        let [_, plan, _, _, constraints, assumptions, questions, _] = inherited;
+        let status = "Entered sub-frame. Starting.".into();
+        let phase = format!("entering: {title}");
+        self.frames[frame].registers =
+            Some([title, plan, String::new(), phase, constraints, assumptions, questions, status]);
+    }
+
+    fn end_registers(&mut self, frame: usize, result: &str) {
+        let Plain { parent: Some(parent), registers: Some(child), title, .. } = &self.frames[frame] else { return };
+        let (parent, child, title) = (*parent, child.clone(), title.clone());
+        if let Some([_, _, next, phase, _, _, questions, status]) = &mut self.frames[parent].registers {
+            next.clear();
+            *phase = format!("returned from: {title}");
+            questions.clone_from(&child[6]);
+            *status = result.to_owned();
+        }
+    }
+
+    /// What the command should do; the model is not changed if the answer is an error.
+    fn carry_out(&mut self, ask: &Ask) -> Answer {
+        match ask {
+            Ask::Add { id, parent, status, depends_on } => {
+                if let Some(parent) = parent {
+                    self.takes(*parent, *status)?;
+                }
+                for dependency in depends_on {
+                    self.there(*dependency)?;
+                }
+                self.free(id)?;
+                let mut above: Vec<usize> = parent.iter().copied().collect();
+                above.extend(parent.map(|parent| self.above(parent)).unwrap_or_default());
+                if depends_on.iter().any(|dependency| above.contains(dependency)) {
+                    return Err("dependency");
+                }
+                let mut once: Vec<usize> = Vec::new();
+                depends_on.iter().for_each(|dependency| {
+                    if !once.contains(dependency) {
+                        once.push(*dependency);
+                    }
+                });
+                let frame =
+                    Plain { id: id.clone(), parent: *parent, status: *status, title: "New".into(), ..Plain::default() };
+                self.frames.push(Plain { depends_on: once, ..frame });
+                if *status == FrameStatus::InProgress {
+                    self.active = Some(self.frames.len() - 1);
+                    self.begin_registers(self.frames.len() - 1);
+                }
+            }
+            Ask::PlanChildren { parent, ids } => {
+                self.takes(*parent, FrameStatus::Planned)?;
+                ids.iter().try_for_each(|id| self.free(id))?;
+                if (1..ids.len()).any(|index| ids[..index].contains(&ids[index])) {
+                    return Err("duplicate_id");
+                }
+                self.frames.extend(ids.iter().map(|id| Plain {
+                    id: id.clone(),
+                    parent: Some(*parent),
+                    title: "New".into(),
+                    ..Plain::default()
+                }));
+            }
+            Ask::Ensure { id, .. } if self.frames.iter().any(|frame| frame.id == *id) => {}
+            Ask::Ensure { id, parent } => {
+                self.free(id)?;
+                parent.map_or(Ok(()), |parent| self.there(parent))?;
+                self.frames.push(Plain {
+                    id: id.clone(),
+                    parent: *parent,
+                    status: FrameStatus::InProgress,
+                    title: format!("Session {}", &id[..id.len().min(8)]),
+                    placeholder: true,
+                    ..Plain::default()
+                });
+                self.active = self.active.or(Some(self.frames.len() - 1));
+            }
+            Ask::Identify { frame, title } => {
+                self.there(*frame)?;
+                match (self.frames[*frame].placeholder, title.is_empty()) {
+                    (false, _) => return Err("identity_fixed"),
+                    (_, true) => return Err("empty"),
+                    _ => (self.frames[*frame].title, self.frames[*frame].placeholder) = (title.clone(), false),
+                }
+            }
+            Ask::Activate { frame } => {
+                self.there(*frame)?;
+                if self.frames[*frame].status != FrameStatus::Planned {
+                    return Err("transition");
+                }
+                self.change(*frame, FrameStatus::InProgress)?;
+                if self.frames[*frame].registers.is_none() {
+                    self.begin_registers(*frame);
+                }
+            }
+            Ask::ReplaceId { frame, id } => {
+                self.there(*frame)?;
+                if self.frames[*frame].id != *id {
+                    self.free(id)?;
+                    let plain = &mut self.frames[*frame];
+                    if plain.log == Some(format!("logs/{}.jsonl", plain.id)) {
+                        plain.log = Some(format!("logs/{id}.jsonl"));
+                    }
+                    plain.id = id.clone();
+                }
+            }
+            Ask::SetStatus { frame, status: FrameStatus::Invalidated } => {
+                self.there(*frame)?;
+                self.invalidate(*frame, "because")?;
+            }
+            Ask::SetStatus { frame, status } => {
+                self.there(*frame)?;
+                self.change(*frame, *status)?;
+                self.frames[*frame].results = Some("because".into());
+            }
+            Ask::Pop { frame, status } => {
+                self.there(*frame)?;
+                self.change(*frame, (*status).into())?;
+                self.frames[*frame].results = Some("done".into());
+                self.end_registers(*frame, "d");
+            }
+            Ask::Invalidate { frame, reason } => {
+                self.there(*frame)?;
+                self.invalidate(*frame, reason)?;
+            }
+            Ask::AddArtifact { frame, artifact: text } | Ask::AddDecision { frame, decision: text } => {
+                self.there(*frame)?;
+                if text.is_empty() {
+                    return Err("empty");
+                }
+                let is_artifact = matches!(ask, Ask::AddArtifact { .. });
+                let list = match is_artifact {
+                    true => &mut self.frames[*frame].artifacts,
+                    false => &mut self.frames[*frame].decisions,
+                };
+                if !is_artifact || !list.contains(text) {
+                    list.push(text.clone());
+                }
+            }
+            Ask::Summarize { frame, results } => {
+                self.there(*frame)?;
+                match (self.is_open(*frame), results.is_empty()) {
+                    (false, _) => return Err("results_fixed"),
+                    (_, true) => return Err("empty"),
+                    _ => self.frames[*frame].results = Some(results.clone()),
+                }
+            }
+            Ask::SetActive { frame } => {
+                self.there(*frame)?;
+                if !self.is_open(*frame) {
+                    return Err("not_open");
+                }
+                self.active = Some(*frame);
+            }
+            Ask::SetLogPath { frame, log_path } => {
+                self.there(*frame)?;
+                if log_path.is_empty() {
+                    return Err("empty");
+                }
+                self.frames[*frame].log = Some(log_path.clone());
+            }
+            Ask::AllocateChunk { frame, name, content } => {
+                self.there(*frame)?;
+                match name.as_str() {
+                    "" => return Err("empty"),
+                    "tw\no" => return Err("not_one_line"),
+                    _ if content.len() > 100_000 => return Err("too_long"),
+                    _ => {}
+                }
+                let is_below = |other: usize| {
+                    use FrameStatus::*;
+                    self.above(other).contains(frame)
+                        && matches!(self.frames[other].status, Planned | InProgress | Blocked)
+                        && self.frames[other].chunks.iter().any(|(known, _)| known == name)
+                };
+                if self.owner(*frame, name).is_some() || (0..self.frames.len()).any(is_below) {
+                    return Err("chunk_exists");
+                }
+                self.frames[*frame].chunks.push((name.clone(), content.clone()));
+            }
+            Ask::WriteChunk { frame, name, content } => {
+                self.there(*frame)?;
+                let owner = self.owner(*frame, name).ok_or("unknown_chunk")?;
+                if content.len() > 100_000 {
+                    return Err("too_long");
+                }
+                let chunk = self.frames[owner].chunks.iter_mut().find(|(other, _)| other == name);
+                chunk.unwrap().1.clone_from(content);
+            }
+            Ask::FreeChunk { frame, name } => {
+                self.there(*frame)?;
+                let owner = self.owner(*frame, name).ok_or("unknown_chunk")?;
+                self.frames[owner].chunks.retain(|(other, _)| other != name);
+            }
+            Ask::UpdateRegisters { frame, register, value } => {
+                self.there(*frame)?;
+                let limit = [240, 980, 200, 60, 720, 480, 600, 300][*register];
+                self.frames[*frame].registers.get_or_insert_default()[*register] = value.chars().take(limit).collect();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The tree in the terms of the model.
+fn view(tree: &Tree) -> Model {
+    let frames = tree.handles().map(|handle| {
+        let (node, frame) = (tree.node(handle), tree.frame(handle));
+        Plain {
+            id: frame.session_id,
+            parent: node.parent().map(|parent| parent.index()),
+            status: frame.status,
+            title: frame.title,
+            results: frame.results,
+            artifacts: frame.artifacts,
+            decisions: frame.decisions,
+            depends_on: node.dependencies().iter().map(|dependency| dependency.index()).collect(),
+            reason: frame.invalidation_reason,
+            placeholder: frame.placeholder,
+            log: frame.log_path,
+            chunks: frame.heap.into_iter().map(|chunk| (chunk.name, chunk.content)).collect(),
+            registers: frame.registers.map(|file| Register::ALL.map(|register| file.get(register).to_owned())),
+        }
+    });
+    Model { frames: frames.collect(), active: tree.active().map(|active| active.index()) }
+}
+
+/// The queries against what the model says of them.
+fn check_queries(tree: &Tree, model: &Model) {
+    for handle in tree.handles() {
+        let (at, node) = (handle.index(), tree.node(handle));
+        let positions = |handles: &mut dyn Iterator<Item = callstack_core::Handle>| {
+            handles.map(|handle| handle.index()).collect::<Vec<_>>()
+        };
+        let where_ = |is: &dyn Fn(usize, &Plain) -> bool| {
+            let all = model.frames.iter().enumerate().filter(|(other, frame)| is(*other, frame));
+            all.map(|(other, _)| other).collect::<Vec<_>>()
+        };
+        let parent = model.frames[at].parent;
+        assert_eq!(positions(&mut tree.ancestors(handle)), model.above(at));
+        assert_eq!(positions(&mut node.children().iter().copied()), where_(&|_, frame| frame.parent == Some(at)));
+        let siblings = where_(&|other, frame| parent.is_some() && frame.parent == parent && other != at);
+        assert_eq!(positions(&mut tree.siblings(handle)), siblings);
+        let completed = |other: &usize| model.frames[*other].status == FrameStatus::Completed;
+        assert_eq!(
+            positions(&mut tree.completed_siblings(handle)),
+            siblings.into_iter().filter(completed).collect::<Vec<_>>()
+        );
+        let finished = where_(&|_, frame| frame.parent == Some(at) && frame.status.is_finished());
+        let mut in_order = positions(&mut node.finished_children().iter().copied());
+        assert!(node.finished_children().is_sorted_by_key(|child| tree.node(*child).finished()));
+        in_order.sort_unstable();
+        assert_eq!(in_order, finished, "finished children of {handle}");
+        let ready =
+            model.frames[at].status == FrameStatus::Planned && model.frames[at].depends_on.iter().all(completed);
+        assert_eq!(tree.ready().any(|other| other == handle), ready, "{handle} is ready");
+        assert_eq!(tree.resolve(&FrameRef::Text(model.frames[at].id.clone())), Ok(handle));
+        for (owner, chunk) in tree.chunks(handle) {
+            assert_eq!(model.owner(at, &chunk.name), Some(owner.index()), "who owns {} for {handle}", chunk.name);
+        }
+    }
+}
+
+/// Carries out random commands on a tree and on the model: they agree on every answer and on every tree; a refused
+/// command changes nothing; a replay of the events gives the same tree.
+pub fn check(random: &mut Random, length: usize) {
+    let (mut tree, mut model) = (Tree::new(), Model::default());
+    let mut history: Vec<Event> = Vec::new();
+    for now in 1..=length as u64 {
+        let ask = random_ask(random, model.frames.len());
+        let before = tree.state();
+        let decided = decide(&tree, command(&model, &ask), now);
+        assert_eq!(tree.state(), before, "deciding changed the tree");
+        let events = decided.as_ref().map_or(&[][..], Vec::as_slice);
+        events.iter().for_each(|event| tree.apply(event));
+        history.extend_from_slice(events);
+
+        let mut expected = model.clone();
+        let answer = expected.carry_out(&ask);
+        assert_eq!(decided.map(drop).map_err(|error| error.code()), answer, "{ask:?}");
+        if answer.is_ok() {
+            model = expected;
+        }
+        assert_eq!(view(&tree), model, "after {ask:?}");
+    }
+    check_queries(&tree, &model);
+
+    // The same history, through JSON, gives the same tree.
+    let lines: Vec<String> = history.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
+    let mut replayed = Tree::new();
+    for (revision, line) in (1..).zip(&lines) {
+        let event: Event = serde_json::from_str(line).unwrap();
+        assert_eq!(event.revision, revision, "revisions are consecutive");
+        replayed.replay(&event).unwrap();
+    }
+    assert_eq!(replayed.state(), tree.state());
+
+    // And so does its state.
+    let (read, repairs) = callstack_core::StackState::from_json(&tree.state().to_json()).unwrap();
+    let (again, more) = Tree::from_state(read);
+    assert_eq!(again.state(), tree.state());
+    assert_eq!(repairs.len() + more.len(), 0, "{repairs:?} {more:?}");
+}

@@ -1,0 +1,141 @@
+//! What holds for one context, whatever the tree, the texts and the settings. Tests and fuzzing share it.
+
+use callstack_core::context::{Rung, Section, Shown, TokenCounter};
+use callstack_core::{Budget, Context, Error, Guidance, Handle, Settings, Stack};
+
+use crate::Random;
+
+/// Random settings; the total is for the caller to set.
+pub fn settings(random: &mut Random) -> Settings {
+    let mut settings = Settings::default();
+    if random.once_in(2) {
+        settings.budget = Budget {
+            total: 0,
+            ancestors: 1 + random.below(2_000),
+            siblings: 1 + random.below(2_000),
+            current: 1 + random.below(1_000),
+            overhead: random.below(400),
+            heap: random.below(2_000),
+        };
+        settings.heap_ceiling = random.below(6_000);
+        settings.minimum_relevance = random.below(101) as u8;
+        settings.guidance = [Guidance::Full, Guidance::Brief, Guidance::None][random.below(3)];
+    }
+    settings
+}
+
+/// The settings with another total.
+pub fn with_total(settings: &Settings, total: usize) -> Settings {
+    Settings { budget: Budget { total, ..settings.budget }, ..*settings }
+}
+
+/// The context at this total, after checking all that holds for one context alone.
+pub fn checked(
+    stack: &Stack,
+    counter: &dyn TokenCounter,
+    frame: Handle,
+    settings: &Settings,
+) -> Result<Context, Error> {
+    let context = stack.context_uncached(frame, settings)?;
+    let total = settings.budget.total;
+
+    let both = counter.count(&context.stable) + counter.count(&context.volatile);
+    assert!(counter.count(&context.xml) <= total, "1: xml has {} tokens of {total}", counter.count(&context.xml));
+    assert!(both <= total, "1: the two parts have {both} tokens of {total}");
+    assert!(context.tokens <= total, "1: {} tokens are reported of {total}", context.tokens);
+    assert!(counter.count(&context.xml).max(both) <= context.tokens, "1: the reported tokens are no upper bound");
+
+    let rung = |handle: Handle| {
+        let entry = context.report.entries.iter().find(|entry| entry.handle == handle);
+        entry.map_or(Rung::Omitted, |entry| entry.rung)
+    };
+    let ancestors = stack.ancestors(frame).unwrap();
+    let required = [Some(frame), ancestors.first().copied(), ancestors.last().copied()];
+    for required in required.into_iter().flatten() {
+        assert!(rung(required) >= Rung::Stub, "4: {required} is not there");
+    }
+    let dependencies: Vec<Handle> = stack.read(|tree| {
+        let finished = |handle: &&Handle| tree.node(**handle).status().is_finished();
+        tree.node(frame).dependencies().iter().filter(finished).copied().collect()
+    });
+    let others_shown = context.report.entries.iter().any(|entry| {
+        entry.section == Section::CompletedSiblings
+            && entry.rung > Rung::Omitted
+            && !dependencies.contains(&entry.handle)
+    });
+    for dependency in &dependencies {
+        assert!(
+            !others_shown || rung(*dependency) >= Rung::Stub,
+            "4: siblings are shown, dependency {dependency} is not"
+        );
+    }
+
+    for (name, part) in [("xml", &context.xml), ("stable", &context.stable), ("volatile", &context.volatile)] {
+        let document = roxmltree::Document::parse(part).unwrap_or_else(|error| panic!("6: {name}: {error}\n{part}"));
+        let element = if name == "volatile" { "stack-now" } else { "stack-context" };
+        assert!(document.root_element().has_tag_name(element), "6: {name} is no <{element}>");
+    }
+    check_counts(&context);
+    check_heap(stack, frame, &context);
+    Ok(context)
+}
+
+/// 8: every chunk in sight stands there word for word, or as a line of the index with a note; the rest is counted.
+fn check_heap(stack: &Stack, frame: Handle, context: &Context) {
+    let document = roxmltree::Document::parse(&context.stable).unwrap();
+    let mut elements = document.descendants().filter(|node| node.has_tag_name("chunk"));
+    let chunks = stack.chunks(frame).unwrap();
+    assert_eq!(chunks.len(), context.report.chunks.len(), "8: other chunks are reported than there are");
+    for ((owner, chunk), entry) in chunks.iter().zip(&context.report.chunks) {
+        assert_eq!((owner, &chunk.name), (&entry.handle, &entry.name), "8: another chunk is reported");
+        if entry.shown == Shown::Omitted {
+            continue;
+        }
+        let element = elements.next().unwrap_or_else(|| panic!("8: {} is not there", chunk.name));
+        assert_eq!(element.attribute("name"), Some(&*chunk.name));
+        let text: String = element.children().filter_map(|part| part.text()).collect();
+        let size = chunk.content.chars().count().to_string();
+        assert_eq!(element.attribute("characters"), Some(&*size));
+        if entry.shown == Shown::Index {
+            assert_eq!(text, "", "8: a line of the index has text");
+            assert!(context.stable.contains("stack_heap_read"), "8: nothing says how to read {}", chunk.name);
+            continue;
+        }
+        let is_legal = |character: char| matches!(character, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..);
+        // Parsers read every line end as a line feed; the bytes stand there as they are.
+        let expected: String =
+            chunk.content.chars().map(|character| if is_legal(character) { character } else { '\u{FFFD}' }).collect();
+        assert_eq!(text, expected.replace("\r\n", "\n").replace('\r', "\n"), "8: {} reads otherwise", chunk.name);
+        if expected == chunk.content && !chunk.content.contains("]]>") {
+            let whole = format!("<![CDATA[{}]]></chunk>", chunk.content);
+            assert!(context.stable.contains(&whole), "8: {} is not there word for word", chunk.name);
+        } else {
+            assert!(element.attribute("note").is_some(), "8: {} has changed without a word", chunk.name);
+        }
+    }
+}
+
+/// 5: what is left out is counted, and the count stands beside a handle that leads to it.
+fn check_counts(context: &Context) {
+    let document = roxmltree::Document::parse(&context.xml).unwrap();
+    let find = |name: &str| document.descendants().find(|node| node.has_tag_name(name));
+    let attribute = |element: &str, name: &str| {
+        find(element).and_then(|node| node.attribute(name)).map_or(0, |count| count.parse::<usize>().unwrap())
+    };
+    let omitted = |section: Section| {
+        context.report.entries.iter().filter(|entry| entry.section == section && entry.rung == Rung::Omitted).count()
+    };
+    for (name, section) in [
+        ("omitted-ancestors", Section::Ancestors),
+        ("omitted-dependencies", Section::Dependencies),
+        ("omitted-siblings", Section::CompletedSiblings),
+    ] {
+        assert_eq!(attribute("truncation", name), omitted(section), "5: {name}");
+    }
+    let chunks = context.report.chunks.iter().filter(|entry| entry.shown == Shown::Omitted).count();
+    assert_eq!(attribute("truncation", "omitted-chunks"), chunks, "5: omitted-chunks");
+    assert_eq!(attribute("omitted", "count"), omitted(Section::Ancestors), "5: the gap between the ancestors");
+    if find("planned-children").is_some() {
+        assert_eq!(attribute("planned-children", "omitted"), omitted(Section::PlannedChildren), "5: planned children");
+    }
+}

@@ -1,0 +1,196 @@
+//! Plans of other tools: what becomes of their tasks, and of what is malformed.
+
+use callstack_core::import::{self, Format, Imported};
+use callstack_core::{Frame, FrameStatus, Stack};
+use serde_json::json;
+
+fn frame<'a>(imported: &'a Imported, id: &str) -> &'a Frame {
+    let ids = || imported.frames.iter().map(|frame| &frame.session_id).collect::<Vec<_>>();
+    imported.frames.iter().find(|frame| frame.session_id == id).unwrap_or_else(|| panic!("no {id} in {:?}", ids()))
+}
+
+fn problems(imported: &Imported) -> Vec<String> {
+    imported.problems.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn real_plans_are_read_whole() {
+    let expected = [
+        ("ast-mcp.tasks.json", Format::TaskMaster),
+        ("prophy-api-client.tasks.json", Format::TaskMaster),
+        ("testcraft.tasks.json", Format::TaskMaster),
+        ("beads_rust.issues.jsonl", Format::Beads),
+        ("rivet.issues.jsonl", Format::Beads),
+    ];
+    for (name, format) in expected {
+        let text = support::read_data(&format!("plans/{name}"));
+        assert_eq!(Format::of(&text).unwrap(), format, "{name}");
+        let (tree, problems) = import::read(&text).unwrap();
+        assert!(problems.is_empty(), "{name}: {problems:?}");
+        let tasks = match format {
+            Format::Beads => text.lines().count(),
+            _ => {
+                let file: serde_json::Value = serde_json::from_str(&text).unwrap();
+                let tasks = file.get("master").unwrap_or(&file)["tasks"].as_array().unwrap();
+                tasks.iter().map(|task| 1 + task["subtasks"].as_array().map_or(0, Vec::len)).sum()
+            }
+        };
+        assert_eq!(tree.len(), tasks + 1, "{name}: a frame a task, and the root");
+    }
+}
+
+#[test]
+fn an_imported_plan_goes_into_a_stack() {
+    let imported = import::task_master(&support::read_data("plans/testcraft.tasks.json")).unwrap();
+    let stack = Stack::in_memory();
+    let handles = stack.import(imported.frames).unwrap();
+    assert_eq!(stack.frame(handles[0]).unwrap().session_id, "master");
+    assert!(stack.ready().len() > 1);
+}
+
+#[test]
+fn task_master_tags_subtasks_and_dotted_dependencies() {
+    let file = json!({
+        "main": {"tasks": [
+            {"id": 1, "title": "One", "description": "First", "details": "How", "status": "done", "priority": "high",
+             "subtasks": [{"id": 1, "title": "One one", "status": "done", "details": "Done so"},
+                          {"id": 2, "title": "One two", "status": "in-progress", "dependencies": [1]},
+                          {"id": "1.3", "title": "One three", "dependencies": ["1.2", 2]}]},
+            {"id": "2", "title": "Two", "status": "pending", "dependencies": [1, "1.1"], "details": "Later"},
+            {"id": 3, "title": "Three", "status": "cancelled"}],
+            "metadata": {"description": "The plan", "created": "2026-01-01T00:00:00.000Z"}},
+        "other": {"tasks": [{"id": 1, "title": "Also one", "status": "blocked"}]}
+    });
+    let imported = import::task_master(&file.to_string()).unwrap();
+    assert_eq!(problems(&imported), [] as [&str; 0]);
+    let one = frame(&imported, "main/1");
+    assert_eq!((one.title.as_str(), one.success_criteria.as_str()), ("One", "First"));
+    assert_eq!((one.results.as_deref(), one.status), (Some("How"), FrameStatus::Completed));
+    assert_eq!(one.parent_session_id.as_deref(), Some("main"));
+    assert_eq!(one.extra["priority"], "high");
+    assert_eq!(frame(&imported, "main/1.2").depends_on, ["main/1.1"]);
+    assert_eq!(frame(&imported, "main/1.3").depends_on, ["main/1.2", "main/1.2"][..1]);
+    let two = frame(&imported, "main/2");
+    assert_eq!(two.depends_on, ["main/1", "main/1.1"]);
+    assert_eq!((two.results.as_deref(), &two.extra["details"]), (None, &json!("Later")));
+    assert_eq!(frame(&imported, "main/3").status, FrameStatus::Invalidated);
+    assert_eq!(frame(&imported, "other/1").status, FrameStatus::Blocked);
+    let main = frame(&imported, "main");
+    assert_eq!((main.status, main.success_criteria.as_str()), (FrameStatus::InProgress, "The plan"));
+    assert_eq!(main.created_at, 1_767_225_600_000);
+}
+
+#[test]
+fn malformed_tasks_are_reported_with_their_place() {
+    let file = json!({"tasks": [
+        {"id": 1, "title": "Good", "dependencies": [9, 2], "status": "someday", "description": ["no text"]},
+        "no task",
+        {"title": "No ID"},
+        {"id": 1, "title": "Twice"},
+        {"id": 2, "dependencies": [1], "subtasks": "none"},
+        {"id": 3, "title": "Below itself", "subtasks": [{"id": 1, "title": "Sub", "dependencies": ["3"]}, 5]},
+        {"id": 4, "title": "Odd", "dependencies": {"on": 1}},
+        {"id": 5, "title": "Odder", "dependencies": [null]}
+    ]});
+    let imported = import::task_master(&file.to_string()).unwrap();
+    let problems = problems(&imported);
+    for expected in [
+        "master.tasks[0]: the status `someday` is unknown; taken as planned",
+        "master.tasks[0]: `description` is no text; not used",
+        "master/1: it depends on task 9, which is not in the file; left out",
+        "master.tasks[1]: is no task object; left out",
+        "master.tasks[2]: has no `id`; left out",
+        "master.tasks[3]: `master/1` stands there twice; kept as `master/1 (2)`",
+        "master.tasks[4]: has no title; its number serves",
+        "master.tasks[4]: `subtasks` is no list; left out",
+        "master.tasks[5].subtasks[1]: is no task object; left out",
+        "master.tasks[6]: `dependencies` is no list; left out",
+        "master.tasks[7]: a dependency is neither number nor text; left out",
+    ] {
+        assert!(problems.iter().any(|problem| problem == expected), "{expected} is missing in {problems:#?}");
+    }
+    let of = |id: &str, part: &str| problems.iter().any(|problem| problem.starts_with(id) && problem.contains(part));
+    assert!(of("master/2", "each would wait for the other"), "{problems:#?}");
+    assert!(of("master/3.1", "above or below it"), "{problems:#?}");
+    let ids: Vec<&str> = imported.frames.iter().map(|frame| frame.session_id.as_str()).collect();
+    assert_eq!(
+        ids,
+        ["master", "master/1", "master/1 (2)", "master/2", "master/3", "master/3.1", "master/4", "master/5"]
+    );
+    Stack::in_memory().import(imported.frames).expect("what is imported is sound");
+}
+
+#[test]
+fn beads_parents_blockers_and_times() {
+    let lines = [
+        json!({"id": "b-2", "title": "Child", "status": "open", "description": "Long", "acceptance_criteria": "Short",
+               "created_at": "2026-01-02T00:00:00Z", "labels": ["x"],
+               "dependencies": [{"issue_id": "b-2", "depends_on_id": "b-1", "type": "parent-child"},
+                                {"issue_id": "b-2", "depends_on_id": "b-3", "type": "blocks"},
+                                {"issue_id": "b-2", "depends_on_id": "b-3", "type": "related"}]}),
+        json!({"id": "b-1", "title": "Epic", "status": "in_progress", "created_at": "2026-01-01T00:00:00Z"}),
+        json!({"id": "b-3", "title": "Done", "status": "closed", "close_reason": "It works",
+               "created_at": "2026-01-01T00:00:00Z", "closed_at": "2026-01-03T00:00:00Z"}),
+        json!({"id": "b-4", "title": "Gone", "status": "tombstone", "delete_reason": "duplicate"}),
+    ];
+    let text = lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    let imported = import::beads(&text);
+    assert_eq!(problems(&imported), [] as [&str; 0]);
+    let child = frame(&imported, "b-2");
+    assert_eq!(child.parent_session_id.as_deref(), Some("b-1"));
+    assert_eq!((child.depends_on.as_slice(), child.success_criteria.as_str()), (&["b-3".to_owned()][..], "Short"));
+    assert_eq!(child.extra["labels"], json!(["x"]));
+    assert_eq!(child.extra["dependencies"].as_array().unwrap().len(), 1, "the related one is kept as it was");
+    let done = frame(&imported, "b-3");
+    assert_eq!((done.results.as_deref(), done.updated_at), (Some("It works"), 1_767_398_400_000));
+    assert_eq!(done.extra["closed_at"], "2026-01-03T00:00:00Z");
+    assert_eq!(frame(&imported, "b-4").invalidation_reason.as_deref(), Some("duplicate"));
+}
+
+#[test]
+fn malformed_issues_are_reported_with_their_line() {
+    let text = concat!(
+        "{\"id\": \"a\", \"title\": \"A\", \"created_at\": \"yesterday\", \"status\": \"odd\"}\n",
+        "\n",
+        "{broken\n",
+        "[1, 2]\n",
+        "{\"title\": \"No ID\"}\n",
+        "{\"id\": \"b\", \"dependencies\": [{\"type\": \"blocks\", \"depends_on_id\": \"nowhere\"}, {\"type\": \"blocks\"}]}\n",
+        "{\"id\": \"c\", \"title\": \"C\", \"dependencies\": [{\"type\": \"parent-child\", \"depends_on_id\": \"lost\"}]}\n",
+        "{\"id\": \"a\", \"title\": \"Again\"}\n",
+        "{\"id\": \"d\", \"title\": \"D\", \"dependencies\": 5}"
+    );
+    let imported = import::beads(text);
+    let problems = problems(&imported);
+    for expected in [
+        "line 1: `created_at` is `yesterday`, no time as in RFC 3339; not used",
+        "line 1: the status `odd` is unknown; taken as planned",
+        "line 4: is no object; left out",
+        "line 5: has no `id`; left out",
+        "line 6: has no title; its ID serves",
+        "line 6: a dependency lacks `type` or `depends_on_id`; left out",
+        "b: it depends on `nowhere`, which is not in the file; left out",
+        "c: its parent `lost` is not in the file; put below the root",
+        "line 8: `a` stands there twice; kept as `a (2)`",
+        "line 9: `dependencies` is no list; left out",
+    ] {
+        assert!(problems.iter().any(|problem| problem == expected), "{expected} is missing in {problems:#?}");
+    }
+    assert!(problems.iter().any(|problem| problem.starts_with("line 3: is no JSON")), "{problems:#?}");
+    assert_eq!(imported.frames.len(), 6);
+    Stack::in_memory().import(imported.frames).expect("what is imported is sound");
+}
+
+#[test]
+fn formats_are_told_apart() {
+    let of = |text: &str| Format::of(text);
+    assert_eq!(of(r#"{"version": 1, "frames": {}}"#).unwrap(), Format::State);
+    assert_eq!(of(r#"{"tasks": []}"#).unwrap(), Format::TaskMaster);
+    assert_eq!(of(r#"{"master": {"tasks": []}}"#).unwrap(), Format::TaskMaster);
+    assert_eq!(of("{\"id\": \"a\", \"title\": \"A\"}\n").unwrap(), Format::Beads);
+    for text in ["", "no JSON", "[]", "5"] {
+        assert_eq!(of(text).unwrap_err().code(), "json", "{text}");
+        assert_eq!(import::read(text).unwrap_err().code(), "json", "{text}");
+    }
+    assert_eq!(import::read(r#"{"master": 5}"#).unwrap_err().code(), "json");
+}

@@ -1,0 +1,76 @@
+//! Large and deep trees: outlines in linear size, and no recursion anywhere.
+
+use callstack_core::{
+    Frame, FrameStatus, OutlineOptions, OutlineStyle, PopStatus, Settings, Stack, StackOptions, StackState,
+};
+
+fn chain(length: usize, status: FrameStatus) -> Vec<Frame> {
+    let id = |index: usize| format!("ses_{index}");
+    (0..length)
+        .map(|index| Frame {
+            session_id: id(index),
+            parent_session_id: index.checked_sub(1).map(id),
+            status: if index == 0 { FrameStatus::InProgress } else { status },
+            title: format!("Level {index}"),
+            created_at: 1,
+            ..Frame::default()
+        })
+        .collect()
+}
+
+fn stack(frames: Vec<Frame>) -> Stack {
+    Stack::from_state(StackState { frames, revision: 1, ..StackState::default() }, StackOptions::default()).0
+}
+
+#[test]
+fn an_outline_grows_with_the_frames_and_not_with_their_depth() {
+    for style in [OutlineStyle::Marked, OutlineStyle::Indented] {
+        let options = OutlineOptions { style, width: 0, details: true, ..OutlineOptions::default() };
+        let size = |length: usize| stack(chain(length, FrameStatus::InProgress)).outline(&options).unwrap().len();
+        let (thousand, ten_thousand) = (size(1_000), size(10_000));
+        assert!(ten_thousand < thousand * 11, "{style:?}: {thousand} bytes, ten times as deep {ten_thousand}");
+    }
+}
+
+#[test]
+fn ten_thousand_frames_have_a_line_each() {
+    let mut random = support::Random::new(7);
+    let state = support::state(&mut random, 10_000);
+    let text = support::stack_of(&state).outline(&OutlineOptions::default()).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 10_000 + 4, "a line a frame, and an empty one, the legend, the counts, the active frame");
+    assert!(lines.iter().take(10_000).all(|line| line.chars().count() <= 120));
+}
+
+#[test]
+fn a_line_break_in_a_title_breaks_no_line() {
+    let stack = stack(vec![Frame { title: "one\ntwo\u{1b}[31m".into(), session_id: "a".into(), ..Frame::default() }]);
+    let text = stack.outline(&OutlineOptions { details: true, ..OutlineOptions::default() }).unwrap();
+    assert!(text.starts_with("[ ] f1 one two [31m\n"), "{text}");
+}
+
+/// Everything that walks the tree, on a chain 100,000 deep, in a thread with a small stack.
+#[test]
+fn depth_costs_no_stack() {
+    let walk = || {
+        let depth = 100_000;
+        let frames = chain(depth, FrameStatus::Planned);
+        let stack = stack(frames.clone());
+        let last = stack.resolve("ses_99999").unwrap();
+        assert_eq!(stack.ancestors(last).unwrap().len(), depth - 1);
+        let context = stack.context(last, &Settings::default()).unwrap();
+        roxmltree::Document::parse(&context.xml).unwrap();
+        assert!(
+            stack.outline(&OutlineOptions { details: true, ..OutlineOptions::default() }).unwrap().lines().count()
+                > depth
+        );
+        let (again, repairs) = StackState::from_json(&stack.state().to_json()).unwrap();
+        assert_eq!(again.frames.len(), depth, "{repairs:?}");
+        assert_eq!(Stack::in_memory().import(frames).unwrap().len(), depth);
+        let popped = stack.pop("ses_0", PopStatus::Completed, "done", "d").unwrap();
+        assert_eq!(popped.still_planned.len(), depth - 1);
+        assert_eq!(stack.invalidate("ses_0", "over").unwrap().invalidated.len(), depth);
+    };
+    let thread = std::thread::Builder::new().stack_size(256 * 1024).spawn(walk).unwrap();
+    thread.join().expect("no overflow and no failure");
+}
