@@ -1,4 +1,4 @@
-//! Sequences of commands, held against the naive model of the tests.
+//! Fuzzes sequences of commands and compares the results with the simple reference model of the tests.
 
 #![no_main]
 
@@ -12,6 +12,6 @@ use common::Random;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    // A command takes about four choices of two bytes.
+    // A command consumes about four choices of two bytes each.
     model::check(&mut Random::chosen_by(data), (data.len() / 8).clamp(1, 200));
 });
