@@ -14,6 +14,13 @@ pub(crate) const PLANNED_PREFIX: &str = "plan-";
 /// Times are in milliseconds since the Unix epoch. Keys that the specification does not have
 /// (`dependsOn`, `placeholder`, `heap`, `registers`) are omitted when empty; keys that this version does not know are
 /// kept in [`Frame::extra`] and written back.
+///
+/// ```json
+/// {"sessionID": "ses_2", "parentSessionID": "ses_1", "status": "completed", "title": "Shopping cart",
+///  "successCriteria": "Totals are right", "successCriteriaCompacted": "", "results": "Cart in src/cart.rs",
+///  "resultsCompacted": "src/cart.rs: Cart::total()", "createdAt": 1795293106903, "updatedAt": 1795293106950,
+///  "artifacts": ["src/cart.rs"], "decisions": []}
+/// ```
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Frame {

@@ -96,6 +96,16 @@ pub type RegisterValues = BTreeMap<Register, String>;
 ///
 /// The JSON object contains only registers that are not empty: `{"R0_GOAL": "Build calc.py", "R3_PHASE": "testing"}`.
 /// Values that exceed a register's limit are cut when they are read or set.
+///
+/// ```
+/// use callstack_core::frame::{Register, Registers};
+///
+/// let mut registers = Registers::default();
+/// registers.set(&[(Register::Plan, "1. parser 2. tests".to_owned())].into());
+/// let child = registers.pushed("write-tests", "Nine tests pass");
+/// assert_eq!(child.get(Register::Goal), "Nine tests pass");
+/// assert_eq!(child.get(Register::Plan), "1. parser 2. tests");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "RegisterValues", into = "RegisterValues")]
 pub struct Registers {

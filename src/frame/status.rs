@@ -6,6 +6,13 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// The status of a frame (specification, section 8). In JSON a name such as `"in_progress"`.
+///
+/// ```
+/// use callstack_core::FrameStatus;
+///
+/// assert!(FrameStatus::Blocked.can_become(FrameStatus::InProgress));
+/// assert!(!FrameStatus::Completed.can_become(FrameStatus::InProgress));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FrameStatus {

@@ -35,8 +35,7 @@ pub struct LogQuery {
     pub to: Option<usize>,
     /// Selects only lines that contain this text in a key or a value, ignoring case. Default `None`.
     pub search: Option<String>,
-    /// Selects only the last lines of those that match the other filters: the maximum number of lines. Default
-    /// `None`: no limit.
+    /// Maximum number of lines: the last ones of those that match the other filters. Default `None`: no limit.
     pub tail: Option<usize>,
 }
 

@@ -49,6 +49,17 @@ impl Default for SqliteOptions {
 ///
 /// Any number of processes may open the same database. They must run on one machine, because the
 /// write-ahead log needs shared memory; network file systems are not supported.
+///
+/// ```
+/// use callstack_core::{NewFrame, SqliteOptions, SqliteStore, Stack, StackOptions};
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("stack.db");
+/// let store = SqliteStore::open(path, SqliteOptions::default())?;
+/// let stack = Stack::with_store(store, StackOptions::default())?;
+/// stack.push(NewFrame::new("Build a shop"))?;
+/// # Ok::<(), callstack_core::Error>(())
+/// ```
 pub struct SqliteStore {
     connection: Connection,
     path: PathBuf,
