@@ -139,7 +139,11 @@ fn every_beginning_of_a_state_keeps_every_whole_frame() {
             Ok(stack) => {
                 let found: Vec<String> = stack.state().frames.into_iter().map(|frame| frame.session_id).collect();
                 assert_eq!(found, expected, "cut after {length} bytes");
-                assert!(messages(&stack)[0].starts_with("the state is damaged (EOF while parsing"), "{:?}", messages(&stack));
+                assert!(
+                    messages(&stack)[0].starts_with("the state is damaged (EOF while parsing"),
+                    "{:?}",
+                    messages(&stack)
+                );
                 let kept = fs::read(folder.path().join("before-import/state.json")).unwrap();
                 assert_eq!(kept, &WHOLE.as_bytes()[..length], "the original is kept");
             }
