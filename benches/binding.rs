@@ -1,8 +1,8 @@
-//! What the Node package's benchmark prints beside its own figures: the same calls on the same tree, with no
-//! language in between. Prints microseconds as JSON.
+//! Baseline for the benchmark of the Node package: the same calls on the same tree, directly in Rust. Prints the
+//! microseconds per call as JSON.
 //!
-//! Given a folder, it writes the tree there (`state.json`) and leaves its stacks: on ext4 new files are slow in a place
-//! where many were removed.
+//! With a folder as the argument, it writes the tree (`state.json`) and its stacks there and does not remove them: on
+//! ext4, creating files is slow in a folder from which many files were removed.
 
 #[allow(dead_code, reason = "each bench uses some of the shapes")]
 mod trees;
@@ -15,10 +15,10 @@ use callstack_core::{NewFrame, Settings, Stack, StackOptions};
 use serde_json::json;
 use trees::Texts;
 
-/// Rounds, and calls in each; the median of the rounds counts.
+/// Number of rounds. The result is the median of the rounds.
 const ROUNDS: usize = 21;
 
-/// Microseconds that a call takes.
+/// Returns the duration of a call in microseconds, measured in rounds of `calls` calls.
 fn time(calls: usize, mut call: impl FnMut(usize)) -> f64 {
     let mut rounds = (0..ROUNDS).map(|round| {
         let start = Instant::now();

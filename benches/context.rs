@@ -1,5 +1,5 @@
-//! What a context costs: cold at several sizes, from the cache, with many siblings, with many
-//! ancestors; and what copying its bytes costs, below which nothing can go.
+//! Benchmarks contexts: without the cache for several tree sizes, from the cache, with many siblings, with many
+//! ancestors; and the copy of a context's bytes, which is the lower limit.
 
 #[allow(dead_code, reason = "each bench uses some of the shapes")]
 mod trees;
@@ -21,7 +21,7 @@ fn cold(criterion: &mut Criterion) {
     }
 }
 
-/// Times the context of the last frame of a tree, which is made only if the bench is asked for.
+/// Measures the context of the last frame of a tree. The tree is created only if this benchmark is selected.
 fn uncached(group: &mut BenchmarkGroup<'_, WallTime>, parameter: usize, make: impl Fn() -> Stack) {
     let stack = LazyCell::new(make);
     let settings = Settings::default();
@@ -36,7 +36,7 @@ fn shapes(criterion: &mut Criterion) {
     uncached(&mut criterion.benchmark_group("context/deep"), 1_000, || trees::deep(1_000));
 }
 
-/// The very first context of a tree, when no frame has been rendered and no sibling indexed.
+/// Measures the first context of a tree, when no frame is rendered and no sibling is indexed yet.
 fn first(criterion: &mut Criterion) {
     let state = trees::full(63, 8, Texts::Large).state();
     let settings = Settings::default();

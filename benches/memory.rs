@@ -1,6 +1,6 @@
-//! What a run costs: the messages of a step, and pushes and pops that last.
+//! Benchmarks runs: the messages of a step, and durable pushes and pops.
 //!
-//! Folders are made as in `store.rs`: where the system keeps temporary files, or in `CALLSTACK_BENCH_FOLDER`.
+//! As in `store.rs`, folders are created in the system's folder for temporary files, or in `CALLSTACK_BENCH_FOLDER`.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -23,8 +23,8 @@ fn reply(stack: &Stack, run: Handle, name: &str) -> String {
     call.id
 }
 
-/// A frame of 100 messages, half of them answers of 2,000 characters, with 20 chunks that fill the heap, and all
-/// registers full.
+/// Measures the messages of a step in a frame with 100 messages, half of them answers of 2,000 characters, with 20
+/// chunks that fill the heap, and with full registers.
 fn messages(criterion: &mut Criterion) {
     let stack = Stack::in_memory();
     let run = start(&stack);
@@ -59,8 +59,8 @@ fn push() -> Operation {
     }
 }
 
-/// A push and a pop, each with all that lasts of it: the events, and unless it is left out the mirror; the logs of the
-/// frames in any case.
+/// Measures a push and a pop with everything that they write to the disk: the events, the logs of the frames, and, in
+/// the variant `_mirrored`, the mirror.
 fn durable(criterion: &mut Criterion) {
     for (suffix, mirror) in [("", false), ("_mirrored", true)] {
         let folder = folder();
@@ -90,7 +90,7 @@ fn durable(criterion: &mut Criterion) {
 }
 
 fn config() -> Criterion {
-    // Every iteration leaves a frame behind, so a short bench is a fair one.
+    // Every iteration adds a frame to the tree. A short benchmark keeps the tree small.
     Criterion::default()
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(2))

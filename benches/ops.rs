@@ -1,4 +1,4 @@
-//! What commands cost, on small trees and large ones.
+//! Benchmarks commands on small and large trees.
 
 #[allow(dead_code, reason = "each bench uses some of the shapes")]
 mod trees;
@@ -10,12 +10,11 @@ use callstack_core::{Frame, FrameStatus, Handle, NewFrame, PopStatus, Stack, Sta
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use trees::Texts;
 
-/// Times `run` on trees of `size` frames, a tenth of that many commands at a time, so that the tree
-/// stays about as large as the name says. Fewer commands are never timed alone: right behind the
-/// making of a tree they would measure cold caches.
+/// Measures `run` on trees of `size` frames, with `size / 10` commands per tree, so that the tree keeps
+/// approximately its size. Smaller numbers of commands are not measured: immediately after the creation of a
+/// tree they would measure cold CPU caches.
 ///
-/// Trees are not freed: the allocator would spend the next measurement on putting the pieces of
-/// the last tree together again.
+/// Trees are not freed, because the allocator would merge the freed blocks during the next measurement.
 fn on_trees(criterion: &mut Criterion, name: &str, mut run: impl FnMut(&Stack, u64, u64) -> Duration) {
     let mut group = criterion.benchmark_group(name);
     for size in [1_000, 100_000] {
@@ -43,7 +42,7 @@ fn new_frame(number: u64, parent: Handle) -> NewFrame {
         .below(parent)
 }
 
-/// Frames that take children: the last one and its ancestors.
+/// Returns the frames that can get children: the last frame and its ancestors.
 fn parents(stack: &Stack, size: u64) -> Vec<Handle> {
     let last = stack.resolve(trees::id(size as usize - 1)).unwrap();
     let mut parents = stack.ancestors(last).unwrap();

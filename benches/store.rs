@@ -1,8 +1,8 @@
-//! What commands and opening cost on disk.
+//! Benchmarks commands and opening of stacks on disk.
 //!
-//! The folders are made where the system keeps temporary files, unless `CALLSTACK_BENCH_FOLDER` names
-//! another place. They are removed at the very end: on ext4 new files are slow for minutes in a place
-//! where many were removed, and `store/push_mirrored` would measure that.
+//! Folders are created in the system's folder for temporary files, or in `CALLSTACK_BENCH_FOLDER`. They are
+//! removed at the very end: on ext4, creating files is slow for minutes in a folder from which many files were
+//! removed, and `store/push_mirrored` would measure that.
 
 #[allow(dead_code, reason = "each bench uses some of the shapes")]
 mod trees;
@@ -21,7 +21,7 @@ use trees::Texts;
 
 const SIZES: [usize; 3] = [63, 10_000, 100_000];
 
-/// Every folder that was made.
+/// All created folders.
 static FOLDERS: Mutex<Vec<TempDir>> = Mutex::new(Vec::new());
 
 fn new_folder() -> PathBuf {
@@ -38,13 +38,13 @@ fn remove_folders(_: &mut Criterion) {
     FOLDERS.lock().unwrap().clear();
 }
 
-/// 3 KB a frame up to 10,000 frames, 300 bytes above.
+/// About 3 KB per frame for up to 10,000 frames, and 300 bytes for larger trees.
 fn texts(size: usize) -> Texts {
     if size > 10_000 { Texts::Small } else { Texts::Large }
 }
 
-/// The exported history of a tree of this size: every frame pushed, its artifacts and decisions added
-/// one by one, and popped.
+/// Returns the exported history of a tree of this size: every frame is pushed, its artifacts and decisions are
+/// added one by one, and completed frames are popped.
 fn history_of(size: usize, texts: Texts) -> Vec<u8> {
     let finished = trees::full(size, 8, texts);
     let worked = Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap();
@@ -85,7 +85,7 @@ fn folder_of(history: &[u8], options: &StackOptions) -> PathBuf {
     folder
 }
 
-/// Times pushes onto the last frame and its ancestors.
+/// Measures pushes below the last frame and its ancestors.
 fn pushes(stack: &Stack, size: usize, first: usize, count: usize) -> Duration {
     let last = stack.resolve(trees::id(size - 1)).unwrap();
     let parents: Vec<Handle> = std::iter::once(last).chain(stack.ancestors(last).unwrap()).collect();
@@ -120,11 +120,11 @@ fn push(criterion: &mut Criterion) {
             group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
                 bencher.iter_custom(|iterations| {
                     let mut time = Duration::ZERO;
-                    // Long enough for `state.json` to get its share.
+                    // Long enough to include writes of `state.json` in proportion.
                     let count = (iterations as usize).max(5_000);
                     let mut left = count;
                     while left > 0 {
-                        // So that the tree stays about as large as the name says.
+                        // Start again with the original tree, so that its size remains approximately constant.
                         if pushed >= size.max(1_000) {
                             stack = open(&folder_of(&history, &options), &options);
                             pushed = 0;

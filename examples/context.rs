@@ -1,11 +1,11 @@
-//! Prints the context of a frame of a real plan: a Task Master `tasks.json`, a Beads
-//! `issues.jsonl` or a `state.json`.
+//! Prints the context of a frame from a file: a Task Master `tasks.json`, a Beads `issues.jsonl` or a
+//! `state.json`.
 //!
 //! `cargo run --example context -- FILE [FRAME] [TOTAL]`
 //!
-//! FRAME is a handle, an ID or the beginning of one; without it the active frame is taken, else
-//! the first one in progress, else the first one ready to begin, else the last one. TOTAL is the
-//! token budget.
+//! FRAME is a handle, an ID or a prefix of an ID. Without it, the example uses the active frame, or else the first
+//! frame in progress that is not a root, or else the first frame that is ready to start, or else the last frame.
+//! TOTAL is the token budget.
 
 use std::process::ExitCode;
 
@@ -44,7 +44,7 @@ fn run(arguments: &[String]) -> Result<(), String> {
     let stack = stack_of(&tree);
     let handle = match frame {
         Some(frame) => stack.resolve(frame).map_err(say)?,
-        None => likely_frame(&stack).ok_or("the file holds no frames")?,
+        None => likely_frame(&stack).ok_or("the file contains no frames")?,
     };
     let context = stack.context(handle, &settings).map_err(say)?;
 

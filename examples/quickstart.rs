@@ -1,4 +1,4 @@
-//! The main job in a few lines: push, plan, pop, and print the context of a frame.
+//! The main functions in a few lines: push, plan and pop frames, and print the context of a frame.
 //!
 //! `cargo run --example quickstart`
 

@@ -1,9 +1,9 @@
-//! How well the context finds the siblings that a task really depended on.
+//! Measures how well contexts find the siblings on which a task really depended.
 //!
-//! `cargo run --release --example relevance -- FILE…` takes Task Master and Beads files. A case is
-//! a frame with at least four earlier siblings and at least one dependency among them. The labels
-//! and the frame's own results are hidden, the earlier siblings are taken as completed, and the
-//! order in which the engine ranks them is compared with the dependencies.
+//! `cargo run --release --example relevance -- FILE…` reads Task Master and Beads files. A case is a frame with at
+//! least four earlier siblings and at least one dependency among them. For each case, the dependencies and the
+//! frame's own results are hidden, the earlier siblings are marked as completed, and the engine's ranking of the
+//! siblings is compared with the dependencies.
 
 use std::collections::{HashMap, HashSet};
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use callstack_core::context::Section;
 use callstack_core::import::{self, Format};
 use callstack_core::{Budget, Frame, NewFrame, PopStatus, Settings, Stack, StackOptions};
 
-/// Characters of the criteria and the results that make the compacted texts.
+/// Maximum length of the compacted criteria and results, which are cut from the full ones, in characters.
 const CRITERIA: usize = 150;
 const RESULTS: usize = 400;
 
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Sums over cases.
+/// The figures, as sums over all cases.
 #[derive(Default)]
 pub struct Figures {
     pub cases: usize,
@@ -102,7 +102,7 @@ pub fn measure(file: &str) -> Result<Figures, String> {
     let imported = match format {
         Format::TaskMaster => import::task_master(&text).map_err(|error| error.to_string())?,
         Format::Beads => import::beads(&text),
-        Format::State => return Err("a state says nothing of dependencies; give a plan".into()),
+        Format::State => return Err("a state is not a plan; give a Task Master or Beads file".into()),
     };
     let mut groups: Vec<Vec<&Frame>> = Vec::new();
     let mut places = HashMap::new();
@@ -136,7 +136,7 @@ pub fn measure(file: &str) -> Result<Figures, String> {
     Ok(figures)
 }
 
-/// The IDs of the earlier siblings as the engine ranks them for the frame, best first.
+/// Returns the IDs of the earlier siblings in the engine's ranking for the frame, best first.
 fn rank(frame: &Frame, earlier: &[&Frame]) -> callstack_core::Result<Vec<String>> {
     let now = Arc::new(AtomicU64::new(0));
     let clock = now.clone();
@@ -156,7 +156,7 @@ fn rank(frame: &Frame, earlier: &[&Frame]) -> callstack_core::Result<Vec<String>
     };
     for sibling in earlier {
         let handle = push(sibling)?;
-        // Plans hold the details of tasks that were never done as well; here all count as done.
+        // All tasks count as done here, so the details of unfinished tasks also become results.
         let details = sibling.extra.get("details").and_then(|details| details.as_str());
         let results = sibling.results.as_deref().or(details).unwrap_or_default();
         stack.pop(handle, PopStatus::Completed, results, beginning(results, RESULTS))?;

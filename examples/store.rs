@@ -1,8 +1,8 @@
-//! A stack on disk: opens a folder, works, and prints what is in the folder then.
+//! A stack on disk: opens a folder, executes some commands, and prints the contents of the folder.
 //!
 //! ```sh
 //! cargo run --example store                # in a temporary folder
-//! cargo run --example store -- FOLDER      # again and again in the same one, from several terminals at once
+//! cargo run --example store -- FOLDER      # in this folder, also repeatedly or from several terminals at once
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -26,15 +26,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("In {}:", folder.display());
     print_files(&folder, 1)?;
     let history = stack.history(&EventQuery::default())?;
-    println!("\nThe last events of {} in the database:", history.len());
+    println!("\nThe last 4 of {} events in the database:", history.len());
     for event in &history[history.len().saturating_sub(4)..] {
         println!("  {}", serde_json::to_string(event)?);
     }
-    println!("\nThis folder can be opened again, by any number of processes at once.");
+    println!("\nThe folder can be opened again, also by several processes at once.");
     Ok(())
 }
 
-/// A task with one finished child, and a log of how it came about.
+/// Creates a task with one completed child and one planned child, and writes a log for the completed one.
 fn work(stack: &Stack) -> callstack_core::Result<()> {
     let task = stack.push(NewFrame::new("Build a shop").criteria("Customers can pay").root())?;
     let children = ["Shopping cart", "Payment"].map(NewFrame::new);

@@ -1,8 +1,8 @@
-//! Words that carry meaning: splitting, stop words, a small stemmer, and paths.
+//! Extraction of keywords from texts: word splitting, stop words, a small stemmer, and paths.
 
 use std::borrow::Cow;
 
-/// Words too common to tell one task from another, sorted, of at most eight letters each.
+/// Words that are too common to distinguish tasks. Sorted; each word has at most eight letters.
 #[rustfmt::skip]
 const STOP_WORDS: &[&str] = &[
     "a", "add", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "do",
@@ -13,7 +13,7 @@ const STOP_WORDS: &[&str] = &[
     "your",
 ];
 
-/// The same as numbers, which compare faster than texts.
+/// The stop words as numbers, because numbers compare faster than texts.
 const STOP_NUMBERS: [u64; STOP_WORDS.len()] = {
     let mut numbers = [0; STOP_WORDS.len()];
     let mut index = 0;
@@ -24,7 +24,7 @@ const STOP_NUMBERS: [u64; STOP_WORDS.len()] = {
     numbers
 };
 
-/// Up to eight bytes as a number; shorter words come before those they begin.
+/// Packs up to eight bytes into a number, in such a way that numbers have the order of the words.
 const fn number(word: &[u8]) -> u64 {
     let mut number = 0;
     let mut index = 0;
@@ -39,7 +39,7 @@ fn is_stop_word(word: &str) -> bool {
     word.len() <= 8 && STOP_NUMBERS.binary_search(&number(word.as_bytes())).is_ok()
 }
 
-/// Endings that a stem goes without, longest first, and what takes their place.
+/// Word endings and their replacements, longest first.
 const ENDINGS: &[(&str, &str)] = &[
     ("ational", "ate"),
     ("ization", "ize"),
@@ -56,10 +56,11 @@ const ENDINGS: &[(&str, &str)] = &[
     ("s", ""),
 ];
 
-/// The distinct significant words of a text, as stems, in order of appearance.
+/// Returns the distinct significant words of a text as stems, in order of first appearance.
 ///
-/// Words are split at everything that is no letter or digit and inside `camelCase`; stop words and
-/// single letters are left out. Scripts written without spaces give pairs of characters.
+/// Words are split at characters other than letters and digits, and inside `camelCase`. Stop words and
+/// single ASCII letters and digits are left out. Scripts without spaces between words give pairs of adjacent
+/// characters.
 ///
 /// ```
 /// use callstack_core::context::keywords;
@@ -76,7 +77,7 @@ pub fn keywords(text: &str) -> Vec<String> {
     words
 }
 
-/// Calls `visit` with the stem of every significant word, repetitions included.
+/// Calls `visit` with the stem of every significant word, including repetitions.
 pub(crate) fn for_each_word(text: &str, mut visit: impl FnMut(&str)) {
     let mut word = String::new();
     let mut previous = Class::Other;
@@ -113,7 +114,7 @@ enum Class {
     Lower,
     Upper,
     Digit,
-    /// Of a script without spaces between words: Han, kana, Thai, …
+    /// A character of a script without spaces between words: Han, kana, Thai, …
     Unspaced,
     Other,
 }
@@ -148,7 +149,7 @@ fn finish(word: &mut String, visit: &mut impl FnMut(&str)) {
     word.clear();
 }
 
-/// Cuts an English ending off, if three letters stay.
+/// Replaces an English ending if at least three letters remain before it.
 fn stem(word: &mut String) {
     let ending = ENDINGS.iter().find(|(ending, _)| word.len() >= ending.len() + 3 && word.ends_with(ending));
     if let Some((ending, instead)) = ending {
@@ -157,8 +158,8 @@ fn stem(word: &mut String) {
     }
 }
 
-/// Calls `visit` with every token that may name something: a path or file (`true`), or another
-/// token that may be a frame's ID or handle (`false`). Tokens are in lower case.
+/// Calls `visit` with every token that may be a name, in lower case: with `true` for a path or file, and with
+/// `false` for a token that may be a frame's ID or handle. A path is visited with both.
 pub(crate) fn for_each_name(text: &str, mut visit: impl FnMut(&str, bool)) {
     let mut counted_thing = false;
     let is_part = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | '/' | '#');
@@ -175,7 +176,7 @@ pub(crate) fn for_each_name(text: &str, mut visit: impl FnMut(&str, bool)) {
         if is_path(&lower) {
             visit(&lower, true);
         }
-        // A bare number names a frame only behind a word for one, as in "task 3".
+        // A plain number refers to a frame only after a word such as "task", as in "task 3".
         if !is_number || counted_thing {
             visit(&lower, false);
         }
@@ -185,7 +186,8 @@ pub(crate) fn for_each_name(text: &str, mut visit: impl FnMut(&str, bool)) {
     }
 }
 
-/// `src/main.rs`, `docs/`, `main.rs`: has a directory, or an extension of one to five characters.
+/// True for tokens such as `src/main.rs` and `main.rs`: those with a directory, or with an extension of one to five
+/// characters.
 fn is_path(token: &str) -> bool {
     let (directory, file) = token.rsplit_once('/').unwrap_or(("", token));
     let has_extension = file.rsplit_once('.').is_some_and(|(name, extension)| {

@@ -1,8 +1,8 @@
-//! Trees of a given size and shape, the same on every run.
+//! Deterministic trees of a given size and shape for benchmarks.
 
 use callstack_core::{Frame, FrameStatus, Stack, StackOptions, StackState};
 
-/// How much text a frame holds.
+/// The amount of text in a frame.
 #[derive(Clone, Copy)]
 pub enum Texts {
     /// About 3 KB.
@@ -20,8 +20,8 @@ impl Texts {
     }
 }
 
-/// A tree of `count` frames in which every frame has `fan_out` children. The last frame is being
-/// worked on, and all above it; everything else is completed.
+/// Creates a tree of `count` frames with `fan_out` children each. The last frame and its ancestors are in
+/// progress; all other frames are completed.
 pub fn full(count: usize, fan_out: usize, texts: Texts) -> Stack {
     let mut open = vec![false; count];
     let mut path = Some(count - 1);
@@ -32,17 +32,17 @@ pub fn full(count: usize, fan_out: usize, texts: Texts) -> Stack {
     of_frames(count, texts, |index| index.checked_sub(1).map(|index| index / fan_out), |index| open[index])
 }
 
-/// A root with `count` completed children and one that is being worked on.
+/// Creates a root with `count` completed children and one child in progress.
 pub fn wide(count: usize) -> Stack {
     of_frames(count + 2, Texts::Small, |index| (index > 0).then_some(0), |index| index == 0 || index == count + 1)
 }
 
-/// A chain of `count` frames, all being worked on.
+/// Creates a chain of `count` frames, all in progress.
 pub fn deep(count: usize) -> Stack {
     of_frames(count, Texts::Small, |index| index.checked_sub(1), |_| true)
 }
 
-/// The ID of the frame made `index` frames after the first.
+/// Returns the ID of the frame at this position in creation order, counted from 0.
 pub fn id(index: usize) -> String {
     format!("ses_{index:020}")
 }
@@ -84,7 +84,7 @@ fn of_frames(
     stack
 }
 
-/// A generator of texts (xorshift).
+/// Generates deterministic texts (xorshift).
 struct Words(u64);
 
 impl Words {

@@ -1,4 +1,5 @@
-//! Contexts of frames with arbitrary texts: within the budget, well-formed, and what is left out is counted.
+//! Fuzzes contexts of frames with arbitrary texts: they must be within the budget and well-formed, and must count the
+//! omitted items.
 
 #![no_main]
 
@@ -33,6 +34,6 @@ fuzz_target!(|data: &[u8]| {
     let Err(Error::BudgetTooSmall { needed, .. }) = context(1) else { panic!("a token is enough") };
     let more = random.below(4_000);
     for total in [needed, needed + more] {
-        context(total).unwrap_or_else(|error| panic!("{needed} tokens were said to be enough: {error}"));
+        context(total).unwrap_or_else(|error| panic!("{needed} tokens should be sufficient: {error}"));
     }
 });

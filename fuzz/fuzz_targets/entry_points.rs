@@ -1,5 +1,6 @@
-//! The functions of the C ABI that take texts, with whatever bytes: each answers a code, an answer that is JSON where
-//! it should be, and an error object that can be read; a refused command leaves the tree as it was.
+//! Fuzzes the functions of the C ABI that take texts, with arbitrary bytes. Each call must return either an answer
+//! (valid JSON where the header promises it) or a readable error object, and must not panic. A refused command must
+//! not change the tree.
 
 #![no_main]
 
@@ -19,14 +20,14 @@ use callstack_core::capi::text::*;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    // SAFETY: all pointers are of this function, and none is used after it was freed.
+    // SAFETY: all pointers come from this function, and none is used after it was freed.
     unsafe {
         let options = br#"{"history": true}"#;
         let mut stack = ptr::null_mut();
         assert_eq!(callstack_in_memory(text(options).0, options.len(), &mut stack, ptr::null_mut()), CALLSTACK_OK);
         let root = br#"{"title": "Root", "sessionID": "ses_1"}"#;
         callstack_push(stack, text(root).0, root.len(), ptr::null_mut(), ptr::null_mut());
-        // Calls are separated by a byte that UTF-8 does not have; two texts of a call by another.
+        // Bytes that never occur in UTF-8 are the separators: 0xff between calls, 0xfe between the texts of a call.
         for call in data.split(|byte| *byte == 0xff).take(32) {
             let Some((which, rest)) = call.split_first() else { continue };
             let mut texts = rest.splitn(3, |byte| *byte == 0xfe);
@@ -41,9 +42,9 @@ fn text(bytes: &[u8]) -> (*const c_char, usize) {
     (bytes.as_ptr().cast(), bytes.len())
 }
 
-/// Makes one call and looks at all that it answers.
+/// Makes one call and checks all of its outputs.
 unsafe fn one(stack: *mut Callstack, which: u8, texts: [&[u8]; 3]) {
-    // SAFETY: the stack is open, the texts are as long as they are said to be, the outputs are places of this function.
+    // SAFETY: the stack is open, the lengths of the texts are right, and the outputs are variables of this function.
     unsafe {
         let before = state(stack);
         let [(a, a_len), (b, b_len), (c, c_len)] = texts.map(text);
@@ -121,18 +122,18 @@ unsafe fn one(stack: *mut Callstack, which: u8, texts: [&[u8]; 3]) {
         };
         assert_ne!(code, CALLSTACK_ERROR_PANIC, "call {} panicked", which % 33);
         if code == CALLSTACK_OK {
-            assert!(made.is_null(), "an error beside a good answer");
+            assert!(made.is_null(), "a successful call returned an error object");
             let text = std::str::from_utf8(bytes(&answer)).expect("answers are UTF-8");
             if is_json && !answer.data.is_null() {
                 serde_json::from_str::<serde_json::Value>(text).expect("answers are JSON");
             }
         } else {
-            assert!(answer.data.is_null(), "an answer beside an error");
+            assert!(answer.data.is_null(), "a failed call returned an answer");
             assert_eq!(callstack_error_code(made), code);
-            assert!(!CStr::from_ptr(callstack_error_message(made)).is_empty(), "an error that says nothing");
+            assert!(!CStr::from_ptr(callstack_error_message(made)).is_empty(), "the error message is empty");
             let details = CStr::from_ptr(callstack_error_details(made));
             serde_json::from_slice::<serde_json::Value>(details.to_bytes()).expect("details are JSON");
-            assert_eq!(state(stack), before, "a refused command has changed the tree");
+            assert_eq!(state(stack), before, "a refused command changed the tree");
         }
         callstack_text_free(out);
         callstack_error_free(error);
@@ -142,13 +143,13 @@ unsafe fn one(stack: *mut Callstack, which: u8, texts: [&[u8]; 3]) {
 unsafe fn bytes(text: &CallstackText) -> &[u8] {
     match text.data.is_null() {
         true => &[],
-        // SAFETY: the library made the text.
+        // SAFETY: the library allocated the text with this length.
         false => unsafe { std::slice::from_raw_parts(text.data.cast(), text.len) },
     }
 }
 
 unsafe fn state(stack: *const Callstack) -> Vec<u8> {
-    // SAFETY: the stack is open, the output is a place of this function.
+    // SAFETY: the stack is open, and the output is a variable of this function.
     unsafe {
         let mut state = CallstackText { data: ptr::null_mut(), len: 0 };
         assert_eq!(callstack_state(stack, &mut state, ptr::null_mut()), CALLSTACK_OK);

@@ -1,4 +1,4 @@
-//! Hosts with sessions, events in any order, and the agent's tools.
+//! Fuzzes hosts: sessions, events in any order, and calls of the agent's tools.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Plans of other tools, whole and broken: what is read fits into a tree.
+//! Fuzzes the import of plans of other tools, valid and broken: every frame that is read must fit into a tree.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
         let Ok(frames) = frames else { continue };
         let stack = Stack::in_memory();
         let handles = stack.import(frames.clone()).unwrap_or_else(|error| panic!("{frames:?}: {error}"));
-        assert_eq!(handles.len(), frames.len(), "every frame is there");
+        assert_eq!(handles.len(), frames.len(), "every frame is imported");
     }
     if let Ok((tree, _)) = import::read(&text) {
         assert_eq!(tree.state().frames.len(), tree.len());

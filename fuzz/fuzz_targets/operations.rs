@@ -1,9 +1,9 @@
-//! Sequences of commands, held against the naive model of the tests.
+//! Fuzz target: sequences of commands, compared with the naive model of the tests.
 
 #![no_main]
 
-use support::Random;
 use libfuzzer_sys::fuzz_target;
+use support::Random;
 
 fuzz_target!(|data: &[u8]| {
     // A command takes about four choices of two bytes.

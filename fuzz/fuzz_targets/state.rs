@@ -1,4 +1,5 @@
-//! States, whole and broken: what is read is written in a way that is read again, the same and without repairs.
+//! Fuzzes the reading of states, valid and broken. A state that was read and written must be readable again without
+//! repairs, and must be equal.
 
 #![no_main]
 
@@ -11,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
         let (tree, _) = Tree::from_state(state);
         assert_eq!(tree.len(), count, "no frame is lost");
         let written = tree.state().to_json();
-        let (again, unreadable) = StackState::from_json(&written).expect("what was written can be read");
+        let (again, unreadable) = StackState::from_json(&written).expect("a written state can be read");
         let (again, inconsistent) = Tree::from_state(again);
         assert!(unreadable.is_empty() && inconsistent.is_empty(), "{unreadable:?} {inconsistent:?} in {written}");
         assert_eq!(again.state(), tree.state());
@@ -19,7 +20,7 @@ fuzz_target!(|data: &[u8]| {
     if let Ok(text) = std::str::from_utf8(data)
         && let Ok((state, _)) = StackState::from_json(text)
     {
-        let (salvaged, _) = StackState::salvage(data).expect("what can be read can be salvaged");
+        let (salvaged, _) = StackState::salvage(data).expect("a readable state can be salvaged");
         assert_eq!(salvaged, state);
     }
 });

@@ -1,26 +1,30 @@
-//! Chunks: named texts on the heap, which stay in every prompt until they are freed.
+//! Chunks: named texts on a frame's heap. Prompts show them until they are freed.
 
 use serde::{Deserialize, Serialize};
 
 /// A named text on the heap of a frame. It is visible in the frame and in all frames below it until it is freed.
+///
+/// In JSON: `{"name": "api-spec", "content": "add(a, b) -> int", "description": "signatures", "allocatedAt":
+/// 1795293106903, "writtenAt": 1795293106903, "allocatedStep": 3, "writtenStep": 5}`; an empty description and steps
+/// of 0 are omitted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Chunk {
-    /// Its name, which no other chunk in sight has.
+    /// The name, unique among the chunks that a frame sees.
     pub name: String,
-    /// The text, word for word.
+    /// The text, verbatim.
     pub content: String,
-    /// A short summary for the index.
+    /// A short summary for the index of the heap. Empty: no summary.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// When it was allocated, in milliseconds since the epoch.
+    /// Time of the allocation, in milliseconds since the Unix epoch.
     pub allocated_at: u64,
-    /// When it was last written, in milliseconds since the epoch.
+    /// Time of the last write, in milliseconds since the Unix epoch.
     pub written_at: u64,
-    /// The step of the run in which it was allocated; 0 outside of runs.
+    /// The step of the run in which the chunk was allocated; 0 outside runs.
     #[serde(skip_serializing_if = "is_zero")]
     pub allocated_step: u64,
-    /// The step of the run in which it was last written; 0 outside of runs.
+    /// The step of the run in which the chunk was last written; 0 outside runs.
     #[serde(skip_serializing_if = "is_zero")]
     pub written_step: u64,
 }
@@ -29,31 +33,31 @@ fn is_zero(step: &u64) -> bool {
     *step == 0
 }
 
-/// A chunk to be allocated.
+/// The parameters of a chunk to allocate: see [`Stack::allocate_chunk`](crate::Stack::allocate_chunk).
 ///
-/// In JSON: `{"name": "api-spec", "content": "add(a, b) -> int", "description": "signatures"}`, the description
-/// optional.
+/// In JSON: `{"name": "api-spec", "content": "add(a, b) -> int", "description": "signatures"}`. The description is
+/// optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewChunk {
-    /// Its name: 1 to 100 characters on one line.
+    /// The name: 1 to 100 characters on one line.
     pub name: String,
     /// The text: up to 100,000 characters.
     pub content: String,
-    /// A short summary for the index: up to 300 characters on one line.
+    /// A short summary for the index of the heap: up to 300 characters on one line. Default: empty.
     #[serde(default)]
     pub description: String,
 }
 
 impl NewChunk {
-    /// The most characters of a name.
+    /// Maximum length of a name, in characters.
     pub const NAME_LIMIT: usize = 100;
-    /// The most characters of a content.
+    /// Maximum length of a content, in characters.
     pub const CONTENT_LIMIT: usize = 100_000;
-    /// The most characters of a description.
+    /// Maximum length of a description, in characters.
     pub const DESCRIPTION_LIMIT: usize = 300;
 
-    /// A chunk without a description.
+    /// Creates a chunk with an empty description.
     pub fn new(name: impl Into<String>, content: impl Into<String>) -> Self {
         Self { name: name.into(), content: content.into(), description: String::new() }
     }

@@ -1,12 +1,12 @@
-//! Events: what has happened to a tree, one change each, in the order of their revisions.
+//! Events: the history of a tree. Each event records one change; revisions number them in order.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Chunk, Frame, FrameStatus, Handle, Identity, Message, RegisterValues, RunSettings};
 
-/// One change to one frame. Events are the only way a tree changes: applying the events of a tree
-/// to an empty one gives the same tree again.
+/// One change to one frame. A tree changes only by events: applying all events of a tree to an empty
+/// tree gives an equal tree.
 ///
 /// ```json
 /// {"revision": 7, "time": 1795293106903, "handle": "f2", "kind": "statusChanged", "status": "completed",
@@ -15,75 +15,75 @@ use super::{Chunk, Frame, FrameStatus, Handle, Identity, Message, RegisterValues
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", try_from = "FlatEvent")]
 pub struct Event {
-    /// Place in the history: 1 for the first event of a tree, then one more each.
+    /// Position in the history: 1 for the first event of a tree, 2 for the second, and so on.
     pub revision: u64,
-    /// When it happened, in milliseconds since the epoch.
+    /// Time of the change, in milliseconds since the Unix epoch.
     pub time: u64,
     /// The frame that changed.
     pub handle: Handle,
-    /// What changed.
+    /// The change. In JSON its fields are at the top level of the event.
     #[serde(flatten)]
     pub change: Change,
 }
 
-/// What an [`Event`] changes. In JSON the key `kind` names the variant.
+/// The change that an [`Event`] makes. In JSON the key `kind` names the variant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Change {
-    /// The frame came into being: pushed, planned, made for a session, or imported.
+    /// The frame was created: pushed, planned, created for a session, or imported.
     Added {
-        /// The frame as it was then.
+        /// The record of the frame at its creation.
         frame: Box<Frame>,
     },
-    /// This frame and those after it came in one import: their starts and finishes are ordered by
-    /// their times, not by their handles.
+    /// This frame and all frames with higher handles come from one import. Their starts and finishes
+    /// are ordered by their times, not by their handles.
     Imported {
-        /// Keys of the imported state that this version does not know.
+        /// Keys of the imported state that this version does not know. Omitted in JSON if empty.
         #[serde(skip_serializing_if = "Map::is_empty")]
         extra: Map<String, Value>,
     },
-    /// Dependencies on frames that were added later in the same command.
+    /// The frame got dependencies on frames that were added later in the same command.
     DependenciesAdded {
-        /// Their IDs.
+        /// IDs of the frames that it depends on.
         depends_on: Vec<String>,
     },
-    /// A placeholder got its title and criteria.
+    /// A placeholder frame got its title and criteria.
     Identified {
-        /// What it is called from now on.
+        /// The new title and criteria.
         identity: Identity,
     },
     /// The frame was activated, blocked, resumed or popped.
     StatusChanged {
-        /// The status from now on.
+        /// The new status.
         status: FrameStatus,
-        /// Results, if the change brought any.
+        /// The full results, if the change sets them.
         #[serde(skip_serializing_if = "Option::is_none")]
         results: Option<String>,
-        /// Their dense form.
+        /// The compacted results, if the change sets them.
         #[serde(skip_serializing_if = "Option::is_none")]
         results_compacted: Option<String>,
     },
-    /// The frame goes on, with these results so far.
+    /// The frame got intermediate results and remains open.
     Summarized {
-        /// What has been achieved, in full.
+        /// The full results so far.
         results: String,
-        /// The same, dense.
+        /// The compacted results so far.
         results_compacted: String,
     },
-    /// The frame was taken out of the plan.
+    /// The frame was removed from the plan.
     Invalidated {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The frame has another ID.
+    /// The frame got another ID.
     IdReplaced {
-        /// The ID from now on.
+        /// The new ID.
         #[serde(rename = "sessionID")]
         session_id: String,
     },
-    /// The frame's log is another file.
+    /// The frame's log moved to another file.
     LogPathSet {
-        /// Path of the log from now on, relative to the stack's folder or absolute.
+        /// The new path of the log, relative to the stack's folder or absolute.
         log_path: String,
     },
     /// An artifact was recorded.
@@ -96,54 +96,54 @@ pub enum Change {
         /// The decision.
         decision: String,
     },
-    /// The frame became the active one, or no frame is active any more.
+    /// The frame became the active frame, or stopped being it and no frame is active.
     ActiveChanged {
-        /// True: this frame is active. False: it was, and none is now.
+        /// True: this frame is active. False: this frame was active, and now no frame is.
         active: bool,
     },
-    /// The frame has a new chunk on the heap.
+    /// A chunk was allocated on the frame's heap.
     ChunkAllocated {
         /// The chunk.
         chunk: Box<Chunk>,
     },
-    /// A chunk of the frame has other content.
+    /// A chunk of the frame got new content.
     ChunkWritten {
         /// The chunk's name.
         name: String,
-        /// Its content from now on.
+        /// The new content.
         content: String,
-        /// The step of the run; 0 outside of runs.
+        /// The step of the run in which the chunk was written; 0 outside runs.
         step: u64,
     },
-    /// A chunk of the frame is gone.
+    /// A chunk of the frame was freed.
     ChunkFreed {
         /// The chunk's name.
         name: String,
     },
-    /// Registers of the frame have other values.
+    /// Registers of the frame got new values.
     RegistersChanged {
-        /// The values from now on; registers that are not named stay.
+        /// The new values. Registers that are not listed keep theirs.
         registers: RegisterValues,
     },
-    /// The frame is the root of a run: an agent works in it that manages its own memory.
+    /// The frame became the root of a run: an agent that manages its own memory works in it.
     RunStarted {
-        /// What the run was started with.
+        /// The settings of the run.
         run: RunSettings,
     },
-    /// The frame was pushed by a model's call, which waits for its results.
+    /// A model pushed the frame by a tool call. The results of the frame will answer that tool call.
     Called {
-        /// ID of the call.
+        /// ID of the tool call.
         call: String,
     },
     /// Messages were added to the frame's conversation.
     MessagesAdded {
-        /// The messages, in order.
+        /// The new messages, oldest first.
         messages: Vec<Message>,
     },
 }
 
 impl Change {
-    /// The names of all kinds, as `kind` has them in JSON.
+    /// The names of all kinds: the values of the JSON key `kind`.
     pub const KINDS: [&str; 19] = [
         "added",
         "imported",
@@ -166,7 +166,7 @@ impl Change {
         "messagesAdded",
     ];
 
-    /// The name of the variant, as `kind` has it in JSON.
+    /// The name of the variant: the value of the JSON key `kind`.
     pub const fn kind(&self) -> &'static str {
         let place = match self {
             Change::Added { .. } => 0,
@@ -193,8 +193,8 @@ impl Change {
     }
 }
 
-/// An event as its JSON stands, all kinds in one. An enum with its tag inside would have to be
-/// buffered before it can be read, and an open reads every event there is.
+/// An event with the fields of all kinds side by side. Serde would buffer an internally tagged enum
+/// before it reads it, which is slow: opening a stack reads every event of its history.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct FlatEvent {
@@ -269,7 +269,7 @@ impl TryFrom<FlatEvent> for Event {
             "runStarted" => Change::RunStarted { run: event.run.ok_or_else(|| lacks("run"))? },
             "called" => Change::Called { call: event.call.ok_or_else(|| lacks("call"))? },
             "messagesAdded" => Change::MessagesAdded { messages: event.messages.ok_or_else(|| lacks("messages"))? },
-            _ => return Err(format!("event {revision} is of the kind `{kind}`, which this version does not know")),
+            _ => return Err(format!("event {revision} has the kind `{kind}`, which this version does not know")),
         };
         Ok(Event { revision, time, handle, change })
     }

@@ -1,20 +1,20 @@
-//! The names of a frame's files: one for each frame, safe on every file system, whatever the ID.
+//! File names for frames: unique per frame and valid on every file system, for any ID.
 
 use super::Handle;
 
-/// Longest beginning of an ID that a file name holds, in bytes.
+/// Maximum length of the part of an ID that a file name contains, in bytes.
 const LONGEST: usize = 100;
 
-/// Names that Windows keeps for devices, with any extension and in any case.
+/// Names that Windows reserves for devices, with any extension and in upper or lower case.
 const RESERVED: [&str; 22] = [
     "con", "prn", "aux", "nul", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9", "lpt1", "lpt2",
     "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9",
 ];
 
-/// The name, without extension, under which the files of a frame stand: the ID itself, if it is made
-/// of letters and digits of ASCII, `-` and `_` alone, as those of hosts are. In all other IDs
-/// everything else becomes `_` (specification, "File Storage Functions") and the handle is added, so
-/// that no two frames share a name.
+/// Returns the name of a frame's files, without extension. An ID of 1 to 100 ASCII letters, digits,
+/// `-` and `_` is used unchanged, unless Windows reserves it. In every other ID, other characters become
+/// `_` (specification, "File Storage Functions"), only the first 100 characters are used, and the handle
+/// is appended, so that no two frames share a name.
 ///
 /// ```
 /// use callstack_core::{Handle, frame::file_name};
@@ -31,8 +31,8 @@ pub fn file_name(session_id: &str, handle: Handle) -> String {
     if name == session_id && !name.is_empty() && !is_reserved { name } else { format!("{name}~{handle}") }
 }
 
-/// The `logPath` of the log that this library keeps for a frame, relative to the stack's folder:
-/// `logs/ses_1.jsonl`.
+/// Returns the `logPath` of the log that this library keeps for a frame, relative to the stack's
+/// folder: `logs/ses_1.jsonl`.
 pub fn own_log_path(session_id: &str, handle: Handle) -> String {
     format!("logs/{}.jsonl", file_name(session_id, handle))
 }

@@ -1,4 +1,4 @@
-//! Handles, the short numbers of frames, and the references by which callers name a frame.
+//! Handles, the short numbers of frames, and the references by which callers identify a frame.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The number of a frame in its tree: `f1` for the first one made, `f2` for the next.
+/// The number of a frame in its tree: `f1` for the first frame created, `f2` for the second.
 ///
-/// A handle is given once, in creation order, and never again: it stays when the frame's ID is
+/// Handles are assigned in creation order and never reused. A frame keeps its handle when its ID is
 /// replaced, and no frame is ever removed. Prompts and tool answers show handles because they are
-/// short and cannot be mistaken for one another.
+/// short and easy to tell apart. In JSON a handle is a string such as `"f12"`.
 ///
 /// ```
 /// use callstack_core::Handle;
@@ -22,20 +22,21 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Handle(NonZeroU32);
 
 impl Handle {
-    /// How many frames can be numbered.
+    /// Maximum number of frames in a tree.
     pub const LIMIT: usize = u32::MAX as usize;
 
-    /// The handle of the frame made `index` frames after the first one, `None` past the limit.
+    /// Returns the handle of the frame at this position in creation order, counted from 0; `None` if the
+    /// position exceeds [`Handle::LIMIT`].
     pub fn from_index(index: usize) -> Option<Self> {
         u32::try_from(index.checked_add(1)?).ok().and_then(NonZeroU32::new).map(Self)
     }
 
-    /// The number after the `f`, counted from 1.
+    /// The number after the `f`; the first frame has 1.
     pub fn number(self) -> u32 {
         self.0.get()
     }
 
-    /// The position in creation order, counted from 0.
+    /// The position in creation order; the first frame has 0.
     pub fn index(self) -> usize {
         self.0.get() as usize - 1
     }
@@ -53,7 +54,7 @@ impl fmt::Debug for Handle {
     }
 }
 
-/// The text is no handle: it is not `f` and a number from 1 on without leading zeros.
+/// The text is not a handle. A handle is `f` followed by a number of at least 1 without leading zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a handle is `f` and a number, such as f1")]
 pub struct ParseHandleError;
@@ -83,17 +84,19 @@ impl<'de> Deserialize<'de> for Handle {
     }
 }
 
-/// How a caller names a frame: by handle, by session ID, or by the beginning of an ID that fits
-/// one frame alone. Texts and handles convert into it.
+/// A reference to a frame: its handle, its session ID, or a prefix of a session ID that only one frame
+/// has. Texts and handles convert into it.
 ///
-/// A text is taken as an ID if a frame has it, then as a handle, then as the beginning of an ID.
+/// A text is looked up as a complete ID first, then as a handle, then as a prefix of an ID. Lookups
+/// fail with [`Error::UnknownFrame`](crate::Error::UnknownFrame) or
+/// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame). In JSON a reference is a string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FrameRef {
-    /// The frame's number.
+    /// The frame's handle.
     Handle(Handle),
-    /// An ID, whole: it never stands for another frame, whose ID only begins like it.
+    /// A complete ID. It is never looked up as a handle or as a prefix of another ID.
     Id(String),
-    /// An ID, a written handle, or the beginning of an ID.
+    /// A complete ID, a handle as text, or a prefix of an ID.
     Text(String),
 }
 

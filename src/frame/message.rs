@@ -1,4 +1,4 @@
-//! Messages: the conversation of a frame in a run, as model and tools have had it.
+//! Messages: the conversation between user, model and tools in a frame of a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,42 +9,42 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Message {
-    /// What the model is asked.
+    /// A prompt to the model.
     User {
         /// The text.
         text: String,
     },
-    /// What the model said and called.
+    /// A reply of the model.
     Assistant {
-        /// The text; empty if it has only called tools.
+        /// The text; empty if the reply contains only tool calls.
         text: String,
-        /// The tools it called, in order.
+        /// The tool calls, in order. Omitted in JSON if empty.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolCall>,
     },
-    /// The answer to a call.
+    /// The answer to a tool call.
     Tool {
-        /// The ID of the call.
+        /// The ID of the tool call.
         call: String,
         /// The tool's name.
         name: String,
-        /// What it answered.
+        /// The text of the answer.
         text: String,
-        /// The text says why nothing was done.
+        /// True if the tool call failed; the text then states the reason. Default false; omitted in JSON if false.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
     },
 }
 
 impl Message {
-    /// Its text.
+    /// The text of the message.
     pub fn text(&self) -> &str {
         match self {
             Message::User { text } | Message::Assistant { text, .. } | Message::Tool { text, .. } => text,
         }
     }
 
-    /// The same message with more text at the end.
+    /// Returns a copy of the message with `more` appended to its text.
     #[must_use]
     pub fn followed_by(&self, more: &str) -> Self {
         let mut message = self.clone();
@@ -57,14 +57,14 @@ impl Message {
     }
 }
 
-/// A tool that a model calls.
+/// A tool call in a model's reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
-    /// The call's ID, by which its answer is found.
+    /// The ID, which links the tool call to its answer.
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// The arguments as the model wrote them: a JSON object, if it kept to the schema.
+    /// The arguments as the model wrote them. They should be a JSON object, but this is not checked here.
     pub arguments: String,
 }

@@ -1,6 +1,7 @@
-//! What a frame is: its handle, its status and the table of transitions, the record with its memory, the events.
+//! The data types of a frame: handle, status and table of transitions, record, heap chunks, registers, messages, and
+//! events.
 //!
-//! This floor knows nothing of trees; everything above builds on it.
+//! This layer does not use any other module of the crate; all other modules build on it.
 
 mod chunk;
 mod event;

@@ -1,78 +1,86 @@
-//! The record of a frame, under the documented JSON names, and what a caller gives to make one.
+//! The record of a frame, with the JSON names of the specification, and the parameters of a new frame.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Chunk, FrameRef, FrameStatus, Registers};
 
-/// How the IDs begin of frames that have no session yet.
+/// Prefix of the IDs of frames that have no session yet.
 pub(crate) const PLANNED_PREFIX: &str = "plan-";
 
-/// Everything there is to know about a frame, with the JSON names of the specification
-/// (`FrameMetadata` in its implementation document).
+/// The complete record of a frame, with the JSON names of the specification (`FrameMetadata` in its
+/// implementation document).
 ///
-/// Times are milliseconds since the Unix epoch. Keys that are no part of the specification
-/// (`dependsOn`, `placeholder`, `heap`, `registers`) are left out when empty; keys that this version does not know are
+/// Times are in milliseconds since the Unix epoch. Keys that the specification does not have
+/// (`dependsOn`, `placeholder`, `heap`, `registers`) are omitted when empty; keys that this version does not know are
 /// kept in [`Frame::extra`] and written back.
+///
+/// ```json
+/// {"sessionID": "ses_2", "parentSessionID": "ses_1", "status": "completed", "title": "Shopping cart",
+///  "successCriteria": "Totals are right", "successCriteriaCompacted": "", "results": "Cart in src/cart.rs",
+///  "resultsCompacted": "src/cart.rs: Cart::total()", "createdAt": 1795293106903, "updatedAt": 1795293106950,
+///  "artifacts": ["src/cart.rs"], "decisions": []}
+/// ```
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Frame {
-    /// The frame's ID: the host's session, or `plan-…` until the frame is activated.
+    /// The frame's ID: the ID of the host's session, or `plan-…` until a planned frame gets a session.
     #[serde(rename = "sessionID")]
     pub session_id: String,
     /// ID of the parent; absent for a root.
     #[serde(rename = "parentSessionID", skip_serializing_if = "Option::is_none")]
     pub parent_session_id: Option<String>,
-    /// Where the frame is in its life.
+    /// The status. Default `planned`.
     pub status: FrameStatus,
     /// Short name, two to five words.
     pub title: String,
-    /// What must be true when the frame is done, in terms that can be checked.
+    /// Success criteria: checkable conditions for the completion of the frame.
     pub success_criteria: String,
-    /// The same, dense, for prompts.
+    /// Compacted success criteria, for prompts. Empty: prompts use the full criteria.
     pub success_criteria_compacted: String,
-    /// What was achieved, in full.
+    /// Full results: a description of the achieved work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub results: Option<String>,
-    /// The same, dense, for the prompts of parents and siblings.
+    /// Compacted results, for the prompts of parents and siblings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub results_compacted: Option<String>,
-    /// When the frame was made, in milliseconds since the epoch.
+    /// Time of creation, in milliseconds since the Unix epoch.
     pub created_at: u64,
-    /// When the frame last changed, in milliseconds since the epoch.
+    /// Time of the last change, in milliseconds since the Unix epoch.
     pub updated_at: u64,
-    /// Files and other resources that the work produced, each once.
+    /// Files and other resources that the work produced, without duplicates.
     pub artifacts: Vec<String>,
-    /// Decisions taken on the way, in order.
+    /// Decisions made during the work, oldest first.
     pub decisions: Vec<String>,
-    /// IDs of the frames whose results this one needs.
+    /// IDs of the frames whose results this frame needs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
-    /// Path of the frame's full log, if one was written.
+    /// Path of the frame's full log, if there is one: relative to the stack's folder or absolute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_path: Option<String>,
-    /// Why the frame was invalidated.
+    /// Reason for the invalidation, if the frame was invalidated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invalidation_reason: Option<String>,
-    /// When the frame was invalidated, in milliseconds since the epoch.
+    /// Time of the invalidation, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invalidated_at: Option<u64>,
-    /// IDs of the children that are still planned. Derived from the tree; as the original writes
-    /// it, present on planned frames even if empty, and elsewhere only if not.
+    /// IDs of the children that are still planned. Derived from the tree. As in the files of the original
+    /// plugin, a planned frame has the key even if the list is empty; other frames omit an empty list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned_children: Option<Vec<String>>,
-    /// Made only because a session appeared: title and criteria may still be given, once.
+    /// True if the frame was created only because its session appeared. Title and criteria of such a frame
+    /// can still be set, once.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub placeholder: bool,
-    /// Its chunks on the heap, in the order in which they were allocated.
+    /// The frame's own chunks on the heap, in order of allocation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub heap: Vec<Chunk>,
-    /// Its registers, if it uses any.
+    /// The frame's registers, if it uses any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registers: Option<Box<Registers>>,
-    /// Keys of the file that this version does not know. A documented key among them is renamed when
-    /// the frame enters a tree: `status` becomes `status (unreadable)`. A value nested more than
-    /// 100 levels deep, which JSON readers would refuse, is left out, and a text says so.
+    /// Keys of the file that this version does not know. If a documented key is among them, it is renamed
+    /// when the frame is added to a tree: `status` becomes `status (unreadable)`. A value nested more than
+    /// 100 levels deep, which JSON readers could refuse, is replaced by a text that states this.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -86,20 +94,21 @@ const KEYS: &[&str] = &[
 ];
 
 impl Frame {
-    /// The compacted criteria, or the full ones if there are none.
+    /// The compacted criteria, or the full criteria if the compacted ones are blank.
     pub fn dense_criteria(&self) -> &str {
         first_filled(&self.success_criteria_compacted, &self.success_criteria)
     }
 
-    /// The compacted results, or the full ones if there are none; empty before there are any.
+    /// The compacted results, or the full results if the compacted ones are blank. Empty if the frame has
+    /// no results.
     pub fn dense_results(&self) -> &str {
         let [compacted, full] =
             [&self.results_compacted, &self.results].map(|text| text.as_deref().unwrap_or_default());
         first_filled(compacted, full)
     }
 
-    /// Renames extra keys that are documented ones, or the JSON would have the key twice and could
-    /// not be read again.
+    /// Renames extra keys that equal documented keys. Otherwise the JSON would contain a key twice and
+    /// could not be read again.
     pub(crate) fn separate_extra_keys(&mut self) {
         if self.extra.is_empty() {
             return;
@@ -113,11 +122,12 @@ impl Frame {
     }
 }
 
-/// Levels of arrays and objects that a value may have: readers of JSON stop at 128, and a record
-/// stands a few levels down in what is stored.
+/// Maximum nesting depth of a value. The JSON reader stops at 128 levels, and the stored documents nest
+/// a record a few levels deep.
 const DEEPEST: usize = 100;
 
-/// True if a value could not be read again. Needs no stack, however deep the value is.
+/// True if a value is nested too deep to be read again. Iterative, so a deep value cannot overflow the
+/// thread's stack.
 pub(crate) fn is_too_deep(value: &Value) -> bool {
     let mut pending = vec![(value, 0)];
     while let Some((value, depth)) = pending.pop() {
@@ -133,46 +143,51 @@ pub(crate) fn is_too_deep(value: &Value) -> bool {
     false
 }
 
-/// Puts a text in the place of values that could not be read again.
+/// Replaces values that are nested too deep by a text that states this.
 pub(crate) fn leave_out_too_deep(entries: &mut Map<String, Value>) {
     for value in entries.values_mut().filter(|value| is_too_deep(value)) {
         *value = format!("nested more than {DEEPEST} levels deep; left out").into();
     }
 }
 
-/// The first text, unless it is blank.
+/// The first text, or the second one if the first is blank.
 pub(crate) fn first_filled<'a>(first: &'a str, second: &'a str) -> &'a str {
     if first.trim().is_empty() { second } else { first }
 }
 
 impl Default for FrameStatus {
-    /// A record that does not say is of a plan.
+    /// `Planned`: the status of a record without a `status`.
     fn default() -> Self {
         FrameStatus::Planned
     }
 }
 
-/// The immutable part of a frame: what it is called and when it is done.
+/// The immutable part of a frame: title and success criteria.
+///
+/// In JSON: `{"title": "API routes", "successCriteria": "CRUD works", "successCriteriaCompacted": "CRUD"}`. Only
+/// `title` is required.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
     /// Short name, two to five words.
     pub title: String,
-    /// What must be true when the frame is done.
+    /// Success criteria: checkable conditions for the completion of the frame. Default: empty.
     #[serde(default)]
     pub success_criteria: String,
-    /// The same, dense, for prompts. Empty: the full criteria serve.
+    /// Compacted success criteria, for prompts. Default: empty; prompts then use the full criteria.
     #[serde(default)]
     pub success_criteria_compacted: String,
 }
 
-/// Under which frame a new one goes. In JSON the name of the frame; null for a root.
+/// The parent of a new frame. In JSON a reference to the parent (handle, ID or prefix of an ID), or null for a
+/// root.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Parent {
-    /// The calling session's open frame; if there is none the active frame; else a root.
+    /// The open frame of the calling session, or else the active frame. If there is neither, the new
+    /// frame becomes a root.
     #[default]
     Auto,
-    /// None: the frame starts a tree of its own.
+    /// No parent: the frame becomes a root.
     Root,
     /// This frame.
     Frame(FrameRef),
@@ -185,7 +200,7 @@ impl<'de> Deserialize<'de> for Parent {
     }
 }
 
-/// A frame to be pushed or planned.
+/// The parameters of a frame to push or plan.
 ///
 /// ```
 /// use callstack_core::{NewFrame, Stack};
@@ -199,30 +214,30 @@ impl<'de> Deserialize<'de> for Parent {
 /// # Ok::<(), callstack_core::Error>(())
 /// ```
 ///
-/// In JSON, every key but `title` optional:
+/// In JSON (only `title` is required, unknown keys are rejected):
 ///
 /// ```json
 /// {"sessionID": "ses_7", "title": "API routes", "successCriteria": "CRUD works", "successCriteriaCompacted": "CRUD",
 ///  "parent": "f1", "caller": "ses_1", "dependsOn": ["auth"]}
 /// ```
 ///
-/// Without `parent` the frame goes where [`Parent::Auto`] says; `"parent": null` makes it a root.
+/// Without `parent`, [`Parent::Auto`] chooses the parent; `"parent": null` makes the frame a root.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(from = "FlatNewFrame")]
 pub struct NewFrame {
-    /// The frame's ID. `None`: an ID of the form `plan-…` is made.
+    /// The frame's ID. `None`: an ID of the form `plan-…` is generated.
     pub session_id: Option<String>,
     /// Title and criteria.
     pub identity: Identity,
-    /// Where it goes.
+    /// The parent. Default [`Parent::Auto`].
     pub parent: Parent,
-    /// ID of the session that makes the call; [`Parent::Auto`] starts from its frame.
+    /// ID of the calling session. [`Parent::Auto`] uses its open frame as the parent.
     pub caller: Option<String>,
-    /// The frames whose results this one needs.
+    /// The frames whose results the new frame needs.
     pub depends_on: Vec<FrameRef>,
 }
 
-/// A new frame as its JSON stands, title and criteria beside the rest.
+/// The JSON form of [`NewFrame`]: title and criteria are at the top level.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct FlatNewFrame {
@@ -249,12 +264,12 @@ impl From<FlatNewFrame> for NewFrame {
 }
 
 impl NewFrame {
-    /// A frame of this title, which must not be empty.
+    /// Creates the parameters of a frame with this title. The title must not be empty.
     pub fn new(title: impl Into<String>) -> Self {
         Self { identity: Identity { title: title.into(), ..Identity::default() }, ..Self::default() }
     }
 
-    /// Sets the ID: the host's session.
+    /// Sets the ID, which is usually the ID of the host's session.
     pub fn id(mut self, session_id: impl Into<String>) -> Self {
         self.session_id = Some(session_id.into());
         self
@@ -266,31 +281,31 @@ impl NewFrame {
         self
     }
 
-    /// Sets the dense form of the success criteria, which prompts show.
+    /// Sets the compacted success criteria, which prompts show.
     pub fn criteria_compacted(mut self, criteria: impl Into<String>) -> Self {
         self.identity.success_criteria_compacted = criteria.into();
         self
     }
 
-    /// Puts the frame below this one.
+    /// Sets the parent.
     pub fn below(mut self, parent: impl Into<FrameRef>) -> Self {
         self.parent = Parent::Frame(parent.into());
         self
     }
 
-    /// Makes the frame the root of a tree of its own.
+    /// Makes the frame a root.
     pub fn root(mut self) -> Self {
         self.parent = Parent::Root;
         self
     }
 
-    /// Names the session that makes the call.
+    /// Sets the ID of the calling session.
     pub fn caller(mut self, session_id: impl Into<String>) -> Self {
         self.caller = Some(session_id.into());
         self
     }
 
-    /// Adds a frame whose results this one needs.
+    /// Adds a frame whose results the new frame needs.
     pub fn depends_on(mut self, dependency: impl Into<FrameRef>) -> Self {
         self.depends_on.push(dependency.into());
         self

@@ -1,34 +1,34 @@
-//! Registers: eight short notes that an agent works by, with the names and limits of the specification.
+//! Registers: eight short texts of working memory for an agent, with the names and limits of the specification.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// One of the eight registers. In JSON its name, such as `R1_PLAN`.
+/// One of the eight registers. In JSON its name, such as `"R1_PLAN"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Register {
-    /// The objective. Seldom changes.
+    /// The objective. Rarely changes.
     #[serde(rename = "R0_GOAL")]
     Goal,
-    /// The steps that remain.
+    /// The remaining steps.
     #[serde(rename = "R1_PLAN")]
     Plan,
-    /// The very next action.
+    /// The next action.
     #[serde(rename = "R2_NEXT")]
     Next,
-    /// A label of the present phase.
+    /// A label of the current phase.
     #[serde(rename = "R3_PHASE")]
     Phase,
     /// Hard requirements and contracts.
     #[serde(rename = "R4_CONSTRAINTS")]
     Constraints,
-    /// What is assumed and not verified yet.
+    /// Assumptions that are not verified yet.
     #[serde(rename = "R5_ASSUMPTIONS")]
     Assumptions,
     /// Unknowns and obstacles.
     #[serde(rename = "R6_OPEN_QUESTIONS")]
     OpenQuestions,
-    /// What has just happened.
+    /// The latest outcome.
     #[serde(rename = "R7_STATUS")]
     Status,
 }
@@ -46,7 +46,7 @@ impl Register {
         Register::Status,
     ];
 
-    /// Its name, as JSON has it.
+    /// The name in JSON, such as `R1_PLAN`.
     pub const fn name(self) -> &'static str {
         match self {
             Register::Goal => "R0_GOAL",
@@ -60,7 +60,7 @@ impl Register {
         }
     }
 
-    /// The most characters it holds (specification, "Register Map").
+    /// Maximum length of the value, in characters (specification, "Register Map").
     pub const fn limit(self) -> usize {
         match self {
             Register::Goal => 240,
@@ -74,7 +74,7 @@ impl Register {
         }
     }
 
-    /// As much of a value as the register holds: its first characters.
+    /// Cuts a value to the register's limit: returns its first [`limit`](Register::limit) characters.
     ///
     /// ```
     /// use callstack_core::frame::Register;
@@ -89,13 +89,23 @@ impl Register {
     }
 }
 
-/// Values for some of the registers, by name: `{"R2_NEXT": "run the tests", "R5_ASSUMPTIONS": ""}`.
+/// Values of some registers, by name. In JSON: `{"R2_NEXT": "run the tests", "R5_ASSUMPTIONS": ""}`.
 pub type RegisterValues = BTreeMap<Register, String>;
 
-/// The registers of a frame. An empty one holds an empty text.
+/// The registers of a frame. An empty register holds an empty text.
 ///
-/// In JSON those that are not empty: `{"R0_GOAL": "Build calc.py", "R3_PHASE": "testing"}`. Longer values than a
-/// register holds are cut when they are read or set.
+/// The JSON object contains only registers that are not empty: `{"R0_GOAL": "Build calc.py", "R3_PHASE": "testing"}`.
+/// Values that exceed a register's limit are cut when they are read or set.
+///
+/// ```
+/// use callstack_core::frame::{Register, Registers};
+///
+/// let mut registers = Registers::default();
+/// registers.set(&[(Register::Plan, "1. parser 2. tests".to_owned())].into());
+/// let child = registers.pushed("write-tests", "Nine tests pass");
+/// assert_eq!(child.get(Register::Goal), "Nine tests pass");
+/// assert_eq!(child.get(Register::Plan), "1. parser 2. tests");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "RegisterValues", into = "RegisterValues")]
 pub struct Registers {
@@ -103,24 +113,24 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// What a register holds.
+    /// The value of a register.
     pub fn get(&self, register: Register) -> &str {
         &self.values[register as usize]
     }
 
-    /// Puts values into the registers that are named; the others stay.
+    /// Sets the listed registers. The other registers keep their values.
     pub fn set(&mut self, values: &RegisterValues) {
         values.iter().for_each(|(register, value)| self.put(*register, value));
     }
 
-    /// The registers that are not empty, in the order of their numbers.
+    /// The registers that are not empty, ordered by number.
     pub fn filled(&self) -> impl Iterator<Item = (Register, &str)> {
         Register::ALL.into_iter().map(|register| (register, self.get(register))).filter(|(_, value)| !value.is_empty())
     }
 
-    /// The registers of a child when it is pushed (specification, "On push_frame"): plan, constraints,
-    /// assumptions and open questions are inherited; the goal is the child's objective; what comes next is for the
-    /// child to say.
+    /// Returns the registers of a child at its push (specification, "On push_frame"). The child inherits plan,
+    /// constraints, assumptions and open questions. Its goal is `objective`, its next action is empty, its phase is
+    /// `entering: <name>`, and its status states that the frame was entered.
     #[must_use]
     pub fn pushed(&self, name: &str, objective: &str) -> Self {
         let mut child = self.clone();
@@ -131,9 +141,9 @@ impl Registers {
         child
     }
 
-    /// The registers of a parent when its child is popped (specification, "On pop_frame"): the status is the
-    /// child's result, the child's open questions go on, what comes next is for the parent to say, and the rest is
-    /// as the parent left it.
+    /// Returns the registers of a parent at the pop of its child (specification, "On pop_frame"). The status is the
+    /// child's result, the phase is `returned from: <name>`, the next action is empty, and the open questions are the
+    /// child's. Goal, plan, constraints and assumptions of the parent are unchanged.
     #[must_use]
     pub fn popped(&self, child: &Registers, name: &str, result: &str) -> Self {
         let mut parent = self.clone();
@@ -144,7 +154,7 @@ impl Registers {
         parent
     }
 
-    /// What has to be put into `earlier` to make it these registers.
+    /// Returns the values to [`set`](Registers::set) in `earlier` to make it equal to these registers.
     pub fn changes_since(&self, earlier: &Registers) -> RegisterValues {
         let changed = Register::ALL.into_iter().filter(|register| self.get(*register) != earlier.get(*register));
         changed.map(|register| (register, self.get(register).to_owned())).collect()
@@ -181,7 +191,7 @@ mod tests {
         assert_eq!(Register::ALL.map(Register::limit).iter().sum::<usize>(), 3580);
     }
 
-    /// A file of registers in which every value says whose it is.
+    /// Registers whose values contain the owner's name and the register's name.
     fn all_of(owner: &str) -> Registers {
         Register::ALL
             .map(|register| (register, format!("{owner} {}", register.name())))

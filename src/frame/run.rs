@@ -1,8 +1,8 @@
-//! What a run is started with: an agent that manages its own memory.
+//! The settings of a run, that is, of an agent that manages its own memory.
 
 use serde::{Deserialize, Serialize};
 
-/// Which memory an agent manages beside its stack of frames.
+/// The memory that an agent manages. In JSON `"heap"` or `"registers"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MemoryModel {
@@ -13,23 +13,24 @@ pub enum MemoryModel {
     Registers,
 }
 
-/// The settings of a run.
+/// The settings of a run. They are fixed when the run starts.
 ///
-/// In JSON: `{"memory": "registers", "maxDepth": 5, "heapCeiling": 5000}`, every key optional.
+/// In JSON: `{"memory": "registers", "maxDepth": 5, "heapCeiling": 5000}`. Every key is optional; unknown keys are
+/// rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RunSettings {
-    /// Which memory the agent has. Default `heap`.
+    /// The memory that the agent manages. Default `heap`.
     pub memory: MemoryModel,
-    /// The most frames that may be above another one: the root has depth 0. Default 5.
+    /// Maximum depth of a frame, that is, the number of its ancestors; the root of the run has depth 0. Deeper pushes
+    /// are refused with [`Error::TooDeep`](crate::Error::TooDeep). Default 5.
     pub max_depth: usize,
-    /// Characters on the heap past which the agent is warned. Default 5000.
+    /// Size of the heap, in characters, above which the agent is warned. Default 5000.
     pub heap_ceiling: usize,
 }
 
 impl RunSettings {
-    /// Characters on the heap past which an agent is warned, unless it is set otherwise (specification, "Heap
-    /// visibility").
+    /// Default of [`heap_ceiling`](RunSettings::heap_ceiling), in characters (specification, "Heap visibility").
     pub const HEAP_CEILING: usize = 5_000;
 }
 

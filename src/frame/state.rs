@@ -1,5 +1,5 @@
-//! The whole state in the specification's JSON (`StackState`), read leniently: what can be read is
-//! kept, and what had to be repaired is said.
+//! The complete state in the JSON of the specification (`StackState`). The reader is lenient: it keeps all
+//! readable data and lists the repairs that it made.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 
 use super::{Frame, FrameStatus, PLANNED_PREFIX};
 
-/// The version of the layout that this library writes, and the newest it reads.
+/// The version of the JSON layout that this library writes. It is also the newest version that it reads.
 pub const STATE_VERSION: u64 = 1;
 
-/// The whole tree as the specification stores it in `state.json`:
+/// The complete tree in the layout of the specification's `state.json`:
 ///
 /// ```json
 /// {"version": 1, "revision": 9, "frames": {"ses_1": {"sessionID": "ses_1", "status": "in_progress", …}},
@@ -37,23 +37,23 @@ pub const STATE_VERSION: u64 = 1;
 /// # Ok::<(), callstack_core::Error>(())
 /// ```
 ///
-/// `revision`, a key of ours, is left out when 0. It says that the frames stand in the order of
-/// their handles; without it they are numbered by `createdAt`.
+/// The specification does not have the key `revision`; it is omitted when 0. If it is present, the frames
+/// are in the order of their handles; without it, handles are assigned by `createdAt`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StackState {
-    /// Version of the layout: 1.
+    /// Version of the layout. Default [`STATE_VERSION`].
     pub version: u64,
-    /// How many events the tree has seen.
+    /// Number of events in the tree's history.
     pub revision: u64,
-    /// All frames. In JSON a map from ID to frame.
+    /// All frames. In JSON an object that maps each ID to its frame.
     pub frames: Vec<Frame>,
-    /// ID of the active frame.
+    /// ID of the active frame, if there is one.
     pub active_frame_id: Option<String>,
-    /// IDs of the frames without a parent.
+    /// IDs of the root frames.
     pub root_frame_ids: Vec<String>,
-    /// When anything last changed, in milliseconds since the epoch.
+    /// Time of the last change, in milliseconds since the Unix epoch.
     pub updated_at: u64,
-    /// Keys of the file that this version does not know.
+    /// Top-level keys of the file that this version does not know. They are written back.
     pub extra: Map<String, Value>,
 }
 
@@ -71,12 +71,12 @@ impl Default for StackState {
     }
 }
 
-/// Something in a state that was not as it should be, and what was made of it.
+/// A defect in a state, and its repair.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Repair {
-    /// ID of the frame concerned; `None` if it is the state as a whole.
+    /// ID of the affected frame; `None` if the defect concerns the state as a whole.
     pub frame: Option<String>,
-    /// What was wrong and what was done, in one sentence.
+    /// The defect and its repair, in one sentence.
     pub message: String,
 }
 
@@ -99,16 +99,16 @@ impl fmt::Display for Repair {
     }
 }
 
-/// A text that no state can be read from.
+/// The error of a text that contains no readable state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
-    /// It is no JSON, or no object with an object of frames.
+    /// The text is not JSON, or not an object with a key `frames` that holds an object.
     #[error("the state cannot be read: {message}")]
     Json {
         /// The parser's message with line and column.
         message: String,
     },
-    /// A newer version of the library wrote it.
+    /// A newer version of the library wrote the state.
     #[error("the state has version {found}, this library reads up to {supported}; update the library")]
     Version {
         /// The version in the text.
@@ -119,12 +119,13 @@ pub enum StateError {
 }
 
 impl StackState {
-    /// Reads a state. Frames with missing or mistyped fields are kept with what can be read, and
-    /// the list says what was wrong. How the frames fit together is checked when a
-    /// [`Tree`](crate::Tree) is made of the state.
+    /// Reads a state. Frames with missing or mistyped fields keep all readable fields; the returned list
+    /// describes the defects. The links between frames are checked later, when a [`Tree`](crate::Tree) is
+    /// created from the state.
     ///
     /// # Errors
-    /// [`StateError`]; it converts into [`Error`](crate::Error).
+    /// [`StateError::Json`] if the text is not JSON or has no `frames`; [`StateError::Version`] if a newer
+    /// version of the library wrote it. Both convert into [`Error`](crate::Error).
     pub fn from_json(text: &str) -> Result<(Self, Vec<Repair>), StateError> {
         let mut file = StateFile::default();
         file.read(text).map_err(json_error)?;
@@ -132,11 +133,12 @@ impl StackState {
         Ok((file.into_state(&mut repairs)?, repairs))
     }
 
-    /// Reads a damaged state: what stands before the damage is kept, and the list says where the
-    /// damage is. Undamaged states are read as [`StackState::from_json`] reads them.
+    /// Reads a state that may be damaged. All frames before the damage are kept; the returned list contains
+    /// the position of the damage. Undamaged states give the same result as [`StackState::from_json`].
     ///
     /// # Errors
-    /// [`StateError::Json`] if not even one frame can be read; [`StateError::Version`].
+    /// [`StateError::Json`] if the text is damaged before the end of the first frame, or has no `frames`;
+    /// [`StateError::Version`] if a newer version of the library wrote it.
     pub fn salvage(bytes: &[u8]) -> Result<(Self, Vec<Repair>), StateError> {
         let text = String::from_utf8_lossy(bytes);
         let mut file = StateFile::default();
@@ -147,15 +149,16 @@ impl StackState {
             if kept == 0 {
                 return Err(json_error(error));
             }
-            repairs.push(Repair::of_state(format!("it is damaged ({error}); the {kept} frames before that are kept")));
+            let message = format!("the state is damaged ({error}); the {kept} frames before the damage are kept");
+            repairs.push(Repair::of_state(message));
         }
         if matches!(text, std::borrow::Cow::Owned(_)) {
-            repairs.push(Repair::of_state("it has bytes that are no UTF-8; each stands as U+FFFD now"));
+            repairs.push(Repair::of_state("the state contains bytes that are not UTF-8; they are replaced by U+FFFD"));
         }
         Ok((file.into_state(&mut repairs)?, repairs))
     }
 
-    /// The state as JSON on one line.
+    /// Returns the state as JSON on one line.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("a state has only string keys and finite numbers")
     }
@@ -167,8 +170,8 @@ impl Serialize for StackState {
     }
 }
 
-/// A state as it is written. Its frames are those of the iterator, not those of the head, so that
-/// they can be made one by one and a large tree is never in memory twice.
+/// A state to write. Its frames come from the iterator, not from `head`, so that a large tree can create
+/// them one by one and is never copied as a whole.
 pub(crate) struct StateDocument<'a, Frames> {
     pub(crate) head: &'a StackState,
     pub(crate) frames: Frames,
@@ -178,7 +181,7 @@ impl<Frames: Iterator<Item: Borrow<Frame>> + Clone> Serialize for StateDocument<
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("version", &self.head.version)?;
-        // Before the frames, where the beginning of the file tells how new it is.
+        // Before the frames, so that the first bytes of the file contain the revision.
         if self.head.revision != 0 {
             map.serialize_entry("revision", &self.head.revision)?;
         }
@@ -212,10 +215,10 @@ fn json_error(error: serde_json::Error) -> StateError {
     StateError::Json { message: error.to_string() }
 }
 
-/// Reads a file of one frame. Without a `sessionID` the frame is called `name`.
+/// Reads the file of one frame. If it has no `sessionID`, the frame's ID is `name`.
 ///
 /// # Errors
-/// It is no JSON object.
+/// The text is not a JSON object.
 pub(crate) fn frame_from_json(text: &str, name: &str, repairs: &mut Vec<Repair>) -> serde_json::Result<Frame> {
     let object: Map<String, Value> = serde_json::from_str(text)?;
     let id = object.get("sessionID").and_then(Value::as_str).unwrap_or(name).to_owned();
@@ -224,18 +227,18 @@ pub(crate) fn frame_from_json(text: &str, name: &str, repairs: &mut Vec<Repair>)
 
 fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Frame> {
     let Value::Object(mut object) = value else {
-        repairs.push(Repair::of_frame(&key, "the entry is no object and holds nothing to keep; left out"));
+        repairs.push(Repair::of_frame(&key, "the entry is not an object; left out"));
         return None;
     };
     let mut fields = Fields { fields: &mut object, frame: Some(&key), repairs };
     let session_id = match fields.text("sessionID") {
         Some(id) if id == key => id,
         Some(other) => {
-            fields.report(format!("its sessionID is `{other}`; the key under which it stands counts"));
+            fields.report(format!("its sessionID is `{other}`, which differs from its key; the key is used"));
             key.clone()
         }
         None => {
-            fields.report("it has no sessionID; the key under which it stands serves");
+            fields.report("it has no sessionID; its key is used");
             key.clone()
         }
     };
@@ -244,12 +247,12 @@ fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Fr
     let status = match fields.text("status") {
         Some(text) => text.parse().unwrap_or_else(|_| {
             let status = likely_status(&key, results.is_some());
-            fields.report(format!("its status `{text}` is unknown; taken as {status}"));
+            fields.report(format!("its status `{text}` is unknown; read as {status}"));
             status
         }),
         None => {
             let status = likely_status(&key, results.is_some());
-            fields.report(format!("it has no status; taken as {status}"));
+            fields.report(format!("it has no status; read as {status}"));
             status
         }
     };
@@ -275,8 +278,8 @@ fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Fr
         invalidation_reason: fields.text("invalidationReason"),
         invalidated_at: fields.number("invalidatedAt"),
         planned_children: fields.texts("plannedChildren"),
-        heap: fields.read("heap", "list of chunks").unwrap_or_default(),
-        registers: fields.read("registers", "object of registers"),
+        heap: fields.read("heap", "a list of chunks").unwrap_or_default(),
+        registers: fields.read("registers", "an object of registers"),
         session_id,
         extra: Map::new(),
     };
@@ -284,7 +287,7 @@ fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Fr
     Some(frame)
 }
 
-/// What a frame of an unknown status most likely is: nothing is lost by it.
+/// The likely status of a frame whose status is unknown. The choice never hides results or work.
 fn likely_status(id: &str, has_results: bool) -> FrameStatus {
     match (has_results, id.starts_with(PLANNED_PREFIX)) {
         (true, _) => FrameStatus::Completed,
@@ -293,14 +296,14 @@ fn likely_status(id: &str, has_results: bool) -> FrameStatus {
     }
 }
 
-/// The original plugin titles a frame made for a session `Session <first 8 of the ID>`, with
-/// criteria that say so.
+/// True if the original plugin created the frame for a session. It gives such a frame the title
+/// `Session <first 8 characters of the ID>` and criteria that begin with `(Auto-created`.
 fn is_auto_created(id: &str, title: &str, criteria: &str) -> bool {
     criteria.starts_with("(Auto-created")
         && title.strip_prefix("Session ").is_some_and(|rest| !rest.is_empty() && id.starts_with(rest))
 }
 
-/// Takes typed fields out of a JSON object; what has another type is reported and stays behind.
+/// Takes typed fields out of a JSON object. A field of another type is reported and remains in the object.
 struct Fields<'a> {
     fields: &'a mut Map<String, Value>,
     frame: Option<&'a str>,
@@ -319,7 +322,7 @@ impl Fields<'_> {
         }
         let found = read(&value);
         if found.is_none() {
-            self.report(format!("its `{key}` is no {expected}; not used, kept as `{key} (unreadable)`"));
+            self.report(format!("its `{key}` is not {expected}; ignored, kept as `{key} (unreadable)`"));
             self.fields.insert(format!("{key} (unreadable)"), value);
         }
         found
@@ -333,22 +336,22 @@ impl Fields<'_> {
     }
 
     fn text(&mut self, key: &str) -> Option<String> {
-        self.take(key, "text", |value| value.as_str().map(str::to_owned))
+        self.take(key, "a text", |value| value.as_str().map(str::to_owned))
     }
 
     fn flag(&mut self, key: &str) -> Option<bool> {
         self.take(key, "true or false", Value::as_bool)
     }
 
-    /// Times may have been written with a fraction.
+    /// Reads a number. A fraction, which files may have in times, is cut off.
     fn number(&mut self, key: &str) -> Option<u64> {
-        self.take(key, "number from 0 on", |value| {
+        self.take(key, "a number of at least 0", |value| {
             value.as_u64().or_else(|| value.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64))
         })
     }
 
     fn texts(&mut self, key: &str) -> Option<Vec<String>> {
-        self.read(key, "list of texts")
+        self.read(key, "a list of texts")
     }
 
     fn read<T: DeserializeOwned>(&mut self, key: &str, expected: &str) -> Option<T> {
@@ -356,8 +359,7 @@ impl Fields<'_> {
     }
 }
 
-/// The file as it stands, as far as it was read: the frames in their order, which a plain JSON map
-/// would lose.
+/// The part of the file that was read. Frames are kept in file order, which a plain JSON map would lose.
 #[derive(Default)]
 struct StateFile {
     frames: Option<Vec<(String, Value)>>,
@@ -365,7 +367,7 @@ struct StateFile {
 }
 
 impl StateFile {
-    /// Reads up to the end, or up to the first error; what stood before it is there.
+    /// Reads up to the end, or up to the first error. Everything before the error is kept.
     fn read(&mut self, text: &str) -> serde_json::Result<()> {
         let mut deserializer = serde_json::Deserializer::from_str(text);
         FileSeed(self).deserialize(&mut deserializer)?;

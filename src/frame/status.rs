@@ -1,25 +1,32 @@
-//! The status of a frame and the one table of legal transitions.
+//! The status of a frame and the table of legal transitions.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Where a frame is in its life (specification, section 8).
+/// The status of a frame (specification, section 8). In JSON a name such as `"in_progress"`.
+///
+/// ```
+/// use callstack_core::FrameStatus;
+///
+/// assert!(FrameStatus::Blocked.can_become(FrameStatus::InProgress));
+/// assert!(!FrameStatus::Completed.can_become(FrameStatus::InProgress));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FrameStatus {
-    /// Sketched, not begun.
+    /// Planned, not started.
     Planned,
-    /// Being worked on.
+    /// Work is in progress.
     InProgress,
-    /// Finished, with results.
+    /// Finished: the success criteria are met.
     Completed,
-    /// Tried and not achieved; its results hold the lessons.
+    /// Finished without meeting the criteria. The results describe the attempt.
     Failed,
-    /// Waits for something from outside.
+    /// Started, but waiting for something from outside.
     Blocked,
-    /// No longer wanted.
+    /// Removed from the plan.
     Invalidated,
 }
 
@@ -34,7 +41,7 @@ impl FrameStatus {
         FrameStatus::Invalidated,
     ];
 
-    /// The table of legal transitions; all others are refused as
+    /// True if a frame may change from this status to `to`. Commands refuse all other transitions with
     /// [`Error::Transition`](crate::Error::Transition).
     ///
     /// | from | to |
@@ -55,17 +62,17 @@ impl FrameStatus {
         }
     }
 
-    /// Begun and not finished: in_progress or blocked.
+    /// Started and not finished: in_progress or blocked.
     pub const fn is_open(self) -> bool {
         matches!(self, FrameStatus::InProgress | FrameStatus::Blocked)
     }
 
-    /// Still to be worked on: planned, in_progress or blocked.
+    /// Not ended: planned, in_progress or blocked.
     pub const fn is_unfinished(self) -> bool {
         self.is_open() || matches!(self, FrameStatus::Planned)
     }
 
-    /// Ended by a pop: completed or failed.
+    /// Finished by a pop: completed or failed.
     pub const fn is_finished(self) -> bool {
         matches!(self, FrameStatus::Completed | FrameStatus::Failed)
     }
@@ -82,7 +89,7 @@ impl FrameStatus {
         }
     }
 
-    /// What can still be done with a frame in this status, for error messages.
+    /// The possible next commands for a frame in this status, for error messages.
     pub(crate) const fn advice(self) -> &'static str {
         match self {
             FrameStatus::Planned => "activate it first, or invalidate it",
@@ -91,7 +98,7 @@ impl FrameStatus {
             FrameStatus::Completed | FrameStatus::Failed => {
                 "it is finished; push a new frame for further work, or invalidate it"
             }
-            FrameStatus::Invalidated => "it is out of the plan for good; plan a new frame instead",
+            FrameStatus::Invalidated => "an invalidated frame cannot be restored; plan a new frame instead",
         }
     }
 }
@@ -102,7 +109,7 @@ impl fmt::Display for FrameStatus {
     }
 }
 
-/// The text is the name of no status.
+/// The text is not the name of a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a status is planned, in_progress, completed, failed, blocked or invalidated")]
 pub struct ParseStatusError;
@@ -115,15 +122,15 @@ impl FromStr for FrameStatus {
     }
 }
 
-/// The statuses a pop may leave behind.
+/// The statuses that a pop can set. In JSON a name such as `"completed"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PopStatus {
-    /// The criteria are met.
+    /// The success criteria are met.
     Completed,
-    /// They are not, and will not be by this frame.
+    /// The success criteria are not met, and this frame will not meet them.
     Failed,
-    /// They are not yet: something from outside is needed.
+    /// The success criteria are not met yet: the frame waits for something from outside.
     Blocked,
 }
 

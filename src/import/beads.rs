@@ -1,21 +1,36 @@
-//! Beads' `issues.jsonl`: an issue a line, with typed dependencies.
+//! Import of Beads' `issues.jsonl`: one issue per line, with typed dependencies.
 
 use serde_json::{Map, Value};
 
 use super::{Collector, Imported, Texts, take_text, task_frame, time};
 use crate::frame::{Frame, FrameStatus};
 
-/// The frame above all issues that have no parent.
+/// ID of the root frame, the parent of all issues without a parent.
 const ROOT: &str = "beads";
 
-/// Reads Beads issues, one JSON object a line.
+/// Reads Beads issues, one JSON object per line.
 ///
-/// All issues without a parent go below one root, `beads`. The `parent-child` dependency names the
-/// parent, `blocks` dependencies what the issue depends on; `acceptance_criteria`, else
-/// `description`, become the criteria, `close_reason` the results, `closed_at`, else `updated_at`,
-/// the time of the last change. All other keys are kept as they are, and so are those two. Siblings keep the order of the file; [`read`](super::read) numbers frames by `created_at`.
+/// One root frame, `beads`, is the parent of all issues without a parent. The fields of an issue become:
 ///
-/// Lines that are no issue are reported and left out; so this cannot fail.
+/// | Beads | frame |
+/// |---|---|
+/// | dependency of type `parent-child` | parent |
+/// | dependencies of type `blocks` | dependencies |
+/// | `acceptance_criteria`, or else `description` | success criteria |
+/// | `close_reason`, if the issue is closed | results |
+/// | `closed_at`, or else `updated_at` | time of the last change |
+///
+/// All other keys, and also `closed_at` and `updated_at`, are kept unchanged in [`Frame::extra`]. Siblings keep the
+/// order of the file; [`read`](super::read) assigns handles by `created_at`.
+///
+/// ```
+/// let issue = r#"{"id": "app-1", "title": "Set up", "status": "closed", "close_reason": "cargo new"}"#;
+/// let plan = callstack_core::import::beads(issue);
+/// assert!(plan.problems.is_empty());
+/// assert_eq!(plan.frames[1].results.as_deref(), Some("cargo new"));
+/// ```
+///
+/// Lines that do not contain an issue are reported as problems and left out, so this function cannot fail.
 pub fn beads(text: &str) -> Imported {
     let mut collector = Collector::default();
     collector.add(Frame { session_id: ROOT.into(), title: "Issues".into(), ..Frame::default() }, ROOT);
@@ -23,8 +38,8 @@ pub fn beads(text: &str) -> Imported {
         let place = format!("line {}", index + 1);
         match serde_json::from_str(line) {
             Ok(Value::Object(issue)) => read_issue(issue, &place, &mut collector),
-            Ok(_) => collector.report(place, "is no object; left out"),
-            Err(error) => collector.report(place, format!("is no JSON ({error}); left out")),
+            Ok(_) => collector.report(place, "is not an object; left out"),
+            Err(error) => collector.report(place, format!("is not JSON ({error}); left out")),
         }
     }
     for index in 0..collector.frames.len() {
@@ -38,7 +53,7 @@ pub fn beads(text: &str) -> Imported {
         }
         let lost = collector.frames[index].parent_session_id.take_if(|parent| !collector.places.contains_key(parent));
         if let Some(parent) = lost {
-            collector.report(&id, format!("its parent `{parent}` is not in the file; put below the root"));
+            collector.report(&id, format!("its parent `{parent}` is not in the file; moved below the root"));
             collector.frames[index].parent_session_id = Some(ROOT.into());
         }
     }
@@ -61,7 +76,7 @@ fn read_issue(mut issue: Map<String, Value>, place: &str, collector: &mut Collec
     let results = text("close_reason").unwrap_or_default();
     let created_at = text("created_at");
     let [closed_at, updated_at] = ["closed_at", "updated_at"].map(&mut text);
-    // They say more than the one time that a frame has for them.
+    // Kept in `extra` too, because a frame has only one time for both.
     for (key, text) in [("closed_at", &closed_at), ("updated_at", &updated_at)] {
         if let Some(text) = text {
             issue.insert(key.into(), text.as_str().into());
@@ -74,19 +89,19 @@ fn read_issue(mut issue: Map<String, Value>, place: &str, collector: &mut Collec
         Some("tombstone") => FrameStatus::Invalidated,
         Some("open" | "deferred" | "pinned" | "draft") | None => FrameStatus::Planned,
         Some(other) => {
-            collector.report(place, format!("the status `{other}` is unknown; taken as planned"));
+            collector.report(place, format!("the status `{other}` is unknown; read as planned"));
             FrameStatus::Planned
         }
     };
     let title = title.unwrap_or_else(|| {
-        collector.report(place, "has no title; its ID serves");
+        collector.report(place, "has no title; its ID is used");
         id.clone()
     });
     let mut time = |name: &str, text: Option<String>| {
         let text = text?;
         let read = time::milliseconds(&text);
         if read.is_none() {
-            collector.report(place, format!("`{name}` is `{text}`, no time as in RFC 3339; not used"));
+            collector.report(place, format!("`{name}` is `{text}`, which is not an RFC 3339 time; ignored"));
         }
         read
     };
@@ -97,7 +112,7 @@ fn read_issue(mut issue: Map<String, Value>, place: &str, collector: &mut Collec
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(links)) => links,
         Some(_) => {
-            collector.report(place, "`dependencies` is no list; left out");
+            collector.report(place, "`dependencies` is not a list; left out");
             Vec::new()
         }
     };
@@ -109,7 +124,7 @@ fn read_issue(mut issue: Map<String, Value>, place: &str, collector: &mut Collec
         match (part("type"), part("depends_on_id")) {
             (Some("parent-child" | "parent_child"), Some(other)) if parent.is_none() => parent = Some(other.to_owned()),
             (Some("parent-child" | "parent_child"), Some(other)) => {
-                collector.report(place, format!("a second parent, `{other}`; the first counts"));
+                collector.report(place, format!("has a second parent, `{other}`; the first one is used"));
             }
             (Some("blocks"), Some(other)) if depends_on.iter().any(|known| known == other) => {}
             (Some("blocks"), Some(other)) => depends_on.push(other.to_owned()),

@@ -1,7 +1,7 @@
-//! Plans of other tools as frames: Task Master's `tasks.json` and Beads' `issues.jsonl`.
+//! Import of plans of other tools as frames: Task Master's `tasks.json` and Beads' `issues.jsonl`.
 //!
-//! Pure functions from text to [`Frame`]s whose links are sound: what is malformed is reported
-//! with its place, and the rest is imported. [`Stack::import`](crate::Stack::import) adds the
+//! The functions of this module are pure: they convert a text to [`Frame`]s with valid links. Malformed entries
+//! are reported with their place; all others are imported. [`Stack::import`](crate::Stack::import) adds the
 //! frames to a tree.
 
 mod beads;
@@ -21,25 +21,25 @@ use crate::tree::Tree;
 pub use beads::beads;
 pub use task_master::task_master;
 
-/// Longest compacted criteria and results made of full ones, in characters.
+/// Maximum length of compacted criteria and results, which are cut from the full ones, in characters.
 const CRITERIA_CHARACTERS: usize = 150;
 const RESULTS_CHARACTERS: usize = 400;
 
-/// A plan as frames, parents before children, with a root of its own for each tag or file.
+/// The frames of a plan, parents before children. Each tag (Task Master) or file (Beads) has one root frame.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Imported {
     /// The frames. IDs are unique, and parents and dependencies exist.
     pub frames: Vec<Frame>,
-    /// What could not be read or did not fit.
+    /// Defects of the file: entries that were left out or changed.
     pub problems: Vec<Problem>,
 }
 
-/// Something in an imported file that was left out or changed.
+/// A defect in an imported file. In JSON: `{"place": "line 3", "message": "has no `id`; left out"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// Where: a line, a JSON path, or the ID of a task.
+    /// The place of the defect: a line, a JSON path, or the ID of a frame.
     pub place: String,
-    /// What was wrong and what was made of it.
+    /// The defect and its handling.
     pub message: String,
 }
 
@@ -55,7 +55,7 @@ impl From<Repair> for Problem {
     }
 }
 
-/// A file format that frames can be read from.
+/// A file format from which frames can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// The specification's `state.json`.
@@ -67,11 +67,11 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of a text: many JSON objects are Beads issues, one is a state if it has
-    /// `frames`, else a Task Master file.
+    /// Detects the format of a text by its first JSON object: a state if it has an object `frames`; Beads
+    /// issues if it has `id` and `title`, or if another object follows; or else a Task Master file.
     ///
     /// # Errors
-    /// [`Error::Json`] if the text begins with no JSON object.
+    /// [`Error::Json`] if the text does not begin with a JSON object.
     pub fn of(text: &str) -> Result<Self> {
         let not_json = |message: String| Error::Json { what: "the file", message };
         let mut objects = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
@@ -88,7 +88,7 @@ impl Format {
     }
 }
 
-/// Reads a tree from any of the formats.
+/// Detects the format of a text and reads a tree from it.
 ///
 /// ```
 /// let file = r#"{"tasks": [{"id": 1, "title": "Set up", "status": "done", "details": "cargo new"}]}"#;
@@ -99,8 +99,8 @@ impl Format {
 /// ```
 ///
 /// # Errors
-/// [`Error::Json`] if the text as a whole cannot be read; [`Error::Version`] for a state of a
-/// newer version.
+/// [`Error::Json`] if the text has none of the formats; [`Error::Version`] for a state that a newer version of
+/// the library wrote.
 pub fn read(text: &str) -> Result<(Tree, Vec<Problem>)> {
     let Imported { mut frames, problems } = match Format::of(text)? {
         Format::State => return state(text),
@@ -108,12 +108,12 @@ pub fn read(text: &str) -> Result<(Tree, Vec<Problem>)> {
         Format::Beads => beads(text),
     };
     frames.sort_by_key(|frame| frame.created_at);
-    // What is imported is sound: there is nothing to mend.
+    // The imported links are valid already, so this makes no repairs.
     let (tree, _, _) = Tree::from_frames(&mut frames);
     Ok((tree, problems))
 }
 
-/// Reads frames from any of the formats, to add them to a tree.
+/// Detects the format of a text and reads frames from it, to be added to an existing tree.
 ///
 /// ```
 /// use callstack_core::{Stack, import};
@@ -126,7 +126,7 @@ pub fn read(text: &str) -> Result<(Tree, Vec<Problem>)> {
 /// ```
 ///
 /// # Errors
-/// As [`read`].
+/// The same as for [`read`].
 pub fn frames(text: &str) -> Result<Imported> {
     match Format::of(text)? {
         Format::State => {
@@ -145,7 +145,7 @@ fn state(text: &str) -> Result<(Tree, Vec<Problem>)> {
     Ok((tree, repairs.into_iter().map(Problem::from).collect()))
 }
 
-/// Frames as they are collected.
+/// Collects frames and problems while a file is read.
 #[derive(Default)]
 struct Collector {
     frames: Vec<Frame>,
@@ -158,7 +158,7 @@ impl Collector {
         self.problems.push(Problem { place: place.into(), message: message.into() });
     }
 
-    /// Adds a frame; one whose ID is taken gets another.
+    /// Adds a frame. If its ID is already used, the frame gets another one.
     fn add(&mut self, mut frame: Frame, place: &str) {
         if self.places.contains_key(&frame.session_id) {
             let taken = frame.session_id.clone();
@@ -166,14 +166,14 @@ impl Collector {
                 .map(|number| format!("{taken} ({number})"))
                 .find(|id| !self.places.contains_key(id))
                 .expect("there are more numbers than frames");
-            self.report(place, format!("`{taken}` stands there twice; kept as `{}`", frame.session_id));
+            self.report(place, format!("the ID `{taken}` is used twice; kept as `{}`", frame.session_id));
         }
         self.places.insert(frame.session_id.clone(), self.frames.len());
         self.frames.push(frame);
     }
 
-    /// Cuts what does not hold, orders parents before children, and gives each root the status
-    /// that follows from its children.
+    /// Removes invalid links, orders parents before children, and derives the status of each generated root
+    /// from the frames below it.
     fn finish(mut self) -> Imported {
         let (tree, _, repairs) = Tree::from_frames(&mut self.frames);
         self.problems.extend(repairs.into_iter().map(Problem::from));
@@ -191,8 +191,8 @@ impl Collector {
     }
 }
 
-/// The frame of a task: compacted texts are the beginnings of the full ones, results are only
-/// there once it is done.
+/// Creates the frame of a task. The compacted texts are the beginnings of the full ones. Only a finished task
+/// has results.
 fn task_frame(id: String, parent: Option<&str>, status: FrameStatus, texts: Texts) -> Frame {
     let results = Some(texts.results).filter(|results| status.is_finished() && !results.is_empty());
     Frame {
@@ -218,7 +218,7 @@ fn beginning(text: &str, characters: usize) -> String {
     text.chars().take(characters).collect()
 }
 
-/// Takes a text out of an object. What is no text is reported, and stays with the other keys.
+/// Takes a text out of an object. A value of another type is reported and remains with the other keys.
 fn take_text(object: &mut Map<String, Value>, key: &str, place: &str, collector: &mut Collector) -> Option<String> {
     match object.get(key) {
         None | Some(Value::Null) => None,
@@ -227,7 +227,7 @@ fn take_text(object: &mut Map<String, Value>, key: &str, place: &str, collector:
             _ => None,
         },
         Some(_) => {
-            collector.report(place, format!("`{key}` is no text; not used"));
+            collector.report(place, format!("`{key}` is not a text; ignored"));
             None
         }
     }

@@ -1,4 +1,4 @@
-//! Task Master's `tasks.json`: tags, tasks, subtasks, dependencies.
+//! Import of Task Master's `tasks.json`: tags, tasks, subtasks, dependencies.
 
 use serde_json::{Map, Value};
 
@@ -6,18 +6,27 @@ use super::{Collector, Imported, Texts, take_text, task_frame, time};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameStatus};
 
-/// The tag of files from before Task Master had tags.
+/// The tag of files that older versions of Task Master wrote without tags.
 const ONLY_TAG: &str = "master";
 
 /// Reads a Task Master file.
 ///
-/// Every tag becomes a root with the tag's name as its ID; a task becomes its child `tag/3`, a
-/// subtask that one's child `tag/3.2`. `description` becomes the criteria, `details` the results
-/// once the task is done; all other keys are kept as they are. A dependency of a subtask names a
-/// sibling by its number (`2`) or any task in full (`3.2`).
+/// Every tag becomes a root frame whose ID is the tag's name. Task 3 of the tag `master` becomes its child
+/// `master/3`, and subtask 2 of this task becomes the child `master/3.2` of that frame. `description` becomes the
+/// success criteria; `details` become the results if the task is done. All other keys are kept unchanged in
+/// [`Frame::extra`]. A subtask refers to a dependency by the number of a sibling (`2`) or by the full number of any
+/// task (`3.2`).
+///
+/// ```
+/// let file = r#"{"tasks": [{"id": 1, "title": "Set up"}, {"id": 2, "title": "Build", "dependencies": [1]}]}"#;
+/// let plan = callstack_core::import::task_master(file)?;
+/// assert_eq!(plan.frames[2].session_id, "master/2");
+/// assert_eq!(plan.frames[2].depends_on, ["master/1"]);
+/// # Ok::<(), callstack_core::Error>(())
+/// ```
 ///
 /// # Errors
-/// [`Error::Json`] if the text is no JSON object, or none that holds tasks.
+/// [`Error::Json`] if the text is not a JSON object or contains no list of tasks.
 pub fn task_master(text: &str) -> Result<Imported> {
     let error = |message: String| Error::Json { what: "the Task Master file", message };
     let file: Map<String, Value> = serde_json::from_str(text).map_err(|failure| error(failure.to_string()))?;
@@ -30,7 +39,7 @@ pub fn task_master(text: &str) -> Result<Imported> {
     };
     for (tag, content) in tags {
         let Value::Object(mut content) = content else {
-            collector.report(tag, "is no object with tasks; left out");
+            collector.report(tag, "is not an object with tasks; left out");
             continue;
         };
         match content.remove("tasks") {
@@ -38,12 +47,12 @@ pub fn task_master(text: &str) -> Result<Imported> {
                 found = true;
                 read_tag(&tag, &content, tasks, &mut collector);
             }
-            Some(_) => collector.report(format!("{tag}.tasks"), "is no list; left out"),
+            Some(_) => collector.report(format!("{tag}.tasks"), "is not a list; left out"),
             None => collector.report(tag, "has no tasks; left out"),
         }
     }
     if !found {
-        return Err(error("it holds no list of tasks".into()));
+        return Err(error("it contains no list of tasks".into()));
     }
     Ok(collector.finish())
 }
@@ -71,14 +80,14 @@ fn read_tag(tag: &str, content: &Map<String, Value>, tasks: Vec<Value>, collecto
 /// Reads a task, or a subtask of the task with the number `parent`.
 fn read_task(tag: &str, parent: Option<&str>, task: Value, place: &str, collector: &mut Collector) {
     let Value::Object(mut task) = task else {
-        collector.report(place, "is no task object; left out");
+        collector.report(place, "is not an object; left out");
         return;
     };
     let Some(number) = task.remove("id").as_ref().and_then(number) else {
         collector.report(place, "has no `id`; left out");
         return;
     };
-    // A subtask's ID is its number, or by some versions the full one.
+    // Some versions of Task Master write the full number of a subtask (`3.2`), others only its own (`2`).
     let number = match parent {
         Some(parent) if !number.starts_with(&format!("{parent}.")) => format!("{parent}.{number}"),
         _ => number,
@@ -90,12 +99,12 @@ fn read_task(tag: &str, parent: Option<&str>, task: Value, place: &str, collecto
         Some("cancelled" | "canceled") => FrameStatus::Invalidated,
         Some("pending" | "deferred" | "todo") | None => FrameStatus::Planned,
         Some(other) => {
-            collector.report(place, format!("the status `{other}` is unknown; taken as planned"));
+            collector.report(place, format!("the status `{other}` is unknown; read as planned"));
             FrameStatus::Planned
         }
     };
     let title = take_text(&mut task, "title", place, collector).unwrap_or_else(|| {
-        collector.report(place, "has no title; its number serves");
+        collector.report(place, "has no title; its number is used");
         number.clone()
     });
     let criteria = take_text(&mut task, "description", place, collector).unwrap_or_default();
@@ -108,12 +117,12 @@ fn read_task(tag: &str, parent: Option<&str>, task: Value, place: &str, collecto
         Some(Value::Array(list)) => {
             let read: Vec<Option<String>> = list.iter().map(self::number).collect();
             if read.contains(&None) {
-                collector.report(place, "a dependency is neither number nor text; left out");
+                collector.report(place, "a dependency is neither a number nor a text; left out");
             }
             read.into_iter().flatten().collect()
         }
         Some(_) => {
-            collector.report(place, "`dependencies` is no list; left out");
+            collector.report(place, "`dependencies` is not a list; left out");
             Vec::new()
         }
     };
@@ -121,7 +130,7 @@ fn read_task(tag: &str, parent: Option<&str>, task: Value, place: &str, collecto
         Some(Value::Array(subtasks)) => subtasks,
         None | Some(Value::Null) => Vec::new(),
         Some(_) => {
-            collector.report(place, "`subtasks` is no list; left out");
+            collector.report(place, "`subtasks` is not a list; left out");
             Vec::new()
         }
     };
@@ -134,7 +143,7 @@ fn read_task(tag: &str, parent: Option<&str>, task: Value, place: &str, collecto
     frame.extra = task;
     collector.add(frame, place);
     if parent.is_some() && !subtasks.is_empty() {
-        collector.report(place, "a subtask with subtasks of its own; they are left out");
+        collector.report(place, "is a subtask with subtasks; they are left out");
         return;
     }
     for (index, subtask) in subtasks.into_iter().enumerate() {
@@ -142,7 +151,7 @@ fn read_task(tag: &str, parent: Option<&str>, task: Value, place: &str, collecto
     }
 }
 
-/// Turns the numbers that a frame depends on into IDs.
+/// Replaces the task numbers in a frame's dependencies by frame IDs.
 fn resolve_dependencies(tag: &str, index: usize, collector: &mut Collector) {
     let frame = &collector.frames[index];
     let id = frame.session_id.clone();

@@ -1,7 +1,7 @@
-//! Times of RFC 3339 as milliseconds since the epoch.
+//! Conversion of RFC 3339 times to milliseconds since the Unix epoch.
 
-/// `2026-01-15T00:26:02.592917-07:00` as milliseconds since the epoch; `None` for anything else,
-/// and for times before the epoch.
+/// Converts a time such as `2026-01-15T00:26:02.592917-07:00` to milliseconds since the Unix epoch. Returns
+/// `None` for texts in other formats and for times before the epoch.
 pub(super) fn milliseconds(text: &str) -> Option<u64> {
     let bytes = text.as_bytes();
     let number = |from: usize, to: usize| -> Option<i64> {
@@ -41,8 +41,8 @@ pub(super) fn milliseconds(text: &str) -> Option<u64> {
     u64::try_from(seconds * 1000 + fraction).ok()
 }
 
-/// Days from the epoch to a date of the Gregorian calendar. Years are taken to begin in March, so
-/// that the leap day is the last.
+/// Number of days from the epoch to a date of the Gregorian calendar. The calculation lets years begin in March,
+/// so that the leap day is the last day of a year.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month > 2 { year } else { year - 1 };
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;

@@ -1,8 +1,8 @@
-//! Compaction: when a session's conversation is replaced by a summary. What the summary is asked for, how it
-//! is found, and whether it may be believed (specification, "Compaction Integration").
+//! Compaction, that is, the replacement of a session's conversation by a summary: the prompt for the summary, its
+//! extraction from the session's messages, and its validation (specification, "Compaction Integration").
 //!
-//! A summary that is empty, or that says less than the frame already knows, is refused: the frame keeps what
-//! it has. Artifacts and decisions are of the frame and not of the conversation, so no summary touches them.
+//! A summary that is empty, or that contains less than the frame's results, is refused, and the frame keeps its
+//! results. Artifacts and decisions belong to the frame and not to the conversation, so no summary changes them.
 //!
 //! ```
 //! use callstack_core::session::compaction::{Compactions, CompactionType, Message, judge};
@@ -30,55 +30,55 @@ use super::shortening::{one_line, whole_beginning};
 use crate::frame::Frame;
 use crate::keywords::keywords;
 
-/// Longest dense form of a summary, in characters.
+/// Maximum length of the compacted form of a summary, in characters.
 const COMPACTED_CHARACTERS: usize = 400;
-/// A summary with fewer significant words says nothing.
+/// Minimum number of distinct significant words of a summary.
 const LEAST_WORDS: usize = 3;
-/// Shown of a frame's artifacts and decisions, the newest.
+/// Maximum number of a frame's artifacts, decisions and chunks in a prompt; the newest are shown.
 const LISTED: usize = 30;
 
-/// Why a conversation is summed up.
+/// The reason for a compaction. In JSON a name such as `"frame_completion"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionType {
-    /// The host does it because the context is full. The work goes on.
+    /// The host compacts because the model's context is full. The frame remains open.
     #[default]
     Overflow,
-    /// The frame is being finished.
+    /// The frame is being finished. The summary becomes its final results.
     FrameCompletion,
-    /// Somebody asked for a checkpoint. The work goes on.
+    /// A checkpoint was requested. The frame remains open.
     ManualSummary,
 }
 
-/// A compaction that was asked for and has not happened yet.
+/// A compaction that was requested and is not finished yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingCompaction {
-    /// Why.
+    /// The reason.
     #[serde(rename = "type")]
     pub compaction_type: CompactionType,
-    /// What the one who asked wants to see in it.
+    /// A request for the content of the summary, if there is one. It is added to the prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// When it was asked for, in milliseconds since the epoch.
+    /// Time of the request, in milliseconds since the Unix epoch.
     pub requested_at: u64,
-    /// The host has been asked to begin.
+    /// True if the host was asked to compact.
     pub is_begun: bool,
 }
 
-/// How compactions have gone.
+/// Numbers of compactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionStatistics {
-    /// Compactions that happened.
+    /// Finished compactions.
     pub compactions: u64,
-    /// Those whose summary was taken.
+    /// Compactions whose summary was accepted.
     pub taken: u64,
-    /// Those whose summary was refused.
+    /// Compactions whose summary was refused.
     pub refused: u64,
 }
 
-/// The compactions that are pending, by session.
+/// The pending compactions by session, and the statistics.
 #[derive(Debug, Clone, Default)]
 pub struct Compactions {
     pending: BTreeMap<String, PendingCompaction>,
@@ -86,7 +86,8 @@ pub struct Compactions {
 }
 
 impl Compactions {
-    /// Notes why the next compaction of a session will be. A later request takes the place of an earlier one.
+    /// Requests a compaction of a session, or sets the reason for the next one. A later request replaces an earlier
+    /// one. A blank note counts as none.
     pub fn request(&mut self, session_id: &str, compaction_type: CompactionType, note: Option<&str>, now: u64) {
         let note = note.map(str::trim).filter(|note| !note.is_empty()).map(str::to_owned);
         self.pending.insert(
@@ -95,30 +96,32 @@ impl Compactions {
         );
     }
 
-    /// True, once, if a compaction of this type is pending: the host is to begin it.
+    /// Returns true once if a compaction of this type is pending. The caller must then ask the host to compact.
     pub fn begin(&mut self, session_id: &str, compaction_type: CompactionType) -> bool {
         let is_pending = self.pending.get(session_id).is_some_and(|pending| pending.compaction_type == compaction_type);
         is_pending && self.begin_any(session_id)
     }
 
-    /// True, once, if any compaction is pending.
+    /// Returns true once if a compaction of any type is pending.
     pub fn begin_any(&mut self, session_id: &str) -> bool {
         self.pending.get_mut(session_id).is_some_and(|pending| !std::mem::replace(&mut pending.is_begun, true))
     }
 
-    /// What is pending, by session.
+    /// The pending compactions with the IDs of their sessions.
     pub fn pending(&self) -> impl Iterator<Item = (&str, &PendingCompaction)> {
         self.pending.iter().map(|(session_id, pending)| (session_id.as_str(), pending))
     }
 
-    /// What the session's model is to be asked for.
+    /// Returns the prompt for the summary of a session: see [`prompt`]. Without a request the reason is
+    /// [`CompactionType::Overflow`].
     pub fn prompt(&self, session_id: &str, frame: &Frame) -> String {
         let pending = self.pending.get(session_id);
         let compaction_type = pending.map_or_else(CompactionType::default, |pending| pending.compaction_type);
         prompt(compaction_type, frame, pending.and_then(|pending| pending.note.as_deref()))
     }
 
-    /// A session was compacted: answers why. What was not asked for happened because the context was full.
+    /// Notes that a session was compacted and whether its summary was accepted. Returns the reason of the request, or
+    /// [`CompactionType::Overflow`] if there was none.
     pub fn finished(&mut self, session_id: &str, is_taken: bool) -> CompactionType {
         self.statistics.compactions += 1;
         match is_taken {
@@ -128,48 +131,49 @@ impl Compactions {
         self.pending.remove(session_id).map_or_else(CompactionType::default, |pending| pending.compaction_type)
     }
 
-    /// Forgets what was asked for of a session that is gone.
+    /// Removes the request for a session that was deleted or finished.
     pub fn forget(&mut self, session_id: &str) {
         self.pending.remove(session_id);
     }
 
-    /// How compactions have gone.
+    /// Returns the statistics.
     pub fn statistics(&self) -> CompactionStatistics {
         self.statistics
     }
 }
 
-/// What a model is to be asked for when a frame's conversation is summed up.
+/// Creates the prompt for the summary of a frame's conversation. It contains the situation, the frame's title,
+/// criteria, results, newest artifacts, decisions and chunks, the note, and the topics that the summary must cover.
 pub fn prompt(compaction_type: CompactionType, frame: &Frame, note: Option<&str>) -> String {
     let (situation, wanted): (&str, &[&str]) = match compaction_type {
         CompactionType::Overflow => (
-            "The conversation has grown too long and will be replaced by your summary. The work goes on from it, so write \
-             it for yourself.",
+            "The conversation has grown too long and will be replaced by your summary. You will continue the work from \
+             this summary, so write it for yourself.",
             &[
-                "what has been done so far, and what came of it",
-                "what you were doing at this moment, and the very next step",
-                "what is still open of the success criteria",
-                "what failed, and why, so that it is not tried again",
-                "names, paths, commands and values that are needed to go on",
+                "the work done so far and its results",
+                "your current activity and the very next step",
+                "the success criteria that are still open",
+                "failed attempts and their causes, so that you do not repeat them",
+                "names, paths, commands and values that you need to continue",
             ],
         ),
         CompactionType::FrameCompletion => (
-            "This frame is being finished. Your summary is all that its parent and the frames after it will know of it.",
+            "This frame is being finished. Your summary is all that its parent and later frames will know about it.",
             &[
-                "which of the success criteria are met, and which are not",
-                "what was made or changed, and where it is",
-                "how others use it: interfaces, commands, conventions",
-                "decisions that bind later work, with their reasons",
-                "what is blocked or left to do",
+                "the success criteria that are met and those that are not",
+                "everything that was created or changed, with its location",
+                "how to use the results: interfaces, commands, conventions",
+                "decisions that later work must follow, with their reasons",
+                "work that is blocked or not done yet",
             ],
         ),
         CompactionType::ManualSummary => (
-            "A checkpoint was asked for: a summary from which the work can be resumed, by you or by another agent.",
+            "A checkpoint was requested: a summary from which you or another agent can resume the work.",
             &[
-                "where the work stands, measured by the success criteria",
-                "what has been decided and learnt",
-                "what comes next, in order",
-                "what is uncertain or blocked",
+                "the progress, measured by the success criteria",
+                "the decisions made and the lessons learnt",
+                "the next steps, in order",
+                "everything that is uncertain or blocked",
             ],
         ),
     };
@@ -181,85 +185,88 @@ pub fn prompt(compaction_type: CompactionType, frame: &Frame, note: Option<&str>
     };
     add("Its success criteria", &frame.success_criteria);
     add("Known so far", frame.results.as_deref().unwrap_or_default());
-    add("Artifacts (recorded, need no repetition)", &listed(&frame.artifacts));
-    add("Decisions (recorded, need no repetition)", &listed(&frame.decisions));
+    add("Artifacts (already recorded, do not repeat them)", &listed(&frame.artifacts));
+    add("Decisions (already recorded, do not repeat them)", &listed(&frame.decisions));
     let chunks: Vec<String> = frame.heap.iter().map(|chunk| chunk.name.clone()).collect();
-    add("Chunks on the heap (kept word for word, need no repetition)", &listed(&chunks));
-    add("Asked for in particular", note.unwrap_or_default());
-    text.push_str("\nSay in this order:\n");
+    add("Chunks on the heap (kept verbatim, do not repeat them)", &listed(&chunks));
+    add("Special request", note.unwrap_or_default());
+    text.push_str("\nWrite about these points, in this order:\n");
     wanted.iter().for_each(|line| text.push_str(&format!("- {line}\n")));
-    text.push_str("\nFacts only, no pleasantries. Leave out a point that has nothing to it.\n");
+    text.push_str("\nWrite only facts, no pleasantries. Leave out a point if there is nothing to write about it.\n");
     text
 }
 
-/// The newest entries of a list, on one line.
+/// Joins the newest entries of a list on one line.
 fn listed(entries: &[String]) -> String {
     let skipped = entries.len().saturating_sub(LISTED);
     let shown = entries[skipped..].iter().map(|entry| one_line(entry)).collect::<Vec<_>>().join("; ");
     if skipped > 0 { format!("{shown}; and {skipped} older ones") } else { shown }
 }
 
-/// A message of a session, as far as a summary is looked for in it.
+/// A message of a host's session, in which a summary is searched and which is written to the frame's log.
+///
+/// In JSON: `{"id": "msg_1", "role": "assistant", "summary": true, "text": "The parser works.", "parts": []}`. Every
+/// key is optional.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Message {
-    /// Its own ID; a frame's log has each message once.
+    /// ID of the message. It prevents duplicates in the frame's log.
     pub id: String,
-    /// Who said it: `user` or `assistant`.
+    /// The author: `user` or `assistant`.
     pub role: String,
-    /// The host marks it as the summary of a compaction.
+    /// True if the host marks the message as the summary of a compaction. Default false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub summary: bool,
-    /// Its text parts together.
+    /// All text parts of the message, joined.
     pub text: String,
-    /// All its parts as the host keeps them, for the log.
+    /// All parts of the message in the host's format, for the log.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Value>,
 }
 
 impl Message {
-    /// What an assistant said.
+    /// Creates a message of the assistant.
     pub fn assistant(text: impl Into<String>) -> Self {
         Self { role: "assistant".into(), text: text.into(), ..Self::default() }
     }
 
-    /// The summary of a compaction.
+    /// Creates a message that is marked as the summary of a compaction.
     pub fn summary(text: impl Into<String>) -> Self {
         Self { summary: true, ..Self::assistant(text) }
     }
 }
 
-/// A summary that may be believed.
+/// An accepted summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// In full.
+    /// The full text.
     pub text: String,
-    /// Its beginning, for the prompts of others: whole sentences or lines, at most 400 characters.
+    /// The beginning of the text for the prompts of other frames: at most 400 characters, followed by `…` if text is
+    /// left out. Ends at the end of a line or sentence if possible.
     pub compacted: String,
-    /// The host marked no message as the summary: these are the last words of the assistant.
+    /// True if the host marked no message as the summary, so the last message of the assistant was used.
     pub is_fallback: bool,
 }
 
-/// Why a summary is refused. The frame keeps what it has.
+/// The reason why a summary is refused. The frame keeps its results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// There is none, and the assistant has said nothing else.
-    #[error("the session has no summary and no last words")]
+    /// The session has neither a marked summary nor a text of the assistant.
+    #[error("the session has no summary and no text of the assistant")]
     Missing,
-    /// It has no words that mean anything.
-    #[error("the summary is empty or says nothing; the frame keeps what it has")]
+    /// The summary has fewer than three distinct significant words.
+    #[error("the summary is empty or too short; the frame keeps its results")]
     Empty,
-    /// It has lost most of what the frame's results say, and brings less than they do.
-    #[error("the summary says less than the frame's results; the frame keeps them")]
+    /// The summary has fewer distinct words than the frame's results and contains fewer than half of theirs.
+    #[error("the summary contains less than the frame's results; the frame keeps its results")]
     SaysLess,
 }
 
-/// Finds the newest summary among a session's messages, or else the last words of its assistant, and judges it
-/// by what the frame knows.
+/// Finds the newest summary among a session's messages, or else the last text of the assistant, and compares it with
+/// the frame's results.
 ///
 /// # Errors
-/// [`Refusal`]. A summary says less than the results if it has fewer distinct words than they, and fewer than
-/// half of theirs.
+/// [`Refusal::Missing`], [`Refusal::Empty`], [`Refusal::SaysLess`].
 pub fn judge(messages: &[Message], frame: &Frame) -> Result<Summary, Refusal> {
     let summary = messages.iter().rfind(|message| message.summary);
     let message = summary.or_else(|| last_words(messages)).ok_or(Refusal::Missing)?;
@@ -276,13 +283,14 @@ pub fn judge(messages: &[Message], frame: &Frame) -> Result<Summary, Refusal> {
     Ok(Summary { compacted: whole_beginning(&text, COMPACTED_CHARACTERS), text, is_fallback: !message.summary })
 }
 
-/// The last message in which the assistant has said something.
+/// Returns the last message of the assistant that has a text.
 fn last_words(messages: &[Message]) -> Option<&Message> {
     messages.iter().rfind(|message| message.role == "assistant" && !message.text.trim().is_empty())
 }
 
-/// What a session leaves behind that has ended, in full and dense: what its frame knew, if the last words say
-/// less than that, and else the last words, however few they are.
+/// Returns the full and the compacted results for the frame of a session that has ended. They are the summary that
+/// [`judge`] accepts, or else the frame's existing results, or else the last text of the assistant, however short it
+/// is.
 pub fn closing_results(messages: &[Message], frame: &Frame) -> (String, String) {
     let known = |results: &Option<String>| results.clone().unwrap_or_default();
     match judge(messages, frame) {
@@ -324,8 +332,8 @@ mod tests {
                 "Known so far: Flags are read\n",
                 "src/options.rs",
                 "Unknown keys are errors",
-                "Chunks on the heap (kept word for word, need no repetition): grammar\n",
-                "Asked for in particular: mind the paths\n",
+                "Chunks on the heap (kept verbatim, do not repeat them): grammar\n",
+                "Special request: mind the paths\n",
             ] {
                 assert!(text.contains(part), "{part} is not in\n{text}");
             }

@@ -1,4 +1,4 @@
-//! What a host is asked to do.
+//! Actions and effects: the results of a host event, for the tree and for the host.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,123 +8,126 @@ use super::compaction::Message;
 use crate::frame::Handle;
 use crate::tree::Command;
 
-/// What follows from an event: something to change in the tree, or something that the host is to do.
+/// An action that follows from an event: a change of the tree, or an effect for the host.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// Carry out this command. If it is refused, log that and go on with the next action.
+    /// Execute this command. If it is refused, log the error and continue with the next action.
     Command(Command),
-    /// Put messages into the log of a frame, those that are not in it.
+    /// Append messages to the log of a frame, except those that the log already contains.
     KeepMessages {
         /// The frame.
         handle: Handle,
-        /// All messages of its session.
+        /// All messages of the frame's session, oldest first.
         messages: Vec<Message>,
     },
-    /// Answer a call by what the tree says when the actions before this one are carried out:
+    /// Answer a call from the state of the tree after the previous actions:
     /// [`calls::answer`](super::calls::answer).
     Answer {
         /// The call.
         call: CallId,
-        /// The frame that was called.
+        /// The frame that was run by the call.
         handle: Handle,
-        /// Why it could not be.
+        /// The reason, if the frame could not be run.
         problem: Option<String>,
     },
-    /// Let the host do this.
+    /// Pass this effect to the host.
     Effect(Effect),
 }
 
-/// Something that the host is to do. In JSON the key `kind` names the variant.
+/// An operation for the host to perform. In JSON the key `kind` names the variant:
+///
+/// ```json
+/// {"kind": "readMessages", "sessionID": "ses_2"}
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Effect {
     /// Write a line to the host's log.
     Log {
-        /// How much it matters.
+        /// The severity.
         level: LogLevel,
-        /// What has happened, in a few words.
+        /// A short description of the event, such as `Subagent completed`.
         message: String,
-        /// What it has happened to.
+        /// Details: a JSON object with the session, the frame and other data of the event.
         data: Value,
     },
-    /// Tell of a session that was not told of: as
-    /// [`SessionCreated`](super::HostEvent::SessionCreated), or as
-    /// [`SessionDeleted`](super::HostEvent::SessionDeleted) if it is not there.
+    /// Describe an unknown session: report [`SessionCreated`](super::HostEvent::SessionCreated), or
+    /// [`SessionDeleted`](super::HostEvent::SessionDeleted) if the session does not exist.
     DescribeSession {
-        /// The session.
+        /// ID of the session.
         #[serde(rename = "sessionID")]
         session_id: String,
     },
-    /// Make a session for a call. Tell of it as [`CallStarted`](super::HostEvent::CallStarted), or as
-    /// [`CallEnded`](super::HostEvent::CallEnded) with what went wrong.
+    /// Create a session for a call. Report [`CallStarted`](super::HostEvent::CallStarted), or
+    /// [`CallEnded`](super::HostEvent::CallEnded) with an error if this fails.
     CreateSession {
         /// The call.
         call: CallId,
-        /// The session that calls.
+        /// ID of the calling session, which is the parent of the new one.
         #[serde(rename = "parentID")]
         parent_id: String,
-        /// What it is to be called.
+        /// Title of the new session.
         title: String,
     },
-    /// Prompt a session and wait until it has answered. Tell of that as
+    /// Send a prompt to a session and wait for its answer. Then report
     /// [`CallEnded`](super::HostEvent::CallEnded).
     Prompt {
         /// The call.
         call: CallId,
-        /// The session.
+        /// ID of the session.
         #[serde(rename = "sessionID")]
         session_id: String,
-        /// The session that calls: its model and agent are those to use.
+        /// ID of the calling session. Use its model and agent.
         #[serde(rename = "callerID")]
         caller_id: String,
-        /// What to say.
+        /// The prompt.
         text: String,
     },
-    /// Stop what a session does.
+    /// Abort the current work of a session.
     AbortSession {
-        /// The session.
+        /// ID of the session.
         #[serde(rename = "sessionID")]
         session_id: String,
     },
-    /// Compact a session. Tell of that as [`SessionCompacted`](super::HostEvent::SessionCompacted), without
-    /// messages if it is not possible.
+    /// Compact a session. Then report [`SessionCompacted`](super::HostEvent::SessionCompacted), without messages if
+    /// the compaction failed.
     CompactSession {
-        /// The session.
+        /// ID of the session.
         #[serde(rename = "sessionID")]
         session_id: String,
     },
-    /// Add this to what a session's model is asked for, now that it is compacted.
+    /// Add this text to the prompt for the summary of a session that is being compacted.
     CompactionPrompt {
-        /// The session.
+        /// ID of the session.
         #[serde(rename = "sessionID")]
         session_id: String,
-        /// What to add.
+        /// The text to add.
         text: String,
     },
-    /// Give the caller of a tool its answer.
+    /// Return the answer of a tool call that was waiting for a call.
     Answer {
-        /// The call, as the answer of the tool has named it.
+        /// The call, as it was returned by the tool.
         call: CallId,
-        /// What to tell.
+        /// The answer.
         text: String,
     },
-    /// Tell the messages of a session, as [`SessionMessages`](super::HostEvent::SessionMessages); none, if it is
-    /// not there.
+    /// Read the messages of a session and report [`SessionMessages`](super::HostEvent::SessionMessages), with an empty
+    /// list if the session does not exist.
     ReadMessages {
-        /// The session.
+        /// ID of the session.
         #[serde(rename = "sessionID")]
         session_id: String,
     },
 }
 
-/// How much a line of a log matters.
+/// The severity of a line in the host's log. In JSON `"debug"`, `"info"` or `"warn"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// For those who look for a fault.
+    /// Details for debugging.
     Debug,
-    /// What happens in the course of things.
+    /// A normal event.
     Info,
-    /// Something was not as it should be, and the work goes on.
+    /// A problem after which the work continues.
     Warn,
 }

@@ -1,133 +1,134 @@
-//! What a host tells.
+//! The events that a host reports about its sessions.
 
 use serde::Deserialize;
 
 use super::calls::CallId;
 use super::compaction::Message;
 
-/// Something that has happened in a host. In JSON the key `kind` names the variant:
+/// An event in a host. In JSON the key `kind` names the variant; unknown keys are rejected:
 ///
 /// ```json
 /// {"kind": "sessionCreated", "sessionID": "ses_2", "parentID": "ses_1", "title": "look around (@general subagent)"}
 /// ```
 ///
-/// Events may come twice, and in any order.
+/// Events may arrive more than once and in any order.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum HostEvent {
-    /// A session was made, or is described because an effect asked for it.
+    /// A session was created, or the host describes it because
+    /// [`DescribeSession`](super::Effect::DescribeSession) asked for it.
     SessionCreated {
-        /// The session.
+        /// ID of the session.
         #[serde(rename = "sessionID")]
         session_id: String,
-        /// The session that started it, if one did.
+        /// ID of the session that started it; absent for a root session.
         #[serde(rename = "parentID", default)]
         parent_id: Option<String>,
-        /// Its title; the host's stand-ins such as `New session - 2026-…` count as none.
+        /// The title. Default titles of the host, such as `New session - 2026-…`, count as no title.
         #[serde(default)]
         title: String,
     },
-    /// A session has another title.
+    /// The title of a session changed.
     SessionUpdated {
-        /// The session.
+        /// ID of the session.
         #[serde(rename = "sessionID")]
         session_id: String,
-        /// Its title from now on.
+        /// The new title.
         title: String,
     },
-    /// A session waits for its next message.
+    /// A session became idle: it waits for its next message.
     SessionIdle {
-        /// The session.
+        /// ID of the session.
         #[serde(rename = "sessionID")]
         session_id: String,
     },
-    /// A session has met an error: its model could not be reached, say.
+    /// An error occurred in a session, for example because its model is not reachable.
     SessionError {
-        /// The session.
+        /// ID of the session.
         #[serde(rename = "sessionID")]
         session_id: String,
-        /// What the host says of it.
+        /// The host's error message.
         message: String,
     },
-    /// A session is gone, or was not to be found when an effect asked for it.
+    /// A session was deleted, or was not found when [`DescribeSession`](super::Effect::DescribeSession) asked for it.
     SessionDeleted {
-        /// The session.
+        /// ID of the session.
         #[serde(rename = "sessionID")]
         session_id: String,
     },
-    /// A session's conversation is about to be replaced by a summary. The effect
-    /// [`CompactionPrompt`](super::Effect::CompactionPrompt) says what to ask its model for.
+    /// The host is about to replace a session's conversation by a summary. The effect
+    /// [`CompactionPrompt`](super::Effect::CompactionPrompt) returns the prompt for it.
     SessionCompacting {
-        /// The session.
+        /// ID of the session.
         #[serde(rename = "sessionID")]
         session_id: String,
     },
-    /// A session's conversation was replaced by a summary, or, if there are no messages, could not be.
+    /// A session's conversation was replaced by a summary. An empty list of messages means that this failed.
     SessionCompacted {
-        /// The session.
+        /// ID of the session.
         #[serde(rename = "sessionID")]
         session_id: String,
-        /// Its messages now.
+        /// The messages after the compaction, oldest first.
         messages: Vec<Message>,
     },
-    /// The messages of a session, because an effect asked for them.
+    /// The messages of a session, because [`ReadMessages`](super::Effect::ReadMessages) asked for them.
     SessionMessages {
-        /// The session.
+        /// ID of the session.
         #[serde(rename = "sessionID")]
         session_id: String,
-        /// Its messages, oldest first.
+        /// The messages, oldest first.
         messages: Vec<Message>,
     },
-    /// A session has a new message.
+    /// A message was added to a session.
     Message {
-        /// The session.
+        /// ID of the session.
         #[serde(rename = "sessionID")]
         session_id: String,
-        /// The message's own ID.
+        /// ID of the message. A repeated ID is ignored.
         #[serde(rename = "messageID")]
         message_id: String,
-        /// Who said it: `user` or `assistant`.
+        /// The author: `user` or `assistant`.
         role: String,
-        /// Its text parts together.
+        /// All text parts of the message, joined.
         text: String,
-        /// Tokens in the session's context, if its model has counted them.
+        /// Size of the session's context in tokens, if the model reported it.
         #[serde(default)]
         tokens: Option<u64>,
-        /// How many it can hold, if that is known.
+        /// Maximum size of the session's context in tokens, if it is known.
         #[serde(default)]
         context_limit: Option<u64>,
     },
-    /// A tool has done its work in a session.
+    /// A tool call finished in a session.
     ToolExecuted {
-        /// The session.
+        /// ID of the session.
         #[serde(rename = "sessionID")]
         session_id: String,
         /// The tool's name.
         tool: String,
-        /// The file that it has written, if it has.
+        /// Path of the file that the tool wrote, if it wrote one.
         #[serde(default)]
         path: Option<String>,
-        /// It has failed.
+        /// True if the tool call failed. Default false.
         #[serde(default)]
         failed: bool,
     },
-    /// A session was made, as [`CreateSession`](super::Effect::CreateSession) asked.
+    /// The session that [`CreateSession`](super::Effect::CreateSession) asked for was created.
     CallStarted {
-        /// The call of that effect.
+        /// The call in that effect.
         call: CallId,
-        /// The session.
+        /// ID of the new session.
         #[serde(rename = "sessionID")]
         session_id: String,
     },
-    /// A call is at its end: its session has answered, or could not be made or prompted.
+    /// A call ended: its session answered the prompt, or could not be created or prompted.
     CallEnded {
         /// The call.
         call: CallId,
-        /// What went wrong, if anything did.
+        /// The error message, if the call failed.
         #[serde(default)]
         error: Option<String>,
     },
-    /// Nobody waits for a call any more.
+    /// The caller of a call was aborted and no longer waits for the answer.
     CallAborted {
         /// The call.
         call: CallId,

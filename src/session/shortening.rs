@@ -1,17 +1,17 @@
-//! Short forms of long texts.
+//! Functions that shorten texts for prompts and titles.
 
-/// A text on one line, with single spaces.
+/// Replaces each run of white space by one space, so that the text is on one line.
 pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// At most so many characters of a text, from its beginning.
+/// Returns the first `characters` characters of a text.
 pub(super) fn beginning(text: &str, characters: usize) -> String {
     text.chars().take(characters).collect()
 }
 
-/// The beginning of a text that ends where a line or a sentence does, if that is not too soon, or else where a
-/// word does; with `…` if anything is left out.
+/// Returns a text of at most `characters` characters unchanged. Cuts a longer one at the end of a line or sentence in
+/// the second half of this length, or else at the end of a word, and appends `…`.
 pub(super) fn whole_beginning(text: &str, characters: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(characters) else { return text.to_owned() };
     let head = &text[..end];

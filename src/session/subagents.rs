@@ -1,10 +1,10 @@
-//! Subagents: child sessions that the host's own tools start. Which ones are recognised, when they are
-//! worth a frame, and when one that has gone idle counts as done (specification, "Subagent Integration").
+//! Tracking of subagents, that is, of child sessions that the host's own tools start: their detection, the creation of
+//! their frames, and their completion when they are idle (specification, "Subagent Integration").
 //!
-//! A child session whose title fits a pattern is a subagent, and gets a frame at once, so that its first
-//! request already has a context of its own. Another child session gets one when it goes idle after it has
-//! done something: as long and with as many messages as the settings say. A subagent that is idle for a
-//! while is completed; any activity before that calls it off.
+//! A child session whose title matches a pattern is a subagent. It gets a frame immediately, so that its first request
+//! already contains its own context. Any other child session gets a frame when it becomes idle after the minimum
+//! duration and the minimum number of messages in the settings. A subagent that is idle for a delay is completed; any
+//! activity before the end of the delay cancels the completion.
 //!
 //! ```
 //! use callstack_core::session::subagents::{Step, Subagents};
@@ -26,29 +26,34 @@ use serde::{Deserialize, Serialize};
 use super::variables::{Variables, flag, number};
 use crate::error::Error;
 
-/// How long a completed session is remembered, in milliseconds.
+/// Time after which a completed session is forgotten, in milliseconds.
 const REMEMBERED: u64 = 3_600_000;
 
 /// The settings of subagents (specification, "Subagent Integration").
+///
+/// In JSON: `{"enabled": true, "minDuration": 60000, "minMessageCount": 3, "autoCompleteOnIdle": true,
+/// "idleCompletionDelay": 5000, "injectParentContext": true, "propagateSummaries": true, "patterns": ["subagent"]}`.
+/// Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct SubagentSettings {
-    /// Whether child sessions are tracked at all. Default true.
+    /// Whether child sessions are tracked. Default true.
     pub enabled: bool,
-    /// From how long on a session without a fitting title is worth a frame, in milliseconds. Default 60,000.
+    /// Minimum age of a session without a matching title to get a frame, in milliseconds. Default 60,000.
     pub min_duration: u64,
-    /// From how many messages on. Default 3.
+    /// Minimum number of messages of a session without a matching title to get a frame. Default 3.
     pub min_message_count: u64,
-    /// Whether an idle subagent is completed. Default true.
+    /// Whether an idle subagent is completed automatically. Default true.
     pub auto_complete_on_idle: bool,
-    /// After how long, in milliseconds. Default 5,000.
+    /// Idle time after which a subagent is completed, in milliseconds. Default 5,000.
     pub idle_completion_delay: u64,
-    /// Whether a subagent's requests get a context. Default true.
+    /// Whether the context of its frame is added to a child session's requests. Default true.
     pub inject_parent_context: bool,
-    /// Whether its last words become its frame's results. Default true.
+    /// Whether the last assistant message of an automatically completed subagent becomes its frame's results.
+    /// Default true.
     pub propagate_summaries: bool,
-    /// Regular expressions that a subagent's title fits, whatever the case. Default `@.*subagent`, `subagent`,
-    /// `\[Task\]`.
+    /// Regular expressions for titles, ignoring case: a child session whose title matches one of them is a subagent.
+    /// Default `@.*subagent`, `subagent`, `\[Task\]`.
     pub patterns: Vec<String>,
 }
 
@@ -68,9 +73,11 @@ impl Default for SubagentSettings {
 }
 
 impl SubagentSettings {
-    /// The defaults, with what the environment variables `STACK_SUBAGENT_ENABLED`, `…_MIN_DURATION`,
-    /// `…_MIN_MESSAGES`, `…_AUTO_COMPLETE`, `…_IDLE_DELAY` and `…_PATTERNS` (with commas between them) say,
-    /// looked up by a function. A variable that makes no sense is reported, and its default stays.
+    /// Reads the settings from environment variables, which the function `look_up` returns:
+    /// `STACK_SUBAGENT_ENABLED`, `STACK_SUBAGENT_MIN_DURATION`, `STACK_SUBAGENT_MIN_MESSAGES`,
+    /// `STACK_SUBAGENT_AUTO_COMPLETE`, `STACK_SUBAGENT_IDLE_DELAY` and `STACK_SUBAGENT_PATTERNS` (separated by commas).
+    /// Variables that are not set leave the defaults. An invalid variable is reported as [`Error::Setting`] in the
+    /// returned list, and its default is used.
     pub fn from_variables(look_up: impl Fn(&str) -> Option<String>) -> (Self, Vec<Error>) {
         let mut settings = Self::default();
         let mut variables = Variables::new(&look_up);
@@ -86,66 +93,66 @@ impl SubagentSettings {
     }
 }
 
-/// What should be done about a session.
+/// A step that the caller should take for a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// It is worth a frame below its parent's. [`Subagents::framed`] says that it has one.
+    /// Create a frame for the session below the frame of its parent, then call [`Subagents::framed`].
     CreateFrame(String),
-    /// It has been idle for long enough: its frame is done. [`Subagents::completed`] says that it was.
+    /// Complete the frame of the session, which was idle for the delay, then call [`Subagents::completed`].
     Complete(String),
 }
 
-/// A child session, as far as it was told.
+/// The known data of a child session. Times are in milliseconds since the Unix epoch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Subagent {
-    /// The session.
+    /// ID of the session.
     #[serde(rename = "sessionID")]
     pub session_id: String,
-    /// The session that started it.
+    /// ID of the session that started it.
     #[serde(rename = "parentSessionID")]
     pub parent_session_id: String,
-    /// Its title.
+    /// The latest title.
     pub title: String,
-    /// When it was first told of, in milliseconds since the epoch.
+    /// Time at which the session was first reported.
     pub created_at: u64,
-    /// When it last did something.
+    /// Time of the last message or other activity.
     pub last_activity_at: u64,
-    /// Its messages so far.
+    /// Number of messages so far.
     pub message_count: u64,
-    /// Its title fits a pattern.
+    /// True if a title of the session matched a pattern.
     pub is_subagent: bool,
-    /// It has a frame.
+    /// True if the session has a frame.
     pub has_frame: bool,
-    /// It waits for its next message.
+    /// True if the session is idle, that is, waiting for its next message.
     pub is_idle: bool,
-    /// When it counts as done, unless it does something before.
+    /// Time at which the session is completed, unless there is activity before. `None` if no completion is scheduled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completes_at: Option<u64>,
-    /// When it was completed.
+    /// Time of the completion; `None` before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<u64>,
 }
 
-/// How sessions have done since the start, or since statistics were reset.
+/// Numbers of child sessions since the start or since the last reset of the statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubagentStatistics {
-    /// Child sessions that were told of.
+    /// Reported child sessions.
     pub sessions: u64,
-    /// Those whose title fits a pattern.
+    /// Sessions whose title matched a pattern.
     pub detected: u64,
-    /// Those that got a frame.
+    /// Sessions that got a frame.
     pub frames_created: u64,
-    /// Those that went idle before they were worth one.
+    /// Idle sessions without a frame that did not have the minimum age or number of messages.
     pub too_short: u64,
-    /// Those that were completed after having been idle.
+    /// Sessions that were completed automatically after the idle delay.
     pub auto_completed: u64,
-    /// Those that were completed by themselves or by a tool.
+    /// Sessions that were completed by their own pop or by a tool.
     pub manually_completed: u64,
 }
 
-/// The child sessions of a host.
+/// The child sessions of a host. See the [module](self) for the rules and an example.
 #[derive(Debug, Clone)]
 pub struct Subagents {
     settings: SubagentSettings,
@@ -161,7 +168,8 @@ impl Default for Subagents {
 }
 
 impl Subagents {
-    /// No sessions yet. The list says which patterns are no regular expressions; they fit nothing.
+    /// Creates a tracker without sessions. The returned list contains an [`Error::Setting`] for each pattern that
+    /// is not a regular expression; such a pattern is ignored.
     pub fn new(settings: SubagentSettings) -> (Self, Vec<Error>) {
         let statistics = SubagentStatistics::default();
         let mut subagents =
@@ -170,13 +178,12 @@ impl Subagents {
         (subagents, problems)
     }
 
-    /// The settings in force.
+    /// The current settings.
     pub fn settings(&self) -> &SubagentSettings {
         &self.settings
     }
 
-    /// Puts other settings in force. They hold for what happens from now on; the list is that of
-    /// [`Subagents::new`].
+    /// Replaces the settings. They apply to later events. Returns the same errors as [`Subagents::new`].
     pub fn configure(&mut self, settings: SubagentSettings) -> Vec<Error> {
         let mut problems = Vec::new();
         self.patterns.clear();
@@ -186,7 +193,7 @@ impl Subagents {
                 Err(_) => problems.push(Error::Setting {
                     name: "patterns".into(),
                     value: pattern.clone(),
-                    expected: "a regular expression such as `@.*subagent`; it is skipped",
+                    expected: "a regular expression such as `@.*subagent`; this pattern is ignored",
                 }),
             }
         }
@@ -194,7 +201,8 @@ impl Subagents {
         problems
     }
 
-    /// A child session was made, or is told of for the first time. Told again, it only gets its title.
+    /// Reports a new child session. If it is already known, only its title is updated. Does nothing if tracking
+    /// is disabled.
     pub fn created(&mut self, session_id: &str, parent_session_id: &str, title: &str, now: u64) -> Option<Step> {
         if !self.settings.enabled {
             return None;
@@ -219,7 +227,7 @@ impl Subagents {
         self.titled(session_id, title)
     }
 
-    /// A session has another title.
+    /// Reports a new title of a session.
     pub fn titled(&mut self, session_id: &str, title: &str) -> Option<Step> {
         let fits = self.patterns.iter().any(|pattern| pattern.is_match(title));
         let session = self.sessions.get_mut(session_id)?;
@@ -232,7 +240,7 @@ impl Subagents {
         wants_frame.then(|| Step::CreateFrame(session_id.to_owned()))
     }
 
-    /// A session has a frame.
+    /// Reports that a session has a frame.
     pub fn framed(&mut self, session_id: &str) {
         if let Some(session) = self.sessions.get_mut(session_id).filter(|session| !session.has_frame) {
             session.has_frame = true;
@@ -240,7 +248,7 @@ impl Subagents {
         }
     }
 
-    /// A session has a new message.
+    /// Reports a new message in a session. It counts as activity.
     pub fn message(&mut self, session_id: &str, now: u64) {
         if let Some(session) = self.sessions.get_mut(session_id) {
             session.message_count += 1;
@@ -248,7 +256,7 @@ impl Subagents {
         self.activity(session_id, now);
     }
 
-    /// A session does something. If it was idle, it is not any more, and goes on.
+    /// Reports activity in a session. It is then no longer idle, and a scheduled completion is cancelled.
     pub fn activity(&mut self, session_id: &str, now: u64) {
         if let Some(session) = self.sessions.get_mut(session_id) {
             session.last_activity_at = now;
@@ -257,7 +265,7 @@ impl Subagents {
         }
     }
 
-    /// A session has nothing to do. Told again, nothing changes.
+    /// Reports that a session is idle. Repeated reports do not extend the delay of the completion.
     pub fn idle(&mut self, session_id: &str, now: u64) -> Option<Step> {
         let settings = &self.settings;
         let session = self.sessions.get_mut(session_id).filter(|session| session.completed_at.is_none())?;
@@ -277,7 +285,8 @@ impl Subagents {
         None
     }
 
-    /// A session is done: by being idle, or by itself or a tool. False: it was before, or is not known.
+    /// Reports that a session is completed. `automatically` is true after the idle delay, and false for a pop by the
+    /// session itself or by a tool. Returns false if the session is unknown or was already completed.
     pub fn completed(&mut self, session_id: &str, automatically: bool, now: u64) -> bool {
         let session = self.sessions.get_mut(session_id).filter(|session| session.completed_at.is_none());
         let Some(session) = session else { return false };
@@ -290,55 +299,57 @@ impl Subagents {
         true
     }
 
-    /// A session that was completed goes on.
+    /// Reports that a completed session works again.
     pub fn revived(&mut self, session_id: &str) {
         if let Some(session) = self.sessions.get_mut(session_id) {
             session.completed_at = None;
         }
     }
 
-    /// A session is gone.
+    /// Reports that a session was deleted, and forgets it.
     pub fn deleted(&mut self, session_id: &str) {
         self.sessions.remove(session_id);
     }
 
-    /// What is due: idle subagents to complete. Sessions completed an hour ago are forgotten.
+    /// Returns the idle subagents that are due for completion. Forgets sessions that were completed an hour ago or
+    /// earlier.
     pub fn poll(&mut self, now: u64) -> Vec<Step> {
         self.sessions.retain(|_, session| {
             session.completed_at.is_none_or(|completed| now.saturating_sub(completed) < REMEMBERED)
         });
         let due = self.sessions.values_mut().filter(|session| session.completes_at.is_some_and(|time| time <= now));
         due.map(|session| {
-            // Said once; who cannot complete it now is told again when it is idle again.
+            // Returned once. If the completion fails, the step is returned again after the next idle delay.
             session.completes_at = None;
             Step::Complete(session.session_id.clone())
         })
         .collect()
     }
 
-    /// When [`Subagents::poll`] will have something to complete, in milliseconds since the epoch.
+    /// Time at which [`Subagents::poll`] will return the next step, in milliseconds since the Unix epoch; `None` if no
+    /// completion is scheduled.
     pub fn deadline(&self) -> Option<u64> {
         self.sessions.values().filter_map(|session| session.completes_at).min()
     }
 
-    /// A session that was told of.
+    /// Returns a known session.
     pub fn get(&self, session_id: &str) -> Option<&Subagent> {
         self.sessions.get(session_id)
     }
 
-    /// All sessions that are remembered, the oldest first.
+    /// Returns all known sessions, oldest first.
     pub fn sessions(&self) -> Vec<&Subagent> {
         let mut sessions: Vec<&Subagent> = self.sessions.values().collect();
         sessions.sort_by_key(|session| session.created_at);
         sessions
     }
 
-    /// How sessions have done.
+    /// Returns the statistics.
     pub fn statistics(&self) -> SubagentStatistics {
         self.statistics
     }
 
-    /// Counts from 0 again.
+    /// Sets the statistics to 0.
     pub fn reset_statistics(&mut self) {
         self.statistics = SubagentStatistics::default();
     }

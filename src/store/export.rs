@@ -1,11 +1,12 @@
-//! A history as text, one event in JSON on each line: to look at, to keep, and to rebuild a stack of.
+//! Export and import of a history as text, with one event in JSON on each line: for inspection, for backups, and to
+//! rebuild a stack.
 
 use std::io::{BufRead, Write};
 
 use crate::error::{Error, Result};
 use crate::frame::Event;
 
-/// What errors call the text.
+/// The name of the text in errors.
 const NAME: &str = "the exported history";
 
 fn failed(action: &'static str) -> impl Fn(std::io::Error) -> Error {
@@ -20,7 +21,8 @@ pub(crate) fn write(event: &Event, writer: &mut impl Write) -> Result<()> {
         .map_err(failed("write"))
 }
 
-/// Reads an exported history, event by event. Empty lines are skipped.
+/// Reads an exported history, event by event. Blank lines are skipped. The revisions are not checked;
+/// [`Tree::replay`](crate::Tree::replay) does that.
 ///
 /// ```
 /// use callstack_core::{MemoryStore, NewFrame, Stack, StackOptions, Tree, read_history};
@@ -39,7 +41,7 @@ pub(crate) fn write(event: &Event, writer: &mut impl Write) -> Result<()> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Json`] for a line that is no event, with its number; [`Error::Io`].
+/// [`Error::Json`] for a line that is not an event, with the line's number; [`Error::Io`] if the reader fails.
 pub fn read_history(reader: impl BufRead) -> impl Iterator<Item = Result<Event>> {
     let lines = reader.lines().enumerate().map(|(index, line)| (index + 1, line.map_err(failed("read"))));
     lines.filter(|(_, line)| line.as_ref().map_or(true, |line| !line.trim().is_empty())).map(|(number, line)| {

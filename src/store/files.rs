@@ -1,4 +1,4 @@
-//! What the store does with plain files: every error names the path, and a file is replaced whole.
+//! Operations on plain files for the store. Every error contains the path, and files are replaced atomically.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// The error of a file that cannot be read.
+/// Returns the error for a file that cannot be read.
 pub(crate) fn reading(path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
     move |error| Error::Io { action: "read", path: path.display().to_string(), message: error.to_string() }
 }
 
-/// The error of a file or folder that cannot be made or changed.
+/// Returns the error for a file or folder that cannot be created or changed.
 pub(crate) fn writing(path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
     move |error| {
         let path = path.display().to_string();
@@ -23,20 +23,20 @@ pub(crate) fn writing(path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
     }
 }
 
-/// Makes a folder and those above it, unless they are there.
+/// Creates a folder and its missing parents. An existing folder is not an error.
 pub(crate) fn make_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(writing(path))
 }
 
-/// Makes a stack's folder, unless it is there, and returns its absolute path: the process may change its
-/// working directory later.
+/// Creates a stack's folder if it is missing, and returns its absolute path, because the process may change
+/// its working directory later.
 pub(crate) fn stack_folder(path: &Path) -> Result<PathBuf> {
     let folder = std::path::absolute(path).map_err(writing(path))?;
     make_folder(&folder)?;
     Ok(folder)
 }
 
-/// The bytes of a file; `None` if there is no such file.
+/// Returns the bytes of a file; `None` if the file does not exist.
 pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -45,7 +45,7 @@ pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// What is called `….json` in a folder, in the order of the names; nothing if there is no such folder.
+/// Returns the paths in a folder with the extension `json`, sorted by name. A missing folder has none.
 pub(crate) fn json_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -63,12 +63,12 @@ pub(crate) fn json_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The one name in a folder under which files are written before they get their own. What a killed
-/// process leaves under it, the next one writes over.
+/// The name of the temporary file in a folder. A fixed name, so that the next write replaces the rest that a
+/// killed process may leave.
 const TEMPORARY: &str = ".next.tmp";
 
-/// Writes a file beside its place and renames it: a reader sees the old text or the new one, never
-/// half of it. Only one process may do so in a folder at a time.
+/// Writes a temporary file in the same folder and renames it. A reader sees the old text or the new text,
+/// never a part. Only one process at a time may do this in a folder.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
     let temporary = path.with_file_name(TEMPORARY);
     let written = File::create(&temporary).and_then(|file| {
@@ -78,14 +78,13 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> i
     });
     let replaced = written.map_err(writing(path)).and_then(|()| fs::rename(&temporary, path).map_err(writing(path)));
     if replaced.is_err() {
-        // What was there stays there; half a temporary file is of no use to anyone.
+        // The old file is unchanged, and nothing needs the partial temporary file.
         let _ = fs::remove_file(&temporary);
     }
     replaced
 }
 
-/// Gives a file a second name, which nothing else has, or makes a copy where the file system has no
-/// second names. The content stays reachable under both.
+/// Creates a hard link to a file, or a copy if the file system has no hard links. Fails if `to` exists.
 pub(crate) fn second_name(from: &Path, to: &Path) -> Result<()> {
     let linked = fs::hard_link(from, to).or_else(|error| match error.kind() {
         ErrorKind::AlreadyExists => Err(error),
@@ -94,7 +93,7 @@ pub(crate) fn second_name(from: &Path, to: &Path) -> Result<()> {
     linked.map_err(writing(to))
 }
 
-/// A path beside this one that nothing has: `x-2.json`, `x-3.json`, … if `x.json` is taken.
+/// Returns an unused path in the same folder: the path itself, or `x-2.json`, `x-3.json`, … if `x.json` exists.
 pub(crate) fn unused(path: &Path) -> PathBuf {
     if !path.exists() {
         return path.to_owned();
@@ -107,12 +106,12 @@ pub(crate) fn unused(path: &Path) -> PathBuf {
         .expect("there are more numbers than files")
 }
 
-/// Moves a file to an unused name beside it, if it is there.
+/// Renames a file to an unused name in the same folder, if the file exists.
 pub(crate) fn set_aside(path: &Path) -> Result<()> {
     if path.exists() { fs::rename(path, unused(path)).map_err(writing(path)) } else { Ok(()) }
 }
 
-/// Removes a file; one that is not there is removed already.
+/// Removes a file. A missing file is not an error.
 pub(crate) fn remove(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(writing(path)(error)),

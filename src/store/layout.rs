@@ -1,8 +1,8 @@
-//! The documented layout of a folder, read once when the folder has no history yet: `state.json` and
-//! `frames/{id}.json` as the original plugin wrote them, or as the mirror of a lost database.
+//! Import of the documented layout: `state.json` and `frames/{id}.json`, written by the original plugin or left
+//! by the mirror of a lost database. The files are read once, when the folder has no history yet.
 //!
-//! Either may be damaged or out of date; each frame is taken from where it can be read, and from the
-//! newer place if it can be read in both.
+//! Each file may be damaged or out of date. A frame is taken from the file in which it can be read, and from the
+//! newer one if both can be read.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -13,24 +13,24 @@ use super::files;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameStatus, Repair, StackState, StateError, frame_from_json};
 
-/// How a state of ours begins.
+/// The first bytes of a `state.json` that this library wrote.
 const BEGINNING: &str = "{\"version\":1,\"revision\":";
 
-/// The root state of a folder.
+/// Path of the state file of a folder.
 pub(crate) fn state_path(folder: &Path) -> PathBuf {
     folder.join("state.json")
 }
 
-/// The folder of the frames' files.
+/// Path of the folder that contains the frames' files.
 pub(crate) fn frames_path(folder: &Path) -> PathBuf {
     folder.join("frames")
 }
 
-/// What stands in a folder; `None` if it holds no frame. The list says what was damaged.
+/// Reads the frames of a folder; `None` if it contains no frame. The list describes the repaired defects.
 ///
 /// # Errors
-/// [`Error::Damaged`] if there is a state and no frame of it can be read; [`Error::Version`] for
-/// one of a newer version; [`Error::Io`].
+/// [`Error::Damaged`] if `state.json` exists but no frame can be read; [`Error::Version`] if a newer version
+/// of the library wrote it; [`Error::Io`].
 pub(crate) fn read(folder: &Path) -> Result<Option<(StackState, Vec<Repair>)>> {
     let path = state_path(folder);
     let name = path.display().to_string();
@@ -58,14 +58,14 @@ pub(crate) fn read(folder: &Path) -> Result<Option<(StackState, Vec<Repair>)>> {
     state.frames = frames.list;
     match unreadable {
         Some(message) if state.frames.is_empty() => {
-            Err(Error::Damaged { path: name, message, advice: "move it away to begin without it" })
+            Err(Error::Damaged { path: name, message, advice: "move it away to start without it" })
         }
         _ if state.frames.is_empty() => Ok(None),
         _ => Ok(Some((state, repairs))),
     }
 }
 
-/// The frames found so far, those of the state first.
+/// The frames found so far; those of `state.json` come first.
 struct Frames {
     list: Vec<Frame>,
     by_id: HashMap<String, usize>,
@@ -77,7 +77,7 @@ impl Frames {
         Self { list, by_id }
     }
 
-    /// Adds the frame of a file, if it is not there already in this form or a newer one.
+    /// Adds the frame of a file, unless the same or a newer version of it was already found.
     fn take(&mut self, file: &Path, repairs: &mut Vec<Repair>) {
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
         let place = format!("frames/{stem}.json");
@@ -97,16 +97,16 @@ impl Frames {
         match self.by_id.get(&id) {
             Some(index) if self.list[*index].updated_at >= frame.updated_at => return,
             Some(index) => {
-                repairs.push(Repair::of_frame(&id, format!("{place} is newer than state.json; the file counts")));
+                repairs.push(Repair::of_frame(&id, format!("{place} is newer than state.json; the file is used")));
                 self.list[*index] = frame;
             }
             None if self.is_left_over(&frame) => {
-                let message = format!("{place} is what another ID replaced; left out");
+                let message = format!("{place} is an old copy of a frame that has another ID now; left out");
                 repairs.push(Repair::of_frame(&id, message));
                 return;
             }
             None => {
-                repairs.push(Repair::of_frame(&id, format!("it stands in {place} alone, not in state.json; kept")));
+                repairs.push(Repair::of_frame(&id, format!("it is in {place}, but not in state.json; kept")));
                 self.by_id.insert(id, self.list.len());
                 self.list.push(frame);
             }
@@ -114,7 +114,7 @@ impl Frames {
         repairs.append(&mut found);
     }
 
-    /// True for the file of a planned frame that was begun and lives on under its session's ID.
+    /// True for the old file of a planned frame that was started and has its session's ID since then.
     fn is_left_over(&self, frame: &Frame) -> bool {
         let same = |other: &Frame| {
             other.status != FrameStatus::Planned
@@ -126,12 +126,12 @@ impl Frames {
     }
 }
 
-/// Gives the files of a folder a second name below `before-import/`, where they stay: the mirror will
-/// put its own in their place. All of them are there or none.
+/// Links the files of a folder into `before-import/`, where they remain after the mirror replaces the
+/// originals. Either all files are linked or none.
 pub(crate) fn keep(folder: &Path) -> Result<()> {
     let unfinished = folder.join(".before-import");
     if unfinished.exists() {
-        // Second names alone, of a process that was killed here.
+        // It contains only links, left by a process that was killed at this point.
         fs::remove_dir_all(&unfinished).map_err(files::writing(&unfinished))?;
     }
     files::make_folder(&frames_path(&unfinished))?;
@@ -146,8 +146,8 @@ pub(crate) fn keep(folder: &Path) -> Result<()> {
     fs::rename(&unfinished, &kept).map_err(files::writing(&kept))
 }
 
-/// The revision that a `state.json` of ours holds; `None` if there is none, another program wrote it,
-/// or it is not whole. Looks at its beginning and its end alone.
+/// Returns the revision in a `state.json` that this library wrote; `None` if the file is missing, incomplete, or
+/// written by another program. Reads only the beginning and the end of the file.
 pub(crate) fn mirrored_revision(folder: &Path) -> Option<u64> {
     let mut file = File::open(state_path(folder)).ok()?;
     let mut beginning = Vec::new();

@@ -1,7 +1,8 @@
-//! The full log of a frame: a file of JSON lines, appended to for as long as the frame lives.
+//! The full log of a frame: a file of JSON lines that grows by appends.
 //!
-//! Appenders take turns (the caller holds the store's transaction), so lines never mix. A line that
-//! was cut off, by a kill or a full disk, is left as it is and reported; the next one starts behind it.
+//! The caller of an append holds the store's transaction, so only one process appends at a time and lines never
+//! mix. A line that was cut off by a kill or a full disk is not repaired: reads report it, and the next append
+//! starts on a new line.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -16,7 +17,7 @@ use super::files;
 use crate::error::{Error, Result};
 use crate::frame::is_too_deep;
 
-/// Which lines of a log are meant. The default means all of them.
+/// A filter for the lines of a log. The default selects all lines.
 ///
 /// ```
 /// use callstack_core::LogQuery;
@@ -24,46 +25,49 @@ use crate::frame::is_too_deep;
 /// # let _ = last_errors;
 /// ```
 ///
-/// In JSON: `{"from": 1, "to": 50, "search": "error", "tail": 10}`, every key optional.
+/// In JSON: `{"from": 1, "to": 50, "search": "error", "tail": 10}`. Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct LogQuery {
-    /// The first line meant, counted from 1. 0 means the same as 1.
+    /// The first line of the range, counted from 1. Default 0, which means the same as 1.
     pub from: usize,
-    /// The last line meant; `None`: up to the end.
+    /// The last line of the range, inclusive. Default `None`: up to the end of the log.
     pub to: Option<usize>,
-    /// Only lines with this text in a key or a value, whatever its case.
+    /// Selects only lines that contain this text in a key or a value, ignoring case. Default `None`.
     pub search: Option<String>,
-    /// Of all these only the last so many.
+    /// Maximum number of lines: the last ones of those that match the other filters. Default `None`: no limit.
     pub tail: Option<usize>,
 }
 
 impl LogQuery {
-    /// Only the lines from one number to another, both included, counted from 1.
+    /// Selects the lines from `from` to `to`, both inclusive and counted from 1.
     pub fn range(self, from: usize, to: usize) -> Self {
         Self { from, to: Some(to), ..self }
     }
 
-    /// Only lines with this text in a key or a value, whatever its case.
+    /// Selects only lines that contain this text in a key or a value, ignoring case.
     pub fn search(self, text: impl Into<String>) -> Self {
         Self { search: Some(text.into()), ..self }
     }
 
-    /// Only the last so many of those that fit otherwise.
+    /// Selects only the last `count` of the lines that match the other filters.
     pub fn tail(self, count: usize) -> Self {
         Self { tail: Some(count), ..self }
     }
 }
 
-/// Lines of a log.
+/// The lines of a log that a [`LogQuery`] selects.
+///
+/// In JSON: `{"lines": [{"number": 1, "entry": {"role": "user"}}], "total": 2, "damaged": [{"number": 2, "message":
+/// "it is cut off, or still being written"}]}`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LogPage {
-    /// The lines that were meant, in order.
+    /// The selected lines, in the order of the file.
     pub lines: Vec<LogLine>,
-    /// How many lines the log has in all, damaged ones included.
+    /// Number of lines in the log, including damaged ones and those that are not selected.
     pub total: usize,
-    /// The lines among those meant that could not be read, with the reason; the first thousand.
+    /// The lines of the selected range that are not readable, with the reason; at most 1000.
     pub damaged: Vec<LogDamage>,
 }
 
@@ -71,26 +75,26 @@ pub struct LogPage {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LogLine {
-    /// Its number in the file, counted from 1.
+    /// Number of the line in the file, counted from 1.
     pub number: usize,
-    /// What it says.
+    /// The JSON value of the line.
     pub entry: Value,
 }
 
-/// A line of a log that is no whole JSON.
+/// A line of a log that is not a complete JSON value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LogDamage {
-    /// Its number in the file, counted from 1.
+    /// Number of the line in the file, counted from 1.
     pub number: usize,
-    /// What is wrong with it.
+    /// Description of the damage.
     pub message: String,
 }
 
-/// Most damaged lines that a page names.
+/// Maximum number of damaged lines in a page.
 const DAMAGE_LIMIT: usize = 1000;
 
-/// What an append has added: from where to where.
+/// The range of bytes that an append added to a file.
 pub(crate) struct Appended {
     path: PathBuf,
     start: u64,
@@ -98,12 +102,12 @@ pub(crate) struct Appended {
 }
 
 impl Appended {
-    /// True if the file was made by it.
+    /// True if the append created the file or was the first one to an empty file.
     pub(crate) fn is_first(&self) -> bool {
         self.start == 0
     }
 
-    /// Takes it back, unless something stands behind it already. If that fails the lines stay.
+    /// Removes the appended lines, unless another append followed. If that fails, the lines remain.
     pub(crate) fn undo(&self) {
         let _ = File::options().write(true).open(&self.path).and_then(|file| {
             file.lock()?;
@@ -112,7 +116,12 @@ impl Appended {
     }
 }
 
-/// Adds lines at the end, all or none. With `durable` they are on the disk when this returns.
+/// Appends one line for each entry: all or none. With `durable`, the lines are synced to the disk before this
+/// returns.
+///
+/// # Errors
+/// [`Error::Json`] for an entry nested more than 100 levels deep; [`Error::DiskFull`], [`Error::ReadOnly`],
+/// [`Error::Io`].
 pub(crate) fn append(path: &Path, entries: &[Value], durable: bool) -> Result<Appended> {
     let mut lines = Vec::new();
     for entry in entries {
@@ -130,27 +139,27 @@ pub(crate) fn append(path: &Path, entries: &[Value], durable: bool) -> Result<Ap
     }
     let file = File::options().read(true).append(true).create(true).open(path);
     let mut file = file.map_err(files::writing(path))?;
-    // The transaction keeps others out too, except from an append that is being undone.
+    // The store's transaction excludes other appends, but not an `undo`.
     file.lock().map_err(files::writing(path))?;
     let start = file.seek(SeekFrom::End(0)).map_err(files::reading(path))?;
     if start > 0 {
         let mut last = [0];
         file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last)).map_err(files::reading(path))?;
         if last != *b"\n" {
-            // Behind a torn line.
+            // Start on a new line after a line that was cut off.
             lines.insert(0, b'\n');
         }
     }
     let written = file.write_all(&lines).and_then(|()| if durable { file.sync_data() } else { Ok(()) });
     if let Err(error) = written {
-        // If even this fails, a torn line stays, which readers skip.
+        // If this fails too, a partial line remains, which readers skip.
         let _ = file.set_len(start);
         return Err(files::writing(path)(error));
     }
     Ok(Appended { path: path.to_owned(), start, end: start + lines.len() as u64 })
 }
 
-/// Reads the lines of a log; a log that is not there has none.
+/// Reads the selected lines of a log. A missing log has no lines.
 pub(crate) fn read(path: &Path, query: &LogQuery) -> Result<LogPage> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -179,7 +188,7 @@ pub(crate) fn read(path: &Path, query: &LogQuery) -> Result<LogPage> {
         }
     }
     for (number, line) in fitting {
-        // Values are stricter than the check: numbers must fit, texts must be Unicode.
+        // Parsing to a value is stricter than the check: numbers must fit, texts must be Unicode.
         match serde_json::from_slice(&line) {
             Ok(entry) => page.lines.push(LogLine { number, entry }),
             Err(error) => page.report(number, error.to_string()),
@@ -197,13 +206,13 @@ impl LogPage {
     }
 }
 
-/// Whether a line has the text that is looked for. An error says why it is no whole line of JSON.
+/// True if a line contains the text `needle`. The error states why the line is not a complete line of JSON.
 fn check(line: &[u8], needle: Option<&str>) -> Result<bool, String> {
     if line.last() != Some(&b'\n') {
         return Err("it is cut off, or still being written".into());
     }
     match needle {
-        // Making values of lines that nobody will see would take most of the time.
+        // Without a search text, parsing without creating a value is much faster.
         None => serde_json::from_slice::<IgnoredAny>(line).map(|_| true),
         Some(needle) => serde_json::from_slice(line).map(|value| has_text(&value, needle)),
     }

@@ -1,10 +1,10 @@
-//! A history in memory, for stacks that need one and no disk, and for tests.
+//! A store that keeps the history in process memory, for stacks without a disk and for tests.
 
 use super::{EventQuery, Store};
 use crate::error::{Error, Result};
 use crate::frame::Event;
 
-/// Keeps the events of a tree in memory, for one stack.
+/// Keeps the events of a tree in process memory, for one stack.
 ///
 /// ```
 /// use callstack_core::{EventQuery, MemoryStore, NewFrame, Stack, StackOptions};
@@ -21,12 +21,12 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// A history without events.
+    /// Creates a store without events.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A history that begins with these events.
+    /// Creates a store that contains these events.
     ///
     /// # Errors
     /// [`Error::History`] if their revisions are not 1, 2, 3, …
@@ -45,7 +45,7 @@ impl Store for MemoryStore {
     }
 
     fn read(&mut self, query: &EventQuery, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
-        // The event of revision 1 stands at position 0.
+        // The event of revision 1 is at position 0.
         let first = self.events.len().min(usize::try_from(query.since).unwrap_or(usize::MAX));
         let fitting = self.events[first..].iter().filter(|event| query.fits(event));
         fitting.take(query.limit.unwrap_or(usize::MAX)).try_for_each(|event| each(event.clone()))

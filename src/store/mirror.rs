@@ -1,13 +1,13 @@
-//! The live mirror: the documented layout, kept up to date beside the store for people and other
-//! tools.
+//! The mirror: files in the documented layout, kept up to date next to the store for people and other tools.
 //!
-//! It is derived, so it is never synced to the disk and never fails a commit. Each file is replaced
-//! by rename; a reader never sees half of one. Processes take turns by a lock file, and each brings
-//! its tree up to date before it writes, so an older text never replaces a newer one.
+//! The mirror is derived from the store. It is therefore never synced to the disk, and an error of the mirror never
+//! fails a commit. Each file is replaced by a rename, so a reader never sees a partial file. A lock file allows one
+//! writer at a time, and each process updates its tree before it writes, so an older text never replaces a newer one.
 //!
-//! `state.json` of revision N says that the frames' files hold everything up to N: whoever writes it
-//! first writes the files of all frames that have changed since, whichever process changed them. A
-//! process that is killed in between leaves a state.json that is behind, and the next open sees it.
+//! A `state.json` of revision N guarantees that the frames' files contain all changes up to N. To keep this
+//! guarantee, a process first writes the files of all frames that changed since the last `state.json`, including
+//! changes by other processes. A process that is killed in between leaves an old revision in `state.json`, and the
+//! next open detects that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, TryLockError};
@@ -21,38 +21,40 @@ use super::{files, layout};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Handle, file_name};
 
-/// Time between two writings of `state.json`, in milliseconds.
+/// Minimum time between two writes of `state.json`, in milliseconds.
 const INTERVAL: u64 = 250;
-/// The file by which processes take turns.
+/// The lock file.
 const LOCK: &str = ".mirror.lock";
-/// How long a command waits for another process that writes, in milliseconds. Who asks for the files themselves
-/// waits longer.
+/// Maximum wait of a command for another process that writes the mirror, in milliseconds. Calls whose purpose is to
+/// write the mirror wait longer.
 pub(crate) const PATIENCE: u64 = 100;
-/// How long each time.
+/// Duration of one wait for the lock.
 const WAIT: Duration = Duration::from_millis(1);
 
-/// What the mirror shows.
+/// The data that the mirror writes.
 pub(crate) trait Source {
     /// The record of a frame.
     fn frame(&self, handle: Handle) -> Frame;
-    /// The frame that has this ID.
+    /// The frame with this ID.
     fn owner(&self, session_id: &str) -> Option<Handle>;
-    /// The number of events seen.
+    /// The revision: the number of events in the tree.
     fn revision(&self) -> u64;
-    /// The whole as JSON.
+    /// Writes the complete state as JSON.
     fn write_state(&self, writer: &mut dyn Write) -> io::Result<()>;
 }
 
-/// How the files beside the store are doing.
+/// The status of the mirror, that is, of the files next to the store.
+///
+/// In JSON: `{"revision": 9, "staleFrames": 0, "error": null}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MirrorStatus {
-    /// The revision that `state.json` holds.
+    /// The revision of the last `state.json` that this process knows.
     pub revision: u64,
-    /// How many frames' files are behind.
+    /// Number of frames whose files are out of date.
     pub stale_frames: usize,
-    /// Why the last writing failed, if it did. It is tried again, at the latest by
-    /// [`Stack::flush`](crate::Stack::flush). In JSON it is the message, or null.
+    /// The error of the last write, or `None` if it succeeded. The write is repeated, at the latest by
+    /// [`Stack::flush`](crate::Stack::flush). In JSON this is the error's message or null.
     #[serde(serialize_with = "as_message")]
     pub error: Option<Error>,
 }
@@ -61,29 +63,29 @@ fn as_message<S: Serializer>(error: &Option<Error>, serializer: S) -> Result<S::
     error.as_ref().map(Error::to_string).serialize(serializer)
 }
 
-/// The files of one folder, as far as this process knows them.
+/// The mirror of one folder, from the view of this process.
 pub(crate) struct Mirror {
     folder: PathBuf,
     lock: Option<File>,
     /// Frames whose files must be written before the next `state.json`, with the revision of the
     /// change.
     stale: BTreeMap<Handle, u64>,
-    /// Those of them that this process changed last: their files are written at once.
+    /// The stale frames that this process changed by its last commands. Their files are written immediately.
     fresh: BTreeSet<Handle>,
-    /// IDs that were replaced, with the handles that had them and the revision of the change: their
-    /// files are to be removed.
+    /// IDs that were replaced and whose files must be removed: the old ID and its frame, with the revision
+    /// of the change.
     replaced: BTreeMap<(String, Handle), u64>,
-    /// Revision of the last `state.json` known.
+    /// Revision of the last known `state.json`.
     revision: u64,
-    /// The files may be of another history, so that their revision says nothing about this one.
+    /// True if the files may belong to another history. Their revision is then meaningless.
     is_foreign: bool,
-    /// When `state.json` was last written, or could not be.
+    /// Time of the last attempt to write `state.json`, in milliseconds since the Unix epoch.
     tried_at: Option<u64>,
     error: Option<Error>,
 }
 
 impl Mirror {
-    /// The mirror of a folder, behind as far as its `state.json` says.
+    /// Creates the mirror of a folder, at the revision of its `state.json`.
     pub(crate) fn new(folder: &Path) -> Self {
         let is_whole = layout::frames_path(folder).is_dir();
         let revision = layout::mirrored_revision(folder).filter(|_| is_whole);
@@ -100,20 +102,19 @@ impl Mirror {
         }
     }
 
-    /// The revision up to which the files are known to be right.
+    /// The revision up to which the files are known to be complete.
     pub(crate) fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// The files are of another history, or of none: those of all frames are out of date.
+    /// Marks the files of all frames as out of date, because they belong to another history or to none.
     pub(crate) fn distrust(&mut self, frames: impl Iterator<Item = Handle>, revision: u64) {
         self.revision = 0;
         self.is_foreign = true;
         frames.for_each(|handle| self.note(handle, revision, false));
     }
 
-    /// The file of this frame is out of date by the change of this revision, which this process made
-    /// if it is `own`.
+    /// Marks the file of this frame as out of date since this revision. `own`: this process made the change.
     pub(crate) fn note(&mut self, handle: Handle, revision: u64, own: bool) {
         self.stale.insert(handle, revision);
         if own {
@@ -121,7 +122,7 @@ impl Mirror {
         }
     }
 
-    /// The frame does not have this ID any more.
+    /// Notes that the frame no longer has this ID.
     pub(crate) fn note_replaced(&mut self, session_id: &str, handle: Handle, revision: u64) {
         self.replaced.insert((session_id.to_owned(), handle), revision);
     }
@@ -130,29 +131,30 @@ impl Mirror {
         MirrorStatus { revision: self.revision, stale_frames: self.stale.len(), error: self.error.clone() }
     }
 
-    /// True if everything there is has been written.
+    /// True if the files are up to date.
     pub(crate) fn is_current(&self, source: &impl Source) -> bool {
         self.revision == source.revision() && self.stale.is_empty() && self.replaced.is_empty()
     }
 
-    /// When `state.json` is due, in milliseconds since the epoch.
+    /// The time at which `state.json` is due, in milliseconds since the Unix epoch.
     pub(crate) fn deadline(&self) -> u64 {
         self.tried_at.map_or(0, |tried_at| tried_at.saturating_add(INTERVAL))
     }
 
-    /// True if it is time for `state.json`. A clock that was set back makes it so too.
+    /// True if `state.json` is due. It is also due if the clock was set back.
     pub(crate) fn is_due(&self, now: u64) -> bool {
         now >= self.deadline() || self.tried_at.is_some_and(|tried_at| tried_at > now)
     }
 
-    /// True if frames' files are to be written at once. After a failure they wait for the next
-    /// `state.json`, so that a full disk does not slow down every command.
+    /// True if frames' files should be written immediately. After an error they are written together with the
+    /// next `state.json`, so that a full disk does not slow down every command.
     pub(crate) fn is_prompt(&self) -> bool {
         !self.fresh.is_empty() && self.error.is_none()
     }
 
-    /// Runs `write` while no other process writes, and notes how it went. After a failure nothing is
-    /// due for a while: a command must not wait again and again for a process that has stopped.
+    /// Runs `write` under the lock and stores its error. After an error, the next write is due only after the usual
+    /// interval, so that commands do not wait repeatedly for a process that is suspended. `patience` is the maximum
+    /// wait for the lock, in milliseconds.
     pub(crate) fn locked(
         &mut self,
         clock: &dyn Fn() -> u64,
@@ -161,7 +163,7 @@ impl Mirror {
     ) -> Result<()> {
         let result = self.lock_file().and_then(|file| {
             let result = self.acquire(&file, patience).and_then(|()| write(self));
-            // Closing the file would free it too.
+            // If this fails, closing the file releases the lock.
             let _ = file.unlock();
             self.lock = Some(file);
             result
@@ -194,14 +196,14 @@ impl Mirror {
         Ok(())
     }
 
-    /// Writes the files of the frames that this process changed last.
+    /// Writes the files of the frames that this process changed by its last commands.
     pub(crate) fn write_fresh(&mut self, source: &impl Source) -> Result<()> {
         let fresh = std::mem::take(&mut self.fresh);
         self.write_frames(&fresh, source)
     }
 
-    /// Writes the files of all frames that are behind, and then `state.json`, as far as no other process
-    /// has done so already.
+    /// Writes the files of all stale frames and then `state.json`, except what another process has already
+    /// written.
     pub(crate) fn write_all(&mut self, clock: &dyn Fn() -> u64, source: &impl Source) -> Result<()> {
         files::make_folder(&layout::frames_path(&self.folder))?;
         let by_another = layout::mirrored_revision(&self.folder).unwrap_or(0);
@@ -219,7 +221,7 @@ impl Mirror {
             self.revision = source.revision();
             self.is_foreign = false;
         }
-        // The end counts: what takes long is not due again at once.
+        // The time after the write: a slow write is not due again immediately.
         self.tried_at = Some(clock());
         Ok(())
     }
@@ -231,7 +233,7 @@ impl Mirror {
             let path = folder.join(format!("{}.json", file_name(&frame.session_id, *handle)));
             let write = || files::replace(&path, |writer| Ok(serde_json::to_writer(writer, &frame)?));
             if write().is_err() {
-                // The folder may be missing; if that is not it, the error comes again.
+                // The folder may be missing. For any other cause, the second attempt returns the error.
                 files::make_folder(&folder)?;
                 write()?;
             }
@@ -239,7 +241,7 @@ impl Mirror {
         }
         while let Some(((session_id, handle), _)) = self.replaced.first_key_value() {
             let name = file_name(session_id, *handle);
-            // Unless the name belongs to a frame that has the ID now.
+            // Keep the file if its name belongs to a frame that has the ID now.
             if source.owner(session_id).is_none_or(|owner| file_name(session_id, owner) != name) {
                 files::remove(&folder.join(format!("{name}.json")))?;
             }

@@ -1,11 +1,11 @@
-//! Where a tree lasts: its events in a [`Store`], and beside them the documented layout of files.
+//! Persistence of a tree: its events in a [`Store`], and files in the documented layout next to it.
 //!
-//! The events are authoritative. [`SqliteStore`] keeps them in one file, for several processes at
-//! once; [`MemoryStore`] keeps them in memory. The documented layout (`state.json`,
-//! `frames/{id}.json`) is read once, when a folder has no history yet, and from then on written
-//! beside the store, as a mirror for people and other tools. Logs of frames are plain files too.
+//! The events are authoritative. [`SqliteStore`] keeps them in one file that several processes can use at the
+//! same time; [`MemoryStore`] keeps them in process memory. The documented layout (`state.json`,
+//! `frames/{id}.json`) is read once, when a folder has no history yet. Afterwards it is only written, as a mirror
+//! for people and other tools. Logs of frames are plain files too.
 //!
-//! This floor knows frames and their events. It never sees a tree, and decides nothing about one.
+//! This layer uses frames and their events. It does not use trees and makes no decisions about them.
 
 pub(crate) mod export;
 pub(crate) mod files;
@@ -30,62 +30,68 @@ pub(crate) use sqlite::damaged_database;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};
 
-/// The file of the database in a stack's folder.
+/// File name of the database in a stack's folder.
 pub(crate) const DATABASE: &str = "stack.db";
 
-/// How long a command waits for other processes, unless it is told otherwise, in milliseconds.
+/// Default of the maximum wait of a command for other processes, in milliseconds.
 pub(crate) const BUSY_TIMEOUT: u64 = 10_000;
 
-/// Keeps the events of one tree.
+/// A store for the events of one tree.
 ///
-/// A commit goes `begin`, `read` (what others have committed), `append`, `commit`. From `begin` to
-/// `commit` or `rollback` no other user of the same history can commit, so that what is decided
-/// meanwhile is decided on all there is. Whatever fails, nothing of the transaction is kept.
+/// A write is a transaction: `begin`, `read` (the commits of other processes), `append`, `commit`. From `begin` to
+/// `commit` or `rollback` no other user of the same history can commit, so decisions made in between are based
+/// on the complete history. If any step fails, nothing of the transaction is kept.
+///
+/// Every method that returns a [`Result`] may also return the errors of the medium, that is [`Error::Io`],
+/// [`Error::DiskFull`], [`Error::ReadOnly`] and [`Error::Busy`].
 pub trait Store: Send {
-    /// Waits for the others, then keeps them out. A transaction that was left open ends first, as by
-    /// [`Store::rollback`].
+    /// Begins a transaction: waits until no other user is in one, then locks others out. An open
+    /// transaction of this store is rolled back first.
     ///
     /// # Errors
-    /// [`Error::Busy`] if the others do not finish; whatever the disk says.
+    /// [`Error::Busy`] if the others do not finish in time; [`Error::Io`] and the other errors of the medium.
     fn begin(&mut self) -> Result<()>;
 
-    /// Hands the events that fit the query to `each`, oldest first, until it fails. Works with and
-    /// without a transaction.
+    /// Passes the events that match the query to `each`, oldest first. Stops at the first error of `each`.
+    /// Works inside and outside a transaction.
     ///
     /// # Errors
-    /// That of `each`; whatever the disk says; [`Error::Damaged`].
+    /// The error of `each`; [`Error::Damaged`] if an event cannot be read; [`Error::Io`] and the other errors of
+    /// the medium.
     fn read(&mut self, query: &EventQuery, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()>;
 
-    /// Adds events to the transaction. Their revisions go on from the last one in the store.
+    /// Adds events to the transaction. Their revisions must continue those in the store without a gap.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// [`Error::History`] if a revision cannot be stored; [`Error::DiskFull`], [`Error::Io`] and the other errors
+    /// of the medium.
     fn append(&mut self, events: &[Event]) -> Result<()>;
 
-    /// Makes the transaction last, and ends it.
+    /// Commits the transaction and ends it. [`Durability`] states which failures a commit survives.
     ///
     /// # Errors
-    /// Whatever the disk says. The transaction is still to be rolled back then.
+    /// [`Error::DiskFull`], [`Error::Io`] and the other errors of the medium. The caller must then roll the
+    /// transaction back.
     fn commit(&mut self) -> Result<()>;
 
-    /// Ends the transaction without a trace. Without a transaction it does nothing.
+    /// Discards the transaction and ends it. Does nothing outside a transaction.
     fn rollback(&mut self);
 
-    /// False if certainly nobody else has committed anything since the last `has_news` or `read`
-    /// that went up to the newest event. Cheap.
+    /// Returns false only if no other user has committed since the last `read` that reached the newest event.
+    /// Takes microseconds, so it can be called before every command.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// [`Error::Busy`], [`Error::Io`] and the other errors of the medium.
     fn has_news(&mut self) -> Result<bool>;
 
-    /// Brings everything committed to where it survives a loss of power.
+    /// Syncs all commits to the disk, so that they survive a power loss.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// [`Error::Busy`], [`Error::Io`] and the other errors of the medium.
     fn sync(&mut self) -> Result<()>;
 }
 
-/// Which events of a history are meant. The default means all of them.
+/// A filter for the events of a history. The default selects all events.
 ///
 /// ```
 /// use callstack_core::{EventQuery, Handle};
@@ -95,39 +101,41 @@ pub trait Store: Send {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventQuery {
-    /// Only events after this revision.
+    /// Selects only events with a higher revision. Default 0: all.
     pub since: u64,
-    /// Only events of this frame.
+    /// Selects only events of this frame. Default `None`: of all frames.
     pub frame: Option<Handle>,
-    /// Only events of this kind, one of [`Change::KINDS`].
+    /// Selects only events of this kind, one of [`Change::KINDS`]. Default `None`: of all kinds.
     pub kind: Option<String>,
-    /// At most so many, the oldest.
+    /// Maximum number of events: the oldest matching ones. Default `None`: no limit.
     pub limit: Option<usize>,
 }
 
 impl EventQuery {
-    /// Only events after this revision.
+    /// Selects only events with a higher revision.
     pub fn since(self, revision: u64) -> Self {
         Self { since: revision, ..self }
     }
 
-    /// Only events of this frame.
+    /// Selects only events of this frame.
     pub fn frame(self, handle: Handle) -> Self {
         Self { frame: Some(handle), ..self }
     }
 
-    /// Only events of this kind, one of [`Change::KINDS`].
+    /// Selects only events of this kind, one of [`Change::KINDS`].
     pub fn kind(self, kind: impl Into<String>) -> Self {
         Self { kind: Some(kind.into()), ..self }
     }
 
-    /// At most so many, the oldest.
+    /// Selects at most `limit` events: the oldest matching ones.
     pub fn limit(self, limit: usize) -> Self {
         Self { limit: Some(limit), ..self }
     }
 
+    /// Checks that the kind exists.
+    ///
     /// # Errors
-    /// [`Error::Setting`] if no event can be of that kind.
+    /// [`Error::Setting`] if the kind is not one of [`Change::KINDS`].
     pub(crate) fn check(&self) -> Result<()> {
         match &self.kind {
             Some(kind) if !Change::KINDS.contains(&kind.as_str()) => Err(Error::Setting {
@@ -141,7 +149,7 @@ impl EventQuery {
         }
     }
 
-    /// True if the event is one of those meant, but for the limit.
+    /// True if the event matches all filters, without regard to the limit.
     fn fits(&self, event: &Event) -> bool {
         event.revision > self.since
             && self.frame.is_none_or(|frame| frame == event.handle)
@@ -149,14 +157,14 @@ impl EventQuery {
     }
 }
 
-/// What survives what.
+/// The failures that an acknowledged commit survives. In JSON `"normal"` or `"full"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Durability {
-    /// Everything acknowledged survives the death of the process. A loss of power may take the
-    /// commits of the last moments, in order, and damages nothing.
+    /// Acknowledged commits survive the death of the process. A power loss may remove the latest commits,
+    /// newest first, but does not damage the database.
     #[default]
     Normal,
-    /// Everything acknowledged survives a loss of power too: each commit waits for the disk.
+    /// Acknowledged commits also survive a power loss. Each commit waits for the disk, so it is slower.
     Full,
 }

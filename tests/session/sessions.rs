@@ -639,7 +639,7 @@ fn what_sessions_do_is_assessed() {
     let root = host.tree.by_id("root").unwrap();
     let text = host.sessions.autonomy.suggestions.text(root, host.now).unwrap();
     assert!(
-        text.contains("begin a child of f1 with stack_frame_push (83 % sure; failure_boundary 83: 4 errors"),
+        text.contains("start a child of f1 with stack_frame_push (83 % sure; failure_boundary 83: 4 errors"),
         "{text}"
     );
     assert!(host.logged().contains(&(LogLevel::Info, "Suggestion added".into())));

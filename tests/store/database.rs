@@ -145,7 +145,7 @@ fn places_without_a_write_ahead_log_are_refused() {
     let error = SqliteStore::open(":memory:", SqliteOptions::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cannot share :memory:: this place has no write-ahead log; use a folder of a local disk"
+        "cannot share :memory:: SQLite cannot use a write-ahead log here; use a folder on a local disk"
     );
 }
 

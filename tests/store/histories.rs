@@ -218,7 +218,7 @@ fn broken_histories_are_refused_and_leave_nothing_behind() {
             "it names `ses_8`, which is not in the tree",
         ),
         (lines.join("\n").replace("ses_3", "ses_1"), "history", "it gives f2 the ID of f1, `ses_1`"),
-        (lines.join("\n").replace("decisionAdded", "sworn"), "json", "is of the kind `sworn`, which this version"),
+        (lines.join("\n").replace("decisionAdded", "sworn"), "json", "has the kind `sworn`, which this version"),
         (lines.join("\n").replace("\"decision\":", "\"ruling\":"), "json", "of kind `decisionAdded` has no `decision`"),
     ] {
         let folder = tempdir().unwrap();

@@ -134,7 +134,11 @@ fn every_beginning_of_a_state_keeps_every_whole_frame() {
             Ok(stack) => {
                 let found: Vec<String> = stack.state().frames.into_iter().map(|frame| frame.session_id).collect();
                 assert_eq!(found, expected, "cut after {length} bytes");
-                assert!(messages(&stack)[0].starts_with("it is damaged (EOF while parsing"), "{:?}", messages(&stack));
+                assert!(
+                    messages(&stack)[0].starts_with("the state is damaged (EOF while parsing"),
+                    "{:?}",
+                    messages(&stack)
+                );
                 let kept = fs::read(folder.path().join("before-import/state.json")).unwrap();
                 assert_eq!(kept, &WHOLE.as_bytes()[..length], "the original is kept");
             }
@@ -153,7 +157,7 @@ fn unreadable_states_are_errors_and_stay_as_they_are() {
     for (text, code, message) in [
         (&b""[..], "damaged", "state.json is damaged and was left as it is: EOF while parsing"),
         (b"\0\0\0\0", "damaged", "expected value"),
-        (b"no json", "damaged", "move it away to begin without it"),
+        (b"no json", "damaged", "move it away to start without it"),
         (b"[1, 2]", "damaged", "expected an object with `frames`"),
         (b"{\"version\": 1}", "damaged", "it has no `frames`"),
         (b"{\"version\": 1, \"frames\": 7}", "damaged", "expected an object of frames by ID"),
@@ -233,12 +237,12 @@ fn frames_are_taken_from_where_they_can_be_read() {
     assert_eq!(titles, ["Root", "Third", "Third", "Newer", "Lost by the state"], "in the order of createdAt");
     let said = messages(&stack);
     for message in [
-        "frame ses_2: frames/ses_2.json is newer than state.json; the file counts",
-        "frame ses_4: it stands in frames/ses_4.json alone, not in state.json; kept",
+        "frame ses_2: frames/ses_2.json is newer than state.json; the file is used",
+        "frame ses_4: it is in frames/ses_4.json, but not in state.json; kept",
         "frames/ses_5.json cannot be read: EOF",
         "frames/ses_6.json cannot be read: Is a directory",
-        "frame plan-2: frames/plan-2.json is what another ID replaced; left out",
-        "frame plan-3: it stands in frames/plan-3.json alone, not in state.json; kept",
+        "frame plan-2: frames/plan-2.json is an old copy of a frame that has another ID now; left out",
+        "frame plan-3: it is in frames/plan-3.json, but not in state.json; kept",
     ] {
         assert!(said.iter().any(|said| said.starts_with(message)), "{said:#?}\nlack: {message}");
     }
@@ -524,7 +528,7 @@ fn statuses_and_links_that_cannot_be_are_repaired_and_reported() {
     assert_eq!(stack.frame("ses_2").unwrap().status, FrameStatus::Blocked);
     let said = messages(&stack);
     for message in [
-        "frame ses_2: its status `dreaming` is unknown; taken as blocked",
+        "frame ses_2: its status `dreaming` is unknown; read as blocked",
         "frame ses_2: its parent `ses_1` is below it; kept as a root",
         "frame ses_3: its parent `ses_9` is not in the state; kept as a root",
         "frame ses_3: its plannedChildren name `ses_4`, which stands there twice; listed once",

@@ -95,17 +95,17 @@ fn malformed_tasks_are_reported_with_their_place() {
     let imported = import::task_master(&file.to_string()).unwrap();
     let problems = problems(&imported);
     for expected in [
-        "master.tasks[0]: the status `someday` is unknown; taken as planned",
-        "master.tasks[0]: `description` is no text; not used",
+        "master.tasks[0]: the status `someday` is unknown; read as planned",
+        "master.tasks[0]: `description` is not a text; ignored",
         "master/1: it depends on task 9, which is not in the file; left out",
-        "master.tasks[1]: is no task object; left out",
+        "master.tasks[1]: is not an object; left out",
         "master.tasks[2]: has no `id`; left out",
-        "master.tasks[3]: `master/1` stands there twice; kept as `master/1 (2)`",
-        "master.tasks[4]: has no title; its number serves",
-        "master.tasks[4]: `subtasks` is no list; left out",
-        "master.tasks[5].subtasks[1]: is no task object; left out",
-        "master.tasks[6]: `dependencies` is no list; left out",
-        "master.tasks[7]: a dependency is neither number nor text; left out",
+        "master.tasks[3]: the ID `master/1` is used twice; kept as `master/1 (2)`",
+        "master.tasks[4]: has no title; its number is used",
+        "master.tasks[4]: `subtasks` is not a list; left out",
+        "master.tasks[5].subtasks[1]: is not an object; left out",
+        "master.tasks[6]: `dependencies` is not a list; left out",
+        "master.tasks[7]: a dependency is neither a number nor a text; left out",
     ] {
         assert!(problems.iter().any(|problem| problem == expected), "{expected} is missing in {problems:#?}");
     }
@@ -163,20 +163,20 @@ fn malformed_issues_are_reported_with_their_line() {
     let imported = import::beads(text);
     let problems = problems(&imported);
     for expected in [
-        "line 1: `created_at` is `yesterday`, no time as in RFC 3339; not used",
-        "line 1: the status `odd` is unknown; taken as planned",
-        "line 4: is no object; left out",
+        "line 1: `created_at` is `yesterday`, which is not an RFC 3339 time; ignored",
+        "line 1: the status `odd` is unknown; read as planned",
+        "line 4: is not an object; left out",
         "line 5: has no `id`; left out",
-        "line 6: has no title; its ID serves",
+        "line 6: has no title; its ID is used",
         "line 6: a dependency lacks `type` or `depends_on_id`; left out",
         "b: it depends on `nowhere`, which is not in the file; left out",
-        "c: its parent `lost` is not in the file; put below the root",
-        "line 8: `a` stands there twice; kept as `a (2)`",
-        "line 9: `dependencies` is no list; left out",
+        "c: its parent `lost` is not in the file; moved below the root",
+        "line 8: the ID `a` is used twice; kept as `a (2)`",
+        "line 9: `dependencies` is not a list; left out",
     ] {
         assert!(problems.iter().any(|problem| problem == expected), "{expected} is missing in {problems:#?}");
     }
-    assert!(problems.iter().any(|problem| problem.starts_with("line 3: is no JSON")), "{problems:#?}");
+    assert!(problems.iter().any(|problem| problem.starts_with("line 3: is not JSON")), "{problems:#?}");
     assert_eq!(imported.frames.len(), 6);
     Stack::in_memory().import(imported.frames).expect("what is imported is sound");
 }

@@ -115,14 +115,14 @@ fn damaged_states_keep_every_frame_and_say_what_was_wrong() {
         (
             "an unknown status",
             json!({"a": with(frame("a"), "status", json!("paused"))}),
-            "`paused` is unknown; taken as blocked",
+            "`paused` is unknown; read as blocked",
         ),
         (
             "an ID unlike its key",
             json!({"a": with(frame("b"), "title", json!("t"))}),
-            "the key under which it stands counts",
+            "which differs from its key; the key is used",
         ),
-        ("a field of another type", json!({"a": with(frame("a"), "title", json!(5))}), "`title` is no text"),
+        ("a field of another type", json!({"a": with(frame("a"), "title", json!(5))}), "`title` is not a text"),
         (
             "a child listed twice",
             json!({"a": with(frame("a"), "plannedChildren", json!(["x", "x"]))}),

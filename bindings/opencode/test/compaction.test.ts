@@ -28,7 +28,7 @@ test("a manual compaction asks for what the frame needs, and tasks and decisions
 
   const request = asked.requests.find(({ purpose }) => purpose === "summary")
   const text = request?.messages.map((message) => message.text).join("\n") ?? ""
-  assert.match(text, /The conversation has grown too long[^]*The frame: Test\nIts success criteria: Build a compiler\nDecisions \(recorded, need no repetition\): Recursive descent\n/)
+  assert.match(text, /The conversation has grown too long[^]*The frame: Test\nIts success criteria: Build a compiler\nDecisions \(already recorded, do not repeat them\): Recursive descent\n/)
   assert.deepEqual(contextOf(request), { stable: "", volatile: "" }, "a summary has no context")
 
   await server.prompt("Go on", sessionID)
@@ -82,7 +82,7 @@ test("a checkpoint that was asked for is made when the session is idle", async (
   await server.prompt("Build a compiler")
   await until("the summary is stored", () => frames().get("Test")?.results === SUMMARY)
   const request = asked.requests.find(({ purpose }) => purpose === "summary")
-  assert.match(request?.messages.map(({ text }) => text).join("\n") ?? "", /A checkpoint was asked for[^]*Asked for in particular: Mind the seed 42\n/)
+  assert.match(request?.messages.map(({ text }) => text).join("\n") ?? "", /A checkpoint was requested[^]*Special request: Mind the seed 42\n/)
 })
 
 test("a child that is compacted while it works keeps its frame, and finishes it", async (t) => {

@@ -133,7 +133,7 @@ test("what sessions do is seen, and leads to suggestions by itself", async (t) =
   const { model, server } = await scenario(t, byTask({ "Build a shop": [missing, missing, missing, missing, { text: "Hm" }] }))
   const { sessionID } = await server.prompt("Build a shop")
   await server.prompt("Go on", sessionID)
-  assert.match(contextOf(model.work(sessionID).at(-1)).volatile, /\[STACK SUGGESTION: begin a child of f1 with stack_frame_push \(\d+ % sure; failure_boundary \d+: \d errors/)
+  assert.match(contextOf(model.work(sessionID).at(-1)).volatile, /\[STACK SUGGESTION: start a child of f1 with stack_frame_push \(\d+ % sure; failure_boundary \d+: \d errors/)
 })
 
 test("settings come from the plugin's options, over the environment, and nonsense is reported", async (t) => {

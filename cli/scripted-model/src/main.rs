@@ -1,4 +1,4 @@
-//! A model that answers by a script, for trying `callstack agent` without a real one. The README shows how.
+//! A model server that answers from a script, to try `callstack agent` without a real model. See the README.
 //!
 //! `cargo run -p scripted-model -- SCRIPT PORT`
 

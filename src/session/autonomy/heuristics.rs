@@ -1,4 +1,4 @@
-//! The seven heuristics of the specification, and by which tables they score.
+//! The seven heuristics of the specification and the tables of their scores.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,46 +10,50 @@ use super::Decision;
 use crate::frame::Frame;
 use crate::keywords::keywords;
 
-/// A way to see from outside that a frame should be begun or finished. Between the numbers of a table
-/// scores follow a straight line; scores end at 100.
+/// A rule that estimates from observations whether a frame should be started (push) or finished (pop).
+///
+/// Each variant lists the points of its score table. Scores between two points are interpolated linearly; the maximum
+/// is 100. In JSON a heuristic is a name such as `"failure_boundary"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Heuristic {
-    /// Push: errors pile up, so another attempt deserves a frame that can fail alone.
+    /// Push: errors accumulate, so the next attempt should run in a separate frame, which can fail alone.
     ///
-    /// 1 error 20, 2 (a retry has failed) 55, 3 75, 5 90; 10 more if the goal at hand is a distinct one (70 %
-    /// of its words are not the frame's).
+    /// 1 error scores 20, 2 errors (a retry failed) 55, 3 errors 75, 5 errors 90. Add 10 if the current goal is
+    /// distinct, that is, if at least 70 % of its words are missing from the frame's title and criteria.
     FailureBoundary,
-    /// Push: the work has moved on to something else.
+    /// Push: the work has moved to another topic.
     ///
-    /// The share of the goal's words that are not the frame's: 50 % 30, 75 % 65, all 80. Files changed in 3
-    /// folders 10 more, in 5 or more 20 more (also without a goal).
+    /// The share of the goal's words that are missing from the frame's title and criteria: 25 % scores 0, 50 % 30,
+    /// 75 % 65, 100 % 80. Add 10 for changed files in 3 or 4 folders, and 20 for 5 or more folders (also without a
+    /// goal).
     ContextSwitch,
-    /// Push: the frame has become more than one task.
+    /// Push: the frame has grown to more than one task.
     ///
-    /// 10 messages 20, 30 60, 50 80, 80 90; 3 changed files 5 more, 8 or more 10 more.
+    /// 10 messages score 20, 30 messages 60, 50 messages 80, 80 messages 90. Add 5 for 3 to 7 changed files, and 10
+    /// for 8 or more.
     Complexity,
-    /// Push: the frame has gone on for long, as its tokens tell.
+    /// Push: the frame has been running for long, measured in tokens.
     ///
-    /// 25,000 tokens 20, 50,000 55, 80,000 80, 120,000 90.
+    /// 25,000 tokens score 20, 50,000 tokens 55, 80,000 tokens 80, 120,000 tokens 90.
     Duration,
-    /// Pop: the criteria seem to be met.
+    /// Pop: the success criteria are probably met.
     ///
-    /// 1 signal of success 50, 2 70, 3 80; 10 more if there are artifacts; up to 15 more by the share of the
-    /// criteria's words that signals, artifacts and decisions name.
+    /// 1 success signal scores 50, 2 signals 70, 3 signals 80. Add 10 if the frame has artifacts, and up to 15 in
+    /// proportion to the share of the criteria's words that occur in signals, artifacts and decisions.
     GoalCompletion,
-    /// Pop: nothing has come of the last turns.
+    /// Pop: the last turns made no progress.
     ///
-    /// 3 turns without progress 40, 5 65, 10 100; each signal of failure 15 more.
+    /// 3 turns without progress score 40, 5 turns 65, 10 turns 100. Add 15 for each failure signal.
     Stagnation,
-    /// Pop: the context is nearly full.
+    /// Pop: the model's context is nearly full.
     ///
-    /// 60 % of the limit 20, 80 % 65, 90 % 90, 95 % 100.
+    /// 40 % of the limit scores 0, 60 % 20, 80 % 65, 90 % 90, 95 % 100.
     ContextOverflow,
 }
 
 impl Heuristic {
-    /// All of them, those for a push first.
+    /// All heuristics, those for a push first.
     pub const ALL: [Heuristic; 7] = [
         Heuristic::FailureBoundary,
         Heuristic::ContextSwitch,
@@ -63,7 +67,7 @@ impl Heuristic {
     pub(super) const EXPECTED: &str = "failure_boundary, context_switch, complexity, duration, goal_completion, \
                                        stagnation or context_overflow";
 
-    /// What it helps to decide.
+    /// The decision that the heuristic supports.
     pub const fn decision(self) -> Decision {
         match self {
             Heuristic::FailureBoundary | Heuristic::ContextSwitch | Heuristic::Complexity | Heuristic::Duration => {
@@ -93,7 +97,7 @@ impl fmt::Display for Heuristic {
     }
 }
 
-/// The text is the name of no heuristic.
+/// The text is not the name of a heuristic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a heuristic is {}", Heuristic::EXPECTED)]
 pub struct ParseHeuristicError;
@@ -106,35 +110,41 @@ impl FromStr for Heuristic {
     }
 }
 
-/// What is known of the work when a push is assessed (arguments of `stack_should_push`).
+/// Observations for the assessment of a push. They are also the arguments of the tool `stack_should_push`.
+///
+/// In JSON: `{"potentialGoal": "Draw a logo", "recentMessages": 12, "errorCount": 3, "tokenCount": 20000,
+/// "recentFileChanges": ["src/logo.rs"]}`. Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct PushSignals {
-    /// The goal at hand, if it is not the frame's own.
+    /// The current goal, if it differs from the frame's goal.
     pub potential_goal: Option<String>,
-    /// Messages of the frame's session so far.
+    /// Number of messages in the frame's session. Default 0.
     pub recent_messages: u32,
-    /// Errors of late.
+    /// Number of recent errors. Default 0.
     pub error_count: u32,
-    /// Tokens of the frame's session so far.
+    /// Number of tokens in the frame's session. Default 0.
     pub token_count: u64,
-    /// Paths of files changed of late.
+    /// Paths of recently changed files. Default none.
     pub recent_file_changes: Vec<String>,
 }
 
-/// What is known of the work when a pop is assessed (arguments of `stack_should_pop`).
+/// Observations for the assessment of a pop. They are also the arguments of the tool `stack_should_pop`.
+///
+/// In JSON: `{"successSignals": ["all tests pass"], "failureSignals": [], "noProgressTurns": 0, "tokenCount": 96000,
+/// "contextLimit": 100000}`. Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct PopSignals {
-    /// What speaks for success, such as `all tests pass`.
+    /// Signs of success, such as `all tests pass`. Default none.
     pub success_signals: Vec<String>,
-    /// What speaks for failure.
+    /// Signs of failure. Default none.
     pub failure_signals: Vec<String>,
-    /// Turns in which nothing has changed.
+    /// Number of consecutive turns without progress. Default 0.
     pub no_progress_turns: u32,
-    /// Tokens in the context of the session.
+    /// Number of tokens in the session's context. Default 0.
     pub token_count: u64,
-    /// How many it can hold. Default 100,000.
+    /// Maximum size of the session's context, in tokens. Default 100,000.
     pub context_limit: u64,
 }
 
@@ -150,18 +160,18 @@ impl Default for PopSignals {
     }
 }
 
-/// What one heuristic says.
+/// The score of one heuristic.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Score {
     /// The heuristic.
     pub heuristic: Heuristic,
-    /// How strong its signal is, 0 to 100.
+    /// The strength of its signal, from 0 (none) to 100 (certain).
     pub score: u8,
-    /// What it has seen.
+    /// The observations behind the score, such as `3 errors`.
     pub reason: String,
 }
 
-/// What the enabled heuristics say of a push.
+/// Returns the scores of the enabled heuristics for a push.
 pub(super) fn push_scores(frame: &Frame, signals: &PushSignals, enabled: &[Heuristic]) -> Vec<Score> {
     scores(Decision::Push, enabled, |heuristic| match heuristic {
         Heuristic::FailureBoundary => failure_boundary(frame, signals),
@@ -171,7 +181,7 @@ pub(super) fn push_scores(frame: &Frame, signals: &PushSignals, enabled: &[Heuri
     })
 }
 
-/// What the enabled heuristics say of a pop.
+/// Returns the scores of the enabled heuristics for a pop.
 pub(super) fn pop_scores(frame: &Frame, signals: &PopSignals, enabled: &[Heuristic]) -> Vec<Score> {
     scores(Decision::Pop, enabled, |heuristic| match heuristic {
         Heuristic::GoalCompletion => goal_completion(frame, signals),
@@ -190,8 +200,8 @@ fn scores(decision: Decision, enabled: &[Heuristic], score: impl Fn(Heuristic) -
         .collect()
 }
 
-/// The height at `x` of the line through points that are sorted by their `x`; it begins at the origin and
-/// goes on level behind the last point.
+/// Interpolates linearly between points that are sorted by `x`. The line starts at the origin and is horizontal after
+/// the last point.
 fn line(points: &[(f64, f64)], x: f64) -> f64 {
     let mut before = (0.0, 0.0);
     for point in points {
@@ -207,7 +217,7 @@ fn failure_boundary(frame: &Frame, signals: &PushSignals) -> (f64, String) {
     let errors = f64::from(signals.error_count);
     let is_distinct = signals.error_count > 0 && divergence(frame, signals).is_some_and(|share| share >= 0.7);
     let points = line(&[(1.0, 20.0), (2.0, 55.0), (3.0, 75.0), (5.0, 90.0)], errors);
-    let goal = if is_distinct { ", and the goal at hand is a distinct one" } else { "" };
+    let goal = if is_distinct { ", and the current goal differs from the frame's" } else { "" };
     (points + if is_distinct { 10.0 } else { 0.0 }, format!("{} errors{goal}", signals.error_count))
 }
 
@@ -221,7 +231,7 @@ fn context_switch(frame: &Frame, signals: &PushSignals) -> (f64, String) {
             _ => 20.0,
         };
     let words = (share * 100.0).round();
-    (points, format!("{words} % of the goal's words are not the frame's, files changed in {folders} folders"))
+    (points, format!("{words} % of the goal's words are new to the frame, files changed in {folders} folders"))
 }
 
 fn complexity(signals: &PushSignals) -> (f64, String) {
@@ -237,7 +247,7 @@ fn complexity(signals: &PushSignals) -> (f64, String) {
 
 fn duration(signals: &PushSignals) -> (f64, String) {
     let points = [(25_000.0, 20.0), (50_000.0, 55.0), (80_000.0, 80.0), (120_000.0, 90.0)];
-    (line(&points, signals.token_count as f64), format!("{} tokens so far", signals.token_count))
+    (line(&points, signals.token_count as f64), format!("{} tokens in the session", signals.token_count))
 }
 
 fn goal_completion(frame: &Frame, signals: &PopSignals) -> (f64, String) {
@@ -255,7 +265,7 @@ fn goal_completion(frame: &Frame, signals: &PopSignals) -> (f64, String) {
     let covered = wanted.iter().filter(|word| seen.contains(*word)).count();
     let share = covered as f64 / wanted.len().max(1) as f64;
     let reason = format!(
-        "{successes} signals of success, {} artifacts, {covered} of {} words of the criteria are named",
+        "{successes} success signals, {} artifacts, {covered} of {} words of the criteria mentioned",
         frame.artifacts.len(),
         wanted.len()
     );
@@ -266,7 +276,7 @@ fn stagnation(signals: &PopSignals) -> (f64, String) {
     let turns = f64::from(signals.no_progress_turns);
     let failures = signals.failure_signals.len();
     let points = line(&[(3.0, 40.0), (5.0, 65.0), (10.0, 100.0)], turns) + 15.0 * failures as f64;
-    (points, format!("{} turns without progress, {failures} signals of failure", signals.no_progress_turns))
+    (points, format!("{} turns without progress, {failures} failure signals", signals.no_progress_turns))
 }
 
 fn context_overflow(signals: &PopSignals) -> (f64, String) {
@@ -276,7 +286,7 @@ fn context_overflow(signals: &PopSignals) -> (f64, String) {
     (line(&points, share), format!("{} of {limit} tokens are used", signals.token_count))
 }
 
-/// The share of the goal's words that the frame does not have; `None` without a goal.
+/// Returns the share of the goal's words that are missing from the frame's title and criteria; `None` without a goal.
 fn divergence(frame: &Frame, signals: &PushSignals) -> Option<f64> {
     let goal = keywords(signals.potential_goal.as_deref()?);
     let own: BTreeSet<String> =
@@ -285,7 +295,7 @@ fn divergence(frame: &Frame, signals: &PushSignals) -> Option<f64> {
     (!goal.is_empty()).then(|| foreign as f64 / goal.len() as f64)
 }
 
-/// In how many folders the files are.
+/// Returns the number of distinct folders of the files.
 fn folders(files: &[String]) -> usize {
     let folder = |file: &String| file.rsplit_once(['/', '\\']).map_or(String::new(), |(folder, _)| folder.to_owned());
     files.iter().map(folder).collect::<BTreeSet<_>>().len()

@@ -1,11 +1,11 @@
-//! When an agent should begin a sub-task of its own, and when it should finish: seven heuristics, a
-//! decision from their scores, and the suggestions that come of it (specification, "Agent Autonomy").
+//! Autonomy: recommends when an agent should start a sub-task and when it should finish its frame. Seven heuristics
+//! give scores, a decision combines them, and suggestions pass it to the agent (specification, "Agent Autonomy").
 //!
 //! # The decision
-//! Every heuristic scores 0 to 100 by a table that its variant documents. The strongest score counts in
-//! full; each of the others closes a tenth of what is left to 100, in proportion to its own score. So one
-//! certain signal decides alone, and several weak ones do not add up to a strong one. (The original averages
-//! all scores, and a context that is 95 % full stays below the threshold.)
+//! Every heuristic gives a score from 0 to 100, by a table in the documentation of its variant. The confidence starts
+//! with the strongest score. Each other score then closes up to a tenth of the remaining gap to 100, in proportion to
+//! its value. Therefore one certain signal is sufficient, and several weak signals do not add up to a strong one. (The
+//! original plugin averages all scores, so that a context that is 95 % full remains below the threshold.)
 //!
 //! ```
 //! use callstack_core::session::autonomy::{Autonomy, PopSignals};
@@ -37,21 +37,21 @@ pub use observation::Observation;
 pub use settings::{AutonomyLevel, AutonomySettings};
 pub use suggestions::{Outcome, Suggestion, SuggestionStatistics, Suggestions};
 
-/// How much of what is left to 100 each score beside the strongest one can close.
+/// Maximum part of the gap to 100 that a score other than the strongest closes.
 const SUPPORT: f64 = 0.1;
 
-/// What is to be decided of a frame.
+/// A decision about a frame. In JSON `"push"` or `"pop"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
-    /// Begin a child frame.
+    /// Start a child frame.
     Push,
     /// Finish the frame.
     Pop,
 }
 
 impl Decision {
-    /// The word for it: `push` or `pop`.
+    /// The name: `push` or `pop`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Decision::Push => "push",
@@ -60,27 +60,30 @@ impl Decision {
     }
 }
 
-/// What the heuristics say of a frame.
+/// The combined result of the heuristics for a frame.
+///
+/// In JSON: `{"decision": "pop", "confidence": 100, "threshold": 80, "isRecommended": true, "scores": [{"heuristic":
+/// "context_overflow", "score": 100, "reason": "96000 of 100000 tokens are used"}], "isNew": true}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Assessment {
-    /// What was to be decided.
+    /// The assessed decision.
     pub decision: Decision,
-    /// How sure the heuristics are that it should be done, 0 to 100.
+    /// The confidence that the decision is right, from 0 to 100.
     pub confidence: u8,
-    /// From which confidence on it is recommended.
+    /// The confidence from which the decision is recommended, from 0 to 100.
     pub threshold: u8,
-    /// The confidence reaches the threshold, and some heuristic has a signal.
+    /// True if the confidence is above 0 and reaches the threshold.
     pub is_recommended: bool,
-    /// The scores of the enabled heuristics, the strongest first.
+    /// The scores of the enabled heuristics, strongest first.
     pub scores: Vec<Score>,
-    /// It has been suggested to the agent because of this, and was not before.
+    /// True if this assessment added a new suggestion, rather than renewing a pending one.
     pub is_new: bool,
 }
 
 impl Assessment {
     fn new(decision: Decision, threshold: u8, mut scores: Vec<Score>) -> Self {
-        // Stable: among equals the order of the specification.
+        // A stable sort keeps the order of the specification for equal scores.
         scores.sort_by_key(|score| std::cmp::Reverse(score.score));
         let confidence = confidence(scores.iter().map(|score| score.score));
         Self {
@@ -93,46 +96,47 @@ impl Assessment {
         }
     }
 
-    /// The strongest signal in words; empty if there is none.
+    /// Describes the strongest signal, such as `context_overflow 100: 96000 of 100000 tokens are used`. Empty if all
+    /// scores are 0.
     pub fn reason(&self) -> String {
         let strongest = self.scores.first().filter(|score| score.score > 0);
         strongest.map_or(String::new(), |score| format!("{} {}: {}", score.heuristic, score.score, score.reason))
     }
 }
 
-/// One confidence from the scores, the strongest first.
+/// Combines the scores, strongest first, to one confidence.
 fn confidence(scores: impl IntoIterator<Item = u8>) -> u8 {
     let mut scores = scores.into_iter().map(f64::from);
     let strongest = scores.next().unwrap_or_default();
     let sum = scores.fold(strongest, |sum, score| sum + (100.0 - sum) * SUPPORT * score / 100.0);
-    // Rounded down: nothing but a certain signal is certain.
+    // Rounded down, so that only a certain signal gives 100.
     sum as u8
 }
 
-/// The settings, the suggestions, and how often was asked.
+/// The settings, the suggestions, and the numbers of assessments.
 #[derive(Debug, Clone, Default)]
 pub struct Autonomy {
-    /// What it may do, and from when on.
+    /// The level, thresholds and enabled heuristics.
     pub settings: AutonomySettings,
-    /// What it has suggested.
+    /// The pending and past suggestions.
     pub suggestions: Suggestions,
-    /// How often a push was assessed.
+    /// Number of assessments of a push.
     pub push_assessments: u64,
-    /// How often a pop was assessed.
+    /// Number of assessments of a pop.
     pub pop_assessments: u64,
 }
 
 impl Autonomy {
-    /// Assesses whether the agent that works on a frame should begin a child frame. If so, and unless the
-    /// level is manual, that is suggested from now on.
+    /// Assesses whether the agent that works on a frame should start a child frame. A recommendation becomes a pending
+    /// suggestion, unless the level is manual. `now` is in milliseconds since the Unix epoch.
     pub fn should_push(&mut self, handle: Handle, frame: &Frame, signals: &PushSignals, now: u64) -> Assessment {
         self.push_assessments += 1;
         let scores = heuristics::push_scores(frame, signals, &self.settings.enabled_heuristics);
         self.assessed(handle, Assessment::new(Decision::Push, self.settings.push_threshold, scores), now)
     }
 
-    /// Assesses whether a frame should be finished. If so, and unless the level is manual, that is suggested
-    /// from now on.
+    /// Assesses whether a frame should be finished. A recommendation becomes a pending suggestion, unless the level is
+    /// manual. `now` is in milliseconds since the Unix epoch.
     pub fn should_pop(&mut self, handle: Handle, frame: &Frame, signals: &PopSignals, now: u64) -> Assessment {
         self.pop_assessments += 1;
         let scores = heuristics::pop_scores(frame, signals, &self.settings.enabled_heuristics);

@@ -1,11 +1,11 @@
-//! What can be seen of a session from outside, as signals for the heuristics.
+//! Observations of a session's messages and tool calls, as signals for the heuristics.
 
 use super::{PopSignals, PushSignals};
 
-/// Changed files that are remembered, the newest.
+/// Maximum number of remembered changed files; the newest are kept.
 const FILES: usize = 50;
 
-/// What was seen of a session since its frame began.
+/// The observations of a session since the start of its frame.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Observation {
     messages: u32,
@@ -13,23 +13,24 @@ pub struct Observation {
     tokens: u64,
     context_limit: Option<u64>,
     files: Vec<String>,
-    /// Turns of the assistant in a row in which no tool has worked and no user has said anything.
+    /// Number of consecutive turns of the assistant without a successful tool call and without a user message.
     idle_turns: u32,
     has_worked: bool,
 }
 
 impl Observation {
-    /// A message has come, with the tokens of the context if they are known.
+    /// Notes a message, with the size and the maximum size of the context in tokens if they are known.
     pub fn message(&mut self, is_assistant: bool, tokens: Option<u64>, context_limit: Option<u64>) {
         self.messages += 1;
         self.tokens = tokens.unwrap_or(self.tokens);
         self.context_limit = context_limit.or(self.context_limit);
-        // A user who says something gets the work going again.
+        // A user message counts as progress.
         let goes_on = std::mem::take(&mut self.has_worked) || !is_assistant;
         self.idle_turns = if goes_on { 0 } else { self.idle_turns + 1 };
     }
 
-    /// A tool has done its work, and perhaps changed a file. Errors are forgotten with it, one by one.
+    /// Notes a successful tool call and the path of the file that it changed, if any. Each success reduces the number
+    /// of errors by one.
     pub fn worked(&mut self, changed: Option<&str>) {
         self.has_worked = true;
         self.errors = self.errors.saturating_sub(1);
@@ -42,17 +43,17 @@ impl Observation {
         }
     }
 
-    /// A tool or the session has failed.
+    /// Notes a failed tool call or an error of the session.
     pub fn failed(&mut self) {
         self.errors += 1;
     }
 
-    /// The conversation was replaced by a summary, and begins anew.
+    /// Notes that the conversation was replaced by a summary: the numbers of messages and tokens restart at 0.
     pub fn compacted(&mut self) {
         (self.messages, self.tokens) = (0, 0);
     }
 
-    /// As signals for a push.
+    /// Returns the observations as signals for a push.
     pub fn push_signals(&self) -> PushSignals {
         PushSignals {
             potential_goal: None,
@@ -63,7 +64,7 @@ impl Observation {
         }
     }
 
-    /// As signals for a pop.
+    /// Returns the observations as signals for a pop.
     pub fn pop_signals(&self) -> PopSignals {
         let defaults = PopSignals::default();
         PopSignals {

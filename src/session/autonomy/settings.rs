@@ -1,4 +1,4 @@
-//! What the autonomy may do, and from when on.
+//! The settings of autonomy: level, thresholds and enabled heuristics.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,32 +6,36 @@ use super::Heuristic;
 use crate::error::Error;
 use crate::session::variables::{Variables, flag, percentage};
 
-/// How far the autonomy goes.
+/// The level of autonomy. In JSON `"manual"`, `"suggest"` or `"auto"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AutonomyLevel {
-    /// It answers when it is asked, and suggests nothing.
+    /// Assessments only answer the tools; nothing is suggested.
     Manual,
-    /// It suggests to the agent what to do.
+    /// Recommendations are suggested to the agent.
     #[default]
     Suggest,
-    /// It suggests, and does what it is sure of.
+    /// Recommendations are suggested and partly carried out: a recommended pop when the session is next idle, and a
+    /// recommended push when the tool `stack_should_push` got a `potentialGoal`.
     Auto,
 }
 
 /// The settings of autonomy (specification, "Agent Autonomy").
+///
+/// In JSON: `{"level": "suggest", "pushThreshold": 70, "popThreshold": 80, "suggestInContext": true,
+/// "enabledHeuristics": ["stagnation"]}`. Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct AutonomySettings {
-    /// How far it goes. Default suggest.
+    /// The level. Default `suggest`.
     pub level: AutonomyLevel,
-    /// From which confidence on a push is recommended, 0 to 100. Default 70.
+    /// Minimum confidence for the recommendation of a push, from 0 to 100. Default 70.
     pub push_threshold: u8,
-    /// From which confidence on a pop is recommended, 0 to 100. Default 80.
+    /// Minimum confidence for the recommendation of a pop, from 0 to 100. Default 80.
     pub pop_threshold: u8,
-    /// Whether suggestions are shown to the agent. Default true.
+    /// Whether contexts show the pending suggestions to the agent. Default true.
     pub suggest_in_context: bool,
-    /// The heuristics that are asked, in the order of the specification. Default all.
+    /// The enabled heuristics, in the order of [`Heuristic::ALL`]. Default all.
     pub enabled_heuristics: Vec<Heuristic>,
 }
 
@@ -48,9 +52,10 @@ impl Default for AutonomySettings {
 }
 
 impl AutonomySettings {
-    /// The defaults, with what the environment variables `STACK_AUTONOMY_LEVEL`, `STACK_PUSH_THRESHOLD`,
-    /// `STACK_POP_THRESHOLD`, `STACK_SUGGEST_IN_CONTEXT` and `STACK_ENABLED_HEURISTICS` say, looked up by a
-    /// function. A variable that makes no sense is reported, and its default stays.
+    /// Reads the settings from environment variables, which the function `look_up` returns: `STACK_AUTONOMY_LEVEL`,
+    /// `STACK_PUSH_THRESHOLD`, `STACK_POP_THRESHOLD`, `STACK_SUGGEST_IN_CONTEXT` and `STACK_ENABLED_HEURISTICS`
+    /// (separated by commas). Variables that are not set leave the defaults. An invalid variable is reported as
+    /// [`Error::Setting`] in the returned list, and its default is used; of a list, only the invalid names are ignored.
     ///
     /// ```
     /// use callstack_core::session::autonomy::{AutonomyLevel, AutonomySettings, Heuristic};
@@ -81,7 +86,7 @@ impl AutonomySettings {
         (settings, variables.problems)
     }
 
-    /// Asks a heuristic from now on, or no longer.
+    /// Enables or disables a heuristic.
     pub fn enable(&mut self, heuristic: Heuristic, is_enabled: bool) {
         let before = std::mem::take(&mut self.enabled_heuristics);
         self.enabled_heuristics = Heuristic::ALL

@@ -1,4 +1,4 @@
-//! Suggestions to the agent: pending for five minutes, then history.
+//! Suggestions to the agent. A suggestion is pending for five minutes, then it moves to the history.
 
 use std::collections::VecDeque;
 
@@ -7,43 +7,46 @@ use serde::Serialize;
 use super::{Assessment, Decision};
 use crate::frame::Handle;
 
-/// How long a suggestion is pending, in milliseconds.
+/// Time after which a pending suggestion expires, in milliseconds.
 const TIME_TO_LIVE: u64 = 5 * 60_000;
-/// How many past suggestions are remembered.
+/// Maximum number of past suggestions in the history.
 const HISTORY: usize = 100;
 
-/// Something that the agent of a frame should do.
+/// A suggestion to the agent of a frame.
+///
+/// In JSON: `{"handle": "f1", "decision": "pop", "confidence": 100, "reason": "context_overflow 100: 96000 of 100000
+/// tokens are used", "createdAt": 1795293106903, "outcome": "followed"}`; a pending suggestion has no `outcome`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Suggestion {
     /// The frame.
     pub handle: Handle,
-    /// What should be done.
+    /// The suggested decision.
     pub decision: Decision,
-    /// How sure the heuristics were when they last said so, 0 to 100.
+    /// The confidence of the last assessment, from 0 to 100.
     pub confidence: u8,
-    /// Why.
+    /// The strongest signal: see [`Assessment::reason`].
     pub reason: String,
-    /// When it was last said, in milliseconds since the epoch.
+    /// Time of the last assessment that recommended this, in milliseconds since the Unix epoch.
     pub created_at: u64,
-    /// What came of it; `None` while it is pending.
+    /// The outcome; `None` while the suggestion is pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
 }
 
-/// What came of a suggestion.
+/// The outcome of a suggestion. In JSON `"followed"`, `"expired"` or `"cleared"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// The agent did it.
+    /// The agent followed it.
     Followed,
-    /// Five minutes went by.
+    /// It was pending for five minutes.
     Expired,
-    /// Somebody cleared it.
+    /// It was cleared by a tool, or its frame was finished.
     Cleared,
 }
 
-/// How suggestions have done.
+/// Numbers of suggestions since the start or since the last reset of the statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SuggestionStatistics {
@@ -51,15 +54,15 @@ pub struct SuggestionStatistics {
     pub pushes: u64,
     /// Suggested pops.
     pub pops: u64,
-    /// Of both, those that were followed.
+    /// Followed suggestions, both pushes and pops.
     pub followed: u64,
-    /// Those that expired.
+    /// Expired suggestions.
     pub expired: u64,
-    /// Those that were cleared.
+    /// Cleared suggestions.
     pub cleared: u64,
 }
 
-/// The suggestions that are pending, and those that were.
+/// The pending and past suggestions.
 #[derive(Debug, Clone, Default)]
 pub struct Suggestions {
     pending: Vec<Suggestion>,
@@ -68,8 +71,8 @@ pub struct Suggestions {
 }
 
 impl Suggestions {
-    /// Suggests what an assessment recommends. False: that is pending already; it is said anew, and not counted
-    /// again.
+    /// Adds the recommendation of an assessment as a pending suggestion and returns true. If the same decision is
+    /// already pending for the frame, that suggestion is renewed without being counted again, and this returns false.
     pub fn add(&mut self, handle: Handle, assessment: &Assessment, now: u64) -> bool {
         self.expire(now);
         let Assessment { decision, confidence, .. } = *assessment;
@@ -92,8 +95,8 @@ impl Suggestions {
         }
     }
 
-    /// Notes that the agent of a frame has begun a child, or finished it. A finished frame has no
-    /// suggestions any more.
+    /// Notes that the agent of a frame pushed a child or popped the frame. The matching suggestion becomes followed.
+    /// After a pop, the frame's other suggestions are cleared.
     pub fn acted(&mut self, handle: Handle, decision: Decision, now: u64) {
         self.expire(now);
         self.settle(Outcome::Followed, |suggestion| suggestion.handle == handle && suggestion.decision == decision);
@@ -102,7 +105,7 @@ impl Suggestions {
         }
     }
 
-    /// Takes back what is pending; returns how many suggestions that were.
+    /// Clears all pending suggestions and returns their number.
     pub fn clear(&mut self, now: u64) -> usize {
         self.expire(now);
         let count = self.pending.len();
@@ -110,38 +113,38 @@ impl Suggestions {
         count
     }
 
-    /// Puts away what has been pending for five minutes.
+    /// Moves suggestions that have been pending for five minutes to the history.
     pub fn expire(&mut self, now: u64) {
         self.settle(Outcome::Expired, |suggestion| now.saturating_sub(suggestion.created_at) >= TIME_TO_LIVE);
     }
 
-    /// What is pending, oldest first.
+    /// Returns the pending suggestions, oldest first. Expired ones are left out even before [`Suggestions::expire`].
     pub fn pending(&self, now: u64) -> impl Iterator<Item = &Suggestion> {
         self.pending.iter().filter(move |suggestion| now.saturating_sub(suggestion.created_at) < TIME_TO_LIVE)
     }
 
-    /// What was pending, oldest first: the last hundred.
+    /// Returns the last 100 past suggestions, oldest first.
     pub fn history(&self) -> impl Iterator<Item = &Suggestion> {
         self.history.iter()
     }
 
-    /// How suggestions have done so far.
+    /// Returns the statistics.
     pub fn statistics(&self) -> SuggestionStatistics {
         self.statistics
     }
 
-    /// Forgets history and statistics. What is pending stays.
+    /// Clears the history and the statistics. Pending suggestions remain.
     pub fn reset(&mut self) {
         self.history.clear();
         self.statistics = SuggestionStatistics::default();
     }
 
-    /// What is pending for a frame, in the words that its agent reads, a line each.
+    /// Returns the pending suggestions for a frame as text for its agent, one per line; `None` if there are none.
     pub fn text(&self, handle: Handle, now: u64) -> Option<String> {
         let lines = self.pending(now).filter(|suggestion| suggestion.handle == handle).map(|suggestion| {
             let Suggestion { decision, confidence, reason, .. } = suggestion;
             let what = match decision {
-                Decision::Push => format!("begin a child of {handle} with stack_frame_push"),
+                Decision::Push => format!("start a child of {handle} with stack_frame_push"),
                 Decision::Pop => format!("finish {handle} with stack_frame_pop"),
             };
             format!("[STACK SUGGESTION: {what} ({confidence} % sure; {reason})]")

@@ -1,4 +1,4 @@
-//! SQLite's errors as ours: each says what a caller can do.
+//! Converts SQLite's errors to [`Error`], whose variants state what a caller can do.
 
 use std::path::Path;
 
@@ -6,16 +6,16 @@ use rusqlite::ErrorCode;
 
 use crate::error::{Error, Result};
 
-/// What to do about a database that cannot be read.
-const ADVICE: &str = "move it away together with its -wal and -shm files; if there is a state.json beside it, that is \
-                      imported then";
+/// Advice for a database that cannot be read.
+const ADVICE: &str = "move it away together with its -wal and -shm files; the next open imports the state.json next \
+                      to it, if there is one";
 
-/// The error of a file that is no database of this library, or a broken one.
+/// Returns the error for a file that is not a database of this library, or a damaged one.
 pub(crate) fn damaged(path: &Path, message: impl Into<String>) -> Error {
     Error::Damaged { path: path.display().to_string(), message: message.into(), advice: ADVICE }
 }
 
-/// Turns an error of SQLite into one that names the database.
+/// Converts an error of SQLite into an [`Error`] that contains the database's path.
 pub(super) trait Refused<T> {
     fn refused(self, path: &Path) -> Result<T>;
 }

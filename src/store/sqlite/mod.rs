@@ -1,9 +1,8 @@
-//! A history in an SQLite database, `stack.db`: several processes at once, each commit whole or not
-//! at all.
+//! The store in an SQLite database, `stack.db`. Several processes can use it at the same time, and commits are
+//! atomic.
 //!
-//! One table holds the events as JSON, the same text as a line of an export. The revision is its
-//! primary key, so two commits that were decided on the same past cannot both be kept, whatever
-//! else goes wrong.
+//! One table holds the events as JSON, with the same text as a line of an export. Its primary key is the
+//! revision, so the database never keeps two commits that were decided on the same history.
 
 mod errors;
 mod schema;
@@ -22,21 +21,21 @@ use crate::frame::Event;
 use errors::Refused;
 pub(crate) use errors::damaged as damaged_database;
 
-/// After so many pages of 4 KB the write-ahead log is copied into the database.
+/// Size of the write-ahead log, in pages of 4 KB, at which SQLite copies it into the database.
 const CHECKPOINT_PAGES: u32 = 1000;
-/// To how many bytes the file of the write-ahead log is cut back.
+/// Size to which the file of the write-ahead log is truncated, in bytes.
 const LOG_LIMIT: u32 = 8 << 20;
-/// Waits between two tries to get the database: short at first, since a commit takes microseconds.
+/// Waits between two attempts to lock the database. They start short, because a commit takes microseconds.
 const SHORTEST_WAIT: Duration = Duration::from_micros(50);
 const LONGEST_WAIT: Duration = Duration::from_millis(4);
 
-/// How a [`SqliteStore`] works.
+/// The options of a [`SqliteStore`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SqliteOptions {
-    /// What survives what.
+    /// The failures that an acknowledged commit survives. Default [`Durability::Normal`].
     pub durability: Durability,
-    /// How long to wait for other processes before a call fails with [`Error::Busy`], in
-    /// milliseconds.
+    /// Maximum wait for other processes before a call fails with [`Error::Busy`], in milliseconds.
+    /// Default 10,000.
     pub busy_timeout: u64,
 }
 
@@ -46,18 +45,29 @@ impl Default for SqliteOptions {
     }
 }
 
-/// Keeps the events of a tree in an SQLite database in WAL mode.
+/// A store that keeps the events of a tree in an SQLite database in WAL mode.
 ///
-/// Any number of processes may have the same database open. They must run on one machine: the
-/// write-ahead log needs memory that they share, so network file systems will not do.
+/// Any number of processes may open the same database. They must run on one machine, because the
+/// write-ahead log needs shared memory; network file systems are not supported.
+///
+/// ```
+/// use callstack_core::{NewFrame, SqliteOptions, SqliteStore, Stack, StackOptions};
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("stack.db");
+/// let store = SqliteStore::open(path, SqliteOptions::default())?;
+/// let stack = Stack::with_store(store, StackOptions::default())?;
+/// stack.push(NewFrame::new("Build a shop"))?;
+/// # Ok::<(), callstack_core::Error>(())
+/// ```
 pub struct SqliteStore {
     connection: Connection,
     path: PathBuf,
     busy_timeout: Duration,
-    /// SQLite's counter of others' commits, as it was when the newest events were read.
+    /// SQLite's counter of commits by other connections, at the last read of the newest events.
     data_version: i64,
-    /// The whole history was read once without an error. Before that nothing is written to the
-    /// file, not even at closing.
+    /// True once the complete history was read without an error. Before that, nothing is written to the
+    /// file, not even when it is closed.
     is_sound: bool,
 }
 
@@ -68,13 +78,13 @@ impl fmt::Debug for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the database, and makes it if there is none. A database of an older version of this library is
-    /// brought up to date; the original stays beside it.
+    /// Opens the database, or creates it if the file is missing. A database of an older version of this library
+    /// is migrated; a copy of the original is kept in the same folder.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if the file is no database of this library; [`Error::Version`] if a newer
-    /// version of it made the file; [`Error::ReadOnly`], [`Error::DiskFull`], [`Error::Busy`],
-    /// [`Error::Io`]. The file is then as it was.
+    /// [`Error::Damaged`] if the file is not a database of this library; [`Error::Version`] if a newer
+    /// version of the library created it; [`Error::ReadOnly`], [`Error::DiskFull`], [`Error::Busy`],
+    /// [`Error::Io`]. After an error the file is unchanged.
     pub fn open(path: impl Into<PathBuf>, options: SqliteOptions) -> Result<Self> {
         let path = path.into();
         schema::refuse_lost_database(&path)?;
@@ -100,7 +110,7 @@ impl SqliteStore {
                 return Err(Error::Io {
                     action: "share",
                     path: path.display().to_string(),
-                    message: "this place has no write-ahead log; use a folder of a local disk".into(),
+                    message: "SQLite cannot use a write-ahead log here; use a folder on a local disk".into(),
                 });
             }
             let synchronous = if durability == Durability::Full { "FULL" } else { "NORMAL" };
@@ -116,8 +126,8 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Tries until the database is free or the time is over. The time is that slept: no clock is
-    /// read.
+    /// Repeats `run` while it fails with [`Error::Busy`], until the busy timeout is over. The elapsed time is the
+    /// sum of the waits: no clock is read.
     fn patiently<T>(&self, mut run: impl FnMut(&Connection) -> Result<T>) -> Result<T> {
         let mut waited = Duration::ZERO;
         let mut wait = SHORTEST_WAIT;
@@ -148,7 +158,7 @@ impl SqliteStore {
             .refused(&self.path)
     }
 
-    /// Hands the rows to `each`, text by text.
+    /// Passes the events of the matching rows to `each`.
     fn read_rows(&self, query: &EventQuery, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
         let frame = query.frame.map(|frame| i64::from(frame.number()));
         let limit = query.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
@@ -169,7 +179,7 @@ impl SqliteStore {
                 .and_then(|text| serde_json::from_str::<Event>(text).map_err(|error| error.to_string()))
                 .and_then(|event| match i64::try_from(event.revision) == Ok(revision) {
                     true => Ok(event),
-                    false => Err(format!("it says that it is event {}", event.revision)),
+                    false => Err(format!("its text has the revision {}", event.revision)),
                 })
                 .map_err(|message| errors::damaged(&self.path, format!("event {revision}: {message}")))?;
             each(event)?;
@@ -182,7 +192,7 @@ impl Store for SqliteStore {
     fn begin(&mut self) -> Result<()> {
         self.rollback();
         self.patiently(|_| self.run("BEGIN IMMEDIATE"))?;
-        // A newer library may have changed the schema since this one opened the file.
+        // A newer version of the library may have migrated the schema after this store opened the file.
         let version = self.number("PRAGMA user_version");
         let checked = version.and_then(|version| schema::refuse_newer(version, &self.path));
         if checked.is_err() {
@@ -199,10 +209,10 @@ impl Store for SqliteStore {
         };
         let mut data_version = 0;
         self.patiently(|_| {
-            // Before the events: whatever is committed after this counts as news.
+            // Read before the events, so that any later commit counts as news.
             data_version = self.number("PRAGMA data_version")?;
             match self.read_rows(query, &mut each) {
-                // Not to be tried again: some of the events have been handed on.
+                // Must not be repeated: `each` has already received some of the events.
                 Err(Error::Busy { path, .. }) if handed_on.get() => {
                     Err(Error::Io { action: "read", path, message: "interrupted by another process".into() })
                 }
@@ -229,7 +239,7 @@ impl Store for SqliteStore {
             let text = serde_json::to_string(event).expect("an event has only string keys and finite numbers");
             let revision = i64::try_from(event.revision).map_err(|_| Error::History {
                 revision: event.revision,
-                message: "no history has that many events".into(),
+                message: "the revision is too large for the database".into(),
             })?;
             insert.execute(params![revision, event.handle.number(), event.change.kind(), text]).refused(&self.path)?;
         }
@@ -242,7 +252,7 @@ impl Store for SqliteStore {
 
     fn rollback(&mut self) {
         if !self.connection.is_autocommit() {
-            // Fails only if SQLite has rolled back by itself meanwhile.
+            // Fails only if SQLite has already rolled back.
             let _ = self.run("ROLLBACK");
         }
     }
@@ -253,15 +263,16 @@ impl Store for SqliteStore {
     }
 
     fn sync(&mut self) -> Result<()> {
-        // Copying the log into the database syncs the log first, then the database.
+        // A checkpoint syncs the write-ahead log and then the database.
         self.patiently(|connection| {
             connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).refused(&self.path)
         })
     }
 }
 
-/// SQLite does not say why a file cannot be made, but the operating system does. A file that is there is
-/// left alone: closing it here would free the locks that this process has on it elsewhere.
+/// Replaces SQLite's error for a file that cannot be created by that of the operating system, which contains the
+/// reason. An existing file is not opened: closing it would release the locks that this process holds on it
+/// elsewhere.
 fn why(error: Error, path: &Path) -> Error {
     if path.exists() {
         return error;
@@ -272,7 +283,7 @@ fn why(error: Error, path: &Path) -> Error {
     }
 }
 
-/// The files that belong to a database beside it.
+/// Path of a file that belongs to a database, such as `stack.db-wal`.
 fn companion(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

@@ -1,8 +1,8 @@
-//! The tables of the database, its version, and the way from one version to the next.
+//! The schema of the database, its version, and the migrations between versions.
 //!
-//! A migration happens in one transaction. Before it, the original is copied to a file of its own
-//! (`stack.v1.db`); after it, the events are counted and read again, and unless all are there and
-//! the database is sound, everything stays as it was.
+//! A migration is one transaction. It first copies the original to another file (`stack.v1.db`). At its end it counts
+//! the events, reads all of them, and checks the database's integrity. If an event is missing or a check fails, the
+//! transaction is rolled back and the database is unchanged.
 
 use std::path::Path;
 
@@ -14,20 +14,20 @@ use crate::error::{Error, Result};
 use crate::frame::Event;
 use crate::store::files;
 
-/// Marks our databases among all of SQLite's: "CSTK".
+/// SQLite's `application_id` of databases of this library: "CSTK" in ASCII.
 const APPLICATION_ID: i64 = 0x4353_544b;
 
-/// Bytes of the smallest database.
+/// Size of the smallest SQLite database, in bytes.
 const SMALLEST: u64 = 512;
 
 /// The first version of the schema.
 const FIRST_VERSION: i64 = 1;
 
-/// What leads from the first version to the next, and so on. The current version is the one behind the
-/// last of them.
+/// The migrations: from the first version to the second, from the second to the third, and so on. The current
+/// version is the result of the last migration.
 pub(super) const MIGRATIONS: &[Migration] = &[];
 
-/// The event's text is the same as a line of an exported history.
+/// The column `event` has the same text as a line of an exported history.
 const SCHEMA: &str = "
     CREATE TABLE events (
         revision INTEGER PRIMARY KEY,
@@ -38,17 +38,17 @@ const SCHEMA: &str = "
     CREATE INDEX events_of_frames ON events (handle, revision);
 ";
 
-/// A step from one version of the schema to the next.
+/// A migration from one version of the schema to the next.
 pub(super) type Migration = fn(&Connection) -> rusqlite::Result<()>;
 
-/// What a file turned out to be.
+/// The state of a database file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Nothing in it yet.
+    /// The database has no tables yet.
     Empty,
-    /// Made by an older version of this library.
+    /// The schema is of an older version and must be migrated.
     Older,
-    /// Ready for use.
+    /// The schema is of the current version.
     Current,
 }
 
@@ -56,8 +56,8 @@ const fn version_behind(migrations: &[Migration]) -> i64 {
     FIRST_VERSION + migrations.len() as i64
 }
 
-/// Refuses what SQLite would take for a new database and write over: a file too short to be one, and an
-/// empty one with a write-ahead log beside it, which may hold what is left of the history.
+/// Refuses files that SQLite would treat as a new database and overwrite: a file that is too short, and an empty
+/// file with a write-ahead log, which may contain the rest of the history.
 pub(super) fn refuse_lost_database(path: &Path) -> Result<()> {
     let length = |path: &Path| std::fs::metadata(path).map(|data| data.len()).ok();
     if path.is_dir() {
@@ -72,8 +72,10 @@ pub(super) fn refuse_lost_database(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Checks that this version of the library can read the database.
+///
 /// # Errors
-/// [`Error::Version`] if a newer version of this library made the database.
+/// [`Error::Version`] if a newer version of this library wrote the database.
 pub(super) fn refuse_newer(version: i64, path: &Path) -> Result<()> {
     let supported = version_behind(MIGRATIONS);
     if version <= supported {
@@ -83,8 +85,8 @@ pub(super) fn refuse_newer(version: i64, path: &Path) -> Result<()> {
     Err(Error::Version { what: path.display().to_string(), found, supported })
 }
 
-/// Looks at a file without changing it. All looks are of one moment: another process may be making the
-/// tables just now.
+/// Determines the state of a file without changing it. All queries are in one read transaction, because another
+/// process may create the tables at the same time.
 pub(super) fn state(connection: &Connection, path: &Path) -> Result<State> {
     let moment = Transaction::new_unchecked(connection, TransactionBehavior::Deferred).refused(path)?;
     let number = |sql: &str| moment.query_row(sql, [], |row| row.get::<_, i64>(0)).refused(path);
@@ -100,7 +102,7 @@ pub(super) fn state(connection: &Connection, path: &Path) -> Result<State> {
     Ok(if version == version_behind(MIGRATIONS) { State::Current } else { State::Older })
 }
 
-/// Makes the tables, or goes the steps that are missing. Other processes may have done so meanwhile.
+/// Creates the tables or runs the missing migrations, unless another process has already done so.
 pub(super) fn bring_up_to_date(connection: &Connection, path: &Path, migrations: &[Migration]) -> Result<()> {
     let transaction = rusqlite::Transaction::new_unchecked(connection, TransactionBehavior::Immediate).refused(path)?;
     let found: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0)).refused(path)?;
@@ -119,8 +121,8 @@ pub(super) fn bring_up_to_date(connection: &Connection, path: &Path, migrations:
     transaction.commit().refused(path)
 }
 
-/// Copies the database, its log included, to a file of its own. The transaction of the caller keeps others
-/// from changing it meanwhile.
+/// Copies the database, including its write-ahead log, to another file. The caller's transaction prevents changes
+/// by other processes during the copy.
 fn keep_original(path: &Path, version: i64) -> Result<()> {
     let copy = files::unused(&path.with_extension(format!("v{version}.db")));
     let reader = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).refused(path)?;
@@ -131,7 +133,7 @@ fn keep_original(path: &Path, version: i64) -> Result<()> {
     copied.map(drop)
 }
 
-/// How many events there are, and the revision of the last.
+/// Returns the number of events and the highest revision.
 fn count(connection: &Connection, path: &Path) -> Result<(i64, i64)> {
     let sql = "SELECT count(*), coalesce(max(revision), 0) FROM events";
     connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).refused(path)
@@ -149,7 +151,7 @@ fn verify(connection: &Connection, path: &Path, before: (i64, i64)) -> Result<()
         let (revision, text): (i64, String) = (row.get(0).refused(path)?, row.get(1).refused(path)?);
         let event: Event = serde_json::from_str(&text).map_err(|error| failed(format!("event {revision}: {error}")))?;
         if i64::try_from(event.revision) != Ok(revision) {
-            return Err(failed(format!("event {revision} says that it is event {}", event.revision)));
+            return Err(failed(format!("the text of event {revision} has the revision {}", event.revision)));
         }
     }
     let sound: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).refused(path)?;
@@ -168,7 +170,7 @@ mod tests {
 
     const COUNT: u64 = 20;
 
-    /// A database of the first version with some events, and still with a write-ahead log.
+    /// A database of the first version with some events and a write-ahead log.
     fn database() -> (TempDir, PathBuf, SqliteStore) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("stack.db");
@@ -240,7 +242,7 @@ mod tests {
                         "UPDATE events SET event = (SELECT event FROM events WHERE revision = 2) WHERE revision = 5",
                     )
                 },
-                "event 5 says that it is event 2",
+                "the text of event 5 has the revision 2",
             ),
         ];
         for (step, message) in failing {

@@ -1,0 +1,238 @@
+//! New frames: pushed, planned, made for a session, imported.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Map;
+
+use super::memory::inherited_registers;
+use super::not_empty;
+use crate::error::{Error, Result};
+use crate::frame::{Change, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent};
+use crate::tree::links::Links;
+use crate::tree::{Draft, Tree};
+
+impl Draft<'_> {
+    pub(super) fn push_frame(&mut self, frame: NewFrame) -> Result<()> {
+        let tree = self.tree;
+        let frame = new_frame(tree, frame, FrameStatus::InProgress)?;
+        let parent = frame.parent_session_id.as_ref().and_then(|parent| tree.by_id(parent));
+        let inherited = parent.and_then(|parent| inherited_registers(tree, parent, &frame));
+        let handle = self.add(vec![frame])?;
+        self.push(handle, Change::ActiveChanged { active: true });
+        if let Some(registers) = inherited {
+            self.push(handle, Change::RegistersChanged { registers });
+        }
+        Ok(())
+    }
+
+    pub(super) fn plan_frame(&mut self, frame: NewFrame) -> Result<()> {
+        self.add(vec![new_frame(self.tree, frame, FrameStatus::Planned)?]).map(drop)
+    }
+
+    pub(super) fn plan_children(
+        &mut self,
+        parent: &Parent,
+        caller: Option<&str>,
+        children: Vec<NewFrame>,
+    ) -> Result<()> {
+        let frames = planned_children(self.tree, parent, caller, children)?;
+        if !frames.is_empty() {
+            self.add(frames)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn ensure(
+        &mut self,
+        session_id: String,
+        title: Option<String>,
+        parent: Option<FrameRef>,
+    ) -> Result<()> {
+        if self.tree.by_id(&session_id).is_some() {
+            return Ok(());
+        }
+        not_empty("sessionID", &session_id)?;
+        let parent = parent.map(|parent| self.tree.resolve(&parent)).transpose()?;
+        let title = title.filter(|title| !title.trim().is_empty());
+        let frame = Frame {
+            title: title.unwrap_or_else(|| format!("Session {}", session_id.chars().take(8).collect::<String>())),
+            session_id,
+            parent_session_id: parent.map(|parent| self.tree.node(parent).session_id().to_owned()),
+            status: FrameStatus::InProgress,
+            placeholder: true,
+            ..Frame::default()
+        };
+        let handle = self.add(vec![frame])?;
+        if self.tree.active().is_none() {
+            self.push(handle, Change::ActiveChanged { active: true });
+        }
+        Ok(())
+    }
+
+    pub(super) fn identify(&mut self, handle: Handle, identity: Identity) -> Result<()> {
+        if !self.tree.node(handle).record().placeholder {
+            return Err(Error::IdentityFixed { handle });
+        }
+        not_empty("title", &identity.title)?;
+        self.push(handle, Change::Identified { identity });
+        Ok(())
+    }
+
+    pub(super) fn import(&mut self, frames: Vec<Frame>) -> Result<()> {
+        for frame in &frames {
+            check_id(self.tree, &frame.session_id)?;
+        }
+        if !frames.is_empty() {
+            let first = self.add(frames)?;
+            self.push(first, Change::Imported { extra: Map::new() });
+        }
+        Ok(())
+    }
+
+    /// Adds frames whose links are IDs of frames of the tree or of each other, and returns the handle of the first.
+    /// Frames without times get the time of the command.
+    fn add(&mut self, mut frames: Vec<Frame>) -> Result<Handle> {
+        let tree = self.tree;
+        let full = || Error::Full { limit: Handle::LIMIT };
+        let first = Handle::from_index(tree.len()).ok_or_else(full)?;
+        Handle::from_index(tree.len() + frames.len() - 1).ok_or_else(full)?;
+        let mut late = Vec::new();
+        let mut added = HashSet::new();
+        for (position, index) in order(tree, &frames)?.into_iter().enumerate() {
+            let handle = Handle::from_index(tree.len() + position).expect("checked above");
+            let mut frame = std::mem::take(&mut frames[index]);
+            frame.separate_extra_keys();
+            if frame.created_at == 0 {
+                frame.created_at = self.now;
+            }
+            frame.updated_at = frame.updated_at.max(frame.created_at);
+            if !frame.depends_on.is_empty() {
+                let mut seen = HashSet::new();
+                frame.depends_on.retain(|id| seen.insert(id.clone()));
+                if frame.depends_on.iter().any(|id| !added.contains(id) && tree.by_id(id).is_none()) {
+                    late.push((handle, std::mem::take(&mut frame.depends_on)));
+                }
+            }
+            added.insert(frame.session_id.clone());
+            self.push(handle, Change::Added { frame: Box::new(frame) });
+        }
+        for (handle, depends_on) in late {
+            self.push(handle, Change::DependenciesAdded { depends_on });
+        }
+        Ok(first)
+    }
+}
+
+/// The order in which frames can be added.
+fn order(tree: &Tree, frames: &[Frame]) -> Result<Vec<usize>> {
+    let parent_is_known = |frame: &Frame| frame.parent_session_id.as_deref().is_none_or(|id| tree.by_id(id).is_some());
+    match frames {
+        // The usual case: one frame, below a frame of the tree or below none, cannot be part of a circle.
+        [alone] if alone.depends_on.is_empty() && parent_is_known(alone) => Ok(vec![0]),
+        _ => check_links(tree, frames),
+    }
+}
+
+/// Checks the links of several frames, and returns the order in which they can be added.
+fn check_links(tree: &Tree, frames: &[Frame]) -> Result<Vec<usize>> {
+    let links = Links::new(tree, frames);
+    let mut seen = HashMap::new();
+    for (index, frame) in frames.iter().enumerate() {
+        if let Some(first) = seen.insert(frame.session_id.as_str(), index) {
+            let handle = Handle::from_index(tree.len() + first).expect("checked by the caller");
+            return Err(Error::DuplicateId { session_id: frame.session_id.clone(), handle });
+        }
+    }
+    let bad = links.bad_parents().into_iter().next().or_else(|| links.bad_dependencies().into_iter().next());
+    match bad {
+        Some(link) => Err(link.into_error(frames)),
+        None => Ok(links.parents_first()),
+    }
+}
+
+fn new_frame(tree: &Tree, new: NewFrame, status: FrameStatus) -> Result<Frame> {
+    let parent = open_parent(tree, &new.parent, new.caller.as_deref(), status)?;
+    let depends_on = new
+        .depends_on
+        .iter()
+        .map(|dependency| Ok(tree.node(tree.resolve(dependency)?).session_id().to_owned()))
+        .collect::<Result<Vec<_>>>()?;
+    record(tree, new, parent, depends_on, status)
+}
+
+/// Children may name each other before any of them is in the tree.
+fn planned_children(tree: &Tree, parent: &Parent, caller: Option<&str>, children: Vec<NewFrame>) -> Result<Vec<Frame>> {
+    let parent = open_parent(tree, parent, caller, FrameStatus::Planned)?;
+    let ids: Vec<Option<String>> = children.iter().map(|child| child.session_id.clone()).collect();
+    let resolve = |dependency: &FrameRef| match dependency {
+        FrameRef::Id(text) | FrameRef::Text(text) if ids.iter().any(|id| id.as_ref() == Some(text)) => Ok(text.clone()),
+        other => Ok(tree.node(tree.resolve(other)?).session_id().to_owned()),
+    };
+    children
+        .into_iter()
+        .map(|child| {
+            let depends_on = child.depends_on.iter().map(resolve).collect::<Result<Vec<_>>>()?;
+            record(tree, child, parent, depends_on, FrameStatus::Planned)
+        })
+        .collect()
+}
+
+fn record(
+    tree: &Tree,
+    new: NewFrame,
+    parent: Option<Handle>,
+    depends_on: Vec<String>,
+    status: FrameStatus,
+) -> Result<Frame> {
+    let session_id = new.session_id.unwrap_or_default();
+    check_id(tree, &session_id)?;
+    not_empty("title", &new.identity.title)?;
+    Ok(Frame {
+        session_id,
+        parent_session_id: parent.map(|parent| tree.node(parent).session_id().to_owned()),
+        status,
+        title: new.identity.title,
+        success_criteria: new.identity.success_criteria,
+        success_criteria_compacted: new.identity.success_criteria_compacted,
+        depends_on,
+        ..Frame::default()
+    })
+}
+
+fn check_id(tree: &Tree, session_id: &str) -> Result<()> {
+    not_empty("sessionID", session_id)?;
+    match tree.by_id(session_id) {
+        Some(handle) => Err(Error::DuplicateId { session_id: session_id.to_owned(), handle }),
+        None => Ok(()),
+    }
+}
+
+/// The parent of a new frame, which must take children of this status.
+fn open_parent(tree: &Tree, parent: &Parent, caller: Option<&str>, child: FrameStatus) -> Result<Option<Handle>> {
+    let parent = resolve_parent(tree, parent, caller)?;
+    if let Some(parent) = parent {
+        check_parent(tree, parent, child)?;
+    }
+    Ok(parent)
+}
+
+/// The explicit parent, else the calling session's open frame, else the active frame.
+fn resolve_parent(tree: &Tree, parent: &Parent, caller: Option<&str>) -> Result<Option<Handle>> {
+    match parent {
+        Parent::Frame(reference) => tree.resolve(reference).map(Some),
+        Parent::Root => Ok(None),
+        Parent::Auto => {
+            let own = caller.and_then(|caller| tree.by_id(caller));
+            Ok(own.filter(|frame| tree.node(*frame).status().is_open()).or(tree.active()))
+        }
+    }
+}
+
+fn check_parent(tree: &Tree, parent: Handle, child: FrameStatus) -> Result<()> {
+    match tree.node(parent).status() {
+        FrameStatus::Planned if child == FrameStatus::Planned => Ok(()),
+        FrameStatus::Planned => Err(Error::ParentPlanned { handle: parent }),
+        status if status.is_open() => Ok(()),
+        status => Err(Error::ParentClosed { handle: parent, status }),
+    }
+}

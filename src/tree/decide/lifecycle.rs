@@ -1,0 +1,98 @@
+//! The status of a frame: begun, popped, invalidated; and which frame is active.
+
+use super::memory::{inherited_registers, returned_registers};
+use super::not_empty;
+use crate::error::{Error, Result};
+use crate::frame::{Change, FrameStatus, Handle, PopStatus, Results};
+use crate::tree::Draft;
+
+impl Draft<'_> {
+    /// Begins a planned frame.
+    pub(super) fn begin(&mut self, handle: Handle) -> Result<()> {
+        let node = self.tree.node(handle);
+        let from = node.status();
+        if from != FrameStatus::Planned {
+            return Err(Error::Transition { handle, from, to: FrameStatus::InProgress });
+        }
+        self.set_status(handle, FrameStatus::InProgress, None, None)?;
+        let inherited = node.parent().and_then(|parent| inherited_registers(self.tree, parent, node.record()));
+        if let Some(registers) = inherited.filter(|_| node.record().registers.is_none()) {
+            self.push(handle, Change::RegistersChanged { registers });
+        }
+        Ok(())
+    }
+
+    pub(super) fn pop(&mut self, handle: Handle, status: PopStatus, results: Results) -> Result<()> {
+        let returned = returned_registers(self.tree, handle, &results);
+        let Results { full, compacted } = results;
+        self.set_status(handle, status.into(), Some(full), Some(compacted))?;
+        if let Some((parent, registers)) = returned {
+            self.push(parent, Change::RegistersChanged { registers });
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_status(
+        &mut self,
+        handle: Handle,
+        status: FrameStatus,
+        results: Option<String>,
+        results_compacted: Option<String>,
+    ) -> Result<()> {
+        self.check_transition(handle, status)?;
+        self.push(handle, Change::StatusChanged { status, results, results_compacted });
+        if status == FrameStatus::InProgress {
+            self.activate(Some(handle));
+        } else {
+            let at_or_below = |active: Handle| active == handle || self.tree.is_ancestor(handle, active);
+            if self.tree.active().is_some_and(at_or_below) {
+                self.return_above(handle);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn invalidate(&mut self, handle: Handle, reason: String) -> Result<()> {
+        let tree = self.tree;
+        not_empty("reason", &reason)?;
+        self.check_transition(handle, FrameStatus::Invalidated)?;
+        for frame in tree.subtree(handle) {
+            if frame == handle || tree.node(frame).status() == FrameStatus::Planned {
+                self.push(frame, Change::Invalidated { reason: reason.clone() });
+            }
+        }
+        if tree.active() == Some(handle) {
+            self.return_above(handle);
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_active(&mut self, handle: Handle) -> Result<()> {
+        let status = self.tree.node(handle).status();
+        if !status.is_open() {
+            return Err(Error::NotOpen { handle, status });
+        }
+        self.activate(Some(handle));
+        Ok(())
+    }
+
+    fn check_transition(&self, handle: Handle, to: FrameStatus) -> Result<()> {
+        let from = self.tree.node(handle).status();
+        if from.can_become(to) { Ok(()) } else { Err(Error::Transition { handle, from, to }) }
+    }
+
+    /// Makes the nearest open frame above `handle` active, or none.
+    fn return_above(&mut self, handle: Handle) {
+        let above = self.tree.node(handle).parent().and_then(|parent| self.tree.nearest_open(parent));
+        self.activate(above);
+    }
+
+    fn activate(&mut self, frame: Option<Handle>) {
+        match (frame, self.tree.active()) {
+            (Some(frame), Some(active)) if frame == active => {}
+            (Some(frame), _) => self.push(frame, Change::ActiveChanged { active: true }),
+            (None, Some(active)) => self.push(active, Change::ActiveChanged { active: false }),
+            (None, None) => {}
+        }
+    }
+}

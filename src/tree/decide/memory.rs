@@ -1,0 +1,104 @@
+//! The memory of a frame: chunks of its heap, and registers.
+
+use super::not_empty;
+use crate::error::{Error, Result};
+use crate::frame::{
+    Change, Chunk, Frame, Handle, NewChunk, RegisterValues, Registers, Results, first_filled,
+};
+use crate::tree::{Draft, Tree};
+
+impl Draft<'_> {
+    pub(super) fn allocate_chunk(&mut self, handle: Handle, chunk: NewChunk) -> Result<()> {
+        check_chunk(self.tree, handle, &chunk)?;
+        let (now, step) = (self.now, self.tree.step(handle));
+        let NewChunk { name, content, description } = chunk;
+        let chunk = Chunk {
+            name,
+            content,
+            description,
+            allocated_at: now,
+            written_at: now,
+            allocated_step: step,
+            written_step: step,
+        };
+        self.push(handle, Change::ChunkAllocated { chunk: Box::new(chunk) });
+        Ok(())
+    }
+
+    pub(super) fn write_chunk(&mut self, handle: Handle, name: String, content: String) -> Result<()> {
+        let (owner, _) = known_chunk(self.tree, handle, &name)?;
+        not_longer("content", &content, NewChunk::CONTENT_LIMIT)?;
+        self.push(owner, Change::ChunkWritten { name, content, step: self.tree.step(handle) });
+        Ok(())
+    }
+
+    pub(super) fn free_chunk(&mut self, handle: Handle, name: String) -> Result<()> {
+        let (owner, _) = known_chunk(self.tree, handle, &name)?;
+        self.push(owner, Change::ChunkFreed { name });
+        Ok(())
+    }
+
+    pub(super) fn update_registers(&mut self, handle: Handle, values: &RegisterValues) {
+        let present = self.tree.node(handle).record().registers.as_deref();
+        let mut updated = present.cloned().unwrap_or_default();
+        updated.set(values);
+        let registers = updated.changes_since(present.unwrap_or(&Registers::default()));
+        if !registers.is_empty() || present.is_none() {
+            self.push(handle, Change::RegistersChanged { registers });
+        }
+    }
+}
+
+fn not_longer(field: &'static str, text: &str, limit: usize) -> Result<()> {
+    match text.chars().count() {
+        length if length > limit => Err(Error::TooLong { field, length, limit }),
+        _ => Ok(()),
+    }
+}
+
+/// A chunk can be allocated if the frame sees no other of its name, and no unfinished frame below it would see two.
+fn check_chunk(tree: &Tree, handle: Handle, chunk: &NewChunk) -> Result<()> {
+    not_empty("name", &chunk.name)?;
+    for (field, text, limit) in
+        [("name", &chunk.name, NewChunk::NAME_LIMIT), ("description", &chunk.description, NewChunk::DESCRIPTION_LIMIT)]
+    {
+        not_longer(field, text, limit)?;
+        if text.chars().any(char::is_control) {
+            return Err(Error::NotOneLine { field });
+        }
+    }
+    not_longer("content", &chunk.content, NewChunk::CONTENT_LIMIT)?;
+    let above = tree.chunk(handle, &chunk.name).map(|(owner, _)| owner);
+    let would_see_two =
+        |frame: &Handle| tree.own_chunk(*frame, &chunk.name).is_some() && tree.node(*frame).status().is_unfinished();
+    let below = || tree.subtree(handle).skip(1).find(would_see_two);
+    match above.or_else(below) {
+        Some(owner) => Err(Error::ChunkExists { name: chunk.name.clone(), handle: owner }),
+        None => Ok(()),
+    }
+}
+
+/// The chunk that a frame sees under a name.
+pub(crate) fn known_chunk<'a>(tree: &'a Tree, handle: Handle, name: &str) -> Result<(Handle, &'a Chunk)> {
+    tree.chunk(handle, name).ok_or_else(|| Error::UnknownChunk {
+        name: name.to_owned(),
+        handle,
+        known: tree.chunks(handle).into_iter().map(|(_, chunk)| chunk.name.clone()).collect(),
+    })
+}
+
+/// The registers of a frame that is about to begin, if its parent uses registers.
+pub(super) fn inherited_registers(tree: &Tree, parent: Handle, child: &Frame) -> Option<RegisterValues> {
+    let registers = tree.node(parent).record().registers.as_deref()?;
+    let objective = first_filled(child.dense_criteria(), &child.title);
+    Some(registers.pushed(&child.title, objective).changes_since(&Registers::default()))
+}
+
+/// The parent of a frame that is about to be popped, and the parent's registers afterwards, if both use registers.
+pub(super) fn returned_registers(tree: &Tree, handle: Handle, results: &Results) -> Option<(Handle, RegisterValues)> {
+    let child = tree.node(handle).record();
+    let parent = tree.node(handle).parent()?;
+    let present = tree.node(parent).record().registers.as_deref()?;
+    let returned = present.popped(child.registers.as_deref()?, &child.title, results.dense());
+    Some((parent, returned.changes_since(present)))
+}

@@ -1,0 +1,69 @@
+//! What is recorded of a frame: its ID, results so far, artifacts, decisions, and its log.
+
+use serde_json::Value;
+
+use super::not_empty;
+use crate::error::{Error, Result};
+use crate::frame::{Change, Handle, Results, is_too_deep, own_log_path};
+use crate::tree::Draft;
+
+impl Draft<'_> {
+    /// The frame's own log moves with the ID: its file is named after the ID.
+    pub(super) fn replace_id(&mut self, handle: Handle, session_id: String) -> Result<()> {
+        not_empty("sessionID", &session_id)?;
+        match self.tree.by_id(&session_id) {
+            Some(other) if other == handle => return Ok(()),
+            Some(other) => return Err(Error::DuplicateId { session_id, handle: other }),
+            None => {}
+        }
+        let frame = self.tree.node(handle).record();
+        let old_log = own_log_path(&frame.session_id, handle);
+        let new_log = own_log_path(&session_id, handle);
+        self.push(handle, Change::IdReplaced { session_id });
+        if frame.log_path.as_ref() == Some(&old_log) && new_log != old_log {
+            self.push(handle, Change::LogMoved { log_path: new_log });
+        }
+        Ok(())
+    }
+
+    pub(super) fn summarize(&mut self, handle: Handle, results: Results) -> Result<()> {
+        let status = self.tree.node(handle).status();
+        if !status.is_open() {
+            return Err(Error::ResultsFixed { handle, status });
+        }
+        not_empty("results", &results.full)?;
+        self.push(handle, Change::Summarized { results: results.full, results_compacted: results.compacted });
+        Ok(())
+    }
+
+    pub(super) fn add_artifact(&mut self, handle: Handle, artifact: String) -> Result<()> {
+        not_empty("artifact", &artifact)?;
+        if !self.tree.node(handle).record().artifacts.contains(&artifact) {
+            self.push(handle, Change::ArtifactAdded { artifact });
+        }
+        Ok(())
+    }
+
+    pub(super) fn add_decision(&mut self, handle: Handle, decision: String) -> Result<()> {
+        not_empty("decision", &decision)?;
+        self.push(handle, Change::DecisionAdded { decision });
+        Ok(())
+    }
+
+    pub(super) fn set_log_path(&mut self, handle: Handle, log_path: String) -> Result<()> {
+        not_empty("logPath", &log_path)?;
+        if self.tree.node(handle).record().log_path.as_ref() != Some(&log_path) {
+            self.push(handle, Change::LogPathSet { log_path });
+        }
+        Ok(())
+    }
+
+    pub(super) fn append_entries(&mut self, handle: Handle, entries: Vec<Value>) -> Result<()> {
+        if entries.iter().any(is_too_deep) {
+            let message = "it is nested more than 100 levels deep".into();
+            return Err(Error::Json { what: "the log entry", message });
+        }
+        self.append_log(handle, own_log_path(self.tree.node(handle).session_id(), handle), entries);
+        Ok(())
+    }
+}
