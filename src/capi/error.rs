@@ -78,10 +78,12 @@ pub(super) enum Failure {
     #[error(transparent)]
     Engine(#[from] Error),
     /// A required pointer is NULL.
-    #[error("`{argument}` is NULL; pass a pointer")]
+    #[error("`{argument}` is NULL; give a pointer")]
     Null { argument: &'static str },
     /// A length that no object in memory can have.
-    #[error("the length of `{argument}` is {len} bytes, more than a text can have; give the length of the text in bytes")]
+    #[error(
+        "the length of `{argument}` is {len} bytes, more than a text can have; give the length of the text in bytes"
+    )]
     Length { argument: &'static str, len: usize },
     /// Bytes that are not UTF-8.
     #[error("`{argument}` is not valid UTF-8 at byte {at}; convert it to UTF-8, and do not cut it inside a character")]

@@ -242,8 +242,8 @@ pub unsafe extern "C" fn callstack_run_status(
 /// - `reply`: a JSON object, `{"text": "…", "calls": [{"id": "call_1", "name": "heap_free", "arguments":
 ///   "{\"name\": \"api\"}"}]}`, both optional. Arguments are a text, as the model wrote it.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _NO_RUN; _OUT_OF_TURN if calls wait for answers or the
-/// run is over; those of the disk.
+/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _NO_RUN; _OUT_OF_TURN if calls wait for answers or
+/// the run is over; those of the disk.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_run_reply(
     stack: *mut Callstack,
