@@ -92,9 +92,7 @@ pub(super) enum Failure {
     #[error("an error in the library: {cause}; please report it")]
     Panic { cause: String },
     /// A fault in an earlier command. The variant has braces so that its details are a JSON object too.
-    #[error(
-        "an earlier command met an error in the library, so the state of this stack is unknown; close it and open it again"
-    )]
+    #[error("an earlier command met an error in the library, so this stack is unusable; close it and open it again")]
     Broken {},
 }
 

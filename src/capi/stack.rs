@@ -142,7 +142,7 @@ impl From<FolderOptions> for StackOptions {
     }
 }
 
-/// What a stack in memory is made with.
+/// The options of `callstack_in_memory`.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 struct MemoryOptions {
@@ -150,7 +150,7 @@ struct MemoryOptions {
     history: bool,
 }
 
-/// What a stack in memory that begins with a state is made with.
+/// The options of `callstack_from_state`.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 struct StateOptions {
