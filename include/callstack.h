@@ -32,9 +32,9 @@
  * an earlier command met such a fault.
  *
  * Storage errors. Where a description lists "storage errors", the function can return _IO, _DISK_FULL,
- * _READ_ONLY, _BUSY (other processes held the database for longer than `busyTimeout`), _DAMAGED, _HISTORY (the
- * events of another process do not fit) and _VERSION (a newer version of the library has changed the
- * database). Commands on a stack in memory return none of them.
+ * _READ_ONLY, _BUSY (other processes held the database, or the lock of its files, for longer than `busyTimeout`),
+ * _DAMAGED, _HISTORY (the events of another process do not fit) and _VERSION (a newer version of the library has
+ * changed the database). Commands on a stack in memory return none of them.
  *
  * Failed calls. A failed call changes neither the frames nor the history. Exceptions:
  *   - If writing fails during the commit itself, the call cannot know whether the commit was kept. The next
@@ -62,8 +62,10 @@
  * the stack is closed.
  *
  * JSON. Records with several fields are JSON texts; their keys are those of the documented files. The library
- * rejects unknown keys in its input with _JSON, so typos are not ignored. Callers should ignore unknown keys in
- * the output, because later versions can add keys. Times are milliseconds since the Unix epoch.
+ * rejects unknown keys in its input with _JSON, so typos are not ignored. Exceptions: callstack_configure returns
+ * them as problems; a state and an imported plan keep them; in the `calls` of callstack_run_reply and in the
+ * `messages` of callstack_event they are ignored. Callers should ignore unknown keys in the output, because later
+ * versions can add keys. Times are milliseconds since the Unix epoch.
  *
  * Threads. Any thread may call any function at any time, also with the same stack. Exception: callstack_close
  * must be the last call with its stack, and no other call with that stack may run at the same time. Commands

@@ -238,7 +238,7 @@ fn chunks_that_cannot_be_are_refused() {
     let message = refused(&stack, "chunk_exists", |stack| stack.allocate_chunk("f2", allocate("spec", "y")));
     assert_eq!(message, "a chunk named `spec` already exists in frame f1; write to it, or choose another name");
     let message = refused(&stack, "chunk_exists", |stack| stack.allocate_chunk("f1", allocate("notes", "y")));
-    assert!(message.contains("in f2"), "a frame below would see two: {message}");
+    assert!(message.contains("in frame f2"), "a frame below would see two: {message}");
     stack.allocate_chunk("f3", allocate("notes", "siblings do not see each other's")).unwrap();
     let message = refused(&stack, "unknown_chunk", |stack| stack.write_chunk("f2", "spce", "y"));
     assert_eq!(message, "frame f2 sees no chunk named `spce`; the chunks that it sees are: spec, notes");
