@@ -150,7 +150,7 @@ fn a_child_is_five_deep_at_most_and_the_model_is_told() {
     assert_eq!(agent.stack.run_status(agent.run).unwrap().depth, 5);
     agent.step(&[push("level-6")]);
     let [(text, true)] = &agent.answers()[..] else { panic!("a sixth level was made") };
-    assert!(text.contains("at most 5 deep"), "{text}");
+    assert!(text.contains("the maximum depth is 5"), "{text}");
 
     let settings = RunSettings { max_depth: 1, ..RunSettings::default() };
     let shallow = stack().start_run(NewRun::new("x").settings(settings));
