@@ -850,14 +850,15 @@ CallstackCode callstack_active(const Callstack *stack, CallstackText *out_handle
 /**
  * Returns the record of a frame.
  *
+ * - `frame`: the frame.
  * - `out_frame`: a JSON object, `{"handle": "f3", "sessionID": "ses_7", "parentSessionID": "ses_1",
  *   "status": "completed", "title": "…", "successCriteria": "…", "successCriteriaCompacted": "…",
  *   "results": "…", "resultsCompacted": "…", "createdAt": 1795293106903, "updatedAt": 1795293106903,
  *   "artifacts": [], "decisions": []}`. `parentSessionID` is absent for a root, and the results are absent before
  *   they are set. Present only if they apply: `dependsOn` (IDs), `logPath`, `invalidationReason`, `invalidatedAt`,
- *   `plannedChildren` (IDs), `placeholder` (true), `heap` (the chunks of this frame, each as in `callstack_chunks`),
- *   `registers` (an object of the registers that are not empty), and unknown keys of an imported frame. Times are
- *   milliseconds since the Unix epoch.
+ *   `plannedChildren` (IDs), `placeholder` (true), `heap` (the chunks of this frame, each as `chunk` in
+ *   `callstack_chunks`), `registers` (an object of the registers that are not empty), and unknown keys of an imported
+ *   frame. Times are milliseconds since the Unix epoch.
  *
  * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
  */
