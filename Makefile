@@ -1,33 +1,35 @@
-# demo: the main job in the real OpenCode. test: everything that CI checks. check: the daily loop. See README.md.
+# Build, test and demo targets. `make demo` shows the library at work, `make test` runs everything that CI checks, and
+# `make check` is the daily loop. See README.md.
 CARGO ?= cargo
 NPM ?= npm
 PLANS := tests/data/plans
 PREFIX ?= /usr/local
-# Programs that cargo can make are made once, in here.
+# Development programs (cargo-c, cargo-fuzz, a Python environment) are installed once, into this folder.
 TOOLS := target/tools
 CARGO_C := $(TOOLS)/bin/cargo-cinstall
 CARGO_FUZZ := $(TOOLS)/bin/cargo-fuzz
-# The python of the agents under test, with pytest.
+# Python with pytest, for the agents under test.
 PYTHON := $(TOOLS)/python/bin/python
 NODE_MODULES := bindings/node_modules/.package-lock.json
 FUZZ_TARGETS := entry_points operations context host import state
 FUZZ_SECONDS ?= 60
-# The library that is shipped: smaller, and slower to compile.
+# Settings of the released library: smaller, slower to compile.
 COMPACT := CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_LTO=fat
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
 .PHONY: demo demo-engine demo-agent bindings check test test-rust test-c test-node lint bench bench-node bench-opencode plugin soak fuzz native install packages system-tools
 
-# In the real OpenCode, if it can be installed.
+# The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
 	scripts/demo
 
+# The demo of the engine: a context from a real plan, how well relevant siblings are found, and a stack on disk.
 demo-engine:
 	$(CARGO) run --quiet --release --example context -- $(PLANS)/testcraft.tasks.json master/34.4
 	$(CARGO) run --quiet --release --example relevance -- $(PLANS)/*.tasks.json $(PLANS)/*.issues.jsonl
 	$(CARGO) run --quiet --release --example store
 
-# Both agents that manage their own memory, each with a scripted model.
+# The demo of both agents that manage their own memory, each with a scripted model.
 demo-agent: $(PYTHON)
 	scripts/demo-agent
 
@@ -44,11 +46,11 @@ test-rust: $(PYTHON)
 	$(CARGO) test --no-default-features
 	$(CARGO) package --quiet --allow-dirty -p callstack-core
 
-# Installs the library into a folder of its own and builds C and C++ programs on it.
+# Installs the library into a temporary folder, and builds and runs C and C++ programs with it.
 test-c: system-tools $(CARGO_C)
 	tests/c/run
 
-# Everything that the npm packages need.
+# Installs the dependencies of the npm packages.
 bindings: $(NODE_MODULES)
 
 test-node: native $(NODE_MODULES)
@@ -64,30 +66,30 @@ lint:
 bench:
 	$(CARGO) bench -p callstack-core
 
-# What the engine costs through the Node package, with the figures of pure Rust beside them.
+# Measures the engine through the Node package, next to the figures of pure Rust.
 bench-node: native $(NODE_MODULES)
 	$(NPM) run bench --prefix bindings
 
-# The OpenCode plugin, built in place, and the line that loads it from here.
+# Builds the OpenCode plugin in place, and prints the line for opencode.json that loads it from this folder.
 plugin: native $(NODE_MODULES)
 	$(NPM) run --silent build --prefix bindings
 	@echo 'Add to opencode.json:  "plugin": ["$(CURDIR)/bindings/opencode/dist/index.js"]'
 
-# What the plugin costs inside of OpenCode.
+# Measures the plugin inside OpenCode.
 bench-opencode: native $(NODE_MODULES)
 	$(NPM) run bench:opencode --prefix bindings
 
-# The shared library with the C ABI, without symbols: what the npm package ships. It is built apart from the others:
-# cargo calls all of them alike.
+# Builds the shared library with the C interface, without symbols, which the npm package contains. It has its own target
+# folder, because cargo gives all library builds the same file name.
 native:
 	$(COMPACT) CARGO_PROFILE_RELEASE_STRIP=symbols \
 		$(CARGO) rustc -p callstack-core --lib --crate-type cdylib --release --features capi --target-dir target/capi
 
-# Header, static and shared library, pkg-config file: make install PREFIX=/usr/local
+# Installs the header, the static and the shared library, and the pkg-config file: make install PREFIX=/usr/local
 install: $(CARGO_C)
 	$(COMPACT) $(CARGO) cinstall -p callstack-core --release --prefix $(PREFIX) --libdir $(PREFIX)/lib --target-dir target/cinstall
 
-# The npm packages as files, in target/npm.
+# Builds the npm packages as files in target/npm.
 packages: native $(NODE_MODULES)
 	$(NPM) run packages --prefix bindings
 
@@ -102,7 +104,7 @@ $(PYTHON): | system-tools
 	python3 -m venv $(TOOLS)/python
 	$(PYTHON) -m pip install --quiet pytest==9.2.0
 
-# Without OpenSSL's headers it is built along.
+# If the system has no OpenSSL headers, cargo-c builds its own OpenSSL.
 $(CARGO_C):
 	$(CARGO) install cargo-c --version 0.10.24+cargo-0.98.0 --locked --debug --root $(TOOLS) \
 		$(shell pkg-config --exists openssl 2>/dev/null || echo --features vendored-openssl)
@@ -110,7 +112,8 @@ $(CARGO_C):
 $(CARGO_FUZZ):
 	$(CARGO) install cargo-fuzz --version 0.13.2 --locked --root $(TOOLS)
 
-# Looks for input that makes the library panic, needs the nightly toolchain: make fuzz FUZZ_SECONDS=600
+# Searches for input that makes the library panic. Needs the nightly toolchain. FUZZ_SECONDS is the time for each
+# target, in seconds: make fuzz FUZZ_SECONDS=600
 fuzz: $(CARGO_FUZZ)
 	mkdir -p $(addprefix fuzz/corpus/,$(FUZZ_TARGETS))
 	cp tests/data/stack-state/*.json fuzz/corpus/state
@@ -119,8 +122,8 @@ fuzz: $(CARGO_FUZZ)
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=30 || exit 1; \
 	done
 
-# The long forms: a million generated cases of every invariant, thousands of commands from sixteen processes,
-# hundreds of kills, a hundred thousand frames. About half an hour on two cores.
+# Long versions of the tests: a million generated cases of every invariant, sixteen processes with 2000 commands each,
+# 250 kills for each kill test, a stack of 100,000 frames. Takes about half an hour on two cores.
 soak: export PROPTEST_CASES = 1000000
 soak: export STACK_TEST_COMMANDS = 2000
 soak: export STACK_TEST_KILLS = 250

@@ -1,7 +1,10 @@
 /*
- * callstack.h: a call stack instead of a chat log for LLM agents.
+ * callstack.h: the C interface of callstack-core, which gives LLM agents a call stack instead of a chat log.
  *
- * Made of src/capi by cbindgen. Do not edit it; edit the comments there.
+ * cbindgen generates this file from src/capi. Do not edit it: edit the doc comments there, and cbindgen.toml.
+ *
+ * A stack is a tree of frames. A frame is one task, with a title, a status and results. The host pushes a frame
+ * for a sub-task, pops it with results, and asks for the context of a frame (XML text) before each model call.
  *
  *     Callstack *stack = NULL;
  *     CallstackText handle, xml;
@@ -17,34 +20,68 @@
  *
  * THE CONTRACT
  *
- * Codes. A function that can fail returns a CallstackCode: CALLSTACK_OK (0), or the number of an error. A
- * call that fails has changed nothing, unless its description says otherwise.
+ * Return codes. A function that can fail returns a CallstackCode: CALLSTACK_OK (0) on success, otherwise the
+ * number of the error. In the lists of errors below, `_JSON` is short for CALLSTACK_ERROR_JSON.
  *
- * Errors. If the last argument, `error`, is not NULL, it is set: to NULL if all went well, else to an error
- * that the caller frees with callstack_error_free. What was there before is not freed.
+ * Error objects. `error` is the last argument of every function that can fail, and may be NULL. If it is not
+ * NULL, the function sets `*error`: to NULL on success, to a new error object on failure. The caller frees the
+ * object with callstack_error_free. The previous value of `*error` is overwritten and not freed.
  *
- * Text in. A text is a pointer and a length in bytes. It must be UTF-8, need not end in NUL, and is not kept
- * after the call. NULL with length 0 is the empty text, or where it says so, none. A frame is named by its
- * handle (f3), its ID, or the beginning of an ID that fits no other frame.
+ * Common errors. Every function that can fail can return these; the descriptions do not repeat them: _NULL,
+ * _LENGTH and _UTF8 for invalid arguments, _PANIC for a fault in the library, and _BROKEN for a stack in which
+ * an earlier command met such a fault.
  *
- * Text out. Outputs are emptied first (what was in them is not freed) and written last, if all went well.
- * Each may be NULL if it is not wanted, unless its description says otherwise. A CallstackText is freed with
- * callstack_text_free.
+ * Storage errors. Where a description lists "storage errors", the function can return _IO, _DISK_FULL,
+ * _READ_ONLY, _BUSY (other processes held the database, or the lock of its files, for longer than `busyTimeout`),
+ * _DAMAGED, _HISTORY (the events of another process do not fit) and _VERSION (a newer version of the library has
+ * changed the database). Commands on a stack in memory return none of them.
  *
- * Records. Objects with several fields are JSON, with the names that the documented files have. A key that
- * is not known is an error, so that a slip is not taken for a wish. Readers should pass over keys that they
- * do not know: later versions may add some.
+ * Failed calls. A failed call changes neither the frames nor the history. Exceptions:
+ *   - If writing fails during the commit itself, the call cannot know whether the commit was kept. The next
+ *     command or callstack_refresh reads it from the database, if it was.
+ *   - callstack_run_reply, callstack_run_answer and callstack_advance_run append the messages of a run to the
+ *     log of their frame before they commit. If the commit fails, the log can contain messages that were not
+ *     committed.
+ *   - callstack_append_log takes its lines back if the commit fails. If that fails too, the lines stay.
+ *   - callstack_advance_run commits each tool call separately. If one fails, the earlier ones stay committed.
+ *   - callstack_flush, callstack_close and callstack_export_files can have written some of the files.
+ *   - callstack_open and callstack_rebuild can have created the folder and an empty database.
+ * A failed command can also make visible what other processes have committed before it.
  *
- * Threads. All functions may be called from any thread at any time, also with one and the same stack; only
- * callstack_close must be the last call with its stack. A text or an error belongs to one thread at a time
- * when it is freed. After fork() a stack belongs to the parent alone.
+ * Input texts. A text is a pointer and a length in bytes. It must be UTF-8 and need not end in NUL. The library
+ * reads it only during the call; the caller keeps ownership. NULL with length 0 is the empty text; where the
+ * description says so, it means that the argument is absent. NULL with another length is the error _NULL.
  *
- * Faults. NULL where there must be something, bytes that are no UTF-8, lengths and numbers that cannot be:
- * an error. No panic of the library reaches the caller. If a command meets one, the stack is broken: later
- * calls answer CALLSTACK_ERROR_BROKEN until it is closed, and what was acknowledged is in its folder. A
- * pointer that was freed, or memory shorter than its length says, is beyond help, as always in C.
+ * Frame references. An argument that names a frame (`frame`, `parent`, `run`) is the frame's ID, its handle
+ * (such as f3), or the beginning of an ID. The library tries them in this order. The beginning must match exactly
+ * one frame, else the error is _AMBIGUOUS_FRAME; no match is _UNKNOWN_FRAME.
  *
- * Versions. callstack_abi() must equal CALLSTACK_ABI. Within a major version functions are only added.
+ * Outputs. A function first empties all its outputs (without freeing their previous content) and fills them at
+ * the end, only on success. An output may be NULL if the caller does not need it, unless its description says
+ * otherwise. A text output is a CallstackText: the caller frees it with callstack_text_free. It stays valid after
+ * the stack is closed.
+ *
+ * JSON. Records with several fields are JSON texts; their keys are those of the documented files. The library
+ * rejects unknown keys in its input with _JSON, so typos are not ignored. Exceptions: callstack_configure returns
+ * them as problems; a state and an imported plan keep them; in the `calls` of callstack_run_reply and in the
+ * `messages` of callstack_event they are ignored. Callers should ignore unknown keys in the output, because later
+ * versions can add keys. Times are milliseconds since the Unix epoch.
+ *
+ * Threads. Any thread may call any function at any time, also with the same stack. Exception: callstack_close
+ * must be the last call with its stack, and no other call with that stack may run at the same time. Commands
+ * (functions that take `Callstack *`) run one after the other. Queries (functions that take `const Callstack *`)
+ * do not wait for the disk, unless the description says so. Only one thread may free a text or an error object,
+ * and no other thread may read it at that time. After fork() only the parent process may use the stack.
+ *
+ * Panics. No panic of the library reaches the caller; it is returned as _PANIC. After a panic in a query the stack
+ * works as before. After a panic in a command the stack is broken: every later call with it returns _BROKEN, until
+ * it is closed. All acknowledged commits are in the folder; open it again to continue.
+ *
+ * Undefined behaviour. The library cannot detect a pointer that was freed, or memory that is shorter than the
+ * length says.
+ *
+ * Versions. callstack_abi() must return CALLSTACK_ABI. Within a major version functions are added, and none are
+ * changed or removed.
  */
 
 
@@ -55,94 +92,94 @@
 #include <stdint.h>
 
 /**
- * Number of the interface that this header describes. It changes when a function changes or goes,
- * not when one is added.
+ * Version of the C interface that this header describes. It changes when a function is changed or removed, not
+ * when one is added.
  */
 #define CALLSTACK_ABI 1
 
 /**
  * A call stack: a tree of frames, in a folder or in memory.
  *
- * Any thread may call any function with it at any time; commands are carried out one after the other,
- * and readers never wait for the disk. Only `callstack_close` must come alone and last. A folder may be
- * open any number of times, in any number of processes.
+ * Any thread may call any function with it at any time; commands run one after the other, and queries do not wait
+ * for the disk (exceptions are in their descriptions). Only `callstack_close` must be the last call and must run
+ * alone. Any number of processes may open the same folder, each any number of times.
  */
 typedef struct Callstack Callstack;
 
 /**
- * What went wrong in a call that has not answered `CALLSTACK_OK`.
+ * The error of a failed call.
  *
- * It belongs to the caller, who frees it with `callstack_error_free`. Any thread may read it, several
- * at once; its texts live as long as it does.
+ * The caller owns it and frees it with `callstack_error_free`. Several threads may read it at the same time. The
+ * texts that the functions below return belong to it and are valid until it is freed.
  */
 typedef struct CallstackError CallstackError;
 
 /**
- * A text that the library has made: `len` bytes of UTF-8 at `data`, and a NUL behind them that `len`
- * does not count (the text itself may hold some).
+ * A text that the library has allocated: `len` bytes of UTF-8 at `data`, followed by a NUL that `len` does not count.
+ * The text itself can contain NUL bytes.
  *
- * The memory belongs to the library. Give the struct to `callstack_text_free` when it has been read,
- * and change neither field before. Any thread may read and free it.
+ * The caller reads it, does not change the fields, and frees it with `callstack_text_free`. Any thread may read or
+ * free it.
  */
 typedef struct {
     /**
-     * The first byte; NULL if there is no text.
+     * The first byte; NULL if there is no text. An empty text has data.
      */
     char *data;
     /**
-     * How many bytes there are.
+     * The length in bytes.
      */
     size_t len;
 } CallstackText;
 
 /**
- * What a call has come to: `CALLSTACK_OK`, or which error. A number is never given to another error;
- * later versions may add some.
+ * The result of a call: `CALLSTACK_OK` or the number of an error. Later versions can add numbers; they never reuse
+ * one.
  */
 typedef int32_t CallstackCode;
 
 /**
- * Where a frame is in its life. In JSON the name stands, such as `"in_progress"`.
+ * The status of a frame. In JSON the name is used, such as `"in_progress"`.
  */
 typedef int32_t CallstackStatus;
 
 /**
- * All went well.
+ * The call succeeded.
  */
 #define CALLSTACK_OK 0
 
 /**
- * A pointer that must not be NULL is.
+ * A required pointer was NULL.
  */
 #define CALLSTACK_ERROR_NULL 1
 
 /**
- * A length is greater than any text can be.
+ * A length is larger than any text in memory can be (more than half of the address space).
  */
 #define CALLSTACK_ERROR_LENGTH 2
 
 /**
- * A text is not UTF-8.
+ * A text is not valid UTF-8.
  */
 #define CALLSTACK_ERROR_UTF8 3
 
 /**
- * An error in the library itself. A command that met it has broken the stack.
+ * The library met a fault of its own (a panic). If the function was a command, the stack is broken.
  */
 #define CALLSTACK_ERROR_PANIC 4
 
 /**
- * An earlier command has broken this stack: close it and open it again.
+ * An earlier command on this stack returned `CALLSTACK_ERROR_PANIC`: close the stack and open it again.
  */
 #define CALLSTACK_ERROR_BROKEN 5
 
 /**
- * No frame has this handle, ID or beginning of an ID.
+ * No frame has this ID or handle, or an ID with this beginning.
  */
 #define CALLSTACK_ERROR_UNKNOWN_FRAME 101
 
 /**
- * Several IDs begin with the text that was given.
+ * The IDs of several frames begin with the text. The details list up to eight candidates.
  */
 #define CALLSTACK_ERROR_AMBIGUOUS_FRAME 102
 
@@ -152,132 +189,132 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_DUPLICATE_ID 103
 
 /**
- * A text that must say something is empty.
+ * A required text is empty or has only white space.
  */
 #define CALLSTACK_ERROR_EMPTY 104
 
 /**
- * The frame cannot go from its status to the one asked for.
+ * The frame cannot change from its current status to the requested one.
  */
 #define CALLSTACK_ERROR_TRANSITION 105
 
 /**
- * The parent is finished or invalidated.
+ * The parent is completed, failed or invalidated.
  */
 #define CALLSTACK_ERROR_PARENT_CLOSED 106
 
 /**
- * The parent is planned, so nothing can be pushed below it.
+ * The parent is planned, so no frame can be pushed below it.
  */
 #define CALLSTACK_ERROR_PARENT_PLANNED 107
 
 /**
- * The frame has its title and criteria already.
+ * The title and criteria of the frame are already set and cannot change.
  */
 #define CALLSTACK_ERROR_IDENTITY_FIXED 108
 
 /**
- * A dependency that can never be satisfied or makes no sense.
+ * A dependency on the frame itself, on a frame above or below it, or in a circle.
  */
 #define CALLSTACK_ERROR_DEPENDENCY 109
 
 /**
- * Two imported frames would be above each other.
+ * Two imported frames name each other as ancestors.
  */
 #define CALLSTACK_ERROR_PARENT_CIRCLE 110
 
 /**
- * A finished or invalidated frame cannot be the active one.
+ * The frame is not in_progress or blocked, so it cannot be the active frame.
  */
 #define CALLSTACK_ERROR_NOT_OPEN 111
 
 /**
- * The token budget does not even hold the least that a context must show.
+ * The total token budget is too small for the required part of the context. The details hold `needed`, in tokens.
  */
 #define CALLSTACK_ERROR_BUDGET_TOO_SMALL 112
 
 /**
- * A setting, a number or an environment variable is not one of those allowed.
+ * A setting, a number or an environment variable is outside of its allowed values.
  */
 #define CALLSTACK_ERROR_SETTING 113
 
 /**
- * A text is no JSON, or JSON of another shape.
+ * A text is not JSON, or JSON of another shape.
  */
 #define CALLSTACK_ERROR_JSON 114
 
 /**
- * A file was written by a newer version of the library.
+ * A newer version of the library wrote the file.
  */
 #define CALLSTACK_ERROR_VERSION 115
 
 /**
- * An event that cannot stand where it stands in a history.
+ * An event does not fit the events before it in a history.
  */
 #define CALLSTACK_ERROR_HISTORY 116
 
 /**
- * The folder for a new stack holds one already.
+ * The folder for a new stack already contains one.
  */
 #define CALLSTACK_ERROR_NOT_EMPTY 117
 
 /**
- * A stack in memory does not have what was asked for.
+ * The stack is in memory and has no logs, or no history.
  */
 #define CALLSTACK_ERROR_IN_MEMORY 118
 
 /**
- * The operating system refuses a file or folder.
+ * The operating system or SQLite refused an operation on a file or folder.
  */
 #define CALLSTACK_ERROR_IO 119
 
 /**
- * The disk is full.
+ * The disk is full, or a quota is used up.
  */
 #define CALLSTACK_ERROR_DISK_FULL 120
 
 /**
- * The file, its folder or the disk may only be read.
+ * The file, its folder or the disk is read-only for this process.
  */
 #define CALLSTACK_ERROR_READ_ONLY 121
 
 /**
- * Other processes kept the database to themselves for too long.
+ * Other processes held the database, or the lock of the mirror, for longer than the call waits.
  */
 #define CALLSTACK_ERROR_BUSY 122
 
 /**
- * A file is not what its name says.
+ * A file does not contain what its name says. It was not changed.
  */
 #define CALLSTACK_ERROR_DAMAGED 123
 
 /**
- * The tree holds as many frames as it can.
+ * The tree has the maximum number of frames (4,294,967,295).
  */
 #define CALLSTACK_ERROR_FULL 124
 
 /**
- * Only the results of a frame that is being worked on can still change.
+ * The frame is not in_progress or blocked, so its results cannot be updated.
  */
 #define CALLSTACK_ERROR_RESULTS_FIXED 125
 
 /**
- * The session that calls has no frame, and the call names none.
+ * The calling session has no frame, and the call names none.
  */
 #define CALLSTACK_ERROR_NO_FRAME 126
 
 /**
- * Calls are nested as deep as the settings allow.
+ * The new frame would be deeper than the setting `maxDepth` allows.
  */
 #define CALLSTACK_ERROR_TOO_DEEP 127
 
 /**
- * A frame that is at work cannot be started.
+ * The frame already runs, so it cannot be started.
  */
 #define CALLSTACK_ERROR_RUNNING 128
 
 /**
- * A chunk of that name is in sight already.
+ * The frame, or an unfinished frame below it, already sees a chunk of that name.
  */
 #define CALLSTACK_ERROR_CHUNK_EXISTS 129
 
@@ -287,57 +324,57 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_UNKNOWN_CHUNK 130
 
 /**
- * A text is longer than it may be.
+ * A text is longer than its limit.
  */
 #define CALLSTACK_ERROR_TOO_LONG 131
 
 /**
- * A text has line breaks or other control characters where one line is expected.
+ * A text that must be one line has line breaks or other control characters.
  */
 #define CALLSTACK_ERROR_NOT_ONE_LINE 132
 
 /**
- * The frame is no root of a run.
+ * The frame is not the root frame of a run.
  */
 #define CALLSTACK_ERROR_NO_RUN 133
 
 /**
- * The call is not the next one that the run waits for.
+ * The run waits for something else.
  */
 #define CALLSTACK_ERROR_OUT_OF_TURN 134
 
 /**
- * A step has one stack operation at most.
+ * A second push_frame or pop_frame in one step of a run.
  */
 #define CALLSTACK_ERROR_SECOND_STACK_OPERATION 135
 
 /**
- * `planned`: sketched, not begun.
+ * `planned`: not begun.
  */
 #define CALLSTACK_STATUS_PLANNED 0
 
 /**
- * `in_progress`: being worked on.
+ * `in_progress`: an agent works on it.
  */
 #define CALLSTACK_STATUS_IN_PROGRESS 1
 
 /**
- * `completed`: finished, with results.
+ * `completed`: finished, the criteria are met.
  */
 #define CALLSTACK_STATUS_COMPLETED 2
 
 /**
- * `failed`: tried and not achieved; the results hold the lessons.
+ * `failed`: finished, the criteria are not met; the results say why.
  */
 #define CALLSTACK_STATUS_FAILED 3
 
 /**
- * `blocked`: waits for something from outside.
+ * `blocked`: begun, and waiting for something outside of the frame.
  */
 #define CALLSTACK_STATUS_BLOCKED 4
 
 /**
- * `invalidated`: no longer wanted.
+ * `invalidated`: removed from the plan.
  */
 #define CALLSTACK_STATUS_INVALIDATED 5
 
@@ -346,65 +383,66 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Number of the interface that the library has. If it is not `CALLSTACK_ABI`, header and library do
- * not fit, and nothing else may be called.
+ * Returns the version of the C interface that the loaded library implements. If it is not `CALLSTACK_ABI`, the
+ * header does not match the library: do not call any other function.
  */
 uint32_t callstack_abi(void);
 
 /**
- * Version of the library, such as `0.1.0`. A constant text, not to be freed.
+ * Returns the version of the library, such as `0.1.0`. NUL-terminated and static: the caller must not free it.
  */
 const char *callstack_version(void);
 
 /**
- * Frees a text and empties the struct, so that freeing it again does nothing. NULL does nothing.
+ * Frees a text and empties the struct, so a second call does nothing. `text` may be NULL.
  */
 void callstack_text_free(CallstackText *text);
 
 /**
- * The code that the call answered; CALLSTACK_OK for NULL.
+ * Returns the code that the failed call returned; `CALLSTACK_OK` if `error` is NULL.
  */
 CallstackCode callstack_error_code(const CallstackError *error);
 
 /**
- * The code's name, for programs and logs: that of the constant in lower case, without
- * `CALLSTACK_ERROR_`, such as `unknown_frame`. NUL-terminated; empty for NULL.
+ * Returns the name of the code, for programs and logs: the constant without `CALLSTACK_ERROR_`, in lower case, such
+ * as `unknown_frame`. NUL-terminated; empty if `error` is NULL.
  */
 const char *callstack_error_name(const CallstackError *error);
 
 /**
- * What went wrong and what to do about it, in a sentence that an agent can be shown as it is. UTF-8,
- * NUL-terminated, without NULs inside (they stand as U+FFFD); empty for NULL.
+ * Returns the message: the cause and what to do about it, in a sentence that can be shown to an agent. UTF-8,
+ * NUL-terminated; NUL characters inside the message are replaced by U+FFFD. Empty if `error` is NULL.
  */
 const char *callstack_error_message(const CallstackError *error);
 
 /**
- * The parts of the message as a JSON object, for programs: `{"handle": "f3", "total": 100, "needed":
- * 214}` for `CALLSTACK_ERROR_BUDGET_TOO_SMALL`. NUL-terminated; empty for NULL.
+ * Returns the values in the message as a JSON object, for programs: `{"handle": "f3", "total": 100, "needed": 214}`
+ * for `CALLSTACK_ERROR_BUDGET_TOO_SMALL`. UTF-8, NUL-terminated; empty if `error` is NULL.
  */
 const char *callstack_error_details(const CallstackError *error);
 
 /**
- * Frees an error and sets the pointer to it to NULL, so that freeing it again does nothing. NULL does
- * nothing, nor does a pointer to NULL.
+ * Frees an error object and sets the pointer to it to NULL, so a second call does nothing. `error` may be NULL, and
+ * may point to NULL.
  */
 void callstack_error_free(CallstackError **error);
 
 /**
- * Opens the stack of a folder, and makes both if they are not there.
+ * Opens the stack in a folder. Creates the folder and the stack if they do not exist. Files of the original plugin
+ * (state.json, frames/) are imported once, if the folder has no database; the originals are kept in before-import/.
  *
- * - `folder`: a path, absolute or relative to the working directory.
- * - `options`: NULL, or a JSON object with any of
- *   - `"durability"`: `"normal"` (what was acknowledged survives the death of the process; the default) or
- *     `"full"` (a loss of power too);
- *   - `"busyTimeout"`: how long a command waits for other processes, in milliseconds; 10000;
- *   - `"mirror"`: whether state.json and frames/ are kept up to date beside the database; true;
- *   - `"tokens"`: how tokens are counted, `"approx"` or `"chars4"` (or `"o200k"`, if the library was
- *     built with the feature `tokenizer`).
- * - `out_stack`: the stack, to be closed with `callstack_close`. Must not be NULL.
+ * - `folder`: a path, absolute or relative to the working directory. Must not be empty.
+ * - `options`: NULL, or a JSON object such as `{"durability": "full", "busyTimeout": 2000}`, with any of
+ *   - `"durability"`: `"normal"` (the default: acknowledged commits survive the death of the process, but a power
+ *     loss can remove the last ones) or `"full"` (acknowledged commits also survive a power loss);
+ *   - `"busyTimeout"`: how long a command waits for other processes, in milliseconds; default 10000;
+ *   - `"mirror"`: whether state.json and frames/ are kept up to date beside the database; default true;
+ *   - `"tokens"`: the token counter, `"approx"` (default), `"chars4"`, or `"o200k"` (only if the library was built
+ *     with the feature `tokenizer`).
+ * - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
  *
- * Errors: CALLSTACK_ERROR_DAMAGED and _VERSION if a file cannot be read or is of a newer version (it
- * is then as it was), _READ_ONLY, _DISK_FULL, _BUSY, _IO; _EMPTY for the folder, _JSON for the options.
+ * Errors: _EMPTY for the folder, _JSON for the options, and the storage errors. _DAMAGED and _VERSION mean that a
+ * file cannot be read or is from a newer version; the file was not changed.
  */
 CallstackCode callstack_open(const char *folder,
                              size_t folder_len,
@@ -416,11 +454,11 @@ CallstackCode callstack_open(const char *folder,
 /**
  * Makes an empty stack in memory.
  *
- * - `options`: NULL, or a JSON object with any of `"tokens"` (as for `callstack_open`) and `"history"`
- *   (whether the stack keeps its events, as those in folders do; false).
- * - `out_stack`: the stack, to be closed with `callstack_close`. Must not be NULL.
+ * - `options`: NULL, or a JSON object such as `{"history": true}`, with any of `"tokens"` (as for `callstack_open`)
+ *   and `"history"` (whether the stack keeps its events for `callstack_history`; default false).
+ * - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
  *
- * Errors: CALLSTACK_ERROR_JSON for the options.
+ * Errors: _JSON for the options.
  */
 CallstackCode callstack_in_memory(const char *options,
                                   size_t options_len,
@@ -428,12 +466,14 @@ CallstackCode callstack_in_memory(const char *options,
                                   CallstackError **error);
 
 /**
- * Makes a stack in memory that begins with a state, JSON as `callstack_state` gives it or as state.json
- * holds it. What was unreadable or inconsistent is mended; `callstack_info` lists it. No frame is lost.
+ * Makes a stack in memory from a state. Unreadable or inconsistent parts of the state are repaired, and no frame is
+ * lost; `callstack_info` lists the repairs.
  *
- * `options` is NULL, or a JSON object with `"tokens"` as for `callstack_open`.
+ * - `state`: the JSON of `callstack_state` or of a file state.json.
+ * - `options`: NULL, or a JSON object with `"tokens"` (as for `callstack_open`).
+ * - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
  *
- * Errors: CALLSTACK_ERROR_JSON for a text that is no state, _VERSION for one of a newer version.
+ * Errors: _JSON if `state` is not a state, or for the options; _VERSION if a newer version wrote the state.
  */
 CallstackCode callstack_from_state(const char *state,
                                    size_t state_len,
@@ -443,11 +483,16 @@ CallstackCode callstack_from_state(const char *state,
                                    CallstackError **error);
 
 /**
- * Makes the stack of a history in an empty folder: the same frames with the same handles and the same
- * history. `history` is what `callstack_export_history` has written, `options` as for `callstack_open`.
+ * Makes a stack from an exported history in a folder that has no stack yet: the same frames with the same handles,
+ * and the same history.
  *
- * Errors: CALLSTACK_ERROR_NOT_EMPTY; _JSON and _HISTORY, which name the line or the event; those of
- * `callstack_open`.
+ * - `folder`: a path, as for `callstack_open`.
+ * - `history`: the text of `callstack_export_history`.
+ * - `options`: NULL, or a JSON object as for `callstack_open`.
+ * - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
+ *
+ * Errors: _NOT_EMPTY if the folder has a state.json or a database with events; _JSON (names the line) and _HISTORY
+ * (names the event) for the history; those of `callstack_open`.
  */
 CallstackCode callstack_rebuild(const char *folder,
                                 size_t folder_len,
@@ -459,50 +504,70 @@ CallstackCode callstack_rebuild(const char *folder,
                                 CallstackError **error);
 
 /**
- * Flushes the stack and frees it, and sets the pointer to it to NULL, so that closing it again does
- * nothing. NULL does nothing, nor does a pointer to NULL. No other call may be using the stack.
+ * Flushes the stack as `callstack_flush` does, frees it, and sets the pointer to NULL, so a second call does nothing.
  *
- * The stack is freed whatever the code; an error says what `callstack_flush` could not write.
- */
-CallstackCode callstack_close(Callstack **stack, CallstackError **error);
-
-/**
- * Brings everything to the disk: state.json and the frames' files show what the tree shows, and all
- * that was acknowledged survives a loss of power. In memory there is nothing to do.
- */
-CallstackCode callstack_flush(Callstack *stack, CallstackError **error);
-
-/**
- * Shows readers what other processes have done since the last command or refresh. Commands see it
- * anyway. When there is nothing new it costs a few microseconds.
+ * - `stack`: the pointer to the stack. May be NULL, and may point to NULL. No other call may use the stack at the
+ *   same time or later.
  *
- * - `out_is_new`: 1 if there was something new, else 0. May be NULL.
- */
-CallstackCode callstack_refresh(Callstack *stack, int32_t *out_is_new, CallstackError **error);
-
-/**
- * How the stack is doing.
+ * The stack is freed in any case, also if the function returns an error. A broken stack is freed without a flush.
  *
- * - `out_info`: a JSON object: `"revision"` (how many events the tree has seen), `"frames"` (how many there
- *   are), `"active"` (a handle or null), `"cache"` (`{"hits", "misses", "entries"}` of contexts),
- *   `"mirror"` (null, or `{"revision", "staleFrames", "error"}`: what state.json holds, how many frames'
- *   files are behind, and why they could not be written, or null), `"repairs"` (what was wrong with the
- *   files or the state that the stack began with: `[{"frame", "message"}]`, where frame may be null).
+ * Errors: those of `callstack_flush`.
  */
-CallstackCode callstack_info(const Callstack *stack, CallstackText *out_info, CallstackError **error);
+CallstackCode callstack_close(Callstack **stack,
+                              CallstackError **error);
 
 /**
- * Makes a frame that is worked on at once, and makes it the active one.
+ * Writes everything to the disk: syncs the database, so that all acknowledged commits survive a power loss, and
+ * brings state.json and the files of the frames up to date. A stack in memory has nothing to write.
+ *
+ * Errors: the storage errors. An error of the files is also in `callstack_info`, as `mirror.error`.
+ */
+CallstackCode callstack_flush(Callstack *stack,
+                              CallstackError **error);
+
+/**
+ * Makes visible to queries what other processes have committed since the last command or refresh. Commands do the
+ * same by themselves. Takes a few microseconds if there is nothing new.
+ *
+ * - `out_is_new`: 1 if there was something new, else 0.
+ *
+ * Errors: the storage errors.
+ */
+CallstackCode callstack_refresh(Callstack *stack,
+                                int32_t *out_is_new,
+                                CallstackError **error);
+
+/**
+ * Returns figures about the stack. Waits for a command that is running.
+ *
+ * - `out_info`: a JSON object, `{"revision": 9, "frames": 3, "active": "f2", "cache": {"hits": 5, "misses": 2,
+ *   "entries": 2}, "mirror": {"revision": 9, "staleFrames": 0, "error": null}, "repairs": []}`:
+ *   - `revision`: number of events that the tree has seen; `frames`: number of frames;
+ *   - `active`: handle of the active frame, or null;
+ *   - `cache`: statistics of the context cache;
+ *   - `mirror`: null if the stack keeps no mirror, else the revision that state.json holds, the number of frames whose
+ *     files are out of date, and the message of the last failed write, or null;
+ *   - `repairs`: problems in the files or the state from which the stack was made, `[{"frame": "ses_1", "message":
+ *     "…"}]`; `frame` can be null.
+ */
+CallstackCode callstack_info(const Callstack *stack,
+                             CallstackText *out_info,
+                             CallstackError **error);
+
+/**
+ * Makes a new frame with the status in_progress, and makes it the active frame.
  *
  * - `frame`: a JSON object, `{"title": "API routes", "successCriteria": "CRUD works",
  *   "successCriteriaCompacted": "CRUD", "sessionID": "ses_7", "parent": "f1", "caller": "ses_1",
- *   "dependsOn": ["auth"]}`. All keys but `title` are optional. Without `sessionID` the frame gets an ID
- *   of the form `plan-…`. Without `parent` it goes below the open frame of the session `caller`, if there
- *   is none below the active frame, else it is a root; `"parent": null` makes it a root in any case.
- * - `out_handle`: its handle, such as `f3`. May be NULL.
+ *   "dependsOn": ["auth"]}`. Only `title` is required.
+ *   - `sessionID`: the ID of the frame; default: a generated ID of the form `plan-…`.
+ *   - `parent`: the frame above the new one, or null for a root. Default: the frame of the session `caller` if it is
+ *     in_progress or blocked, else the active frame, else none (the new frame is a root).
+ *   - `dependsOn`: references to the frames whose results this frame needs.
+ * - `out_handle`: the handle of the frame, such as `f3`.
  *
- * Errors: CALLSTACK_ERROR_JSON; _DUPLICATE_ID, _EMPTY, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _DEPENDENCY;
- * _PARENT_CLOSED, _PARENT_PLANNED; those of the disk.
+ * Errors: _JSON, _DUPLICATE_ID, _EMPTY for the title or the ID, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _DEPENDENCY,
+ * _PARENT_CLOSED, _PARENT_PLANNED, _FULL; the storage errors.
  */
 CallstackCode callstack_push(Callstack *stack,
                              const char *frame,
@@ -511,7 +576,9 @@ CallstackCode callstack_push(Callstack *stack,
                              CallstackError **error);
 
 /**
- * Makes a frame for later. As `callstack_push`, but the parent may be planned too.
+ * Makes a new frame with the status planned. The arguments are those of `callstack_push`.
+ *
+ * Errors: those of `callstack_push` without _PARENT_PLANNED, because the parent may be planned too.
  */
 CallstackCode callstack_plan(Callstack *stack,
                              const char *frame,
@@ -520,14 +587,14 @@ CallstackCode callstack_plan(Callstack *stack,
                              CallstackError **error);
 
 /**
- * Makes several planned children of one frame, all or none.
+ * Makes several planned children of one frame in one commit: all of them or none.
  *
- * - `parent`: a handle, an ID, or the beginning of one.
- * - `children`: a JSON array of objects as `callstack_push` takes them; their `parent` is not used. A
- *   child may depend on those before it, by their `sessionID`.
- * - `out_handles`: their handles as a JSON array, `["f4", "f5"]`. May be NULL.
+ * - `parent`: the frame above the children.
+ * - `children`: a JSON array of objects as for `callstack_push`, `[{"title": "One"}, {"title": "Two"}]`. Their keys
+ *   `parent` and `caller` are ignored. A child may depend on another child of the list, by its `sessionID`.
+ * - `out_handles`: the handles of the children as a JSON array, `["f4", "f5"]`.
  *
- * Errors: as `callstack_plan`, for any of them.
+ * Errors: those of `callstack_plan`, for any of the children.
  */
 CallstackCode callstack_plan_children(Callstack *stack,
                                       const char *parent,
@@ -538,14 +605,16 @@ CallstackCode callstack_plan_children(Callstack *stack,
                                       CallstackError **error);
 
 /**
- * Finds the frame of a session, and makes a placeholder if the session has none.
+ * Returns the frame of a session. If the session has no frame, makes a placeholder: a frame with the status
+ * in_progress, whose title and criteria `callstack_identify` can set later. A placeholder becomes the active frame
+ * if no frame is active.
  *
- * - `session_id`: the session's ID, whole.
- * - `title`: the title of a placeholder; NULL: `Session` and the first 8 characters of the ID.
- * - `parent`: the frame above a placeholder; NULL makes it a root.
- * - `out_handle`: the frame's handle. May be NULL.
+ * - `session_id`: the whole ID of the session.
+ * - `title`: title of a placeholder; NULL: `Session` and the first 8 characters of the ID.
+ * - `parent`: the frame above a placeholder; NULL: none, the placeholder is a root.
+ * - `out_handle`: the handle of the frame.
  *
- * Errors: CALLSTACK_ERROR_EMPTY, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; those of the disk.
+ * Errors: _EMPTY for the ID, _UNKNOWN_FRAME and _AMBIGUOUS_FRAME for the parent, _FULL; the storage errors.
  */
 CallstackCode callstack_ensure(Callstack *stack,
                                const char *session_id,
@@ -558,10 +627,15 @@ CallstackCode callstack_ensure(Callstack *stack,
                                CallstackError **error);
 
 /**
- * Gives a placeholder its title and criteria, once. The criteria may be NULL.
+ * Sets the title and the criteria of a placeholder. This works once for each frame.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the title, _IDENTITY_FIXED; those
- * of the disk.
+ * - `frame`: the frame.
+ * - `title`: short name, two to five words.
+ * - `success_criteria`: the condition that holds when the frame is done; NULL: none.
+ * - `success_criteria_compacted`: a short form for prompts; NULL: the full criteria are used.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the title, _IDENTITY_FIXED if the frame is not a placeholder;
+ * the storage errors.
  */
 CallstackCode callstack_identify(Callstack *stack,
                                  const char *frame,
@@ -575,9 +649,11 @@ CallstackCode callstack_identify(Callstack *stack,
                                  CallstackError **error);
 
 /**
- * Begins a planned frame, and makes it the active one.
+ * Begins a planned frame: sets its status to in_progress, and makes it the active frame.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION; those of the disk.
+ * - `frame`: a frame with the status planned.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION if the frame is not planned; the storage errors.
  */
 CallstackCode callstack_activate(Callstack *stack,
                                  const char *frame,
@@ -585,9 +661,12 @@ CallstackCode callstack_activate(Callstack *stack,
                                  CallstackError **error);
 
 /**
- * Gives a frame another ID. Its handle stays.
+ * Gives a frame another ID. Its handle does not change. Its file, and its log if the library keeps it, are renamed.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY, _DUPLICATE_ID; those of the disk.
+ * - `frame`: the frame.
+ * - `session_id`: the new ID. Must not be empty.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the ID, _DUPLICATE_ID; the storage errors.
  */
 CallstackCode callstack_replace_id(Callstack *stack,
                                    const char *frame,
@@ -597,15 +676,18 @@ CallstackCode callstack_replace_id(Callstack *stack,
                                    CallstackError **error);
 
 /**
- * Changes the status of a frame, if its present one allows it: planned to in_progress, in_progress to
- * blocked and back, both to completed or failed, anything to invalidated.
+ * Changes the status of a frame. Allowed are: planned to in_progress; in_progress to blocked; blocked to in_progress
+ * or blocked; in_progress and blocked to completed and failed; any status but invalidated to invalidated. A frame that
+ * becomes in_progress becomes the active frame; otherwise the active frame changes as in `callstack_pop` or
+ * `callstack_invalidate`.
  *
+ * - `frame`: the frame.
  * - `status`: one of CALLSTACK_STATUS_….
- * - `results`, `results_compacted`: what was achieved, in full and dense; NULL for none. The reason, if
- *   the frame is invalidated.
+ * - `results`, `results_compacted`: the results in full, and in a short form for prompts; NULL leaves the present
+ *   ones. For CALLSTACK_STATUS_INVALIDATED, `results` is the reason and is required.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION, _SETTING for the status; those of
- * the disk.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION, _SETTING for the status, _EMPTY for the reason; the storage
+ * errors.
  */
 CallstackCode callstack_set_status(Callstack *stack,
                                    const char *frame,
@@ -618,17 +700,19 @@ CallstackCode callstack_set_status(Callstack *stack,
                                    CallstackError **error);
 
 /**
- * Finishes a frame with results. If it was active, or a frame below it, the nearest open frame above
- * becomes active. A root pops too: its tree is done.
+ * Ends the work on a frame and sets its results. If the frame or one below it was active, its nearest ancestor that
+ * is in_progress or blocked becomes active, or no frame if there is none. A root can be popped too.
  *
- * - `status`: CALLSTACK_STATUS_COMPLETED, _FAILED or _BLOCKED.
- * - `results`, `results_compacted`: what was achieved, in full, and dense for the prompts of others.
+ * - `frame`: the frame, in_progress or blocked.
+ * - `status`: CALLSTACK_STATUS_COMPLETED, _FAILED or _BLOCKED. A blocked frame can be resumed with
+ *   `callstack_set_status`.
+ * - `results`: the results in full; NULL is the empty text.
+ * - `results_compacted`: a short form for the prompts of other frames; NULL or empty: the full results are used.
  * - `out_popped`: a JSON object, `{"handle": "f3", "parent": "f1", "active": "f1", "stillOpen": [],
- *   "stillPlanned": ["f4"]}`: the frame, its parent and the active frame (or null), the frames below it
- *   that are not finished. May be NULL.
+ *   "stillPlanned": ["f4"]}`: the frame; its parent, or null; the frame that is active now, or null; the frames
+ *   below it that are in_progress or blocked; the frames below it that are planned.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION, _SETTING for the status; those of
- * the disk.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION, _SETTING for the status; the storage errors.
  */
 CallstackCode callstack_pop(Callstack *stack,
                             const char *frame,
@@ -642,12 +726,14 @@ CallstackCode callstack_pop(Callstack *stack,
                             CallstackError **error);
 
 /**
- * Records what has been achieved so far by a frame that goes on: before its conversation is shortened, say.
- * The frame's own context shows it; other frames see its results when it is finished.
+ * Records intermediate results of a frame and leaves its status unchanged, for example before its conversation is
+ * compacted. The context of the frame itself shows them; other frames see the results when the frame is finished.
  *
- * - `results`, `results_compacted`: in full, and dense.
+ * - `frame`: the frame, in_progress or blocked.
+ * - `results`: the results so far, in full. Must not be empty.
+ * - `results_compacted`: a short form; NULL or empty: the full results are used.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _RESULTS_FIXED, _EMPTY; those of the disk.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _RESULTS_FIXED, _EMPTY for the results; the storage errors.
  */
 CallstackCode callstack_summarize(Callstack *stack,
                                   const char *frame,
@@ -659,14 +745,16 @@ CallstackCode callstack_summarize(Callstack *stack,
                                   CallstackError **error);
 
 /**
- * Takes a frame, and what is planned below it, out of the plan.
+ * Removes a frame and the planned frames below it from the plan: sets their status to invalidated. If the frame was
+ * active, its nearest ancestor that is in_progress or blocked becomes active.
  *
- * - `out_invalidated`: a JSON object, `{"invalidated": ["f3", "f4"], "stillOpen": [], "dependents": []}`:
- *   the frame and the planned ones below it; those below it that are being worked on, which were not
- *   touched; and unfinished frames that depend on an invalidated one. May be NULL.
+ * - `frame`: the frame, in any status but invalidated.
+ * - `reason`: the reason, for people and agents. Must not be empty.
+ * - `out_invalidated`: a JSON object, `{"invalidated": ["f3", "f4"], "stillOpen": ["f5"], "dependents": ["f6"]}`: the
+ *   frame and the planned frames below it; the frames below it that are in_progress or blocked, which are not changed;
+ *   and the unfinished frames that depend on an invalidated one.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the reason, _TRANSITION; those of
- * the disk.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the reason, _TRANSITION; the storage errors.
  */
 CallstackCode callstack_invalidate(Callstack *stack,
                                    const char *frame,
@@ -677,11 +765,13 @@ CallstackCode callstack_invalidate(Callstack *stack,
                                    CallstackError **error);
 
 /**
- * Records a file or another resource that the frame's work produced.
+ * Records a file or another resource that the work on a frame has produced. Each artifact is recorded once.
  *
- * - `out_is_new`: 1; 0 if it was recorded already. May be NULL.
+ * - `frame`: the frame, in any status.
+ * - `artifact`: usually a path. Must not be empty.
+ * - `out_is_new`: 1 if the artifact is new, 0 if it was already recorded.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY; those of the disk.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the artifact; the storage errors.
  */
 CallstackCode callstack_add_artifact(Callstack *stack,
                                      const char *frame,
@@ -692,9 +782,12 @@ CallstackCode callstack_add_artifact(Callstack *stack,
                                      CallstackError **error);
 
 /**
- * Records a decision.
+ * Records a decision in a frame.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY; those of the disk.
+ * - `frame`: the frame, in any status.
+ * - `decision`: the decision, such as `Use SQLite`. Must not be empty.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the decision; the storage errors.
  */
 CallstackCode callstack_add_decision(Callstack *stack,
                                      const char *frame,
@@ -704,9 +797,11 @@ CallstackCode callstack_add_decision(Callstack *stack,
                                      CallstackError **error);
 
 /**
- * Makes an open frame the active one.
+ * Makes a frame the active frame.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NOT_OPEN; those of the disk.
+ * - `frame`: a frame that is in_progress or blocked. `callstack_activate` begins a planned one.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NOT_OPEN; the storage errors.
  */
 CallstackCode callstack_set_active(Callstack *stack,
                                    const char *frame,
@@ -714,14 +809,16 @@ CallstackCode callstack_set_active(Callstack *stack,
                                    CallstackError **error);
 
 /**
- * Adds the frames of a plan, all or none: the text of Task Master's tasks.json, of Beads' issues.jsonl, or
- * of a state.json.
+ * Adds the frames of a plan in one commit: all of them or none.
  *
- * - `out_imported`: a JSON object, `{"handles": ["f2", "f3"], "problems": [{"place": "line 7", "message":
- *   "…"}]}`; the problems are what could not be read or did not fit. May be NULL.
+ * - `plan`: the text of a tasks.json of Task Master, of an issues.jsonl of Beads, or of a state.json. The library
+ *   detects the format.
+ * - `out_imported`: a JSON object, `{"handles": ["f2", "f3"], "problems": [{"place": "line 7", "message": "…"}]}`: the
+ *   handles of the new frames, and the parts of the plan that were unreadable or inconsistent and were left out or
+ *   changed.
  *
- * Errors: CALLSTACK_ERROR_JSON, _VERSION; _DUPLICATE_ID if a frame has the ID of one that is there; those
- * of the disk.
+ * Errors: _JSON if the plan is in none of the formats, _VERSION if a newer version wrote the state.json, _DUPLICATE_ID
+ * if a frame with the same ID exists, _FULL; the storage errors.
  */
 CallstackCode callstack_import(Callstack *stack,
                                const char *plan,
@@ -730,9 +827,12 @@ CallstackCode callstack_import(Callstack *stack,
                                CallstackError **error);
 
 /**
- * The handle of a frame that is named by handle, ID, or a beginning of its ID that fits no other frame.
+ * Returns the handle of a frame.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME; _AMBIGUOUS_FRAME, with the candidates.
+ * - `frame`: the frame: an ID, a handle, or the beginning of an ID.
+ * - `out_handle`: the handle, such as `f3`.
+ *
+ * Errors: _UNKNOWN_FRAME; _AMBIGUOUS_FRAME, with `candidates` in the details.
  */
 CallstackCode callstack_resolve(const Callstack *stack,
                                 const char *frame,
@@ -741,21 +841,26 @@ CallstackCode callstack_resolve(const Callstack *stack,
                                 CallstackError **error);
 
 /**
- * The handle of the frame being worked on; the empty text if there is none.
+ * Returns the handle of the active frame: the frame on which an agent works.
+ *
+ * - `out_handle`: the handle, such as `f3`; the empty text if no frame is active.
  */
 CallstackCode callstack_active(const Callstack *stack, CallstackText *out_handle, CallstackError **error);
 
 /**
- * The record of a frame.
+ * Returns the record of a frame.
  *
+ * - `frame`: the frame.
  * - `out_frame`: a JSON object, `{"handle": "f3", "sessionID": "ses_7", "parentSessionID": "ses_1",
  *   "status": "completed", "title": "…", "successCriteria": "…", "successCriteriaCompacted": "…",
  *   "results": "…", "resultsCompacted": "…", "createdAt": 1795293106903, "updatedAt": 1795293106903,
- *   "artifacts": [], "decisions": []}`, and where they apply `dependsOn`, `logPath`, `invalidationReason`,
- *   `invalidatedAt`, `plannedChildren`, `placeholder`, `heap` (its chunks, as of `callstack_chunks`),
- *   `registers` (by name, those that are not empty). Times are milliseconds since the Unix epoch.
+ *   "artifacts": [], "decisions": []}`. `parentSessionID` is absent for a root, and the results are absent before
+ *   they are set. Present only if they apply: `dependsOn` (IDs), `logPath`, `invalidationReason`, `invalidatedAt`,
+ *   `plannedChildren` (IDs), `placeholder` (true), `heap` (the chunks of this frame, each as `chunk` in
+ *   `callstack_chunks`), `registers` (an object of the registers that are not empty), and unknown keys of an imported
+ *   frame. Times are milliseconds since the Unix epoch.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
  */
 CallstackCode callstack_frame(const Callstack *stack,
                               const char *frame,
@@ -764,17 +869,20 @@ CallstackCode callstack_frame(const Callstack *stack,
                               CallstackError **error);
 
 /**
- * The frames that stand in some relation to a frame, or have some status.
+ * Returns the frames that have a relation to a frame, or a status.
  *
- * - `query`: a JSON object, `{"relation": "children", "frame": "f1", "status": "planned", "records":
- *   false}`, every key optional. `relation` is `"all"` (the default), `"roots"`, `"ready"` (planned, and all
- *   that they depend on is completed), or, of `frame`: `"ancestors"` (from the parent up), `"children"`,
- *   `"siblings"`, `"subtree"` (the frame itself, and all below it). `status` keeps only those that have it.
- *   NULL: all.
- * - `out_frames`: a JSON array of handles, `["f2", "f3"]`, in creation order where nothing else is said;
- *   with `records` an array of objects as `callstack_frame` gives them.
+ * - `query`: NULL for all frames, or a JSON object, `{"relation": "children", "frame": "f1", "status": "planned",
+ *   "records": false}`, with any of
+ *   - `relation`: `"all"` (default), `"roots"`, `"ready"` (planned frames whose dependencies are all completed), or,
+ *     in relation to `frame`: `"ancestors"`, `"children"`, `"siblings"`, `"subtree"` (the frame and all frames below
+ *     it);
+ *   - `frame`: the frame of the relation;
+ *   - `status`: only frames with this status;
+ *   - `records`: whether to return records instead of handles; default false.
+ * - `out_frames`: a JSON array of handles, `["f2", "f3"]`, or of objects as in `callstack_frame`. The order is that of
+ *   creation; ancestors begin with the parent; a subtree lists parents before their children, depth first.
  *
- * Errors: CALLSTACK_ERROR_JSON, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY if `frame` is missing.
+ * Errors: _JSON, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY if the relation needs `frame` and it is missing.
  */
 CallstackCode callstack_frames(const Callstack *stack,
                                const char *query,
@@ -783,17 +891,24 @@ CallstackCode callstack_frames(const Callstack *stack,
                                CallstackError **error);
 
 /**
- * The whole tree as the documented state.json: `{"version": 1, "revision": 9, "frames": {"ses_1": {…}},
- * "activeFrameID": "ses_1", "rootFrameIDs": ["ses_1"], "updatedAt": 1795293106903}`.
- * `callstack_from_state` reads it.
+ * Returns the whole tree in the documented form of state.json. `callstack_from_state` reads it.
+ *
+ * - `out_state`: a JSON object, `{"version": 1, "revision": 9, "frames": {"ses_1": {…}}, "activeFrameID": "ses_1",
+ *   "rootFrameIDs": ["ses_1"], "updatedAt": 1795293106903}`. The keys of `frames` are the IDs.
  */
-CallstackCode callstack_state(const Callstack *stack, CallstackText *out_state, CallstackError **error);
+CallstackCode callstack_state(const Callstack *stack,
+                              CallstackText *out_state,
+                              CallstackError **error);
 
 /**
- * Writes the documented files, state.json and frames/, to another folder: for other tools, or to take
- * along. `callstack_open` imports them there.
+ * Writes the documented files, state.json and frames/, to another folder, for other tools or as a copy.
+ * `callstack_open` of that folder imports them. Commands on this stack wait until the files are written.
  *
- * Errors: CALLSTACK_ERROR_NOT_EMPTY if a stack lives in that folder; those of the disk.
+ * - `folder`: a path, absolute or relative to the working directory. Must not be empty. The folder is created if it
+ *   does not exist.
+ *
+ * Errors: _EMPTY for the folder, _NOT_EMPTY if the folder contains a database stack.db; _IO, _DISK_FULL, _READ_ONLY
+ * and _BUSY for the files, also for a stack in memory.
  */
 CallstackCode callstack_export_files(const Callstack *stack,
                                      const char *folder,
@@ -801,14 +916,18 @@ CallstackCode callstack_export_files(const Callstack *stack,
                                      CallstackError **error);
 
 /**
- * The tree as text for people.
+ * Returns the tree as text for people.
  *
- * - `options`: NULL, or a JSON object with any of `"style"` (`"marked"`: branches, a mark for each status,
- *   legend and statistics; or `"indented"`), `"root"` (only this frame and what is below), `"details"`
- *   (criteria, results, artifacts and decisions too; false), `"depth"` (levels below the first; all),
- *   `"width"` (the longest line in characters, 0 for no limit; 120).
+ * - `options`: NULL, or a JSON object such as `{"style": "marked", "root": "f2", "details": false, "depth": 3,
+ *   "width": 120}`, with any of
+ *   - `style`: `"marked"` (default: branches, a mark for each status, a legend and statistics) or `"indented"`;
+ *   - `root`: only this frame and the frames below it; default: all;
+ *   - `details`: also criteria, results, artifacts and decisions; default false;
+ *   - `depth`: number of levels below the first; default: all;
+ *   - `width`: maximum length of a line, in characters; 0 is no limit; default 120.
+ * - `out_outline`: the text, several lines.
  *
- * Errors: CALLSTACK_ERROR_JSON, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
+ * Errors: _JSON, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
  */
 CallstackCode callstack_outline(const Callstack *stack,
                                 const char *options,
@@ -817,29 +936,35 @@ CallstackCode callstack_outline(const Callstack *stack,
                                 CallstackError **error);
 
 /**
- * The context of a frame: what its agent should see before the next model call. Calls for the same
- * frame and settings are answered from a cache while nothing in it has changed.
+ * Returns the context of a frame: the XML text that its agent reads before the next model call. A cache answers calls
+ * for the same frame and settings while nothing in the context has changed, for up to 30 seconds.
  *
- * Each part may be NULL if it is not wanted, and costs nothing then. All come from one look at the tree.
+ * All outputs describe the same revision of the tree. An output that is NULL is not made.
  *
- * - `settings`: NULL for the defaults, or a JSON object with any of `"budget"` (tokens: `{"total": 4000,
- *   "ancestors": 1500, "siblings": 1500, "current": 800, "overhead": 200, "heap": 1500}`),
- *   `"minimumRelevance"` (siblings that score less are left out, 0 to 100; 30), `"guidance"` (standing advice:
- *   `"full"`, `"brief"` or `"none"`), `"heapCeiling"` (characters on the heap past which the agent is warned,
- *   5000).
- * - `out_xml`: all of it as one XML document.
- * - `out_stable`, `out_volatile`: the same in two documents, for hosts with prompt caches: the first keeps
- *   its bytes until a frame is pushed, popped or invalidated or a chunk that it shows changes, and belongs
- *   into the system prompt; the second belongs behind the newest message.
+ * - `frame`: the frame.
+ * - `settings`: NULL for the defaults, or a JSON object such as `{"budget": {"total": 6000}}`, with any of
+ *   - `"budget"`: token budgets; defaults: `{"total": 4000, "ancestors": 1500, "siblings": 1500, "current": 800,
+ *     "overhead": 200, "heap": 1500}`. A context never has more than `total` tokens;
+ *   - `"minimumRelevance"`: siblings with a lower score are left out, 0 to 100; default 30;
+ *   - `"guidance"`: the standing advice for agents, `"full"` (default), `"brief"` or `"none"`;
+ *   - `"heapCeiling"`: size of the heap, in characters, above which the context warns the agent; default 5000.
+ * - `out_xml`: the whole context as one XML document.
+ * - `out_stable`, `out_volatile`: the same in two XML documents, for hosts with a prompt cache. The stable part
+ *   belongs in the system prompt: its bytes change only when a frame is pushed, popped or invalidated, or a chunk
+ *   that it shows changes. The volatile part belongs after the newest message.
  * - `out_report`: a JSON object, `{"tokens": 812, "handle": "f3", "stableTokens": 640, "volatileTokens": 172,
- *   "entries": [{"handle": "f1", "section": "ancestors", "rung": "standard", "score": 100, "tokens": 44}]}`:
- *   upper bounds of the tokens, and every frame that was considered, with `omission` (`"irrelevant"`,
- *   `"budget"` or `"rank"`) if it is left out and `log` if a log is named. `rung` is `"omitted"`, `"stub"`,
- *   `"compact"`, `"standard"` or `"full"`. With chunks on the heap also `"chunks": [{"name": "api", "handle":
- *   "f1", "shown": "whole", "tokens": 90}]`; `shown` is `"omitted"`, `"index"` or `"whole"`.
+ *   "entries": [{"handle": "f1", "section": "ancestors", "rung": "standard", "score": 100, "tokens": 44}],
+ *   "chunks": [{"name": "api", "handle": "f1", "shown": "whole", "tokens": 90}]}`:
+ *   - `tokens`, `stableTokens`, `volatileTokens`: upper bounds of the number of tokens;
+ *   - `entries`: every frame that was considered; `section` is `"current-frame"`, `"ancestors"`, `"dependencies"`,
+ *     `"completed-siblings"` or `"planned-children"`; `rung` is `"omitted"`, `"stub"`, `"compact"`, `"standard"` or
+ *     `"full"`; an omitted frame has `omission`, which is `"irrelevant"`, `"budget"` or `"rank"`; `log` is the path of
+ *     its log, if the context names it;
+ *   - `chunks`: every chunk that the frame sees; absent if there are none; `shown` is `"omitted"`, `"index"` or
+ *     `"whole"`.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON and _SETTING for the settings;
- * _BUDGET_TOO_SMALL, with `needed` in the details.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON and _SETTING for the settings; _BUDGET_TOO_SMALL, with the smallest
+ * possible total in the details, as `needed`.
  */
 CallstackCode callstack_context(const Callstack *stack,
                                 const char *frame,
@@ -853,9 +978,11 @@ CallstackCode callstack_context(const Callstack *stack,
                                 CallstackError **error);
 
 /**
- * Forgets the cached contexts of a frame, or with NULL all of them.
+ * Removes the contexts of a frame from the cache.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
+ * - `frame`: the frame; NULL: all frames.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
  */
 CallstackCode callstack_clear_cache(const Callstack *stack,
                                     const char *frame,
@@ -863,23 +990,29 @@ CallstackCode callstack_clear_cache(const Callstack *stack,
                                     CallstackError **error);
 
 /**
- * The default settings of contexts, with what the environment variables STACK_TOKEN_BUDGET_TOTAL,
- * …_ANCESTORS, …_SIBLINGS and …_CURRENT say; JSON as `callstack_context` takes it.
+ * Returns the settings of contexts that follow from the environment: the defaults, replaced by the values of the
+ * environment variables STACK_TOKEN_BUDGET_TOTAL, STACK_TOKEN_BUDGET_ANCESTORS, STACK_TOKEN_BUDGET_SIBLINGS and
+ * STACK_TOKEN_BUDGET_CURRENT, in tokens.
  *
- * Errors: CALLSTACK_ERROR_SETTING for a variable that is no whole number from 1 on.
+ * - `out_settings`: a JSON object as `callstack_context` accepts it.
+ *
+ * Errors: _SETTING if a variable is not a whole number of at least 1.
  */
-CallstackCode callstack_settings(CallstackText *out_settings, CallstackError **error);
+CallstackCode callstack_settings(CallstackText *out_settings,
+                                 CallstackError **error);
 
 /**
- * Puts a new chunk on the heap of a frame. It and all frames below it see the chunk until it is freed: their
- * contexts show it word for word, whatever becomes of the conversation.
+ * Allocates a chunk, a named text, on the heap of a frame. The frame and all frames below it see the chunk until it is
+ * freed. Contexts show its text verbatim, even after the conversation has been compacted.
  *
- * - `chunk`: a JSON object, `{"name": "api-spec", "content": "add(a, b) -> int", "description":
- *   "signatures"}`; the description is optional. A name has up to 100 characters, a description 300, both on
- *   one line, a content 100,000.
+ * - `frame`: the frame that owns the chunk.
+ * - `chunk`: a JSON object, `{"name": "api-spec", "content": "add(a, b) -> int", "description": "signatures"}`:
+ *   - `name`: one line of 1 to 100 characters;
+ *   - `content`: up to 100,000 characters;
+ *   - `description`: one line of up to 300 characters; optional.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _EMPTY, _TOO_LONG, _NOT_ONE_LINE;
- * _CHUNK_EXISTS if a chunk of that name is in sight; those of the disk.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _EMPTY for the name, _TOO_LONG, _NOT_ONE_LINE, _CHUNK_EXISTS if the
+ * frame, or an unfinished frame below it, already sees a chunk of that name; the storage errors.
  */
 CallstackCode callstack_allocate_chunk(Callstack *stack,
                                        const char *frame,
@@ -889,9 +1022,13 @@ CallstackCode callstack_allocate_chunk(Callstack *stack,
                                        CallstackError **error);
 
 /**
- * Replaces the content of a chunk that a frame sees.
+ * Replaces the content of a chunk.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _UNKNOWN_CHUNK, _TOO_LONG; those of the disk.
+ * - `frame`: a frame that sees the chunk.
+ * - `name`: the name of the chunk.
+ * - `content`: the new text, up to 100,000 characters; NULL is the empty text.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _UNKNOWN_CHUNK, _TOO_LONG; the storage errors.
  */
 CallstackCode callstack_write_chunk(Callstack *stack,
                                     const char *frame,
@@ -903,9 +1040,12 @@ CallstackCode callstack_write_chunk(Callstack *stack,
                                     CallstackError **error);
 
 /**
- * Takes a chunk that a frame sees off the heap.
+ * Removes a chunk from the heap.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _UNKNOWN_CHUNK; those of the disk.
+ * - `frame`: a frame that sees the chunk.
+ * - `name`: the name of the chunk.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _UNKNOWN_CHUNK; the storage errors.
  */
 CallstackCode callstack_free_chunk(Callstack *stack,
                                    const char *frame,
@@ -915,13 +1055,15 @@ CallstackCode callstack_free_chunk(Callstack *stack,
                                    CallstackError **error);
 
 /**
- * All chunks that a frame sees, those of its root first.
+ * Returns all chunks that a frame sees, those of its root first.
  *
+ * - `frame`: the frame.
  * - `out_chunks`: a JSON array, `[{"handle": "f1", "chunk": {"name": "api-spec", "content": "…", "description":
- *   "…", "allocatedAt": 1795293106903, "writtenAt": 1795293106903}}]`; the handle is that of the frame that the
- *   chunk belongs to. Chunks of runs have `allocatedStep` and `writtenStep`, too.
+ *   "…", "allocatedAt": 1795293106903, "writtenAt": 1795293106903}}]`. `handle` is the frame that owns the chunk; an
+ *   empty description is absent. Chunks that were made in a run also have `allocatedStep` and `writtenStep`, the
+ *   numbers of the steps.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
  */
 CallstackCode callstack_chunks(const Callstack *stack,
                                const char *frame,
@@ -930,14 +1072,15 @@ CallstackCode callstack_chunks(const Callstack *stack,
                                CallstackError **error);
 
 /**
- * Puts values into registers of a frame, which uses them from then on: its contexts show them, and its children
- * inherit some when they begin. `callstack_frame` tells what they hold.
+ * Sets registers of a frame: short notes of its agent. From then on the frame uses registers: its contexts show them,
+ * and its children inherit some of them when they begin. `callstack_frame` returns them.
  *
- * - `registers`: a JSON object with any of `"R0_GOAL"` (up to 240 characters), `"R1_PLAN"` (980), `"R2_NEXT"`
- *   (200), `"R3_PHASE"` (60), `"R4_CONSTRAINTS"` (720), `"R5_ASSUMPTIONS"` (480), `"R6_OPEN_QUESTIONS"` (600),
- *   `"R7_STATUS"` (300). What is too long is cut. Registers that are not named stay.
+ * - `frame`: the frame.
+ * - `registers`: a JSON object such as `{"R2_NEXT": "run the tests"}`, with any of `"R0_GOAL"` (up to 240 characters),
+ *   `"R1_PLAN"` (980), `"R2_NEXT"` (200), `"R3_PHASE"` (60), `"R4_CONSTRAINTS"` (720), `"R5_ASSUMPTIONS"` (480),
+ *   `"R6_OPEN_QUESTIONS"` (600), `"R7_STATUS"` (300). Longer values are cut. Other registers keep their values.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON; those of the disk.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON; the storage errors.
  */
 CallstackCode callstack_update_registers(Callstack *stack,
                                          const char *frame,
@@ -947,12 +1090,13 @@ CallstackCode callstack_update_registers(Callstack *stack,
                                          CallstackError **error);
 
 /**
- * The tools by which an agent in a run manages its own memory, for hosts to offer to the model beside their own.
+ * Returns the tools with which an agent in a run manages its own memory. The host offers them to the model together
+ * with its own tools; `callstack_advance_run` carries them out.
  *
  * - `memory`: `heap` or `registers`, as in `callstack_start_run`.
- * - `out_tools`: a JSON array as of `callstack_tools`.
+ * - `out_tools`: a JSON array as in `callstack_tools`.
  *
- * Errors: CALLSTACK_ERROR_SETTING for another memory.
+ * Errors: _SETTING for another value of `memory`.
  */
 CallstackCode callstack_memory_tools(const char *memory,
                                      size_t memory_len,
@@ -960,15 +1104,22 @@ CallstackCode callstack_memory_tools(const char *memory,
                                      CallstackError **error);
 
 /**
- * Starts a run: an agent at work that manages its own memory. Its frames are frames of the tree, and all that is
- * said in them is kept, so that it can go on after the death of the process.
+ * Starts a run: an agent that works on a task and manages its own memory. Its frames are frames of the tree, and its
+ * conversations are stored, so the run can continue after the death of the process.
+ *
+ * The host then repeats: call `callstack_advance_run`, do what it returns, and report the result with
+ * `callstack_run_reply` or `callstack_run_answer`.
  *
  * - `run`: a JSON object, `{"task": "Build a calculator", "settings": {"memory": "registers", "maxDepth": 5,
- *   "heapCeiling": 5000}, "title": "Calculator", "sessionID": "run_1"}`, all but the task optional. `memory` is
- *   `"heap"` (the default) or `"registers"`.
- * - `out_handle`: the handle of its root frame, which names the run. May be NULL.
+ *   "heapCeiling": 5000}, "title": "Calculator", "sessionID": "run_1"}`. Only `task` is required.
+ *   - `memory`: `"heap"` (default: frames and heap) or `"registers"` (registers as well);
+ *   - `maxDepth`: maximum depth of a frame; the root has depth 0; default 5;
+ *   - `heapCeiling`: size of the heap, in characters, above which the agent is warned; default 5000;
+ *   - `title`: title of the root frame; default: the beginning of the task;
+ *   - `sessionID`: ID of the root frame; default: a generated ID.
+ * - `out_handle`: the handle of the root frame. It is the argument `run` of the functions below.
  *
- * Errors: CALLSTACK_ERROR_JSON, _EMPTY, _DUPLICATE_ID; those of the disk.
+ * Errors: _JSON, _EMPTY for the task, the title or the ID, _DUPLICATE_ID, _FULL; the storage errors.
  */
 CallstackCode callstack_start_run(Callstack *stack,
                                   const char *run,
@@ -977,17 +1128,21 @@ CallstackCode callstack_start_run(Callstack *stack,
                                   CallstackError **error);
 
 /**
- * Carries out the calls about memory that are next, and tells what the run needs of the host then. It says the
- * same until that is done.
+ * Carries out the tool calls of the model that concern memory, until the run needs the host, and returns what it
+ * needs. Until the host has reported that, a repeated call returns the same.
  *
- * - `out_next`: a JSON object. `{"next": "ask", "step": 3, "frame": "f2", "depth": 1, "system": "…", "messages":
- *   [{"role": "user", "text": "…"}, {"role": "assistant", "text": "", "calls": [{"id": "call_1", "name":
- *   "read_file", "arguments": "{…}"}]}, {"role": "tool", "call": "call_1", "name": "read_file", "text": "…"}]}`:
- *   ask a model, and bring what it says with `callstack_run_reply`. `{"next": "call", "id": "call_1", "name":
- *   "read_file", "arguments": "{…}"}`: do that, and bring the answer with `callstack_run_answer`. `{"next":
- *   "over", "status": "completed", "results": "…"}`: nothing more.
+ * - `run`: the root frame of the run.
+ * - `out_next`: a JSON object, one of
+ *   - `{"next": "ask", "step": 3, "frame": "f2", "depth": 1, "system": "…", "messages": [{"role": "user", "text":
+ *     "…"}, {"role": "assistant", "text": "", "calls": [{"id": "call_1", "name": "read_file", "arguments": "{…}"}]},
+ *     {"role": "tool", "call": "call_1", "name": "read_file", "text": "…"}]}`: ask a model with this prompt, and
+ *     report its answer with `callstack_run_reply`. A tool message about a failed tool call has `"isError": true`;
+ *   - `{"next": "call", "id": "call_1", "name": "read_file", "arguments": "{…}"}`: carry out this tool call of the
+ *     model, and report the answer with `callstack_run_answer`;
+ *   - `{"next": "over", "status": "completed", "results": "…"}`: the run is finished.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN; those of the disk.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN; _OUT_OF_TURN if another caller advances the run at the same time;
+ * the storage errors. Tool calls that were carried out before an error stay committed.
  */
 CallstackCode callstack_advance_run(Callstack *stack,
                                     const char *run,
@@ -996,12 +1151,14 @@ CallstackCode callstack_advance_run(Callstack *stack,
                                     CallstackError **error);
 
 /**
- * Where a run is.
+ * Returns the position of a run.
  *
+ * - `run`: the root frame of the run.
  * - `out_status`: a JSON object, `{"settings": {"memory": "heap", "maxDepth": 5, "heapCeiling": 5000}, "steps": 7,
- *   "frame": "f3", "depth": 1, "repeats": 1}`; `repeats` counts the last steps in a row that made the same calls.
+ *   "frame": "f3", "depth": 1, "repeats": 1}`: the settings; how many times a model has answered; the current frame
+ *   and its depth; how many of the last steps in a row made the same tool calls.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN.
  */
 CallstackCode callstack_run_status(const Callstack *stack,
                                    const char *run,
@@ -1010,13 +1167,14 @@ CallstackCode callstack_run_status(const Callstack *stack,
                                    CallstackError **error);
 
 /**
- * Brings what the model has said.
+ * Reports the answer of the model to the prompt of `callstack_advance_run`.
  *
+ * - `run`: the root frame of the run.
  * - `reply`: a JSON object, `{"text": "…", "calls": [{"id": "call_1", "name": "heap_free", "arguments":
- *   "{\"name\": \"api\"}"}]}`, both optional. Arguments are a text, as the model wrote it.
+ *   "{\"name\": \"api\"}"}]}`. Both keys are optional. `arguments` is the text that the model wrote.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _NO_RUN; _OUT_OF_TURN if calls wait for answers or the
- * run is over; those of the disk.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _NO_RUN, _OUT_OF_TURN if tool calls wait for answers or the run is
+ * over; the storage errors.
  */
 CallstackCode callstack_run_reply(Callstack *stack,
                                   const char *run,
@@ -1026,13 +1184,15 @@ CallstackCode callstack_run_reply(Callstack *stack,
                                   CallstackError **error);
 
 /**
- * Brings the answer to the call that `callstack_advance_run` has told of.
+ * Reports the answer to the tool call that `callstack_advance_run` has returned.
  *
- * - `call`: its ID.
- * - `is_error`: not 0 if the answer says why nothing was done.
+ * - `run`: the root frame of the run.
+ * - `call`: the ID of the tool call, such as `call_1`.
+ * - `answer`: the answer as a text for the model; NULL is the empty text.
+ * - `is_error`: 0 if the tool call was carried out; another number if it failed and the answer is the reason.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN; _OUT_OF_TURN if another call is next; those of the
- * disk.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN, _OUT_OF_TURN if another tool call is next or the run is over; the
+ * storage errors.
  */
 CallstackCode callstack_run_answer(Callstack *stack,
                                    const char *run,
@@ -1045,17 +1205,20 @@ CallstackCode callstack_run_answer(Callstack *stack,
                                    CallstackError **error);
 
 /**
- * Puts the settings of a host in force: the defaults, over them what the environment variables STACK_… say,
- * over them `settings`. Calling it also begins the log: lines come as effects.
+ * Sets the settings of a host: the defaults, replaced by the environment variables STACK_…, replaced by `settings`.
+ * From then on, effects include lines for the log of the host, and commands leave state.json to `callstack_poll`.
  *
- * - `settings`: NULL, or a JSON object with any of
- *   - `"context"`: as `callstack_context` takes it;
+ * - `settings`: NULL, or a JSON object such as `{"calls": {"maxDepth": 3}}`, with any of (values are the defaults)
+ *   - `"context"`: as in `callstack_context`;
  *   - `"subagents"`: `{"enabled": true, "minDuration": 60000, "minMessageCount": 3, "autoCompleteOnIdle": true,
  *     "idleCompletionDelay": 5000, "injectParentContext": true, "propagateSummaries": true, "patterns": […]}`;
+ *     durations in milliseconds, patterns are regular expressions for titles;
  *   - `"autonomy"`: `{"level": "suggest", "pushThreshold": 70, "popThreshold": 80, "suggestInContext": true,
- *     "enabledHeuristics": […]}`;
- *   - `"calls"`: `{"maxDepth": 5, "timeLimit": 0}`, the limit in milliseconds, 0 for none.
- * - `out_problems`: a JSON array of texts: what made no sense and does not count. May be NULL.
+ *     "enabledHeuristics": […]}`; the level is `"manual"`, `"suggest"` or `"auto"`, thresholds are 0 to 100;
+ *   - `"calls"`: `{"maxDepth": 5, "timeLimit": 0}`: how many frames can be above a called one, and the time limit of a
+ *     call in milliseconds; 0 is no limit.
+ * - `out_problems`: a JSON array of messages about invalid settings, `["the settings cannot be read: …"]`.
+ *   An invalid setting is ignored; it is not an error of this function.
  */
 CallstackCode callstack_configure(Callstack *stack,
                                   const char *settings,
@@ -1064,33 +1227,38 @@ CallstackCode callstack_configure(Callstack *stack,
                                   CallstackError **error);
 
 /**
- * Tells what has happened in the host. What follows for the frames is done before this returns; of what is
- * refused the log tells.
+ * Reports an event of the host. Changes that follow for the frames are committed before the function returns. If such
+ * a change is refused, or storage fails, the function still succeeds; an effect `log` with the level `warn` reports
+ * it.
  *
- * Events may come twice, and in any order. A host tells of all its sessions; frames, their places, artifacts,
- * results and logs come of that.
+ * A host reports the events of all its sessions. Events may be repeated, and may come in any order. Events of one
+ * stack are processed one after the other.
  *
- * - `event`: a JSON object; `"kind"` names it, optional keys are marked with `?`:
+ * - `event`: a JSON object; `"kind"` names the event, keys with `?` are optional:
  *   - `sessionCreated {sessionID, parentID?, title?}`, `sessionUpdated {sessionID, title}`,
  *     `sessionIdle {sessionID}`, `sessionError {sessionID, message}`, `sessionDeleted {sessionID}`;
- *   - `message {sessionID, messageID, role, text, tokens?, contextLimit?}`: role is `user` or `assistant`;
- *   - `toolExecuted {sessionID, tool, path?, failed?}`: path is a file that the tool has written;
- *   - `sessionCompacting {sessionID}`, before a summary is asked for; `sessionCompacted {sessionID, messages}`;
- *     `sessionMessages {sessionID, messages}`. A message is `{"id", "role", "text", "summary"?, "parts"?}`;
+ *   - `message {sessionID, messageID, role, text, tokens?, contextLimit?}`: a new message; `role` is `user` or
+ *     `assistant`; `tokens` is the size of the session's context, `contextLimit` the maximum, both in tokens;
+ *   - `toolExecuted {sessionID, tool, path?, failed?}`: `path` is a file that the tool has written;
+ *   - `sessionCompacting {sessionID}`: the host is about to ask for a summary;
+ *   - `sessionCompacted {sessionID, messages}`; `sessionMessages {sessionID, messages}`. A message is
+ *     `{"id", "role", "text", "summary"?, "parts"?}`;
  *   - `callStarted {call, sessionID}`, `callEnded {call, error?}`, `callAborted {call}`.
- * - `out_effects`: a JSON array of what the host is to do, in this order; `"kind"` names it:
- *   - `log {level, message, data}`: write a line to the host's log; level is `debug`, `info` or `warn`;
- *   - `describeSession {sessionID}`: answer with `sessionCreated`, or `sessionDeleted` if it is not there;
- *   - `readMessages {sessionID}`: answer with `sessionMessages`, without messages if it is not there;
- *   - `createSession {call, parentID, title}`: answer with `callStarted`, or `callEnded` with an error;
- *   - `prompt {call, sessionID, callerID, text}`: prompt the session with the caller's model, wait, and answer
- *     with `callEnded`;
- *   - `answer {call, text}`: give the tool call that waits for this its answer;
- *   - `abortSession {sessionID}`;
- *   - `compactSession {sessionID}`: answer with `sessionCompacted`, without messages if it cannot be done;
- *   - `compactionPrompt {sessionID, text}`: add the text to what the summary is asked for.
+ * - `out_effects`: a JSON array of what the host must do, in this order, `[{"kind": "describeSession", "sessionID":
+ *   "ses_2"}]`; `"kind"` names the effect:
+ *   - `log {level, message, data}`: write a line to the log of the host; the level is `debug`, `info` or `warn`;
+ *   - `describeSession {sessionID}`: report `sessionCreated`, or `sessionDeleted` if there is no such session;
+ *   - `readMessages {sessionID}`: report `sessionMessages`, with an empty list if there is no such session;
+ *   - `createSession {call, parentID, title}`: make a session, and report `callStarted`, or `callEnded` with an error;
+ *   - `prompt {call, sessionID, callerID, text}`: prompt the session with the model of the session `callerID`, wait
+ *     for its end, and report `callEnded`;
+ *   - `answer {call, text}`: give the text to the tool call that waits for this call;
+ *   - `abortSession {sessionID}`: stop the work of the session;
+ *   - `compactSession {sessionID}`: compact the session, and report `sessionCompacted`, with an empty list of messages
+ *     if it cannot be compacted;
+ *   - `compactionPrompt {sessionID, text}`: add the text to the prompt that asks for the summary.
  *
- * Errors: CALLSTACK_ERROR_JSON.
+ * Errors: _JSON.
  */
 CallstackCode callstack_event(Callstack *stack,
                               const char *event,
@@ -1099,39 +1267,47 @@ CallstackCode callstack_event(Callstack *stack,
                               CallstackError **error);
 
 /**
- * Does what was left for later and is due: writes state.json, if it is behind and 250 ms have passed since it
- * was last written; finishes idle subagents, stops calls at their time limit, hands out lines for the log.
- * Commands write state.json, too; a host that may be idle for long calls this at the time that
- * `callstack_deadline` gives.
+ * Does work that is due: writes state.json if it is out of date and at least 250 ms have passed since the last write;
+ * completes idle subagents; stops calls at their time limit; returns lines for the log. Commands write state.json too,
+ * until the host calls `callstack_configure`, or this function with `out_effects`. The host calls this function at the
+ * time that `callstack_deadline` returns.
  *
- * - `out_effects`: as of `callstack_event`. May be NULL for hosts that report no events.
+ * - `out_effects`: a JSON array as in `callstack_event`. NULL, for hosts without sessions: the function only writes
+ *   state.json.
+ *
+ * A failure to write the files is not an error of this function; `callstack_info` returns it as `mirror.error`.
  */
-CallstackCode callstack_poll(Callstack *stack, CallstackText *out_effects, CallstackError **error);
+CallstackCode callstack_poll(Callstack *stack,
+                             CallstackText *out_effects,
+                             CallstackError **error);
 
 /**
- * When `callstack_poll` will have something to do.
+ * Returns the time at which `callstack_poll` has work to do. Waits for a command that is running.
  *
- * - `out_deadline`: milliseconds since the Unix epoch; 0 if nothing is left for later.
+ * - `out_deadline`: milliseconds since the Unix epoch; 0 if there is no work.
  */
 CallstackCode callstack_deadline(const Callstack *stack, uint64_t *out_deadline, CallstackError **error);
 
 /**
- * The agent's tools, for hosts to register.
+ * Returns the tools for agents, which a host registers.
  *
  * - `out_tools`: a JSON array, `[{"name": "stack_frame_push", "group": "frames", "description": "…",
- *   "parameters": {…}, "example": {…}}]`; the parameters are JSON Schema of an object.
+ *   "parameters": {…}, "example": {…}}]`. `parameters` is the JSON Schema of an object; `example` is a valid one.
  */
-CallstackCode callstack_tools(CallstackText *out_tools, CallstackError **error);
+CallstackCode callstack_tools(CallstackText *out_tools,
+                              CallstackError **error);
 
 /**
- * Calls a tool for the agent of a session. Wrong arguments are no error of this function: the answer says to
- * the agent what is wrong.
+ * Carries out a tool call of the agent of a session. An unknown tool, wrong arguments, a refused command and a storage
+ * failure are not errors of this function: the answer tells the agent the reason.
  *
- * - `name`: one of `callstack_tools`.
- * - `arguments`: a JSON object; NULL and the empty text stand for `{}`.
- * - `out_answer`: a JSON object, `{"text": "…", "isError": false, "effects": […]}`, effects as of
- *   `callstack_event`. Tools that run a frame answer later: then there is `"call": 3` and no text, and an
- *   effect `answer` with this call will bring it. If nobody waits any more, report `callAborted`.
+ * - `session`: the whole ID of the session.
+ * - `name`: the name of one of `callstack_tools`.
+ * - `arguments`: a JSON object; NULL and the empty text are `{}`.
+ * - `out_answer`: a JSON object, `{"text": "…", "isError": false, "effects": […]}`, with effects as in
+ *   `callstack_event`. A tool that runs a frame answers later: then the object has `"call": 3` and no `text`, and a
+ *   later effect `answer` with the same `call` has the text. If nobody waits for the answer any more, report
+ *   `callAborted`.
  */
 CallstackCode callstack_tool(Callstack *stack,
                              const char *session,
@@ -1144,14 +1320,18 @@ CallstackCode callstack_tool(Callstack *stack,
                              CallstackError **error);
 
 /**
- * The context of a session's frame, made by the settings of `callstack_configure`, with what is suggested to its
+ * Returns the context of the frame of a session, with the settings of `callstack_configure` and the suggestions to its
  * agent.
  *
- * - `out_stable`: belongs into the system prompt; it keeps its bytes until a frame is pushed, popped or
- *   invalidated. `out_volatile`: belongs behind the newest message of this one request. Both have no data if
- *   the session has no frame, or is to have no context.
+ * - `session`: the whole ID of the session.
+ * - `out_stable`: the stable part, for the system prompt. Its bytes change only when a frame is pushed, popped or
+ *   invalidated, or a chunk that it shows changes.
+ * - `out_volatile`: the volatile part, for the place after the newest message of this one request.
  *
- * Errors: CALLSTACK_ERROR_BUDGET_TOO_SMALL, with `needed` in the details.
+ * If the session has no frame, or the settings exclude it from contexts, the function succeeds and `data` of both
+ * outputs is NULL.
+ *
+ * Errors: _BUDGET_TOO_SMALL, with the smallest possible total in the details, as `needed`.
  */
 CallstackCode callstack_session_context(const Callstack *stack,
                                         const char *session,
@@ -1161,13 +1341,14 @@ CallstackCode callstack_session_context(const Callstack *stack,
                                         CallstackError **error);
 
 /**
- * Adds entries to the full log of a frame, all or none, each as a line of JSON: logs/{id}.jsonl in the
- * stack's folder. Contexts that show the frame in full name the file for the agent.
+ * Appends entries to the full log of a frame, logs/{id}.jsonl in the folder of the stack: all of them or none.
+ * Contexts that show the frame in full tell the agent the path of the log.
  *
- * - `entries`: a JSON array of anything, `[{"role": "user", "text": "Build a shop"}]`.
+ * - `frame`: the frame.
+ * - `entries`: a JSON array of any values, `[{"role": "user", "text": "Build a shop"}]`. Each entry becomes one line.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _IN_MEMORY without a folder; _JSON, also for
- * entries nested more than 100 levels deep; those of the disk.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _IN_MEMORY if the stack has no folder, _JSON (also for an entry that is
+ * nested more than 100 levels deep); the storage errors.
  */
 CallstackCode callstack_append_log(Callstack *stack,
                                    const char *frame,
@@ -1177,15 +1358,20 @@ CallstackCode callstack_append_log(Callstack *stack,
                                    CallstackError **error);
 
 /**
- * Reads lines of a frame's log. A frame without a log has none.
+ * Returns lines of the log of a frame. A frame without a log has no lines. This function reads the file; if there is
+ * no file, it first waits for a running command and looks for commits of other processes.
  *
- * - `query`: NULL for all of them, or a JSON object with any of `"from"` and `"to"` (line numbers, both
- *   included, from 1), `"search"` (only lines with this text, whatever its case), `"tail"` (of all these
- *   the last so many).
- * - `out_page`: a JSON object, `{"lines": [{"number": 1, "entry": {…}}], "total": 1, "damaged": [{"number":
- *   2, "message": "…"}]}`; `total` counts all lines of the log.
+ * - `frame`: the frame.
+ * - `query`: NULL for all lines, or a JSON object such as `{"from": 1, "to": 50, "search": "error", "tail": 10}`, with
+ *   any of
+ *   - `"from"`, `"to"`: first and last line, counted from 1; both are included;
+ *   - `"search"`: only lines that contain this text in a key or a value; upper and lower case are the same;
+ *   - `"tail"`: only the last lines of the selection, this number of them.
+ * - `out_page`: a JSON object, `{"lines": [{"number": 1, "entry": {…}}], "total": 1, "damaged": [{"number": 2,
+ *   "message": "…"}]}`. `total` is the number of all lines of the log; `damaged` lists the lines in the range that
+ *   cannot be read, at most 1000.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON; _IN_MEMORY without a folder; _IO.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _IN_MEMORY if the stack has no folder; the storage errors.
  */
 CallstackCode callstack_read_log(const Callstack *stack,
                                  const char *frame,
@@ -1196,12 +1382,13 @@ CallstackCode callstack_read_log(const Callstack *stack,
                                  CallstackError **error);
 
 /**
- * Names the file that holds a frame's full log, when the host keeps it elsewhere. Contexts name it for
- * the agent as long as it exists; the library never writes to it.
+ * Sets the path of a frame's full log, for hosts that keep the log themselves. Contexts tell the agent the path while
+ * the file exists; the library never writes to the file.
  *
- * - `log_path`: absolute, or relative to the stack's folder.
+ * - `frame`: the frame.
+ * - `log_path`: a path, absolute or relative to the folder of the stack. Must not be empty.
  *
- * Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY; those of the disk.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the path; the storage errors.
  */
 CallstackCode callstack_set_log_path(Callstack *stack,
                                      const char *frame,
@@ -1211,18 +1398,20 @@ CallstackCode callstack_set_log_path(Callstack *stack,
                                      CallstackError **error);
 
 /**
- * What has happened, oldest first.
+ * Returns events of the history, oldest first. Commands on this stack wait while it reads the database.
  *
- * - `query`: NULL for everything, or a JSON object with any of `"since"` (only events after this revision),
- *   `"frame"` (only events of this frame), `"kind"`, `"limit"` (the oldest so many).
+ * - `query`: NULL for all events, or a JSON object such as `{"since": 20, "frame": "f2"}`, with any of
+ *   - `"since"`: only events after this revision; default 0;
+ *   - `"frame"`: only events of this frame;
+ *   - `"kind"`: only events of this kind: `added`, `imported`, `dependenciesAdded`, `identified`, `statusChanged`,
+ *     `invalidated`, `idReplaced`, `logPathSet`, `artifactAdded`, `decisionAdded`, `activeChanged`, `summarized`,
+ *     `chunkAllocated`, `chunkWritten`, `chunkFreed`, `registersChanged`, `runStarted`, `called` or `messagesAdded`;
+ *   - `"limit"`: at most this number of events, the oldest ones.
  * - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":
- *   "decisionAdded", "decision": "Use SQLite"}]`. Kinds are `added`, `imported`, `dependenciesAdded`,
- *   `identified`, `statusChanged`, `invalidated`, `idReplaced`, `logPathSet`, `artifactAdded`,
- *   `decisionAdded`, `activeChanged`, `summarized`, `chunkAllocated`, `chunkWritten`, `chunkFreed`,
- *   `registersChanged`, `runStarted`, `called`, `messagesAdded`.
+ *   "decisionAdded", "decision": "Use SQLite"}]`.
  *
- * Errors: CALLSTACK_ERROR_IN_MEMORY if the stack keeps no history; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON;
- * _SETTING for an unknown kind; those of the disk.
+ * Errors: _IN_MEMORY if the stack keeps no history, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _SETTING for an unknown
+ * kind; the storage errors.
  */
 CallstackCode callstack_history(const Callstack *stack,
                                 const char *query,
@@ -1231,9 +1420,12 @@ CallstackCode callstack_history(const Callstack *stack,
                                 CallstackError **error);
 
 /**
- * The whole history as text, one event in JSON on each line. `callstack_rebuild` reads it.
+ * Returns the whole history as text. `callstack_rebuild` reads it. Commands on this stack wait while it reads the
+ * database.
  *
- * Errors: CALLSTACK_ERROR_IN_MEMORY if the stack keeps no history; those of the disk.
+ * - `out_history`: one event in JSON on each line, as in `callstack_history`.
+ *
+ * Errors: _IN_MEMORY if the stack keeps no history; the storage errors.
  */
 CallstackCode callstack_export_history(const Callstack *stack,
                                        CallstackText *out_history,

@@ -1,136 +1,162 @@
-//! The errors of the crate: one variant for each thing a caller can do something about.
+//! The errors of the crate: one variant for each problem that a caller can act on.
 
 use serde::Serialize;
 
 use crate::frame::{FrameStatus, Handle, StateError};
 
-/// What went wrong, which thing it concerns, and what to do about it.
+/// The error of a failed call: the problem, the thing that it concerns, and what the caller can do.
 ///
-/// No failed call changes anything: the tree is as it was before, and so is what is stored of it.
-/// The message is written for the one who made the call, often an agent; [`Error::code`] is for
-/// programs. In JSON an error is its details: `{"handle": "f3", "total": 100, "needed": 214}`.
+/// The message (`Display`) is for the caller, often an agent; [`Error::code`] is for programs. In JSON an error is an
+/// object of its fields: `{"handle": "f3", "total": 100, "needed": 214}`.
+///
+/// # After a failed call
+///
+/// A failed command changes neither the tree nor the history in the store, and the next call works. The exceptions:
+///
+/// - **Failure during the commit.** If the store fails while it commits, the call cannot know whether the commit was
+///   kept. If it was, the next command or [`Stack::refresh`](crate::Stack::refresh) reads its events from the store.
+/// - **Logs of runs.** [`Stack::run_next`](crate::Stack::run_next), [`Stack::run_reply`](crate::Stack::run_reply),
+///   [`Stack::run_operate`](crate::Stack::run_operate) and [`Stack::run_answer`](crate::Stack::run_answer) append the
+///   messages of a run to the full log of their frame before they commit. If a later append or the commit fails, or
+///   the process dies in between, the log keeps messages that were not committed. When the step is repeated, they
+///   are in the log twice.
+/// - **Other logs.** [`Stack::append_log`](crate::Stack::append_log) removes its lines from the log if the commit
+///   fails. The lines stay if the removal fails too, or if another process has appended lines after them. An empty log
+///   file can stay.
+/// - **Renamed files.** A file that already has the name of a frame's new log is renamed before the commit, and stays
+///   renamed if the commit fails. If the new ID of a frame is not committed, its log can keep a second name.
+/// - **Files beside the store.** [`Stack::flush`](crate::Stack::flush), [`Stack::close`](crate::Stack::close) and
+///   [`Stack::export_files`](crate::Stack::export_files) can have written some of their files.
+/// - **Several commits.** `tools::advance_run` commits each tool call separately; if one fails, the earlier ones stay.
+///
+/// A failed command can also apply events to the tree that other processes committed before it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Error {
-    /// No frame has this handle, ID or ID prefix.
+    /// No frame has this ID or handle, or an ID with this beginning.
     #[error("no frame matches `{reference}`; give a handle such as f1, a session ID, or the beginning of one")]
     UnknownFrame {
-        /// The reference as it was given.
+        /// The reference that the caller gave.
         reference: String,
     },
-    /// Several IDs begin with the prefix that was given.
-    #[error("`{reference}` fits several frames: {}; give more of the ID, or the handle", .candidates.join(", "))]
+    /// The IDs of several frames begin with the reference.
+    #[error("`{reference}` matches several frames: {}; give a longer part of the ID, or the handle", .candidates.join(", "))]
     AmbiguousFrame {
-        /// The reference as it was given.
+        /// The reference that the caller gave.
         reference: String,
-        /// Up to eight of the frames it fits, each as `handle (ID)`.
+        /// Up to eight of the matching frames, each as `handle (ID)`.
         candidates: Vec<String>,
     },
     /// Another frame already has the ID.
-    #[error("the ID `{session_id}` already belongs to frame {handle}; choose another")]
+    #[error("the ID `{session_id}` already belongs to frame {handle}; choose another ID")]
     DuplicateId {
         /// The ID in question.
         #[serde(rename = "sessionID")]
         session_id: String,
-        /// The frame that has it.
+        /// The frame that has the ID.
         handle: Handle,
     },
-    /// A text that must say something is empty.
+    /// A required text is empty or has only white space.
     #[error("`{field}` is empty; give it a value")]
     Empty {
         /// The field's documented name.
         field: &'static str,
     },
-    /// The table of legal transitions does not have this one.
+    /// The table of legal transitions ([`FrameStatus::can_become`]) does not contain this one.
     #[error("frame {handle} is {from} and cannot become {to}; {}", .from.advice())]
     Transition {
         /// The frame.
         handle: Handle,
-        /// Its status now.
+        /// Its current status.
         from: FrameStatus,
-        /// The status asked for.
+        /// The requested status.
         to: FrameStatus,
     },
-    /// A frame can only be put below a frame that is still to be worked on.
-    #[error("frame {handle} is {status} and takes no new children; name an open frame as the parent")]
+    /// The parent is completed, failed or invalidated. A new frame needs a parent that is in_progress or blocked; a
+    /// planned frame can also be below a planned one.
+    #[error("frame {handle} is {status} and cannot get new children; choose a parent that is in_progress or blocked")]
     ParentClosed {
-        /// The parent that was asked for.
+        /// The requested parent.
         handle: Handle,
         /// Its status.
         status: FrameStatus,
     },
-    /// A pushed frame runs at once, so its parent must have been activated.
-    #[error("frame {handle} is planned and nothing can be pushed below it; activate {handle} first, or plan the child")]
+    /// The parent is planned. A pushed frame begins at once, so its parent must have begun.
+    #[error(
+        "frame {handle} is planned, so no frame can be pushed below it; activate {handle} first, or plan the child"
+    )]
     ParentPlanned {
-        /// The parent that was asked for.
+        /// The requested parent.
         handle: Handle,
     },
-    /// Title and criteria of a frame are set once and stay.
-    #[error("frame {handle} has its title and criteria already, and they never change; push or plan another frame")]
+    /// The title and criteria of a frame are set once and cannot change.
+    #[error("the title and criteria of frame {handle} are already set and cannot change; push or plan another frame")]
     IdentityFixed {
         /// The frame.
         handle: Handle,
     },
-    /// A `dependsOn` entry that can never be satisfied or makes no sense.
+    /// A `dependsOn` entry that can never be satisfied: the frame itself, a frame above or below it, or a circle.
     #[error("`{frame}` cannot depend on `{dependency}`: {reason}")]
     Dependency {
-        /// The frame that would depend.
+        /// The ID of the frame that has the entry.
         frame: String,
-        /// The frame it would depend on.
+        /// The ID of the frame that the entry names.
         dependency: String,
-        /// Why not, and what to do.
+        /// The reason, and what to do.
         reason: &'static str,
     },
-    /// Two imported frames would be above each other.
-    #[error("`{frame}` cannot go below `{parent}`, which is below it; give one of them another parent")]
+    /// Two imported frames name each other as ancestors.
+    #[error(
+        "`{frame}` cannot be below `{parent}`, because `{parent}` is below `{frame}`; give one of them another parent"
+    )]
     ParentCircle {
         /// ID of the frame.
         frame: String,
         /// ID of the parent it names.
         parent: String,
     },
-    /// A finished or invalidated frame cannot be the active one.
-    #[error("frame {handle} is {status} and cannot be activated; only in_progress and blocked frames can be active")]
+    /// The active frame must be in_progress or blocked, and this frame is not.
+    #[error("frame {handle} is {status} and cannot be the active frame; only in_progress and blocked frames can")]
     NotOpen {
         /// The frame.
         handle: Handle,
         /// Its status.
         status: FrameStatus,
     },
-    /// Only the results of a frame that is being worked on can still change.
-    #[error("frame {handle} is {status} and takes no summary; only in_progress and blocked frames do")]
+    /// Only a frame that is in_progress or blocked can be summarized.
+    #[error("frame {handle} is {status} and cannot be summarized; only in_progress and blocked frames can")]
     ResultsFixed {
         /// The frame.
         handle: Handle,
         /// Its status.
         status: FrameStatus,
     },
-    /// The session that calls has no frame, and the call names none.
-    #[error("session `{session_id}` has no frame here; name one")]
+    /// The calling session has no frame, and the call names none.
+    #[error("session `{session_id}` has no frame; name the frame in the call")]
     NoFrame {
         /// The session.
         #[serde(rename = "sessionID")]
         session_id: String,
     },
-    /// Calls are nested as deep as the settings allow.
+    /// The new frame would be deeper than the settings allow (`maxDepth` of a run or of calls).
     #[error(
-        "nothing can be started below frame {handle}: calls go at most {limit} deep; do the work in {handle} itself, or plan it higher up"
+        "no frame can be started below frame {handle}, because the maximum depth is {limit}; do the work in {handle}, or plan it nearer to the root"
     )]
     TooDeep {
-        /// The frame that would be above.
+        /// The frame below which the new one would be.
         handle: Handle,
-        /// The most frames that may be above one that is called.
+        /// The maximum depth: how many frames can be above a frame.
         limit: usize,
     },
-    /// A frame that is at work cannot be started.
-    #[error("frame {handle} is at work already; wait for its results, or work on another frame")]
+    /// The frame already runs in a session, or the caller works in it or below it, so it cannot be started.
+    #[error("frame {handle} is already running; wait for its results, or work on another frame")]
     Running {
         /// The frame.
         handle: Handle,
     },
-    /// A chunk of that name is in sight already.
-    #[error("the chunk `{name}` exists already, in {handle}; write to it, or choose another name")]
+    /// The frame, or an unfinished frame below it, already sees a chunk of that name.
+    #[error("a chunk named `{name}` already exists in frame {handle}; write to it, or choose another name")]
     ChunkExists {
         /// The name.
         name: String,
@@ -138,163 +164,166 @@ pub enum Error {
         handle: Handle,
     },
     /// The frame sees no chunk of that name.
-    #[error("{handle} sees no chunk `{name}`; {}", if .known.is_empty() { "its heap is empty".to_owned() } else { format!("there are {}", .known.join(", ")) })]
+    #[error("frame {handle} sees no chunk named `{name}`; {}", if .known.is_empty() { "its heap is empty".to_owned() } else { format!("the chunks that it sees are: {}", .known.join(", ")) })]
     UnknownChunk {
-        /// The name as it was given.
+        /// The name that the caller gave.
         name: String,
-        /// The frame that was to see it.
+        /// The frame that the caller named.
         handle: Handle,
         /// The names of the chunks that it sees.
         known: Vec<String>,
     },
-    /// A text is longer than it may be.
-    #[error("`{field}` has {length} characters, and may have {limit}; shorten it, or put it into a file")]
+    /// A text is longer than its limit.
+    #[error("`{field}` has {length} characters, but the limit is {limit}; shorten it, or put the text into a file")]
     TooLong {
         /// The field's documented name.
         field: &'static str,
         /// Its length in characters.
         length: usize,
-        /// The most characters it may have.
+        /// The limit in characters.
         limit: usize,
     },
-    /// A text with line breaks or other control characters where one line is expected.
+    /// A text that must be one line has line breaks or other control characters.
     #[error("`{field}` has line breaks or other control characters; give it as one line")]
     NotOneLine {
         /// The field's documented name.
         field: &'static str,
     },
-    /// The frame is no root of a run.
-    #[error("frame {handle} is no run; start one, or name the root of one")]
+    /// The frame is not the root frame of a run.
+    #[error("frame {handle} is not the root frame of a run; start a run, or name the root frame of one")]
     NoRun {
         /// The frame.
         handle: Handle,
     },
-    /// The call is not the next one that the run waits for.
-    #[error("the run of {handle} does not wait for {found}; it waits for {expected}")]
+    /// The run waits for something else.
+    #[error("the run of frame {handle} does not expect {found}; it waits for {expected}")]
     OutOfTurn {
         /// The root of the run.
         handle: Handle,
-        /// What came.
+        /// The reply or answer that the caller gave.
         found: String,
-        /// What comes next.
+        /// The reply or answer that the run waits for.
         expected: String,
     },
-    /// A step has one stack operation at most.
+    /// A second push_frame or pop_frame in one step of a run.
     #[error(
-        "only one push_frame or pop_frame goes into a step, and this one has had its own; look at what came of it, then call {name} in a step of its own"
+        "a step can have only one push_frame or pop_frame, and this step already had one; read its result, then call {name} in a later step"
     )]
     SecondStackOperation {
         /// The tool that was called.
         name: &'static str,
     },
-    /// The total budget does not even hold the frame's own stub, its parent's and its root's.
-    #[error("a context of frame {handle} needs at least {needed} tokens and the total budget is {total}; raise it")]
+    /// The total budget is too small for the required part of a context: the shortest form of the frame, its parent
+    /// and its root.
+    #[error(
+        "a context of frame {handle} needs at least {needed} tokens, but the total budget is {total}; raise the total budget"
+    )]
     BudgetTooSmall {
         /// The frame.
         handle: Handle,
-        /// The total that was given, in tokens.
+        /// The given total, in tokens.
         total: usize,
-        /// The smallest total that works now, in tokens.
+        /// The smallest total that is enough now, in tokens.
         needed: usize,
     },
-    /// A setting or environment variable holds something it cannot hold.
+    /// A setting, a number or an environment variable is outside of its allowed values.
     #[error("{name} is `{value}`, but must be {expected}")]
     Setting {
         /// Name of the setting or of the environment variable.
         name: String,
-        /// The value found.
+        /// The value that was found.
         value: String,
-        /// What would be accepted.
+        /// The allowed values.
         expected: &'static str,
     },
-    /// Text that is no JSON, or JSON of another shape.
+    /// A text that is not JSON, or JSON of another shape.
     #[error("{what} cannot be read: {message}")]
     Json {
-        /// What was being read.
+        /// The text or file that was read.
         what: &'static str,
         /// The parser's message with line and column.
         message: String,
     },
-    /// The file was written by a newer version of the library.
+    /// A newer version of the library wrote the file.
     #[error("{what} has version {found}, this library reads up to {supported}; update the library")]
     Version {
-        /// What was being read: a file, or `the state`.
+        /// The file that was read, or `the state`.
         what: String,
         /// The version in the file.
         found: u64,
-        /// The newest version that can be read.
+        /// The newest version that this library can read.
         supported: u64,
     },
-    /// An event that cannot stand where it stands in a history.
+    /// An event does not fit the events before it in the history.
     #[error("event {revision} does not fit the history before it: {message}; the history is incomplete or damaged")]
     History {
         /// The event's revision.
         revision: u64,
-        /// What does not fit.
+        /// The reason.
         message: String,
     },
-    /// A place for a new history that holds one already.
-    #[error("{path} holds a stack already; choose an empty folder")]
+    /// The folder for a new stack or an export already contains a stack.
+    #[error("{path} already contains a stack; choose an empty folder")]
     NotEmpty {
         /// The folder.
         path: String,
     },
-    /// Something that only a stack on disk, or with a store, has.
-    #[error("this stack lives in memory and has no {what}; open it in a folder with Stack::open")]
+    /// The stack is in memory and has no logs, or no store with a history.
+    #[error("this stack is in memory and has no {what}; open a stack in a folder with Stack::open")]
     InMemory {
-        /// What was asked for.
+        /// The missing part: `logs` or `history`.
         what: &'static str,
     },
-    /// A file or folder that the operating system does not let us use.
+    /// The operating system or SQLite refused an operation on a file or folder.
     #[error("cannot {action} {path}: {message}")]
     Io {
-        /// What was tried, such as `read`.
+        /// The operation, such as `read`.
         action: &'static str,
         /// The file or folder.
         path: String,
-        /// What the operating system says.
+        /// The message of the operating system, of SQLite, or of the library.
         message: String,
     },
-    /// No room is left. Nothing was recorded of the call that met it.
+    /// The disk is full, or a quota is used up. For the state afterwards see [`Error`].
     #[error("cannot write {path}: the disk is full; free some space, then call again")]
     DiskFull {
         /// The file or folder.
         path: String,
     },
-    /// The file, its folder or the disk may only be read.
+    /// The file, its folder or the disk is read-only for this process.
     #[error("cannot write {path}: it is read-only; open the stack where this process may write")]
     ReadOnly {
         /// The file or folder.
         path: String,
     },
-    /// Other processes kept the database to themselves.
+    /// Other processes held the database, or the lock of the files beside it, for longer than the call waits.
     #[error("{path} has been in use by other processes for {waited} ms; call again")]
     Busy {
         /// The database.
         path: String,
-        /// How long this call has waited, in milliseconds.
+        /// How long the call waited, in milliseconds.
         waited: u64,
     },
-    /// A file that is not what its name says. It was left as it is.
-    #[error("{path} is damaged and was left as it is: {message}; {advice}")]
+    /// A file does not contain what its name says. The library did not change it.
+    #[error("{path} is damaged and was not changed: {message}; {advice}")]
     Damaged {
         /// The file.
         path: String,
-        /// What was found.
+        /// The problem that was found.
         message: String,
         /// What to do.
         advice: &'static str,
     },
-    /// The tree holds as many frames as a handle can number.
-    #[error("the tree is full: {limit} frames; start another one")]
+    /// The tree has the maximum number of frames, [`Handle::LIMIT`].
+    #[error("the tree is full: it has {limit} frames; start another stack")]
     Full {
-        /// The most frames a tree can hold.
+        /// The maximum number of frames of a tree.
         limit: usize,
     },
 }
 
 impl Error {
-    /// A short name for programs. It never changes for a given variant.
+    /// Returns a short name of the variant, for programs, such as `unknown_frame`. It never changes.
     pub fn code(&self) -> &'static str {
         match self {
             Error::UnknownFrame { .. } => "unknown_frame",

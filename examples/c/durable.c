@@ -1,5 +1,6 @@
 /*
- * A stack that lasts: each run adds a task to the folder that is given, finishes the one before, and prints the tree.
+ * A stack on disk: each start of the program completes the task of the previous start, adds a task, and prints the
+ * tree.
  *
  *     cc durable.c $(pkg-config --cflags --libs callstack) -o durable && ./durable /tmp/tasks && ./durable /tmp/tasks
  */
@@ -10,7 +11,7 @@
 
 #define TEXT(text) (text), strlen(text)
 
-/* Ends the program with the library's own words if a call has failed. */
+/* Ends the program with the message of the library if a call has failed. */
 static void must(CallstackCode code, CallstackError **error) {
     if (code == CALLSTACK_OK)
         return;
@@ -27,19 +28,19 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
         return 2;
     }
-    /* "full": a loss of power takes nothing either. */
+    /* "full": acknowledged commits also survive a power loss. */
     must(callstack_open(TEXT(argv[1]), TEXT("{\"durability\": \"full\"}"), &stack, &error), &error);
     must(callstack_ensure(stack, TEXT("tasks"), TEXT("Tasks of the week"), NULL, 0, NULL, &error), &error);
     must(callstack_active(stack, &last, &error), &error);
     if (strcmp(last.data, "f1") != 0)
-        must(callstack_pop(stack, last.data, last.len, CALLSTACK_STATUS_COMPLETED, TEXT("Done in the run after."), NULL, 0,
-                           NULL, &error), &error);
+        must(callstack_pop(stack, last.data, last.len, CALLSTACK_STATUS_COMPLETED,
+                           TEXT("Completed by the next start."), NULL, 0, NULL, &error), &error);
     must(callstack_push(stack, TEXT("{\"title\": \"The next task\", \"parent\": \"tasks\"}"), NULL, &error), &error);
     must(callstack_outline(stack, NULL, 0, &outline, &error), &error);
     fputs(outline.data, stdout);
     callstack_text_free(&last);
     callstack_text_free(&outline);
-    /* The last call: it says what could not be brought to the disk. */
+    /* The last call with this stack. Its error says what could not be written to the disk. */
     must(callstack_close(&stack, &error), &error);
     return 0;
 }

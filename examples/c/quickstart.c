@@ -1,4 +1,4 @@
-/* The main job from C: cc quickstart.c $(pkg-config --cflags --libs callstack) */
+/* Pushes and pops frames and prints a context: cc quickstart.c $(pkg-config --cflags --libs callstack) */
 #include <callstack.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@ int main(void) {
     const char *cart = "{\"title\": \"Shopping cart\", \"sessionID\": \"ses_2\", \"parent\": \"ses_1\"}";
     const char *pay = "{\"title\": \"Pay for the cart\", \"sessionID\": \"ses_3\", \"parent\": \"ses_1\"}";
 
-    /* callstack_open(TEXT("some/folder"), NULL, 0, &stack, &error) makes it last. */
+    /* For a stack on disk: callstack_open(TEXT("some/folder"), NULL, 0, &stack, &error) */
     int ok = callstack_in_memory(NULL, 0, &stack, &error) == CALLSTACK_OK
         && callstack_push(stack, TEXT(shop), &root, &error) == CALLSTACK_OK
         && callstack_push(stack, TEXT(cart), NULL, &error) == CALLSTACK_OK
@@ -23,7 +23,7 @@ int main(void) {
         && callstack_context(stack, TEXT("ses_3"), NULL, 0, &xml, NULL, NULL, NULL, &error) == CALLSTACK_OK;
 
     if (ok)
-        printf("The shop is %s. What its newest task should know:\n%s\n", root.data, xml.data);
+        printf("The shop is frame %s. The context of its newest task:\n%s\n", root.data, xml.data);
     else
         fprintf(stderr, "%s\n", callstack_error_message(error));
     callstack_text_free(&root);

@@ -1,112 +1,112 @@
-//! Codes: what a call has come to, and the statuses of frames, as numbers that never change.
+//! Return codes and frame statuses as numbers. A number never changes its meaning.
 
 use crate::error::Error;
 use crate::frame::{FrameStatus, PopStatus};
 
-/// What a call has come to: `CALLSTACK_OK`, or which error. A number is never given to another error;
-/// later versions may add some.
+/// The result of a call: `CALLSTACK_OK` or the number of an error. Later versions can add numbers; they never reuse
+/// one.
 pub type CallstackCode = i32;
 
-/// All went well.
+/// The call succeeded.
 pub const CALLSTACK_OK: CallstackCode = 0;
-/// A pointer that must not be NULL is.
+/// A required pointer was NULL.
 pub const CALLSTACK_ERROR_NULL: CallstackCode = 1;
-/// A length is greater than any text can be.
+/// A length is larger than any text in memory can be (more than half of the address space).
 pub const CALLSTACK_ERROR_LENGTH: CallstackCode = 2;
-/// A text is not UTF-8.
+/// A text is not valid UTF-8.
 pub const CALLSTACK_ERROR_UTF8: CallstackCode = 3;
-/// An error in the library itself. A command that met it has broken the stack.
+/// The library met a fault of its own (a panic). If the function was a command, the stack is broken.
 pub const CALLSTACK_ERROR_PANIC: CallstackCode = 4;
-/// An earlier command has broken this stack: close it and open it again.
+/// An earlier command on this stack returned `CALLSTACK_ERROR_PANIC`: close the stack and open it again.
 pub const CALLSTACK_ERROR_BROKEN: CallstackCode = 5;
-/// No frame has this handle, ID or beginning of an ID.
+/// No frame has this ID or handle, or an ID with this beginning.
 pub const CALLSTACK_ERROR_UNKNOWN_FRAME: CallstackCode = 101;
-/// Several IDs begin with the text that was given.
+/// The IDs of several frames begin with the text. The details list up to eight candidates.
 pub const CALLSTACK_ERROR_AMBIGUOUS_FRAME: CallstackCode = 102;
 /// Another frame already has the ID.
 pub const CALLSTACK_ERROR_DUPLICATE_ID: CallstackCode = 103;
-/// A text that must say something is empty.
+/// A required text is empty or has only white space.
 pub const CALLSTACK_ERROR_EMPTY: CallstackCode = 104;
-/// The frame cannot go from its status to the one asked for.
+/// The frame cannot change from its current status to the requested one.
 pub const CALLSTACK_ERROR_TRANSITION: CallstackCode = 105;
-/// The parent is finished or invalidated.
+/// The parent is completed, failed or invalidated.
 pub const CALLSTACK_ERROR_PARENT_CLOSED: CallstackCode = 106;
-/// The parent is planned, so nothing can be pushed below it.
+/// The parent is planned, so no frame can be pushed below it.
 pub const CALLSTACK_ERROR_PARENT_PLANNED: CallstackCode = 107;
-/// The frame has its title and criteria already.
+/// The title and criteria of the frame are already set and cannot change.
 pub const CALLSTACK_ERROR_IDENTITY_FIXED: CallstackCode = 108;
-/// A dependency that can never be satisfied or makes no sense.
+/// A dependency on the frame itself, on a frame above or below it, or in a circle.
 pub const CALLSTACK_ERROR_DEPENDENCY: CallstackCode = 109;
-/// Two imported frames would be above each other.
+/// Two imported frames name each other as ancestors.
 pub const CALLSTACK_ERROR_PARENT_CIRCLE: CallstackCode = 110;
-/// A finished or invalidated frame cannot be the active one.
+/// The frame is not in_progress or blocked, so it cannot be the active frame.
 pub const CALLSTACK_ERROR_NOT_OPEN: CallstackCode = 111;
-/// The token budget does not even hold the least that a context must show.
+/// The total token budget is too small for the required part of the context. The details hold `needed`, in tokens.
 pub const CALLSTACK_ERROR_BUDGET_TOO_SMALL: CallstackCode = 112;
-/// A setting, a number or an environment variable is not one of those allowed.
+/// A setting, a number or an environment variable is outside of its allowed values.
 pub const CALLSTACK_ERROR_SETTING: CallstackCode = 113;
-/// A text is no JSON, or JSON of another shape.
+/// A text is not JSON, or JSON of another shape.
 pub const CALLSTACK_ERROR_JSON: CallstackCode = 114;
-/// A file was written by a newer version of the library.
+/// A newer version of the library wrote the file.
 pub const CALLSTACK_ERROR_VERSION: CallstackCode = 115;
-/// An event that cannot stand where it stands in a history.
+/// An event does not fit the events before it in a history.
 pub const CALLSTACK_ERROR_HISTORY: CallstackCode = 116;
-/// The folder for a new stack holds one already.
+/// The folder for a new stack already contains one.
 pub const CALLSTACK_ERROR_NOT_EMPTY: CallstackCode = 117;
-/// A stack in memory does not have what was asked for.
+/// The stack is in memory and has no logs, or no history.
 pub const CALLSTACK_ERROR_IN_MEMORY: CallstackCode = 118;
-/// The operating system refuses a file or folder.
+/// The operating system or SQLite refused an operation on a file or folder.
 pub const CALLSTACK_ERROR_IO: CallstackCode = 119;
-/// The disk is full.
+/// The disk is full, or a quota is used up.
 pub const CALLSTACK_ERROR_DISK_FULL: CallstackCode = 120;
-/// The file, its folder or the disk may only be read.
+/// The file, its folder or the disk is read-only for this process.
 pub const CALLSTACK_ERROR_READ_ONLY: CallstackCode = 121;
-/// Other processes kept the database to themselves for too long.
+/// Other processes held the database, or the lock of the mirror, for longer than the call waits.
 pub const CALLSTACK_ERROR_BUSY: CallstackCode = 122;
-/// A file is not what its name says.
+/// A file does not contain what its name says. It was not changed.
 pub const CALLSTACK_ERROR_DAMAGED: CallstackCode = 123;
-/// The tree holds as many frames as it can.
+/// The tree has the maximum number of frames (4,294,967,295).
 pub const CALLSTACK_ERROR_FULL: CallstackCode = 124;
-/// Only the results of a frame that is being worked on can still change.
+/// The frame is not in_progress or blocked, so its results cannot be updated.
 pub const CALLSTACK_ERROR_RESULTS_FIXED: CallstackCode = 125;
-/// The session that calls has no frame, and the call names none.
+/// The calling session has no frame, and the call names none.
 pub const CALLSTACK_ERROR_NO_FRAME: CallstackCode = 126;
-/// Calls are nested as deep as the settings allow.
+/// The new frame would be deeper than the setting `maxDepth` allows.
 pub const CALLSTACK_ERROR_TOO_DEEP: CallstackCode = 127;
-/// A frame that is at work cannot be started.
+/// The frame already runs, so it cannot be started.
 pub const CALLSTACK_ERROR_RUNNING: CallstackCode = 128;
-/// A chunk of that name is in sight already.
+/// The frame, or an unfinished frame below it, already sees a chunk of that name.
 pub const CALLSTACK_ERROR_CHUNK_EXISTS: CallstackCode = 129;
 /// The frame sees no chunk of that name.
 pub const CALLSTACK_ERROR_UNKNOWN_CHUNK: CallstackCode = 130;
-/// A text is longer than it may be.
+/// A text is longer than its limit.
 pub const CALLSTACK_ERROR_TOO_LONG: CallstackCode = 131;
-/// A text has line breaks or other control characters where one line is expected.
+/// A text that must be one line has line breaks or other control characters.
 pub const CALLSTACK_ERROR_NOT_ONE_LINE: CallstackCode = 132;
-/// The frame is no root of a run.
+/// The frame is not the root frame of a run.
 pub const CALLSTACK_ERROR_NO_RUN: CallstackCode = 133;
-/// The call is not the next one that the run waits for.
+/// The run waits for something else.
 pub const CALLSTACK_ERROR_OUT_OF_TURN: CallstackCode = 134;
-/// A step has one stack operation at most.
+/// A second push_frame or pop_frame in one step of a run.
 pub const CALLSTACK_ERROR_SECOND_STACK_OPERATION: CallstackCode = 135;
 
-/// Where a frame is in its life. In JSON the name stands, such as `"in_progress"`.
+/// The status of a frame. In JSON the name is used, such as `"in_progress"`.
 pub type CallstackStatus = i32;
 
-/// `planned`: sketched, not begun.
+/// `planned`: not begun.
 pub const CALLSTACK_STATUS_PLANNED: CallstackStatus = 0;
-/// `in_progress`: being worked on.
+/// `in_progress`: an agent works on it.
 pub const CALLSTACK_STATUS_IN_PROGRESS: CallstackStatus = 1;
-/// `completed`: finished, with results.
+/// `completed`: finished, the criteria are met.
 pub const CALLSTACK_STATUS_COMPLETED: CallstackStatus = 2;
-/// `failed`: tried and not achieved; the results hold the lessons.
+/// `failed`: finished, the criteria are not met; the results say why.
 pub const CALLSTACK_STATUS_FAILED: CallstackStatus = 3;
-/// `blocked`: waits for something from outside.
+/// `blocked`: begun, and waiting for something outside of the frame.
 pub const CALLSTACK_STATUS_BLOCKED: CallstackStatus = 4;
-/// `invalidated`: no longer wanted.
+/// `invalidated`: removed from the plan.
 pub const CALLSTACK_STATUS_INVALIDATED: CallstackStatus = 5;
 
-/// The code of an error of the engine. A new error needs a new number.
+/// Returns the code of an error of the engine. Add a number here for each new error.
 pub(super) const fn code_of(error: &Error) -> CallstackCode {
     match error {
         Error::UnknownFrame { .. } => CALLSTACK_ERROR_UNKNOWN_FRAME,
@@ -147,7 +147,7 @@ pub(super) const fn code_of(error: &Error) -> CallstackCode {
     }
 }
 
-/// The status that a number stands for.
+/// Converts a number to a status.
 pub(super) fn status(number: CallstackStatus) -> Result<FrameStatus, Error> {
     match number {
         CALLSTACK_STATUS_PLANNED => Ok(FrameStatus::Planned),
@@ -160,7 +160,7 @@ pub(super) fn status(number: CallstackStatus) -> Result<FrameStatus, Error> {
     }
 }
 
-/// The status that a number stands for, if a pop may leave it behind.
+/// Converts a number to a status that a pop can set.
 pub(super) fn pop_status(number: CallstackStatus) -> Result<PopStatus, Error> {
     match number {
         CALLSTACK_STATUS_COMPLETED => Ok(PopStatus::Completed),

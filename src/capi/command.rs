@@ -1,4 +1,4 @@
-//! Commands across the border: everything that changes a tree.
+//! Commands of the C interface: the functions that change a tree.
 
 use std::ffi::c_char;
 
@@ -11,17 +11,19 @@ use super::text::{CallstackText, list, optional_text, record, text, to_json};
 use crate::frame::{FrameRef, Handle, Identity};
 use crate::import::{self, Imported, Problem};
 
-/// Makes a frame that is worked on at once, and makes it the active one.
+/// Makes a new frame with the status in_progress, and makes it the active frame.
 ///
 /// - `frame`: a JSON object, `{"title": "API routes", "successCriteria": "CRUD works",
 ///   "successCriteriaCompacted": "CRUD", "sessionID": "ses_7", "parent": "f1", "caller": "ses_1",
-///   "dependsOn": ["auth"]}`. All keys but `title` are optional. Without `sessionID` the frame gets an ID
-///   of the form `plan-…`. Without `parent` it goes below the open frame of the session `caller`, if there
-///   is none below the active frame, else it is a root; `"parent": null` makes it a root in any case.
-/// - `out_handle`: its handle, such as `f3`. May be NULL.
+///   "dependsOn": ["auth"]}`. Only `title` is required.
+///   - `sessionID`: the ID of the frame; default: a generated ID of the form `plan-…`.
+///   - `parent`: the frame above the new one, or null for a root. Default: the frame of the session `caller` if it is
+///     in_progress or blocked, else the active frame, else none (the new frame is a root).
+///   - `dependsOn`: references to the frames whose results this frame needs.
+/// - `out_handle`: the handle of the frame, such as `f3`.
 ///
-/// Errors: CALLSTACK_ERROR_JSON; _DUPLICATE_ID, _EMPTY, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _DEPENDENCY;
-/// _PARENT_CLOSED, _PARENT_PLANNED; those of the disk.
+/// Errors: _JSON, _DUPLICATE_ID, _EMPTY for the title or the ID, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _DEPENDENCY,
+/// _PARENT_CLOSED, _PARENT_PLANNED, _FULL; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_push(
     stack: *mut Callstack,
@@ -39,7 +41,9 @@ pub unsafe extern "C" fn callstack_push(
     }
 }
 
-/// Makes a frame for later. As `callstack_push`, but the parent may be planned too.
+/// Makes a new frame with the status planned. The arguments are those of `callstack_push`.
+///
+/// Errors: those of `callstack_push` without _PARENT_PLANNED, because the parent may be planned too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_plan(
     stack: *mut Callstack,
@@ -57,14 +61,14 @@ pub unsafe extern "C" fn callstack_plan(
     }
 }
 
-/// Makes several planned children of one frame, all or none.
+/// Makes several planned children of one frame in one commit: all of them or none.
 ///
-/// - `parent`: a handle, an ID, or the beginning of one.
-/// - `children`: a JSON array of objects as `callstack_push` takes them; their `parent` is not used. A
-///   child may depend on those before it, by their `sessionID`.
-/// - `out_handles`: their handles as a JSON array, `["f4", "f5"]`. May be NULL.
+/// - `parent`: the frame above the children.
+/// - `children`: a JSON array of objects as for `callstack_push`, `[{"title": "One"}, {"title": "Two"}]`. Their keys
+///   `parent` and `caller` are ignored. A child may depend on another child of the list, by its `sessionID`.
+/// - `out_handles`: the handles of the children as a JSON array, `["f4", "f5"]`.
 ///
-/// Errors: as `callstack_plan`, for any of them.
+/// Errors: those of `callstack_plan`, for any of the children.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_plan_children(
     stack: *mut Callstack,
@@ -85,14 +89,16 @@ pub unsafe extern "C" fn callstack_plan_children(
     }
 }
 
-/// Finds the frame of a session, and makes a placeholder if the session has none.
+/// Returns the frame of a session. If the session has no frame, makes a placeholder: a frame with the status
+/// in_progress, whose title and criteria `callstack_identify` can set later. A placeholder becomes the active frame
+/// if no frame is active.
 ///
-/// - `session_id`: the session's ID, whole.
-/// - `title`: the title of a placeholder; NULL: `Session` and the first 8 characters of the ID.
-/// - `parent`: the frame above a placeholder; NULL makes it a root.
-/// - `out_handle`: the frame's handle. May be NULL.
+/// - `session_id`: the whole ID of the session.
+/// - `title`: title of a placeholder; NULL: `Session` and the first 8 characters of the ID.
+/// - `parent`: the frame above a placeholder; NULL: none, the placeholder is a root.
+/// - `out_handle`: the handle of the frame.
 ///
-/// Errors: CALLSTACK_ERROR_EMPTY, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; those of the disk.
+/// Errors: _EMPTY for the ID, _UNKNOWN_FRAME and _AMBIGUOUS_FRAME for the parent, _FULL; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_ensure(
     stack: *mut Callstack,
@@ -116,10 +122,15 @@ pub unsafe extern "C" fn callstack_ensure(
     }
 }
 
-/// Gives a placeholder its title and criteria, once. The criteria may be NULL.
+/// Sets the title and the criteria of a placeholder. This works once for each frame.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the title, _IDENTITY_FIXED; those
-/// of the disk.
+/// - `frame`: the frame.
+/// - `title`: short name, two to five words.
+/// - `success_criteria`: the condition that holds when the frame is done; NULL: none.
+/// - `success_criteria_compacted`: a short form for prompts; NULL: the full criteria are used.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the title, _IDENTITY_FIXED if the frame is not a placeholder;
+/// the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_identify(
     stack: *mut Callstack,
@@ -147,9 +158,11 @@ pub unsafe extern "C" fn callstack_identify(
     }
 }
 
-/// Begins a planned frame, and makes it the active one.
+/// Begins a planned frame: sets its status to in_progress, and makes it the active frame.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION; those of the disk.
+/// - `frame`: a frame with the status planned.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION if the frame is not planned; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_activate(
     stack: *mut Callstack,
@@ -161,9 +174,12 @@ pub unsafe extern "C" fn callstack_activate(
     unsafe { Callstack::write(stack, (), error, |stack| Ok(stack.activate(text("frame", frame, frame_len)?)?)) }
 }
 
-/// Gives a frame another ID. Its handle stays.
+/// Gives a frame another ID. Its handle does not change. Its file, and its log if the library keeps it, are renamed.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY, _DUPLICATE_ID; those of the disk.
+/// - `frame`: the frame.
+/// - `session_id`: the new ID. Must not be empty.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the ID, _DUPLICATE_ID; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_replace_id(
     stack: *mut Callstack,
@@ -182,15 +198,18 @@ pub unsafe extern "C" fn callstack_replace_id(
     }
 }
 
-/// Changes the status of a frame, if its present one allows it: planned to in_progress, in_progress to
-/// blocked and back, both to completed or failed, anything to invalidated.
+/// Changes the status of a frame. Allowed are: planned to in_progress; in_progress to blocked; blocked to in_progress
+/// or blocked; in_progress and blocked to completed and failed; any status but invalidated to invalidated. A frame that
+/// becomes in_progress becomes the active frame; otherwise the active frame changes as in `callstack_pop` or
+/// `callstack_invalidate`.
 ///
+/// - `frame`: the frame.
 /// - `status`: one of CALLSTACK_STATUS_….
-/// - `results`, `results_compacted`: what was achieved, in full and dense; NULL for none. The reason, if
-///   the frame is invalidated.
+/// - `results`, `results_compacted`: the results in full, and in a short form for prompts; NULL leaves the present
+///   ones. For CALLSTACK_STATUS_INVALIDATED, `results` is the reason and is required.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION, _SETTING for the status; those of
-/// the disk.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION, _SETTING for the status, _EMPTY for the reason; the storage
+/// errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_set_status(
     stack: *mut Callstack,
@@ -214,17 +233,19 @@ pub unsafe extern "C" fn callstack_set_status(
     }
 }
 
-/// Finishes a frame with results. If it was active, or a frame below it, the nearest open frame above
-/// becomes active. A root pops too: its tree is done.
+/// Ends the work on a frame and sets its results. If the frame or one below it was active, its nearest ancestor that
+/// is in_progress or blocked becomes active, or no frame if there is none. A root can be popped too.
 ///
-/// - `status`: CALLSTACK_STATUS_COMPLETED, _FAILED or _BLOCKED.
-/// - `results`, `results_compacted`: what was achieved, in full, and dense for the prompts of others.
+/// - `frame`: the frame, in_progress or blocked.
+/// - `status`: CALLSTACK_STATUS_COMPLETED, _FAILED or _BLOCKED. A blocked frame can be resumed with
+///   `callstack_set_status`.
+/// - `results`: the results in full; NULL is the empty text.
+/// - `results_compacted`: a short form for the prompts of other frames; NULL or empty: the full results are used.
 /// - `out_popped`: a JSON object, `{"handle": "f3", "parent": "f1", "active": "f1", "stillOpen": [],
-///   "stillPlanned": ["f4"]}`: the frame, its parent and the active frame (or null), the frames below it
-///   that are not finished. May be NULL.
+///   "stillPlanned": ["f4"]}`: the frame; its parent, or null; the frame that is active now, or null; the frames
+///   below it that are in_progress or blocked; the frames below it that are planned.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION, _SETTING for the status; those of
-/// the disk.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION, _SETTING for the status; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_pop(
     stack: *mut Callstack,
@@ -249,12 +270,14 @@ pub unsafe extern "C" fn callstack_pop(
     }
 }
 
-/// Records what has been achieved so far by a frame that goes on: before its conversation is shortened, say.
-/// The frame's own context shows it; other frames see its results when it is finished.
+/// Records intermediate results of a frame and leaves its status unchanged, for example before its conversation is
+/// compacted. The context of the frame itself shows them; other frames see the results when the frame is finished.
 ///
-/// - `results`, `results_compacted`: in full, and dense.
+/// - `frame`: the frame, in_progress or blocked.
+/// - `results`: the results so far, in full. Must not be empty.
+/// - `results_compacted`: a short form; NULL or empty: the full results are used.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _RESULTS_FIXED, _EMPTY; those of the disk.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _RESULTS_FIXED, _EMPTY for the results; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_summarize(
     stack: *mut Callstack,
@@ -277,14 +300,16 @@ pub unsafe extern "C" fn callstack_summarize(
     }
 }
 
-/// Takes a frame, and what is planned below it, out of the plan.
+/// Removes a frame and the planned frames below it from the plan: sets their status to invalidated. If the frame was
+/// active, its nearest ancestor that is in_progress or blocked becomes active.
 ///
-/// - `out_invalidated`: a JSON object, `{"invalidated": ["f3", "f4"], "stillOpen": [], "dependents": []}`:
-///   the frame and the planned ones below it; those below it that are being worked on, which were not
-///   touched; and unfinished frames that depend on an invalidated one. May be NULL.
+/// - `frame`: the frame, in any status but invalidated.
+/// - `reason`: the reason, for people and agents. Must not be empty.
+/// - `out_invalidated`: a JSON object, `{"invalidated": ["f3", "f4"], "stillOpen": ["f5"], "dependents": ["f6"]}`: the
+///   frame and the planned frames below it; the frames below it that are in_progress or blocked, which are not changed;
+///   and the unfinished frames that depend on an invalidated one.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the reason, _TRANSITION; those of
-/// the disk.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the reason, _TRANSITION; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_invalidate(
     stack: *mut Callstack,
@@ -304,11 +329,13 @@ pub unsafe extern "C" fn callstack_invalidate(
     }
 }
 
-/// Records a file or another resource that the frame's work produced.
+/// Records a file or another resource that the work on a frame has produced. Each artifact is recorded once.
 ///
-/// - `out_is_new`: 1; 0 if it was recorded already. May be NULL.
+/// - `frame`: the frame, in any status.
+/// - `artifact`: usually a path. Must not be empty.
+/// - `out_is_new`: 1 if the artifact is new, 0 if it was already recorded.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY; those of the disk.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the artifact; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_add_artifact(
     stack: *mut Callstack,
@@ -328,9 +355,12 @@ pub unsafe extern "C" fn callstack_add_artifact(
     }
 }
 
-/// Records a decision.
+/// Records a decision in a frame.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY; those of the disk.
+/// - `frame`: the frame, in any status.
+/// - `decision`: the decision, such as `Use SQLite`. Must not be empty.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the decision; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_add_decision(
     stack: *mut Callstack,
@@ -349,9 +379,11 @@ pub unsafe extern "C" fn callstack_add_decision(
     }
 }
 
-/// Makes an open frame the active one.
+/// Makes a frame the active frame.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NOT_OPEN; those of the disk.
+/// - `frame`: a frame that is in_progress or blocked. `callstack_activate` begins a planned one.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NOT_OPEN; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_set_active(
     stack: *mut Callstack,
@@ -363,21 +395,23 @@ pub unsafe extern "C" fn callstack_set_active(
     unsafe { Callstack::write(stack, (), error, |stack| Ok(stack.set_active(text("frame", frame, frame_len)?)?)) }
 }
 
-/// What came of an import.
+/// The record of `callstack_import`.
 #[derive(Serialize)]
 struct ImportedPlan {
     handles: Vec<Handle>,
     problems: Vec<Problem>,
 }
 
-/// Adds the frames of a plan, all or none: the text of Task Master's tasks.json, of Beads' issues.jsonl, or
-/// of a state.json.
+/// Adds the frames of a plan in one commit: all of them or none.
 ///
-/// - `out_imported`: a JSON object, `{"handles": ["f2", "f3"], "problems": [{"place": "line 7", "message":
-///   "…"}]}`; the problems are what could not be read or did not fit. May be NULL.
+/// - `plan`: the text of a tasks.json of Task Master, of an issues.jsonl of Beads, or of a state.json. The library
+///   detects the format.
+/// - `out_imported`: a JSON object, `{"handles": ["f2", "f3"], "problems": [{"place": "line 7", "message": "…"}]}`: the
+///   handles of the new frames, and the parts of the plan that were unreadable or inconsistent and were left out or
+///   changed.
 ///
-/// Errors: CALLSTACK_ERROR_JSON, _VERSION; _DUPLICATE_ID if a frame has the ID of one that is there; those
-/// of the disk.
+/// Errors: _JSON if the plan is in none of the formats, _VERSION if a newer version wrote the state.json, _DUPLICATE_ID
+/// if a frame with the same ID exists, _FULL; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_import(
     stack: *mut Callstack,

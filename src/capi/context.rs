@@ -1,4 +1,4 @@
-//! Contexts across the border: the texts themselves, not texts inside of JSON.
+//! Contexts of the C interface. The XML is returned as it is, not inside of JSON.
 
 use std::ffi::c_char;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::text::{CallstackText, optional_record, optional_text, text, to_json};
 use crate::context::{Budget, Context, Report, Settings};
 use crate::frame::FrameRef;
 
-/// The parts of a context, each for a caller who wants it.
+/// The outputs of `callstack_context`. Each can be null.
 #[derive(Clone, Copy)]
 struct Parts {
     xml: *mut CallstackText,
@@ -51,29 +51,35 @@ struct WholeReport<'a> {
     report: &'a Report,
 }
 
-/// The context of a frame: what its agent should see before the next model call. Calls for the same
-/// frame and settings are answered from a cache while nothing in it has changed.
+/// Returns the context of a frame: the XML text that its agent reads before the next model call. A cache answers calls
+/// for the same frame and settings while nothing in the context has changed, for up to 30 seconds.
 ///
-/// Each part may be NULL if it is not wanted, and costs nothing then. All come from one look at the tree.
+/// All outputs describe the same revision of the tree. An output that is NULL is not made.
 ///
-/// - `settings`: NULL for the defaults, or a JSON object with any of `"budget"` (tokens: `{"total": 4000,
-///   "ancestors": 1500, "siblings": 1500, "current": 800, "overhead": 200, "heap": 1500}`),
-///   `"minimumRelevance"` (siblings that score less are left out, 0 to 100; 30), `"guidance"` (standing advice:
-///   `"full"`, `"brief"` or `"none"`), `"heapCeiling"` (characters on the heap past which the agent is warned,
-///   5000).
-/// - `out_xml`: all of it as one XML document.
-/// - `out_stable`, `out_volatile`: the same in two documents, for hosts with prompt caches: the first keeps
-///   its bytes until a frame is pushed, popped or invalidated or a chunk that it shows changes, and belongs
-///   into the system prompt; the second belongs behind the newest message.
+/// - `frame`: the frame.
+/// - `settings`: NULL for the defaults, or a JSON object such as `{"budget": {"total": 6000}}`, with any of
+///   - `"budget"`: token budgets; defaults: `{"total": 4000, "ancestors": 1500, "siblings": 1500, "current": 800,
+///     "overhead": 200, "heap": 1500}`. A context never has more than `total` tokens;
+///   - `"minimumRelevance"`: siblings with a lower score are left out, 0 to 100; default 30;
+///   - `"guidance"`: the standing advice for agents, `"full"` (default), `"brief"` or `"none"`;
+///   - `"heapCeiling"`: size of the heap, in characters, above which the context warns the agent; default 5000.
+/// - `out_xml`: the whole context as one XML document.
+/// - `out_stable`, `out_volatile`: the same in two XML documents, for hosts with a prompt cache. The stable part
+///   belongs in the system prompt: its bytes change only when a frame is pushed, popped or invalidated, or a chunk
+///   that it shows changes. The volatile part belongs after the newest message.
 /// - `out_report`: a JSON object, `{"tokens": 812, "handle": "f3", "stableTokens": 640, "volatileTokens": 172,
-///   "entries": [{"handle": "f1", "section": "ancestors", "rung": "standard", "score": 100, "tokens": 44}]}`:
-///   upper bounds of the tokens, and every frame that was considered, with `omission` (`"irrelevant"`,
-///   `"budget"` or `"rank"`) if it is left out and `log` if a log is named. `rung` is `"omitted"`, `"stub"`,
-///   `"compact"`, `"standard"` or `"full"`. With chunks on the heap also `"chunks": [{"name": "api", "handle":
-///   "f1", "shown": "whole", "tokens": 90}]`; `shown` is `"omitted"`, `"index"` or `"whole"`.
+///   "entries": [{"handle": "f1", "section": "ancestors", "rung": "standard", "score": 100, "tokens": 44}],
+///   "chunks": [{"name": "api", "handle": "f1", "shown": "whole", "tokens": 90}]}`:
+///   - `tokens`, `stableTokens`, `volatileTokens`: upper bounds of the number of tokens;
+///   - `entries`: every frame that was considered; `section` is `"current-frame"`, `"ancestors"`, `"dependencies"`,
+///     `"completed-siblings"` or `"planned-children"`; `rung` is `"omitted"`, `"stub"`, `"compact"`, `"standard"` or
+///     `"full"`; an omitted frame has `omission`, which is `"irrelevant"`, `"budget"` or `"rank"`; `log` is the path of
+///     its log, if the context names it;
+///   - `chunks`: every chunk that the frame sees; absent if there are none; `shown` is `"omitted"`, `"index"` or
+///     `"whole"`.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON and _SETTING for the settings;
-/// _BUDGET_TOO_SMALL, with `needed` in the details.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON and _SETTING for the settings; _BUDGET_TOO_SMALL, with the smallest
+/// possible total in the details, as `needed`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_context(
     stack: *const Callstack,
@@ -97,9 +103,11 @@ pub unsafe extern "C" fn callstack_context(
     }
 }
 
-/// Forgets the cached contexts of a frame, or with NULL all of them.
+/// Removes the contexts of a frame from the cache.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
+/// - `frame`: the frame; NULL: all frames.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_clear_cache(
     stack: *const Callstack,
@@ -115,10 +123,13 @@ pub unsafe extern "C" fn callstack_clear_cache(
     }
 }
 
-/// The default settings of contexts, with what the environment variables STACK_TOKEN_BUDGET_TOTAL,
-/// …_ANCESTORS, …_SIBLINGS and …_CURRENT say; JSON as `callstack_context` takes it.
+/// Returns the settings of contexts that follow from the environment: the defaults, replaced by the values of the
+/// environment variables STACK_TOKEN_BUDGET_TOTAL, STACK_TOKEN_BUDGET_ANCESTORS, STACK_TOKEN_BUDGET_SIBLINGS and
+/// STACK_TOKEN_BUDGET_CURRENT, in tokens.
 ///
-/// Errors: CALLSTACK_ERROR_SETTING for a variable that is no whole number from 1 on.
+/// - `out_settings`: a JSON object as `callstack_context` accepts it.
+///
+/// Errors: _SETTING if a variable is not a whole number of at least 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_settings(
     out_settings: *mut CallstackText,

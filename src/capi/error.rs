@@ -1,4 +1,4 @@
-//! Errors across the border: what went wrong as a code, and as an object that tells more.
+//! Error objects of the C interface: a code, a name, a message and details in JSON.
 
 use std::ffi::{CString, c_char};
 use std::ptr;
@@ -8,10 +8,10 @@ use serde::Serialize;
 use super::code::*;
 use crate::error::Error;
 
-/// What went wrong in a call that has not answered `CALLSTACK_OK`.
+/// The error of a failed call.
 ///
-/// It belongs to the caller, who frees it with `callstack_error_free`. Any thread may read it, several
-/// at once; its texts live as long as it does.
+/// The caller owns it and frees it with `callstack_error_free`. Several threads may read it at the same time. The
+/// texts that the functions below return belong to it and are valid until it is freed.
 #[derive(Debug)]
 pub struct CallstackError {
     code: CallstackCode,
@@ -20,39 +20,39 @@ pub struct CallstackError {
     details: CString,
 }
 
-/// The code that the call answered; CALLSTACK_OK for NULL.
+/// Returns the code that the failed call returned; `CALLSTACK_OK` if `error` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_error_code(error: *const CallstackError) -> CallstackCode {
     // SAFETY: an error that is not null has not been freed.
     unsafe { error.as_ref() }.map_or(CALLSTACK_OK, |error| error.code)
 }
 
-/// The code's name, for programs and logs: that of the constant in lower case, without
-/// `CALLSTACK_ERROR_`, such as `unknown_frame`. NUL-terminated; empty for NULL.
+/// Returns the name of the code, for programs and logs: the constant without `CALLSTACK_ERROR_`, in lower case, such
+/// as `unknown_frame`. NUL-terminated; empty if `error` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_error_name(error: *const CallstackError) -> *const c_char {
     // SAFETY: as above.
     unsafe { text_of(error, |error| &error.name) }
 }
 
-/// What went wrong and what to do about it, in a sentence that an agent can be shown as it is. UTF-8,
-/// NUL-terminated, without NULs inside (they stand as U+FFFD); empty for NULL.
+/// Returns the message: the cause and what to do about it, in a sentence that can be shown to an agent. UTF-8,
+/// NUL-terminated; NUL characters inside the message are replaced by U+FFFD. Empty if `error` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_error_message(error: *const CallstackError) -> *const c_char {
     // SAFETY: as above.
     unsafe { text_of(error, |error| &error.message) }
 }
 
-/// The parts of the message as a JSON object, for programs: `{"handle": "f3", "total": 100, "needed":
-/// 214}` for `CALLSTACK_ERROR_BUDGET_TOO_SMALL`. NUL-terminated; empty for NULL.
+/// Returns the values in the message as a JSON object, for programs: `{"handle": "f3", "total": 100, "needed": 214}`
+/// for `CALLSTACK_ERROR_BUDGET_TOO_SMALL`. UTF-8, NUL-terminated; empty if `error` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_error_details(error: *const CallstackError) -> *const c_char {
     // SAFETY: as above.
     unsafe { text_of(error, |error| &error.details) }
 }
 
-/// Frees an error and sets the pointer to it to NULL, so that freeing it again does nothing. NULL does
-/// nothing, nor does a pointer to NULL.
+/// Frees an error object and sets the pointer to it to NULL, so a second call does nothing. `error` may be NULL, and
+/// may point to NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_error_free(error: *mut *mut CallstackError) {
     // SAFETY: an error that is not null was made by `guard` and has not been freed.
@@ -70,29 +70,29 @@ unsafe fn text_of(error: *const CallstackError, text: impl FnOnce(&CallstackErro
     unsafe { error.as_ref() }.map_or(c"".as_ptr(), |error| text(error).as_ptr())
 }
 
-/// Why a call could not be carried out.
+/// Why a call failed: an error of the engine, or one of the C interface.
 #[derive(Debug, Serialize, thiserror::Error)]
 #[serde(untagged)]
 pub(super) enum Failure {
-    /// The engine says no.
+    /// An error of the engine.
     #[error(transparent)]
     Engine(#[from] Error),
-    /// A pointer that must not be null.
+    /// A required pointer is NULL.
     #[error("`{argument}` is NULL; give a pointer")]
     Null { argument: &'static str },
     /// A length that no object in memory can have.
-    #[error("`{argument}` cannot be {len} bytes long; give the length of the text")]
+    #[error(
+        "the length of `{argument}` is {len} bytes, more than a text can have; give the length of the text in bytes"
+    )]
     Length { argument: &'static str, len: usize },
-    /// Bytes that are no text.
-    #[error("`{argument}` is not UTF-8 from byte {at} on; convert it, and do not cut inside a character")]
+    /// Bytes that are not UTF-8.
+    #[error("`{argument}` is not valid UTF-8 at byte {at}; convert it to UTF-8, and do not cut it inside a character")]
     Utf8 { argument: &'static str, at: usize },
-    /// The library's own fault.
+    /// A fault in the library.
     #[error("an error in the library: {cause}; please report it")]
     Panic { cause: String },
-    /// The same, in an earlier command. With braces, so that its details are an object too.
-    #[error(
-        "an earlier command met an error in the library, so this stack cannot be relied on; close it and open it again"
-    )]
+    /// A fault in an earlier command. The variant has braces so that its details are a JSON object too.
+    #[error("an earlier command met an error in the library, so this stack is unusable; close it and open it again")]
     Broken {},
 }
 

@@ -1,5 +1,5 @@
-//! What stands around the body of every function of the ABI: outputs are emptied first and written
-//! last, and no panic gets through.
+//! The wrapper around the body of every function of the C interface: it empties the outputs, runs the body, catches
+//! panics, and writes either the outputs or the error object.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,23 +9,25 @@ use super::code::{CALLSTACK_OK, CallstackCode};
 use super::error::{CallstackError, Failure};
 use super::text::CallstackText;
 
-/// Where a function puts what it has to say.
+/// The output arguments of a function.
 pub(super) trait Output: Copy {
-    /// What it says.
+    /// The value that the body of the function returns.
     type Value;
 
-    /// Empties it, so that the caller finds nothing old there if the call fails.
+    /// Empties the outputs, so that a failed call leaves no old values there.
     ///
     /// # Safety
     /// Pointers that are not null can be written to.
     unsafe fn empty(self);
 
+    /// Writes the value to the outputs.
+    ///
     /// # Safety
     /// As [`Output::empty`].
     unsafe fn fill(self, value: Self::Value);
 }
 
-/// A function that says nothing but its code.
+/// A function without outputs.
 impl Output for () {
     type Value = ();
 
@@ -34,7 +36,7 @@ impl Output for () {
     unsafe fn fill(self, (): ()) {}
 }
 
-/// A text, unless the caller does not want it.
+/// A text; no text is made if the pointer is null.
 impl Output for *mut CallstackText {
     type Value = String;
 
@@ -81,10 +83,10 @@ impl Output for *mut u64 {
     }
 }
 
-/// Writes to a place that may be null.
+/// Writes to a pointer, unless it is null.
 ///
 /// # Safety
-/// If it is not null it can be written to.
+/// If the pointer is not null, it can be written to.
 pub(super) unsafe fn put<T>(place: *mut T, value: T) {
     if !place.is_null() {
         // SAFETY: the caller's promise.
@@ -92,7 +94,7 @@ pub(super) unsafe fn put<T>(place: *mut T, value: T) {
     }
 }
 
-/// Runs the body of a function: an error or a panic becomes a code and, if the caller wants one, an
+/// Runs the body of a function. An error or a panic becomes a code and, if the caller passed a pointer for it, an
 /// error object.
 ///
 /// # Safety
@@ -120,7 +122,7 @@ pub(super) unsafe fn guard<O: Output>(
     }
 }
 
-/// Runs something that may panic.
+/// Runs a body and converts a panic to [`Failure::Panic`].
 pub(super) fn caught<T>(body: impl FnOnce() -> T) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(body)).map_err(|panic| Failure::Panic { cause: cause(&*panic) })
 }

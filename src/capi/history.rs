@@ -1,4 +1,4 @@
-//! Histories across the border.
+//! The history of the C interface: events as JSON.
 
 use std::ffi::c_char;
 
@@ -11,7 +11,7 @@ use super::text::{CallstackText, optional_record, to_json};
 use crate::frame::FrameRef;
 use crate::store::EventQuery;
 
-/// Which events are meant: an [`EventQuery`] whose frame may be named in any way.
+/// The argument of `callstack_history`: an [`EventQuery`] that names its frame by any reference.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 struct HistoryQuery {
@@ -21,18 +21,20 @@ struct HistoryQuery {
     limit: Option<usize>,
 }
 
-/// What has happened, oldest first.
+/// Returns events of the history, oldest first. Commands on this stack wait while it reads the database.
 ///
-/// - `query`: NULL for everything, or a JSON object with any of `"since"` (only events after this revision),
-///   `"frame"` (only events of this frame), `"kind"`, `"limit"` (the oldest so many).
+/// - `query`: NULL for all events, or a JSON object such as `{"since": 20, "frame": "f2"}`, with any of
+///   - `"since"`: only events after this revision; default 0;
+///   - `"frame"`: only events of this frame;
+///   - `"kind"`: only events of this kind: `added`, `imported`, `dependenciesAdded`, `identified`, `statusChanged`,
+///     `invalidated`, `idReplaced`, `logPathSet`, `artifactAdded`, `decisionAdded`, `activeChanged`, `summarized`,
+///     `chunkAllocated`, `chunkWritten`, `chunkFreed`, `registersChanged`, `runStarted`, `called` or `messagesAdded`;
+///   - `"limit"`: at most this number of events, the oldest ones.
 /// - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":
-///   "decisionAdded", "decision": "Use SQLite"}]`. Kinds are `added`, `imported`, `dependenciesAdded`,
-///   `identified`, `statusChanged`, `invalidated`, `idReplaced`, `logPathSet`, `artifactAdded`,
-///   `decisionAdded`, `activeChanged`, `summarized`, `chunkAllocated`, `chunkWritten`, `chunkFreed`,
-///   `registersChanged`, `runStarted`, `called`, `messagesAdded`.
+///   "decisionAdded", "decision": "Use SQLite"}]`.
 ///
-/// Errors: CALLSTACK_ERROR_IN_MEMORY if the stack keeps no history; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON;
-/// _SETTING for an unknown kind; those of the disk.
+/// Errors: _IN_MEMORY if the stack keeps no history, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _SETTING for an unknown
+/// kind; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_history(
     stack: *const Callstack,
@@ -51,9 +53,12 @@ pub unsafe extern "C" fn callstack_history(
     }
 }
 
-/// The whole history as text, one event in JSON on each line. `callstack_rebuild` reads it.
+/// Returns the whole history as text. `callstack_rebuild` reads it. Commands on this stack wait while it reads the
+/// database.
 ///
-/// Errors: CALLSTACK_ERROR_IN_MEMORY if the stack keeps no history; those of the disk.
+/// - `out_history`: one event in JSON on each line, as in `callstack_history`.
+///
+/// Errors: _IN_MEMORY if the stack keeps no history; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_export_history(
     stack: *const Callstack,

@@ -1,4 +1,4 @@
-//! What hosts with sessions need, across the border: events in, effects out, tools, contexts by session.
+//! The C interface for hosts with sessions: events in, effects out, tools, and contexts by session.
 
 use std::ffi::c_char;
 use std::sync::Arc;
@@ -13,17 +13,20 @@ use crate::session::HostEvent;
 use crate::stack::HostSettings;
 use crate::tools;
 
-/// Puts the settings of a host in force: the defaults, over them what the environment variables STACK_… say,
-/// over them `settings`. Calling it also begins the log: lines come as effects.
+/// Sets the settings of a host: the defaults, replaced by the environment variables STACK_…, replaced by `settings`.
+/// From then on, effects include lines for the log of the host, and commands leave state.json to `callstack_poll`.
 ///
-/// - `settings`: NULL, or a JSON object with any of
-///   - `"context"`: as `callstack_context` takes it;
+/// - `settings`: NULL, or a JSON object such as `{"calls": {"maxDepth": 3}}`, with any of (values are the defaults)
+///   - `"context"`: as in `callstack_context`;
 ///   - `"subagents"`: `{"enabled": true, "minDuration": 60000, "minMessageCount": 3, "autoCompleteOnIdle": true,
 ///     "idleCompletionDelay": 5000, "injectParentContext": true, "propagateSummaries": true, "patterns": […]}`;
+///     durations in milliseconds, patterns are regular expressions for titles;
 ///   - `"autonomy"`: `{"level": "suggest", "pushThreshold": 70, "popThreshold": 80, "suggestInContext": true,
-///     "enabledHeuristics": […]}`;
-///   - `"calls"`: `{"maxDepth": 5, "timeLimit": 0}`, the limit in milliseconds, 0 for none.
-/// - `out_problems`: a JSON array of texts: what made no sense and does not count. May be NULL.
+///     "enabledHeuristics": […]}`; the level is `"manual"`, `"suggest"` or `"auto"`, thresholds are 0 to 100;
+///   - `"calls"`: `{"maxDepth": 5, "timeLimit": 0}`: how many frames can be above a called one, and the time limit of a
+///     call in milliseconds; 0 is no limit.
+/// - `out_problems`: a JSON array of messages about invalid settings, `["the settings cannot be read: …"]`.
+///   An invalid setting is ignored; it is not an error of this function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_configure(
     stack: *mut Callstack,
@@ -43,33 +46,38 @@ pub unsafe extern "C" fn callstack_configure(
     }
 }
 
-/// Tells what has happened in the host. What follows for the frames is done before this returns; of what is
-/// refused the log tells.
+/// Reports an event of the host. Changes that follow for the frames are committed before the function returns. If such
+/// a change is refused, or storage fails, the function still succeeds; an effect `log` with the level `warn` reports
+/// it.
 ///
-/// Events may come twice, and in any order. A host tells of all its sessions; frames, their places, artifacts,
-/// results and logs come of that.
+/// A host reports the events of all its sessions. Events may be repeated, and may come in any order. Events of one
+/// stack are processed one after the other.
 ///
-/// - `event`: a JSON object; `"kind"` names it, optional keys are marked with `?`:
+/// - `event`: a JSON object; `"kind"` names the event, keys with `?` are optional:
 ///   - `sessionCreated {sessionID, parentID?, title?}`, `sessionUpdated {sessionID, title}`,
 ///     `sessionIdle {sessionID}`, `sessionError {sessionID, message}`, `sessionDeleted {sessionID}`;
-///   - `message {sessionID, messageID, role, text, tokens?, contextLimit?}`: role is `user` or `assistant`;
-///   - `toolExecuted {sessionID, tool, path?, failed?}`: path is a file that the tool has written;
-///   - `sessionCompacting {sessionID}`, before a summary is asked for; `sessionCompacted {sessionID, messages}`;
-///     `sessionMessages {sessionID, messages}`. A message is `{"id", "role", "text", "summary"?, "parts"?}`;
+///   - `message {sessionID, messageID, role, text, tokens?, contextLimit?}`: a new message; `role` is `user` or
+///     `assistant`; `tokens` is the size of the session's context, `contextLimit` the maximum, both in tokens;
+///   - `toolExecuted {sessionID, tool, path?, failed?}`: `path` is a file that the tool has written;
+///   - `sessionCompacting {sessionID}`: the host is about to ask for a summary;
+///   - `sessionCompacted {sessionID, messages}`; `sessionMessages {sessionID, messages}`. A message is
+///     `{"id", "role", "text", "summary"?, "parts"?}`;
 ///   - `callStarted {call, sessionID}`, `callEnded {call, error?}`, `callAborted {call}`.
-/// - `out_effects`: a JSON array of what the host is to do, in this order; `"kind"` names it:
-///   - `log {level, message, data}`: write a line to the host's log; level is `debug`, `info` or `warn`;
-///   - `describeSession {sessionID}`: answer with `sessionCreated`, or `sessionDeleted` if it is not there;
-///   - `readMessages {sessionID}`: answer with `sessionMessages`, without messages if it is not there;
-///   - `createSession {call, parentID, title}`: answer with `callStarted`, or `callEnded` with an error;
-///   - `prompt {call, sessionID, callerID, text}`: prompt the session with the caller's model, wait, and answer
-///     with `callEnded`;
-///   - `answer {call, text}`: give the tool call that waits for this its answer;
-///   - `abortSession {sessionID}`;
-///   - `compactSession {sessionID}`: answer with `sessionCompacted`, without messages if it cannot be done;
-///   - `compactionPrompt {sessionID, text}`: add the text to what the summary is asked for.
+/// - `out_effects`: a JSON array of what the host must do, in this order, `[{"kind": "describeSession", "sessionID":
+///   "ses_2"}]`; `"kind"` names the effect:
+///   - `log {level, message, data}`: write a line to the log of the host; the level is `debug`, `info` or `warn`;
+///   - `describeSession {sessionID}`: report `sessionCreated`, or `sessionDeleted` if there is no such session;
+///   - `readMessages {sessionID}`: report `sessionMessages`, with an empty list if there is no such session;
+///   - `createSession {call, parentID, title}`: make a session, and report `callStarted`, or `callEnded` with an error;
+///   - `prompt {call, sessionID, callerID, text}`: prompt the session with the model of the session `callerID`, wait
+///     for its end, and report `callEnded`;
+///   - `answer {call, text}`: give the text to the tool call that waits for this call;
+///   - `abortSession {sessionID}`: stop the work of the session;
+///   - `compactSession {sessionID}`: compact the session, and report `sessionCompacted`, with an empty list of messages
+///     if it cannot be compacted;
+///   - `compactionPrompt {sessionID, text}`: add the text to the prompt that asks for the summary.
 ///
-/// Errors: CALLSTACK_ERROR_JSON.
+/// Errors: _JSON.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_event(
     stack: *mut Callstack,
@@ -87,12 +95,15 @@ pub unsafe extern "C" fn callstack_event(
     }
 }
 
-/// Does what was left for later and is due: writes state.json, if it is behind and 250 ms have passed since it
-/// was last written; finishes idle subagents, stops calls at their time limit, hands out lines for the log.
-/// Commands write state.json, too; a host that may be idle for long calls this at the time that
-/// `callstack_deadline` gives.
+/// Does work that is due: writes state.json if it is out of date and at least 250 ms have passed since the last write;
+/// completes idle subagents; stops calls at their time limit; returns lines for the log. Commands write state.json too,
+/// until the host calls `callstack_configure`, or this function with `out_effects`. The host calls this function at the
+/// time that `callstack_deadline` returns.
 ///
-/// - `out_effects`: as of `callstack_event`. May be NULL for hosts that report no events.
+/// - `out_effects`: a JSON array as in `callstack_event`. NULL, for hosts without sessions: the function only writes
+///   state.json.
+///
+/// A failure to write the files is not an error of this function; `callstack_info` returns it as `mirror.error`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_poll(
     stack: *mut Callstack,
@@ -111,9 +122,9 @@ pub unsafe extern "C" fn callstack_poll(
     }
 }
 
-/// When `callstack_poll` will have something to do.
+/// Returns the time at which `callstack_poll` has work to do. Waits for a command that is running.
 ///
-/// - `out_deadline`: milliseconds since the Unix epoch; 0 if nothing is left for later.
+/// - `out_deadline`: milliseconds since the Unix epoch; 0 if there is no work.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_deadline(
     stack: *const Callstack,
@@ -122,15 +133,15 @@ pub unsafe extern "C" fn callstack_deadline(
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe {
-        // What is long overdue must not look like nothing.
+        // 0 means that there is no work, so a deadline is at least 1.
         Callstack::read(stack, out_deadline, error, |stack| Ok(stack.host_deadline().map_or(0, |time| time.max(1))))
     }
 }
 
-/// The agent's tools, for hosts to register.
+/// Returns the tools for agents, which a host registers.
 ///
 /// - `out_tools`: a JSON array, `[{"name": "stack_frame_push", "group": "frames", "description": "…",
-///   "parameters": {…}, "example": {…}}]`; the parameters are JSON Schema of an object.
+///   "parameters": {…}, "example": {…}}]`. `parameters` is the JSON Schema of an object; `example` is a valid one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_tools(
     out_tools: *mut CallstackText,
@@ -140,14 +151,16 @@ pub unsafe extern "C" fn callstack_tools(
     unsafe { guard(out_tools, error, || Ok(to_json(&tools::list()))) }
 }
 
-/// Calls a tool for the agent of a session. Wrong arguments are no error of this function: the answer says to
-/// the agent what is wrong.
+/// Carries out a tool call of the agent of a session. An unknown tool, wrong arguments, a refused command and a storage
+/// failure are not errors of this function: the answer tells the agent the reason.
 ///
-/// - `name`: one of `callstack_tools`.
-/// - `arguments`: a JSON object; NULL and the empty text stand for `{}`.
-/// - `out_answer`: a JSON object, `{"text": "…", "isError": false, "effects": […]}`, effects as of
-///   `callstack_event`. Tools that run a frame answer later: then there is `"call": 3` and no text, and an
-///   effect `answer` with this call will bring it. If nobody waits any more, report `callAborted`.
+/// - `session`: the whole ID of the session.
+/// - `name`: the name of one of `callstack_tools`.
+/// - `arguments`: a JSON object; NULL and the empty text are `{}`.
+/// - `out_answer`: a JSON object, `{"text": "…", "isError": false, "effects": […]}`, with effects as in
+///   `callstack_event`. A tool that runs a frame answers later: then the object has `"call": 3` and no `text`, and a
+///   later effect `answer` with the same `call` has the text. If nobody waits for the answer any more, report
+///   `callAborted`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_tool(
     stack: *mut Callstack,
@@ -171,7 +184,7 @@ pub unsafe extern "C" fn callstack_tool(
     }
 }
 
-/// The two parts of a session's context.
+/// The outputs of `callstack_session_context`. Each can be null.
 #[derive(Clone, Copy)]
 struct Parts {
     stable: *mut CallstackText,
@@ -196,14 +209,18 @@ impl Output for Parts {
     }
 }
 
-/// The context of a session's frame, made by the settings of `callstack_configure`, with what is suggested to its
+/// Returns the context of the frame of a session, with the settings of `callstack_configure` and the suggestions to its
 /// agent.
 ///
-/// - `out_stable`: belongs into the system prompt; it keeps its bytes until a frame is pushed, popped or
-///   invalidated. `out_volatile`: belongs behind the newest message of this one request. Both have no data if
-///   the session has no frame, or is to have no context.
+/// - `session`: the whole ID of the session.
+/// - `out_stable`: the stable part, for the system prompt. Its bytes change only when a frame is pushed, popped or
+///   invalidated, or a chunk that it shows changes.
+/// - `out_volatile`: the volatile part, for the place after the newest message of this one request.
 ///
-/// Errors: CALLSTACK_ERROR_BUDGET_TOO_SMALL, with `needed` in the details.
+/// If the session has no frame, or the settings exclude it from contexts, the function succeeds and `data` of both
+/// outputs is NULL.
+///
+/// Errors: _BUDGET_TOO_SMALL, with the smallest possible total in the details, as `needed`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_session_context(
     stack: *const Callstack,

@@ -1,4 +1,4 @@
-//! The full logs of frames across the border.
+//! The full logs of frames in the C interface.
 
 use std::ffi::c_char;
 
@@ -10,13 +10,14 @@ use super::stack::Callstack;
 use super::text::{CallstackText, list, optional_record, text, to_json};
 use crate::store::LogQuery;
 
-/// Adds entries to the full log of a frame, all or none, each as a line of JSON: logs/{id}.jsonl in the
-/// stack's folder. Contexts that show the frame in full name the file for the agent.
+/// Appends entries to the full log of a frame, logs/{id}.jsonl in the folder of the stack: all of them or none.
+/// Contexts that show the frame in full tell the agent the path of the log.
 ///
-/// - `entries`: a JSON array of anything, `[{"role": "user", "text": "Build a shop"}]`.
+/// - `frame`: the frame.
+/// - `entries`: a JSON array of any values, `[{"role": "user", "text": "Build a shop"}]`. Each entry becomes one line.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _IN_MEMORY without a folder; _JSON, also for
-/// entries nested more than 100 levels deep; those of the disk.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _IN_MEMORY if the stack has no folder, _JSON (also for an entry that is
+/// nested more than 100 levels deep); the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_append_log(
     stack: *mut Callstack,
@@ -36,15 +37,20 @@ pub unsafe extern "C" fn callstack_append_log(
     }
 }
 
-/// Reads lines of a frame's log. A frame without a log has none.
+/// Returns lines of the log of a frame. A frame without a log has no lines. This function reads the file; if there is
+/// no file, it first waits for a running command and looks for commits of other processes.
 ///
-/// - `query`: NULL for all of them, or a JSON object with any of `"from"` and `"to"` (line numbers, both
-///   included, from 1), `"search"` (only lines with this text, whatever its case), `"tail"` (of all these
-///   the last so many).
-/// - `out_page`: a JSON object, `{"lines": [{"number": 1, "entry": {…}}], "total": 1, "damaged": [{"number":
-///   2, "message": "…"}]}`; `total` counts all lines of the log.
+/// - `frame`: the frame.
+/// - `query`: NULL for all lines, or a JSON object such as `{"from": 1, "to": 50, "search": "error", "tail": 10}`, with
+///   any of
+///   - `"from"`, `"to"`: first and last line, counted from 1; both are included;
+///   - `"search"`: only lines that contain this text in a key or a value; upper and lower case are the same;
+///   - `"tail"`: only the last lines of the selection, this number of them.
+/// - `out_page`: a JSON object, `{"lines": [{"number": 1, "entry": {…}}], "total": 1, "damaged": [{"number": 2,
+///   "message": "…"}]}`. `total` is the number of all lines of the log; `damaged` lists the lines in the range that
+///   cannot be read, at most 1000.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON; _IN_MEMORY without a folder; _IO.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _IN_MEMORY if the stack has no folder; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_read_log(
     stack: *const Callstack,
@@ -65,12 +71,13 @@ pub unsafe extern "C" fn callstack_read_log(
     }
 }
 
-/// Names the file that holds a frame's full log, when the host keeps it elsewhere. Contexts name it for
-/// the agent as long as it exists; the library never writes to it.
+/// Sets the path of a frame's full log, for hosts that keep the log themselves. Contexts tell the agent the path while
+/// the file exists; the library never writes to the file.
 ///
-/// - `log_path`: absolute, or relative to the stack's folder.
+/// - `frame`: the frame.
+/// - `log_path`: a path, absolute or relative to the folder of the stack. Must not be empty.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY; those of the disk.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the path; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_set_log_path(
     stack: *mut Callstack,

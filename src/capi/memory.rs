@@ -1,4 +1,4 @@
-//! What agents remember, across the border: chunks on the heap, registers, and runs.
+//! Agent memory in the C interface: chunks on the heap, registers, and runs.
 
 use std::ffi::c_char;
 
@@ -13,15 +13,17 @@ use crate::error::Error;
 use crate::frame::MemoryModel;
 use crate::tools;
 
-/// Puts a new chunk on the heap of a frame. It and all frames below it see the chunk until it is freed: their
-/// contexts show it word for word, whatever becomes of the conversation.
+/// Allocates a chunk, a named text, on the heap of a frame. The frame and all frames below it see the chunk until it is
+/// freed. Contexts show its text verbatim, even after the conversation has been compacted.
 ///
-/// - `chunk`: a JSON object, `{"name": "api-spec", "content": "add(a, b) -> int", "description":
-///   "signatures"}`; the description is optional. A name has up to 100 characters, a description 300, both on
-///   one line, a content 100,000.
+/// - `frame`: the frame that owns the chunk.
+/// - `chunk`: a JSON object, `{"name": "api-spec", "content": "add(a, b) -> int", "description": "signatures"}`:
+///   - `name`: one line of 1 to 100 characters;
+///   - `content`: up to 100,000 characters;
+///   - `description`: one line of up to 300 characters; optional.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _EMPTY, _TOO_LONG, _NOT_ONE_LINE;
-/// _CHUNK_EXISTS if a chunk of that name is in sight; those of the disk.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _EMPTY for the name, _TOO_LONG, _NOT_ONE_LINE, _CHUNK_EXISTS if the
+/// frame, or an unfinished frame below it, already sees a chunk of that name; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_allocate_chunk(
     stack: *mut Callstack,
@@ -40,9 +42,13 @@ pub unsafe extern "C" fn callstack_allocate_chunk(
     }
 }
 
-/// Replaces the content of a chunk that a frame sees.
+/// Replaces the content of a chunk.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _UNKNOWN_CHUNK, _TOO_LONG; those of the disk.
+/// - `frame`: a frame that sees the chunk.
+/// - `name`: the name of the chunk.
+/// - `content`: the new text, up to 100,000 characters; NULL is the empty text.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _UNKNOWN_CHUNK, _TOO_LONG; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_write_chunk(
     stack: *mut Callstack,
@@ -64,9 +70,12 @@ pub unsafe extern "C" fn callstack_write_chunk(
     }
 }
 
-/// Takes a chunk that a frame sees off the heap.
+/// Removes a chunk from the heap.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _UNKNOWN_CHUNK; those of the disk.
+/// - `frame`: a frame that sees the chunk.
+/// - `name`: the name of the chunk.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _UNKNOWN_CHUNK; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_free_chunk(
     stack: *mut Callstack,
@@ -85,13 +94,15 @@ pub unsafe extern "C" fn callstack_free_chunk(
     }
 }
 
-/// All chunks that a frame sees, those of its root first.
+/// Returns all chunks that a frame sees, those of its root first.
 ///
+/// - `frame`: the frame.
 /// - `out_chunks`: a JSON array, `[{"handle": "f1", "chunk": {"name": "api-spec", "content": "…", "description":
-///   "…", "allocatedAt": 1795293106903, "writtenAt": 1795293106903}}]`; the handle is that of the frame that the
-///   chunk belongs to. Chunks of runs have `allocatedStep` and `writtenStep`, too.
+///   "…", "allocatedAt": 1795293106903, "writtenAt": 1795293106903}}]`. `handle` is the frame that owns the chunk; an
+///   empty description is absent. Chunks that were made in a run also have `allocatedStep` and `writtenStep`, the
+///   numbers of the steps.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_chunks(
     stack: *const Callstack,
@@ -110,14 +121,15 @@ pub unsafe extern "C" fn callstack_chunks(
     }
 }
 
-/// Puts values into registers of a frame, which uses them from then on: its contexts show them, and its children
-/// inherit some when they begin. `callstack_frame` tells what they hold.
+/// Sets registers of a frame: short notes of its agent. From then on the frame uses registers: its contexts show them,
+/// and its children inherit some of them when they begin. `callstack_frame` returns them.
 ///
-/// - `registers`: a JSON object with any of `"R0_GOAL"` (up to 240 characters), `"R1_PLAN"` (980), `"R2_NEXT"`
-///   (200), `"R3_PHASE"` (60), `"R4_CONSTRAINTS"` (720), `"R5_ASSUMPTIONS"` (480), `"R6_OPEN_QUESTIONS"` (600),
-///   `"R7_STATUS"` (300). What is too long is cut. Registers that are not named stay.
+/// - `frame`: the frame.
+/// - `registers`: a JSON object such as `{"R2_NEXT": "run the tests"}`, with any of `"R0_GOAL"` (up to 240 characters),
+///   `"R1_PLAN"` (980), `"R2_NEXT"` (200), `"R3_PHASE"` (60), `"R4_CONSTRAINTS"` (720), `"R5_ASSUMPTIONS"` (480),
+///   `"R6_OPEN_QUESTIONS"` (600), `"R7_STATUS"` (300). Longer values are cut. Other registers keep their values.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON; those of the disk.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_update_registers(
     stack: *mut Callstack,
@@ -136,12 +148,13 @@ pub unsafe extern "C" fn callstack_update_registers(
     }
 }
 
-/// The tools by which an agent in a run manages its own memory, for hosts to offer to the model beside their own.
+/// Returns the tools with which an agent in a run manages its own memory. The host offers them to the model together
+/// with its own tools; `callstack_advance_run` carries them out.
 ///
 /// - `memory`: `heap` or `registers`, as in `callstack_start_run`.
-/// - `out_tools`: a JSON array as of `callstack_tools`.
+/// - `out_tools`: a JSON array as in `callstack_tools`.
 ///
-/// Errors: CALLSTACK_ERROR_SETTING for another memory.
+/// Errors: _SETTING for another value of `memory`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_memory_tools(
     memory: *const c_char,
@@ -165,15 +178,22 @@ pub unsafe extern "C" fn callstack_memory_tools(
     }
 }
 
-/// Starts a run: an agent at work that manages its own memory. Its frames are frames of the tree, and all that is
-/// said in them is kept, so that it can go on after the death of the process.
+/// Starts a run: an agent that works on a task and manages its own memory. Its frames are frames of the tree, and its
+/// conversations are stored, so the run can continue after the death of the process.
+///
+/// The host then repeats: call `callstack_advance_run`, do what it returns, and report the result with
+/// `callstack_run_reply` or `callstack_run_answer`.
 ///
 /// - `run`: a JSON object, `{"task": "Build a calculator", "settings": {"memory": "registers", "maxDepth": 5,
-///   "heapCeiling": 5000}, "title": "Calculator", "sessionID": "run_1"}`, all but the task optional. `memory` is
-///   `"heap"` (the default) or `"registers"`.
-/// - `out_handle`: the handle of its root frame, which names the run. May be NULL.
+///   "heapCeiling": 5000}, "title": "Calculator", "sessionID": "run_1"}`. Only `task` is required.
+///   - `memory`: `"heap"` (default: frames and heap) or `"registers"` (registers as well);
+///   - `maxDepth`: maximum depth of a frame; the root has depth 0; default 5;
+///   - `heapCeiling`: size of the heap, in characters, above which the agent is warned; default 5000;
+///   - `title`: title of the root frame; default: the beginning of the task;
+///   - `sessionID`: ID of the root frame; default: a generated ID.
+/// - `out_handle`: the handle of the root frame. It is the argument `run` of the functions below.
 ///
-/// Errors: CALLSTACK_ERROR_JSON, _EMPTY, _DUPLICATE_ID; those of the disk.
+/// Errors: _JSON, _EMPTY for the task, the title or the ID, _DUPLICATE_ID, _FULL; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_start_run(
     stack: *mut Callstack,
@@ -190,17 +210,21 @@ pub unsafe extern "C" fn callstack_start_run(
     }
 }
 
-/// Carries out the calls about memory that are next, and tells what the run needs of the host then. It says the
-/// same until that is done.
+/// Carries out the tool calls of the model that concern memory, until the run needs the host, and returns what it
+/// needs. Until the host has reported that, a repeated call returns the same.
 ///
-/// - `out_next`: a JSON object. `{"next": "ask", "step": 3, "frame": "f2", "depth": 1, "system": "…", "messages":
-///   [{"role": "user", "text": "…"}, {"role": "assistant", "text": "", "calls": [{"id": "call_1", "name":
-///   "read_file", "arguments": "{…}"}]}, {"role": "tool", "call": "call_1", "name": "read_file", "text": "…"}]}`:
-///   ask a model, and bring what it says with `callstack_run_reply`. `{"next": "call", "id": "call_1", "name":
-///   "read_file", "arguments": "{…}"}`: do that, and bring the answer with `callstack_run_answer`. `{"next":
-///   "over", "status": "completed", "results": "…"}`: nothing more.
+/// - `run`: the root frame of the run.
+/// - `out_next`: a JSON object, one of
+///   - `{"next": "ask", "step": 3, "frame": "f2", "depth": 1, "system": "…", "messages": [{"role": "user", "text":
+///     "…"}, {"role": "assistant", "text": "", "calls": [{"id": "call_1", "name": "read_file", "arguments": "{…}"}]},
+///     {"role": "tool", "call": "call_1", "name": "read_file", "text": "…"}]}`: ask a model with this prompt, and
+///     report its answer with `callstack_run_reply`. A tool message about a failed tool call has `"isError": true`;
+///   - `{"next": "call", "id": "call_1", "name": "read_file", "arguments": "{…}"}`: carry out this tool call of the
+///     model, and report the answer with `callstack_run_answer`;
+///   - `{"next": "over", "status": "completed", "results": "…"}`: the run is finished.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN; those of the disk.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN; _OUT_OF_TURN if another caller advances the run at the same time;
+/// the storage errors. Tool calls that were carried out before an error stay committed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_advance_run(
     stack: *mut Callstack,
@@ -217,12 +241,14 @@ pub unsafe extern "C" fn callstack_advance_run(
     }
 }
 
-/// Where a run is.
+/// Returns the position of a run.
 ///
+/// - `run`: the root frame of the run.
 /// - `out_status`: a JSON object, `{"settings": {"memory": "heap", "maxDepth": 5, "heapCeiling": 5000}, "steps": 7,
-///   "frame": "f3", "depth": 1, "repeats": 1}`; `repeats` counts the last steps in a row that made the same calls.
+///   "frame": "f3", "depth": 1, "repeats": 1}`: the settings; how many times a model has answered; the current frame
+///   and its depth; how many of the last steps in a row made the same tool calls.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_run_status(
     stack: *const Callstack,
@@ -237,13 +263,14 @@ pub unsafe extern "C" fn callstack_run_status(
     }
 }
 
-/// Brings what the model has said.
+/// Reports the answer of the model to the prompt of `callstack_advance_run`.
 ///
+/// - `run`: the root frame of the run.
 /// - `reply`: a JSON object, `{"text": "…", "calls": [{"id": "call_1", "name": "heap_free", "arguments":
-///   "{\"name\": \"api\"}"}]}`, both optional. Arguments are a text, as the model wrote it.
+///   "{\"name\": \"api\"}"}]}`. Both keys are optional. `arguments` is the text that the model wrote.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _NO_RUN; _OUT_OF_TURN if calls wait for answers or the
-/// run is over; those of the disk.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _NO_RUN, _OUT_OF_TURN if tool calls wait for answers or the run is
+/// over; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_run_reply(
     stack: *mut Callstack,
@@ -262,13 +289,15 @@ pub unsafe extern "C" fn callstack_run_reply(
     }
 }
 
-/// Brings the answer to the call that `callstack_advance_run` has told of.
+/// Reports the answer to the tool call that `callstack_advance_run` has returned.
 ///
-/// - `call`: its ID.
-/// - `is_error`: not 0 if the answer says why nothing was done.
+/// - `run`: the root frame of the run.
+/// - `call`: the ID of the tool call, such as `call_1`.
+/// - `answer`: the answer as a text for the model; NULL is the empty text.
+/// - `is_error`: 0 if the tool call was carried out; another number if it failed and the answer is the reason.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN; _OUT_OF_TURN if another call is next; those of the
-/// disk.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN, _OUT_OF_TURN if another tool call is next or the run is over; the
+/// storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_run_answer(
     stack: *mut Callstack,

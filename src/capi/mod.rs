@@ -1,17 +1,17 @@
-//! The C ABI: everything a [`Stack`](crate::Stack) can do, for C and for whatever calls C.
+//! The C interface: everything that a [`Stack`](crate::Stack) offers, for C and for languages that can call C.
 //!
-//! `include/callstack.h` is made of this folder and holds the contract; `build.rs` says in which order.
-//! This is how the contract is kept:
+//! cbindgen generates `include/callstack.h` from this folder and from `cbindgen.toml`, which holds the contract with
+//! the caller. `build.rs` lists the files in the order of the header. The code keeps the contract in this way:
 //!
-//! - Every function is plain and `extern "C"`, with its work in a closure: `guard` turns errors and
-//!   panics into codes. (The header's generator does not see through macros.)
-//! - Pointers become references in [`text`], [`error`] and [`stack`] alone. A null pointer, a length
-//!   that no object can have and bytes that are no UTF-8 are errors there.
-//! - Whatever else the header asks of the caller (that a text is as long as its length says, that a
-//!   stack has not been closed) is the safety condition of each function.
+//! - Every function is a plain `extern "C"` function whose work is in a closure; `guard` converts errors and panics
+//!   to codes. (Functions are not made by macros, because cbindgen does not expand macros.)
+//! - Only [`text`], [`error`] and [`stack`] convert pointers to references. They return an error for a null pointer,
+//!   a length that no object can have, and bytes that are not UTF-8.
+//! - The other duties of the caller (a text is as long as its length says, a stack has not been closed) are the
+//!   safety condition of each function.
 
-#![allow(unsafe_code, reason = "pointers come from C; this is the only folder where they do")]
-#![allow(clippy::missing_safety_doc, reason = "all have the same condition, which the header states once")]
+#![allow(unsafe_code, reason = "pointers come from C; only this folder handles them")]
+#![allow(clippy::missing_safety_doc, reason = "all functions have the same condition, which the header states once")]
 
 pub mod code;
 pub mod command;

@@ -1,4 +1,4 @@
-//! What a panic does to a stack. Provoked through a store and a clock of the tests' own.
+//! Tests of panics in commands and queries. A store and a clock made for these tests provoke the panics.
 
 use std::ffi::{CStr, c_char};
 use std::ptr;
@@ -17,7 +17,7 @@ use crate::frame::{Event, NewFrame};
 use crate::stack::{Stack, StackOptions};
 use crate::store::{EventQuery, SqliteOptions, SqliteStore, Store};
 
-/// A store that panics in the middle of a transaction when it is told to.
+/// A store that panics in the middle of a transaction while `panics` is true.
 struct Faulty {
     store: SqliteStore,
     panics: Arc<AtomicBool>,
@@ -96,7 +96,7 @@ fn a_panic_in_a_command_breaks_the_stack_and_nothing_else() {
         assert_eq!(callstack_state(broken, &mut state, ptr::null_mut()), CALLSTACK_ERROR_BROKEN);
         assert!(state.data.is_null());
 
-        // The transaction does not keep others out, even while the broken stack is still there.
+        // The transaction has ended: other processes can commit even while the broken stack still exists.
         let other = Stack::open(folder.path(), StackOptions { busy_timeout: 100, ..StackOptions::default() }).unwrap();
         let ids = |stack: &Stack| {
             stack.read(|tree| tree.handles().map(|handle| tree.frame(handle).session_id).collect::<Vec<_>>())

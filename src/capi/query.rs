@@ -1,4 +1,4 @@
-//! Queries across the border: frames, the state, the tree as text.
+//! Queries of the C interface: frames, the state, and the tree as text.
 
 use std::ffi::c_char;
 
@@ -12,9 +12,12 @@ use crate::error::Error;
 use crate::frame::{Frame, FrameRef, FrameStatus, Handle};
 use crate::tree::{OutlineOptions, Tree};
 
-/// The handle of a frame that is named by handle, ID, or a beginning of its ID that fits no other frame.
+/// Returns the handle of a frame.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME; _AMBIGUOUS_FRAME, with the candidates.
+/// - `frame`: the frame: an ID, a handle, or the beginning of an ID.
+/// - `out_handle`: the handle, such as `f3`.
+///
+/// Errors: _UNKNOWN_FRAME; _AMBIGUOUS_FRAME, with `candidates` in the details.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_resolve(
     stack: *const Callstack,
@@ -31,7 +34,9 @@ pub unsafe extern "C" fn callstack_resolve(
     }
 }
 
-/// The handle of the frame being worked on; the empty text if there is none.
+/// Returns the handle of the active frame: the frame on which an agent works.
+///
+/// - `out_handle`: the handle, such as `f3`; the empty text if no frame is active.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_active(
     stack: *const Callstack,
@@ -58,16 +63,19 @@ fn numbered(tree: &Tree, handle: Handle) -> Numbered {
     Numbered { handle, frame: tree.frame(handle) }
 }
 
-/// The record of a frame.
+/// Returns the record of a frame.
 ///
+/// - `frame`: the frame.
 /// - `out_frame`: a JSON object, `{"handle": "f3", "sessionID": "ses_7", "parentSessionID": "ses_1",
 ///   "status": "completed", "title": "…", "successCriteria": "…", "successCriteriaCompacted": "…",
 ///   "results": "…", "resultsCompacted": "…", "createdAt": 1795293106903, "updatedAt": 1795293106903,
-///   "artifacts": [], "decisions": []}`, and where they apply `dependsOn`, `logPath`, `invalidationReason`,
-///   `invalidatedAt`, `plannedChildren`, `placeholder`, `heap` (its chunks, as of `callstack_chunks`),
-///   `registers` (by name, those that are not empty). Times are milliseconds since the Unix epoch.
+///   "artifacts": [], "decisions": []}`. `parentSessionID` is absent for a root, and the results are absent before
+///   they are set. Present only if they apply: `dependsOn` (IDs), `logPath`, `invalidationReason`, `invalidatedAt`,
+///   `plannedChildren` (IDs), `placeholder` (true), `heap` (the chunks of this frame, each as `chunk` in
+///   `callstack_chunks`), `registers` (an object of the registers that are not empty), and unknown keys of an imported
+///   frame. Times are milliseconds since the Unix epoch.
 ///
-/// Errors: CALLSTACK_ERROR_UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_frame(
     stack: *const Callstack,
@@ -85,7 +93,7 @@ pub unsafe extern "C" fn callstack_frame(
     }
 }
 
-/// Which frames are meant.
+/// The argument of `callstack_frames`.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 struct FrameQuery {
@@ -95,7 +103,7 @@ struct FrameQuery {
     records: bool,
 }
 
-/// How frames are chosen: by how they stand to one, or from the whole tree.
+/// How frames are selected: from the whole tree, or by their relation to one frame.
 #[derive(Deserialize, Clone, Copy, Default)]
 #[serde(rename_all = "camelCase")]
 enum Relation {
@@ -129,17 +137,20 @@ impl FrameQuery {
     }
 }
 
-/// The frames that stand in some relation to a frame, or have some status.
+/// Returns the frames that have a relation to a frame, or a status.
 ///
-/// - `query`: a JSON object, `{"relation": "children", "frame": "f1", "status": "planned", "records":
-///   false}`, every key optional. `relation` is `"all"` (the default), `"roots"`, `"ready"` (planned, and all
-///   that they depend on is completed), or, of `frame`: `"ancestors"` (from the parent up), `"children"`,
-///   `"siblings"`, `"subtree"` (the frame itself, and all below it). `status` keeps only those that have it.
-///   NULL: all.
-/// - `out_frames`: a JSON array of handles, `["f2", "f3"]`, in creation order where nothing else is said;
-///   with `records` an array of objects as `callstack_frame` gives them.
+/// - `query`: NULL for all frames, or a JSON object, `{"relation": "children", "frame": "f1", "status": "planned",
+///   "records": false}`, with any of
+///   - `relation`: `"all"` (default), `"roots"`, `"ready"` (planned frames whose dependencies are all completed), or,
+///     in relation to `frame`: `"ancestors"`, `"children"`, `"siblings"`, `"subtree"` (the frame and all frames below
+///     it);
+///   - `frame`: the frame of the relation;
+///   - `status`: only frames with this status;
+///   - `records`: whether to return records instead of handles; default false.
+/// - `out_frames`: a JSON array of handles, `["f2", "f3"]`, or of objects as in `callstack_frame`. The order is that of
+///   creation; ancestors begin with the parent; a subtree lists parents before their children, depth first.
 ///
-/// Errors: CALLSTACK_ERROR_JSON, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY if `frame` is missing.
+/// Errors: _JSON, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY if the relation needs `frame` and it is missing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_frames(
     stack: *const Callstack,
@@ -164,9 +175,10 @@ pub unsafe extern "C" fn callstack_frames(
     }
 }
 
-/// The whole tree as the documented state.json: `{"version": 1, "revision": 9, "frames": {"ses_1": {…}},
-/// "activeFrameID": "ses_1", "rootFrameIDs": ["ses_1"], "updatedAt": 1795293106903}`.
-/// `callstack_from_state` reads it.
+/// Returns the whole tree in the documented form of state.json. `callstack_from_state` reads it.
+///
+/// - `out_state`: a JSON object, `{"version": 1, "revision": 9, "frames": {"ses_1": {…}}, "activeFrameID": "ses_1",
+///   "rootFrameIDs": ["ses_1"], "updatedAt": 1795293106903}`. The keys of `frames` are the IDs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_state(
     stack: *const Callstack,
@@ -177,10 +189,14 @@ pub unsafe extern "C" fn callstack_state(
     unsafe { Callstack::read(stack, out_state, error, |stack| Ok(stack.state().to_json())) }
 }
 
-/// Writes the documented files, state.json and frames/, to another folder: for other tools, or to take
-/// along. `callstack_open` imports them there.
+/// Writes the documented files, state.json and frames/, to another folder, for other tools or as a copy.
+/// `callstack_open` of that folder imports them. Commands on this stack wait until the files are written.
 ///
-/// Errors: CALLSTACK_ERROR_NOT_EMPTY if a stack lives in that folder; those of the disk.
+/// - `folder`: a path, absolute or relative to the working directory. Must not be empty. The folder is created if it
+///   does not exist.
+///
+/// Errors: _EMPTY for the folder, _NOT_EMPTY if the folder contains a database stack.db; _IO, _DISK_FULL, _READ_ONLY
+/// and _BUSY for the files, also for a stack in memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_export_files(
     stack: *const Callstack,
@@ -197,14 +213,18 @@ pub unsafe extern "C" fn callstack_export_files(
     }
 }
 
-/// The tree as text for people.
+/// Returns the tree as text for people.
 ///
-/// - `options`: NULL, or a JSON object with any of `"style"` (`"marked"`: branches, a mark for each status,
-///   legend and statistics; or `"indented"`), `"root"` (only this frame and what is below), `"details"`
-///   (criteria, results, artifacts and decisions too; false), `"depth"` (levels below the first; all),
-///   `"width"` (the longest line in characters, 0 for no limit; 120).
+/// - `options`: NULL, or a JSON object such as `{"style": "marked", "root": "f2", "details": false, "depth": 3,
+///   "width": 120}`, with any of
+///   - `style`: `"marked"` (default: branches, a mark for each status, a legend and statistics) or `"indented"`;
+///   - `root`: only this frame and the frames below it; default: all;
+///   - `details`: also criteria, results, artifacts and decisions; default false;
+///   - `depth`: number of levels below the first; default: all;
+///   - `width`: maximum length of a line, in characters; 0 is no limit; default 120.
+/// - `out_outline`: the text, several lines.
 ///
-/// Errors: CALLSTACK_ERROR_JSON, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
+/// Errors: _JSON, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_outline(
     stack: *const Callstack,

@@ -1,4 +1,4 @@
-//! Stacks across the border: how they come, how they go, and how every other function gets at one.
+//! Stacks of the C interface: opening, closing, and the access of every other function to a stack.
 
 use std::ffi::c_char;
 use std::ptr;
@@ -19,14 +19,14 @@ use crate::store::{Durability, MemoryStore, MirrorStatus};
 
 /// A call stack: a tree of frames, in a folder or in memory.
 ///
-/// Any thread may call any function with it at any time; commands are carried out one after the other,
-/// and readers never wait for the disk. Only `callstack_close` must come alone and last. A folder may be
-/// open any number of times, in any number of processes.
+/// Any thread may call any function with it at any time; commands run one after the other, and queries do not wait
+/// for the disk (exceptions are in their descriptions). Only `callstack_close` must be the last call and must run
+/// alone. Any number of processes may open the same folder, each any number of times.
 pub struct Callstack {
     stack: Stack,
-    /// What could not be read in the state that the stack began with.
+    /// The parts of the initial state that could not be read.
     unreadable: Vec<Repair>,
-    /// A command has panicked, perhaps halfway through.
+    /// True after a panic in a command, which can have left the tree half-changed.
     is_broken: AtomicBool,
 }
 
@@ -41,10 +41,10 @@ impl Callstack {
         Self { stack, unreadable, is_broken: AtomicBool::new(false) }
     }
 
-    /// Runs a body that only looks.
+    /// Runs the body of a query.
     ///
     /// # Safety
-    /// `stack` is null or not closed yet; `out` and `error` are null or can be written to.
+    /// `stack` is null or not closed; `out` and `error` are null or can be written to.
     pub(super) unsafe fn read<O: Output>(
         stack: *const Self,
         out: O,
@@ -55,8 +55,8 @@ impl Callstack {
         unsafe { guard(out, error, || body(&Self::working(stack)?.stack)) }
     }
 
-    /// Runs a body that changes something. If it panics, nobody knows how far it came, so nothing is
-    /// asked of the stack any more.
+    /// Runs the body of a command. If it panics, the state of the stack is unknown, so the stack is marked as broken
+    /// and later calls are refused.
     ///
     /// # Safety
     /// As [`Callstack::read`].
@@ -89,7 +89,7 @@ impl Callstack {
     }
 }
 
-/// A new stack for the caller, who must want it.
+/// A new stack. The caller must pass a pointer for it.
 impl Output for *mut *mut Callstack {
     type Value = Callstack;
 
@@ -104,7 +104,7 @@ impl Output for *mut *mut Callstack {
     }
 }
 
-/// Runs a body that makes a stack.
+/// Runs the body of a function that makes a stack.
 unsafe fn made(
     out_stack: *mut *mut Callstack,
     error: *mut *mut CallstackError,
@@ -119,7 +119,7 @@ unsafe fn made(
     }
 }
 
-/// What a stack in a folder is opened with.
+/// The options of `callstack_open` and `callstack_rebuild`.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 struct FolderOptions {
@@ -142,7 +142,7 @@ impl From<FolderOptions> for StackOptions {
     }
 }
 
-/// What a stack in memory is made with.
+/// The options of `callstack_in_memory`.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 struct MemoryOptions {
@@ -150,7 +150,7 @@ struct MemoryOptions {
     history: bool,
 }
 
-/// What a stack in memory that begins with a state is made with.
+/// The options of `callstack_from_state`.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 struct StateOptions {
@@ -183,7 +183,7 @@ impl Tokens {
     }
 }
 
-/// The path of a folder, which must be given.
+/// Reads the required path of a folder.
 unsafe fn folder_path<'a>(folder: *const c_char, folder_len: usize) -> Result<&'a str, Failure> {
     // SAFETY: the caller promises as much as the callee asks.
     match unsafe { text("folder", folder, folder_len) }? {
@@ -192,20 +192,21 @@ unsafe fn folder_path<'a>(folder: *const c_char, folder_len: usize) -> Result<&'
     }
 }
 
-/// Opens the stack of a folder, and makes both if they are not there.
+/// Opens the stack in a folder. Creates the folder and the stack if they do not exist. Files of the original plugin
+/// (state.json, frames/) are imported once, if the folder has no database; the originals are kept in before-import/.
 ///
-/// - `folder`: a path, absolute or relative to the working directory.
-/// - `options`: NULL, or a JSON object with any of
-///   - `"durability"`: `"normal"` (what was acknowledged survives the death of the process; the default) or
-///     `"full"` (a loss of power too);
-///   - `"busyTimeout"`: how long a command waits for other processes, in milliseconds; 10000;
-///   - `"mirror"`: whether state.json and frames/ are kept up to date beside the database; true;
-///   - `"tokens"`: how tokens are counted, `"approx"` or `"chars4"` (or `"o200k"`, if the library was
-///     built with the feature `tokenizer`).
-/// - `out_stack`: the stack, to be closed with `callstack_close`. Must not be NULL.
+/// - `folder`: a path, absolute or relative to the working directory. Must not be empty.
+/// - `options`: NULL, or a JSON object such as `{"durability": "full", "busyTimeout": 2000}`, with any of
+///   - `"durability"`: `"normal"` (the default: acknowledged commits survive the death of the process, but a power
+///     loss can remove the last ones) or `"full"` (acknowledged commits also survive a power loss);
+///   - `"busyTimeout"`: how long a command waits for other processes, in milliseconds; default 10000;
+///   - `"mirror"`: whether state.json and frames/ are kept up to date beside the database; default true;
+///   - `"tokens"`: the token counter, `"approx"` (default), `"chars4"`, or `"o200k"` (only if the library was built
+///     with the feature `tokenizer`).
+/// - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
 ///
-/// Errors: CALLSTACK_ERROR_DAMAGED and _VERSION if a file cannot be read or is of a newer version (it
-/// is then as it was), _READ_ONLY, _DISK_FULL, _BUSY, _IO; _EMPTY for the folder, _JSON for the options.
+/// Errors: _EMPTY for the folder, _JSON for the options, and the storage errors. _DAMAGED and _VERSION mean that a
+/// file cannot be read or is from a newer version; the file was not changed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_open(
     folder: *const c_char,
@@ -227,11 +228,11 @@ pub unsafe extern "C" fn callstack_open(
 
 /// Makes an empty stack in memory.
 ///
-/// - `options`: NULL, or a JSON object with any of `"tokens"` (as for `callstack_open`) and `"history"`
-///   (whether the stack keeps its events, as those in folders do; false).
-/// - `out_stack`: the stack, to be closed with `callstack_close`. Must not be NULL.
+/// - `options`: NULL, or a JSON object such as `{"history": true}`, with any of `"tokens"` (as for `callstack_open`)
+///   and `"history"` (whether the stack keeps its events for `callstack_history`; default false).
+/// - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
 ///
-/// Errors: CALLSTACK_ERROR_JSON for the options.
+/// Errors: _JSON for the options.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_in_memory(
     options: *const c_char,
@@ -252,12 +253,14 @@ pub unsafe extern "C" fn callstack_in_memory(
     }
 }
 
-/// Makes a stack in memory that begins with a state, JSON as `callstack_state` gives it or as state.json
-/// holds it. What was unreadable or inconsistent is mended; `callstack_info` lists it. No frame is lost.
+/// Makes a stack in memory from a state. Unreadable or inconsistent parts of the state are repaired, and no frame is
+/// lost; `callstack_info` lists the repairs.
 ///
-/// `options` is NULL, or a JSON object with `"tokens"` as for `callstack_open`.
+/// - `state`: the JSON of `callstack_state` or of a file state.json.
+/// - `options`: NULL, or a JSON object with `"tokens"` (as for `callstack_open`).
+/// - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
 ///
-/// Errors: CALLSTACK_ERROR_JSON for a text that is no state, _VERSION for one of a newer version.
+/// Errors: _JSON if `state` is not a state, or for the options; _VERSION if a newer version wrote the state.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_from_state(
     state: *const c_char,
@@ -278,11 +281,16 @@ pub unsafe extern "C" fn callstack_from_state(
     }
 }
 
-/// Makes the stack of a history in an empty folder: the same frames with the same handles and the same
-/// history. `history` is what `callstack_export_history` has written, `options` as for `callstack_open`.
+/// Makes a stack from an exported history in a folder that has no stack yet: the same frames with the same handles,
+/// and the same history.
 ///
-/// Errors: CALLSTACK_ERROR_NOT_EMPTY; _JSON and _HISTORY, which name the line or the event; those of
-/// `callstack_open`.
+/// - `folder`: a path, as for `callstack_open`.
+/// - `history`: the text of `callstack_export_history`.
+/// - `options`: NULL, or a JSON object as for `callstack_open`.
+/// - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
+///
+/// Errors: _NOT_EMPTY if the folder has a state.json or a database with events; _JSON (names the line) and _HISTORY
+/// (names the event) for the history; those of `callstack_open`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_rebuild(
     folder: *const c_char,
@@ -305,10 +313,14 @@ pub unsafe extern "C" fn callstack_rebuild(
     }
 }
 
-/// Flushes the stack and frees it, and sets the pointer to it to NULL, so that closing it again does
-/// nothing. NULL does nothing, nor does a pointer to NULL. No other call may be using the stack.
+/// Flushes the stack as `callstack_flush` does, frees it, and sets the pointer to NULL, so a second call does nothing.
 ///
-/// The stack is freed whatever the code; an error says what `callstack_flush` could not write.
+/// - `stack`: the pointer to the stack. May be NULL, and may point to NULL. No other call may use the stack at the
+///   same time or later.
+///
+/// The stack is freed in any case, also if the function returns an error. A broken stack is freed without a flush.
+///
+/// Errors: those of `callstack_flush`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_close(stack: *mut *mut Callstack, error: *mut *mut CallstackError) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract; what is not null was made by `Output::fill`.
@@ -324,18 +336,22 @@ pub unsafe extern "C" fn callstack_close(stack: *mut *mut Callstack, error: *mut
     }
 }
 
-/// Brings everything to the disk: state.json and the frames' files show what the tree shows, and all
-/// that was acknowledged survives a loss of power. In memory there is nothing to do.
+/// Writes everything to the disk: syncs the database, so that all acknowledged commits survive a power loss, and
+/// brings state.json and the files of the frames up to date. A stack in memory has nothing to write.
+///
+/// Errors: the storage errors. An error of the files is also in `callstack_info`, as `mirror.error`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_flush(stack: *mut Callstack, error: *mut *mut CallstackError) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe { Callstack::write(stack, (), error, |stack| Ok(stack.flush()?)) }
 }
 
-/// Shows readers what other processes have done since the last command or refresh. Commands see it
-/// anyway. When there is nothing new it costs a few microseconds.
+/// Makes visible to queries what other processes have committed since the last command or refresh. Commands do the
+/// same by themselves. Takes a few microseconds if there is nothing new.
 ///
-/// - `out_is_new`: 1 if there was something new, else 0. May be NULL.
+/// - `out_is_new`: 1 if there was something new, else 0.
+///
+/// Errors: the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_refresh(
     stack: *mut Callstack,
@@ -346,7 +362,7 @@ pub unsafe extern "C" fn callstack_refresh(
     unsafe { Callstack::write(stack, out_is_new, error, |stack| Ok(stack.refresh()?)) }
 }
 
-/// How a stack is doing.
+/// The record of `callstack_info`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Info<'a> {
@@ -358,13 +374,17 @@ struct Info<'a> {
     repairs: Vec<&'a Repair>,
 }
 
-/// How the stack is doing.
+/// Returns figures about the stack. Waits for a command that is running.
 ///
-/// - `out_info`: a JSON object: `"revision"` (how many events the tree has seen), `"frames"` (how many there
-///   are), `"active"` (a handle or null), `"cache"` (`{"hits", "misses", "entries"}` of contexts),
-///   `"mirror"` (null, or `{"revision", "staleFrames", "error"}`: what state.json holds, how many frames'
-///   files are behind, and why they could not be written, or null), `"repairs"` (what was wrong with the
-///   files or the state that the stack began with: `[{"frame", "message"}]`, where frame may be null).
+/// - `out_info`: a JSON object, `{"revision": 9, "frames": 3, "active": "f2", "cache": {"hits": 5, "misses": 2,
+///   "entries": 2}, "mirror": {"revision": 9, "staleFrames": 0, "error": null}, "repairs": []}`:
+///   - `revision`: number of events that the tree has seen; `frames`: number of frames;
+///   - `active`: handle of the active frame, or null;
+///   - `cache`: statistics of the context cache;
+///   - `mirror`: null if the stack keeps no mirror, else the revision that state.json holds, the number of frames whose
+///     files are out of date, and the message of the last failed write, or null;
+///   - `repairs`: problems in the files or the state from which the stack was made, `[{"frame": "ses_1", "message":
+///     "…"}]`; `frame` can be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_info(
     stack: *const Callstack,

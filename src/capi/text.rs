@@ -1,4 +1,4 @@
-//! Texts across the border: in as pointer and length, out as [`CallstackText`].
+//! Texts of the C interface: input as pointer and length, output as [`CallstackText`].
 
 use std::ffi::c_char;
 use std::ptr::{self, NonNull};
@@ -10,21 +10,21 @@ use serde::de::DeserializeOwned;
 use super::error::Failure;
 use crate::error::Error;
 
-/// A text that the library has made: `len` bytes of UTF-8 at `data`, and a NUL behind them that `len`
-/// does not count (the text itself may hold some).
+/// A text that the library has allocated: `len` bytes of UTF-8 at `data`, followed by a NUL that `len` does not count.
+/// The text itself can contain NUL bytes.
 ///
-/// The memory belongs to the library. Give the struct to `callstack_text_free` when it has been read,
-/// and change neither field before. Any thread may read and free it.
+/// The caller reads it, does not change the fields, and frees it with `callstack_text_free`. Any thread may read or
+/// free it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct CallstackText {
-    /// The first byte; NULL if there is no text.
+    /// The first byte; NULL if there is no text. An empty text has data.
     pub data: *mut c_char,
-    /// How many bytes there are.
+    /// The length in bytes.
     pub len: usize,
 }
 
-/// Frees a text and empties the struct, so that freeing it again does nothing. NULL does nothing.
+/// Frees a text and empties the struct, so a second call does nothing. `text` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_text_free(text: *mut CallstackText) {
     // SAFETY: a text that is not empty was made below, with one byte more than `len` says.
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn callstack_text_free(text: *mut CallstackText) {
 impl CallstackText {
     pub(super) const NONE: Self = Self { data: ptr::null_mut(), len: 0 };
 
-    /// A copy of a text.
+    /// Copies a text.
     pub(super) fn copy(text: &str) -> Self {
         let mut bytes = Vec::with_capacity(text.len() + 1);
         bytes.extend_from_slice(text.as_bytes());
@@ -60,13 +60,13 @@ impl From<String> for CallstackText {
     }
 }
 
-/// A text of the caller's. NULL with a length of 0 is the empty text.
+/// Reads an input text. NULL with length 0 is the empty text.
 pub(super) unsafe fn text<'a>(argument: &'static str, data: *const c_char, len: usize) -> Result<&'a str, Failure> {
     // SAFETY: the caller promises as much as the callee asks.
     unsafe { optional_text(argument, data, len) }.map(Option::unwrap_or_default)
 }
 
-/// A text of the caller's, or none: NULL with a length of 0.
+/// Reads an optional input text. NULL with length 0 is `None`.
 pub(super) unsafe fn optional_text<'a>(
     argument: &'static str,
     data: *const c_char,
@@ -86,7 +86,7 @@ pub(super) unsafe fn optional_text<'a>(
     }
 }
 
-/// A list of the caller's, a JSON array.
+/// Reads a list, a JSON array.
 pub(super) unsafe fn list<T: DeserializeOwned>(
     argument: &'static str,
     data: *const c_char,
@@ -96,7 +96,7 @@ pub(super) unsafe fn list<T: DeserializeOwned>(
     from_json(argument, unsafe { text(argument, data, len) }?)
 }
 
-/// A record of the caller's, a JSON object.
+/// Reads a record, a JSON object.
 pub(super) unsafe fn record<T: DeserializeOwned>(
     argument: &'static str,
     data: *const c_char,
@@ -105,13 +105,13 @@ pub(super) unsafe fn record<T: DeserializeOwned>(
     // SAFETY: the caller promises as much as the callee asks.
     let json = unsafe { text(argument, data, len) }?;
     if json.trim_ascii_start().starts_with('[') {
-        // serde would take it for the fields in their order.
+        // serde would read an array as the fields in their order.
         return Err(Error::Json { what: argument, message: "an array, where an object is expected".into() }.into());
     }
     from_json(argument, json)
 }
 
-/// A record of the caller's, a JSON object; NULL stands for the defaults.
+/// Reads an optional record, a JSON object. NULL with length 0 gives the defaults.
 pub(super) unsafe fn optional_record<T: DeserializeOwned + Default>(
     argument: &'static str,
     data: *const c_char,
@@ -128,7 +128,7 @@ fn from_json<T: DeserializeOwned>(argument: &'static str, json: &str) -> Result<
     serde_json::from_str(json).map_err(|error| Error::Json { what: argument, message: error.to_string() }.into())
 }
 
-/// A record for the caller, in JSON.
+/// Converts a record to JSON.
 pub(super) fn to_json(record: &impl Serialize) -> String {
     serde_json::to_string(record).expect("records have only string keys and finite numbers")
 }

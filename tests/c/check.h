@@ -1,4 +1,4 @@
-/* What the C tests share: checks that say where they failed, and calls that must succeed. */
+/* Shared by the C tests: checks that print the place of a failure, and functions for calls that must succeed. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -9,43 +9,45 @@
 
 #define TEXT(text) (text), strlen(text)
 
-/* Stops the program if a condition does not hold. */
+/* Ends the program if a condition is false. */
 #define CHECK(condition)                                                             \
     do {                                                                             \
         if (!(condition)) {                                                          \
-            fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition); \
+            fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition); \
             exit(1);                                                                 \
         }                                                                            \
     } while (0)
 
-/* Stops the program if two texts differ. */
+/* Ends the program if two texts differ. */
 #define CHECK_TEXT(found, expected)                                                                       \
     do {                                                                                                  \
         const char *found_ = (found), *expected_ = (expected);                                            \
         if (found_ == NULL || strcmp(found_, expected_) != 0) {                                           \
-            fprintf(stderr, "%s:%d: found `%s`, not `%s`\n", __FILE__, __LINE__, found_ ? found_ : "NULL", expected_); \
+            fprintf(stderr, "%s:%d: found `%s`, expected `%s`\n", __FILE__, __LINE__,                     \
+                    found_ ? found_ : "NULL", expected_);                                                 \
             exit(1);                                                                                      \
         }                                                                                                 \
     } while (0)
 
-/* Makes a call, whose last argument is &error, and stops the program if it fails. */
+/* Makes a call whose last argument is &error, and ends the program if the call fails. */
 #define OK(call)                                                                                                  \
     do {                                                                                                          \
         CallstackError *error = NULL;                                                                             \
         CallstackCode code_ = (call);                                                                             \
         if (code_ != CALLSTACK_OK || error != NULL) {                                                             \
-            fprintf(stderr, "%s:%d: %d: %s\n", __FILE__, __LINE__, (int)code_, callstack_error_message(error)); \
+            fprintf(stderr, "%s:%d: error %d: %s\n", __FILE__, __LINE__, (int)code_,                              \
+                    callstack_error_message(error));                                                              \
             exit(1);                                                                                              \
         }                                                                                                         \
     } while (0)
 
-/* Makes a call, whose last argument is &error, and stops the program unless it fails with this code. */
+/* Makes a call whose last argument is &error, and ends the program unless the call fails with this code. */
 #define FAILS(expected_code, call)                                                                                \
     do {                                                                                                          \
         CallstackError *error = NULL;                                                                             \
         CallstackCode code_ = (call);                                                                             \
         if (code_ != (expected_code) || callstack_error_code(error) != code_) {                                   \
-            fprintf(stderr, "%s:%d: %d (%s) is not %s\n", __FILE__, __LINE__, (int)code_,                         \
+            fprintf(stderr, "%s:%d: code %d (%s), expected %s\n", __FILE__, __LINE__, (int)code_,                 \
                     callstack_error_message(error), #expected_code);                                              \
             exit(1);                                                                                              \
         }                                                                                                         \

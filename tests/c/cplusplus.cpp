@@ -1,4 +1,4 @@
-// The header from C++: the same types, usable with the language's own means.
+// Test of the header in C++17: std::unique_ptr closes the stack, and texts become std::string.
 #include <callstack.h>
 #include <cstdio>
 #include <memory>
@@ -11,7 +11,7 @@ struct Close {
     void operator()(Callstack *stack) const { callstack_close(&stack, nullptr); }
 };
 
-// A text of the library's as a string.
+// Copies a text of the library to a string, and frees the text.
 std::string take(CallstackText &text) {
     std::string copy(text.data, text.len);
     callstack_text_free(&text);
@@ -21,7 +21,7 @@ std::string take(CallstackText &text) {
 }  // namespace
 
 int main() {
-    static_assert(CALLSTACK_ABI == 1 && CALLSTACK_OK == 0, "numbers that a switch can use");
+    static_assert(CALLSTACK_ABI == 1 && CALLSTACK_OK == 0, "the constants are compile-time constants");
     Callstack *opened = nullptr;
     if (callstack_in_memory(nullptr, 0, &opened, nullptr) != CALLSTACK_OK)
         return 1;

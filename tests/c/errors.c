@@ -1,4 +1,4 @@
-/* Errors tell what went wrong in three ways, change nothing, and are freed once or twice. */
+/* Test of error objects: code, name, message and details; failed calls change nothing; a second free is harmless. */
 #include "check.h"
 
 int main(int argc, char **argv) {
@@ -18,7 +18,7 @@ int main(int argc, char **argv) {
                "no frame matches `f9`; give a handle such as f1, a session ID, or the beginning of one");
     CHECK_TEXT(callstack_error_details(error), "{\"reference\":\"f9\"}");
 
-    /* A call that goes well forgets the error, but does not free it. */
+    /* A successful call overwrites the pointer to the error, but does not free the error. */
     stale = error;
     CHECK(callstack_flush(stack, &error) == CALLSTACK_OK);
     CHECK(error == NULL);
@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
     callstack_error_free(&stale);
     callstack_error_free(NULL);
 
-    /* No error, no texts. */
+    /* NULL instead of an error gives CALLSTACK_OK and empty texts. */
     CHECK(callstack_error_code(NULL) == CALLSTACK_OK);
     CHECK_TEXT(callstack_error_name(NULL), "");
     CHECK_TEXT(callstack_error_message(NULL), "");
@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
     FAILS(CALLSTACK_ERROR_JSON, callstack_push(stack, TEXT("{\"title\": "), NULL, &error));
     FAILS(CALLSTACK_ERROR_BUDGET_TOO_SMALL,
           callstack_context(stack, TEXT("f1"), TEXT("{\"budget\": {\"total\": 3}}"), NULL, NULL, NULL, NULL, &error));
-    /* Who wants no error object gets the code. */
+    /* Without an error object the caller still gets the code. */
     for (i = 0; i < 1000; i++)
         CHECK(callstack_resolve(stack, TEXT("nobody"), NULL, NULL) == CALLSTACK_ERROR_UNKNOWN_FRAME);
 

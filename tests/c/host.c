@@ -1,7 +1,7 @@
-/* A host with sessions: it reports events, carries out effects, and an agent's push is answered with results. */
+/* Test of a host with sessions: events, effects, and a tool call that runs a frame and returns its results. */
 #include "check.h"
 
-/* Tells of an event, and returns the effects as JSON, to be freed. */
+/* Reports an event and returns the effects as JSON. The caller frees them. */
 static CallstackText tell(Callstack *stack, const char *event) {
     CallstackText effects;
     OK(callstack_event(stack, TEXT(event), &effects, &error));

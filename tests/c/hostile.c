@@ -1,4 +1,4 @@
-/* Callers who get everything wrong that the library can notice. */
+/* Test of invalid arguments: NULL, lengths, UTF-8 and JSON. */
 #include "check.h"
 
 static const char *const no_utf8[] = {"\xff", "a\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xc0\xaf", NULL};
@@ -12,26 +12,26 @@ int main(int argc, char **argv) {
     (void)argv;
     push(stack, "{\"title\": \"Build\", \"sessionID\": \"ses_1\"}");
 
-    /* NULL where there must be something. */
+    /* NULL for required pointers. */
     FAILS(CALLSTACK_ERROR_NULL, callstack_push(NULL, TEXT("{}"), &text, &error));
     FAILS(CALLSTACK_ERROR_NULL, callstack_context(NULL, TEXT("f1"), NULL, 0, &text, NULL, NULL, NULL, &error));
     FAILS(CALLSTACK_ERROR_NULL, callstack_in_memory(NULL, 0, NULL, &error));
     FAILS(CALLSTACK_ERROR_NULL, callstack_open(TEXT("folder"), NULL, 0, NULL, &error));
     FAILS(CALLSTACK_ERROR_NULL, callstack_frame(stack, NULL, 1, &text, &error));
     FAILS(CALLSTACK_ERROR_NULL, callstack_outline(stack, NULL, 1, &text, &error));
-    /* No text: a name that fits nothing. */
+    /* The empty text is a reference that matches no frame. */
     FAILS(CALLSTACK_ERROR_UNKNOWN_FRAME, callstack_frame(stack, NULL, 0, &text, &error));
     CHECK(text.data == NULL);
 
-    /* No folder: not taken for a stack in memory, where all would be lost. */
+    /* A missing folder is an error: the stack must not silently be in memory, where all data would be lost. */
     FAILS(CALLSTACK_ERROR_EMPTY, callstack_open(NULL, 0, NULL, 0, &none, &error));
     FAILS(CALLSTACK_ERROR_EMPTY, callstack_open(TEXT(""), NULL, 0, &none, &error));
     CHECK(none == NULL);
 
-    /* Lengths that cannot be. */
+    /* Lengths that no text can have. */
     FAILS(CALLSTACK_ERROR_LENGTH, callstack_frame(stack, "f1", (size_t)-1, &text, &error));
     FAILS(CALLSTACK_ERROR_LENGTH, callstack_push(stack, "{}", ((size_t)-1) / 2 + 1, &text, &error));
-    /* A length that is too short cuts the text. */
+    /* A length that is too short cuts the text, so the JSON is incomplete. */
     FAILS(CALLSTACK_ERROR_JSON, callstack_push(stack, "{\"title\": \"Build\"}", 9, &text, &error));
 
     for (i = 0; no_utf8[i] != NULL; i++) {
@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
         FAILS(CALLSTACK_ERROR_UTF8, callstack_history(stack, TEXT(no_utf8[i]), &text, &error));
     }
 
-    /* JSON that is deep, and JSON that is large. */
+    /* Large JSON with a million levels. */
     memset(json, '[', deep);
     memset(json + deep, ']', deep);
     FAILS(CALLSTACK_ERROR_JSON, callstack_push(stack, json, 2 * deep, &text, &error));

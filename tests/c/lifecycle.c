@@ -1,4 +1,4 @@
-/* Stacks come and go: in memory, in a folder that is opened again, twice at once, from a state, from a history. */
+/* Test of opening and closing: in memory, in a folder, twice at the same time, from a state, from a history. */
 #include "check.h"
 
 static void check_handles(const Callstack *stack, const char *expected) {

@@ -1,12 +1,12 @@
-/* What agents remember: chunks and registers, and a run that goes on in another handle of the same folder. */
+/* Test of agent memory: chunks, registers, and a run that continues in a second stack opened on the same folder. */
 #include "check.h"
 
-/* Advances a run, and checks what it needs next. */
+/* Advances a run and checks that the result contains a text. */
 static void advances(Callstack *stack, const char *run, const char *expected) {
     CallstackText next;
     OK(callstack_advance_run(stack, TEXT(run), &next, &error));
     if (strstr(next.data, expected) == NULL) {
-        fprintf(stderr, "the next of %s is %s, without %s\n", run, next.data, expected);
+        fprintf(stderr, "callstack_advance_run of %s returned %s without %s\n", run, next.data, expected);
         exit(1);
     }
     callstack_text_free(&next);

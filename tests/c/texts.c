@@ -1,4 +1,5 @@
-/* Who owns which text: the caller's are not kept, the library's live until they are freed, also without the stack. */
+/* Test of the ownership of texts: input is not kept after the call; output is valid until it is freed, also after the
+ * stack is closed. */
 #include "check.h"
 
 static void the_callers_texts_are_not_kept(Callstack *stack) {
@@ -16,7 +17,7 @@ static void the_callers_texts_are_not_kept(Callstack *stack) {
 static void the_length_counts_and_not_the_end(Callstack *stack) {
     CallstackText frame;
     char exact[4];
-    /* No NUL behind it: reading on would be seen by valgrind. */
+    /* Without a NUL at the end: valgrind reports a read beyond the length. */
     char *tight = (char *)malloc(3);
     memcpy(tight, "own", 3);
     memcpy(exact, "ownX", 4);
@@ -49,7 +50,7 @@ static void outputs_are_emptied_first(Callstack *stack) {
           callstack_context(stack, TEXT("nobody"), NULL, 0, xml, stable, turning, report, &error));
     CHECK(!xml->data && !stable->data && !turning->data && !report->data);
     CHECK(!xml->len && !stable->len && !turning->len && !report->len);
-    /* Only what is wanted is made, and no text is that of another. */
+    /* Only requested outputs are made, and each has its own text. */
     memset(parts, 0xab, sizeof parts);
     OK(callstack_context(stack, TEXT("own"), NULL, 0, NULL, stable, NULL, report, &error));
     CHECK(strlen(stable->data) == stable->len && strlen(report->data) == report->len);
@@ -78,14 +79,14 @@ int main(int argc, char **argv) {
     OK(callstack_context(stack, TEXT("own"), NULL, 0, &big, NULL, NULL, NULL, &error));
     CHECK(big.len < 40000);
 
-    /* An empty answer is a text too. */
+    /* An empty output is a text with data, not NULL. */
     OK(callstack_pop(stack, TEXT("own"), CALLSTACK_STATUS_COMPLETED, NULL, 0, NULL, 0, NULL, &error));
     OK(callstack_pop(stack, TEXT("nul"), CALLSTACK_STATUS_COMPLETED, NULL, 0, NULL, 0, NULL, &error));
     OK(callstack_active(stack, &text, &error));
     CHECK(text.data != NULL && text.len == 0);
     CHECK_TEXT(text.data, "");
 
-    /* Texts do not need the stack any more. */
+    /* Texts stay valid after the stack is closed. */
     close_stack(stack);
     CHECK(big.data[big.len - 1] == '>' || big.data[big.len - 1] == '\n');
     callstack_text_free(&big);

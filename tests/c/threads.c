@@ -1,4 +1,5 @@
-/* Eight threads use one stack, then a handle each on one folder; texts go from thread to thread. */
+/* Test of threads: eight threads use one stack; then each thread opens the same folder itself. The main thread frees
+ * texts that other threads received. */
 #include "check.h"
 #include <pthread.h>
 

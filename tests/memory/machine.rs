@@ -142,7 +142,7 @@ fn a_child_is_five_deep_at_most_and_the_model_is_told() {
     assert_eq!(agent.stack.run_status(agent.run).unwrap().depth, 5);
     agent.step(&[push("level-6")]);
     let [(text, true)] = &agent.answers()[..] else { panic!("a sixth level was made") };
-    assert!(text.contains("at most 5 deep"), "{text}");
+    assert!(text.contains("the maximum depth is 5"), "{text}");
 
     let settings = RunSettings { max_depth: 1, ..RunSettings::default() };
     let shallow = stack().start_run(NewRun::new("x").settings(settings));
@@ -157,7 +157,7 @@ fn one_stack_operation_goes_into_a_step() {
     agent.step(&[pop("one is done")]);
     let answers = agent.answers();
     assert_eq!(answers.iter().map(|(_, is_error)| *is_error).collect::<Vec<_>>(), [false, true, false]);
-    assert!(answers[1].0.starts_with("push_frame: only one push_frame or pop_frame goes into a step"), "{answers:?}");
+    assert!(answers[1].0.starts_with("push_frame: a step can have only one push_frame or pop_frame"), "{answers:?}");
     assert_eq!(agent.stack.children(agent.run).unwrap().len(), 1);
     assert_eq!(agent.stack.chunk(agent.run, "later").unwrap().1.content, "done when one has returned");
 
@@ -194,7 +194,7 @@ fn malformed_calls_are_answered_with_what_is_wrong() {
         "heap_alloc: missing field `content`. Example: {",
         "heap_alloc: `size`: unknown field `size`",
         "heap_alloc: `name` has line breaks",
-        "heap_write: f1 sees no chunk `nothing`; its heap is empty",
+        "heap_write: frame f1 sees no chunk named `nothing`; its heap is empty",
         "heap_free: the arguments are no JSON object",
         "push_frame: `objective` is empty",
         "pop_frame: `result` is empty",
@@ -263,10 +263,10 @@ fn calls_out_of_turn_are_refused() {
     };
     let before = agent.stack.state();
     let message = out_of_turn(agent.stack.run_answer(agent.run, "call_0", "x", false));
-    assert_eq!(message, "the run of f1 does not wait for an answer to call_0; it waits for a reply of the model");
+    assert_eq!(message, "the run of frame f1 does not expect an answer to call_0; it waits for a reply of the model");
     agent.reply("", &[("read_file", json!({})), alloc("x", "y")]);
     let message = out_of_turn(agent.stack.run_reply(agent.run, Reply::default()));
-    assert_eq!(message, "the run of f1 does not wait for a reply; it waits for the answer to call_0 (read_file)");
+    assert_eq!(message, "the run of frame f1 does not expect a reply; it waits for the answer to call_0 (read_file)");
     out_of_turn(agent.stack.run_operate(agent.run, "call_1", Err("no".into())).map(drop));
     assert_eq!(agent.stack.state().frames, before.frames);
     agent.carry_out();

@@ -523,7 +523,7 @@ fn frames_that_run_or_are_finished_or_too_deep_are_not_called() {
     assert_eq!(error, Error::TooDeep { handle: parent, limit: 5 });
     assert_eq!(
         error.to_string(),
-        "nothing can be started below frame f6: calls go at most 5 deep; do the work in f6 itself, or plan it higher up"
+        "no frame can be started below frame f6, because the maximum depth is 5; do the work in f6, or plan it nearer to the root"
     );
     host.pop(frame, "Done");
     assert!(matches!(refused(&mut host, frame, "root"), Error::Transition { .. }));

@@ -450,7 +450,7 @@ fn calls_have_a_depth_limit() {
     let frames = host.stack.read(|tree| tree.len());
     let text = host.bad("ses_2", "stack_frame_push", task);
     assert!(
-        text.starts_with("stack_frame_push: nothing can be started below frame f2: calls go at most 1 deep"),
+        text.starts_with("stack_frame_push: no frame can be started below frame f2, because the maximum depth is 1"),
         "{text}"
     );
     assert_eq!(host.stack.read(|tree| tree.len()), frames, "nothing is planned that cannot be begun");

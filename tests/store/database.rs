@@ -58,7 +58,7 @@ fn garbage_is_no_database() {
         open_fails(
             folder.path(),
             "damaged",
-            "stack.db is damaged and was left as it is: file is not a database; move it",
+            "stack.db is damaged and was not changed: file is not a database; move it",
         );
         comes_back_without_it(folder.path());
     }
@@ -80,7 +80,7 @@ fn a_truncated_database_is_refused() {
         let folder = filled();
         let file = OpenOptions::new().write(true).open(folder.path().join("stack.db")).unwrap();
         file.set_len(length as u64).unwrap();
-        open_fails(folder.path(), "damaged", "stack.db is damaged and was left as it is: ");
+        open_fails(folder.path(), "damaged", "stack.db is damaged and was not changed: ");
         comes_back_without_it(folder.path());
     }
 }

@@ -155,7 +155,7 @@ fn every_beginning_of_a_state_keeps_every_whole_frame() {
 #[test]
 fn unreadable_states_are_errors_and_stay_as_they_are() {
     for (text, code, message) in [
-        (&b""[..], "damaged", "state.json is damaged and was left as it is: EOF while parsing"),
+        (&b""[..], "damaged", "state.json is damaged and was not changed: EOF while parsing"),
         (b"\0\0\0\0", "damaged", "expected value"),
         (b"no json", "damaged", "move it away to start without it"),
         (b"[1, 2]", "damaged", "expected an object with `frames`"),

@@ -213,7 +213,7 @@ fn hosts_may_keep_logs_elsewhere() {
     assert_eq!(stack.append_log(root, &[]).unwrap_err().code(), "in_memory");
     assert_eq!(
         stack.read_log(root, &LogQuery::default()).unwrap_err().to_string(),
-        "this stack lives in memory and has no logs; open it in a folder with Stack::open"
+        "this stack is in memory and has no logs; open a stack in a folder with Stack::open"
     );
     assert_eq!(stack.set_log_path(root, " ").unwrap_err().code(), "empty");
 }

@@ -44,7 +44,7 @@ fn ambiguous_beginnings_name_the_candidates() {
     let message = refused(&stack, "ambiguous_frame", |stack| stack.activate("plan-aa"));
     assert_eq!(
         message,
-        "`plan-aa` fits several frames: f2 (plan-aa1), f3 (plan-aa2); give more of the ID, or the handle"
+        "`plan-aa` matches several frames: f2 (plan-aa1), f3 (plan-aa2); give a longer part of the ID, or the handle"
     );
     assert_eq!(stack.resolve("plan-aa2").unwrap().to_string(), "f3");
     assert_eq!(stack.resolve("ses_r").unwrap().to_string(), "f1");
@@ -61,7 +61,7 @@ fn an_id_comes_before_a_handle_that_reads_the_same() {
 fn ids_are_unique_and_not_empty() {
     let stack = stack();
     let message = refused(&stack, "duplicate_id", |stack| stack.push(NewFrame::new("x").id("plan-aa1")));
-    assert_eq!(message, "the ID `plan-aa1` already belongs to frame f2; choose another");
+    assert_eq!(message, "the ID `plan-aa1` already belongs to frame f2; choose another ID");
     refused(&stack, "empty", |stack| stack.push(NewFrame::new("x").id("")));
     refused(&stack, "empty", |stack| stack.ensure(" ", None, None));
     refused(&stack, "duplicate_id", |stack| stack.replace_id("f2", "ses_root"));
@@ -184,14 +184,14 @@ fn identities_are_given_once() {
 fn only_open_frames_become_active() {
     let stack = stack();
     let message = refused(&stack, "not_open", |stack| stack.set_active("f2"));
-    assert!(message.starts_with("frame f2 is planned and cannot be activated"), "{message}");
+    assert!(message.starts_with("frame f2 is planned and cannot be the active frame"), "{message}");
 }
 
 #[test]
 fn only_open_frames_are_summarized() {
     let stack = stack();
     let message = refused(&stack, "results_fixed", |stack| stack.summarize("f2", "so far", ""));
-    assert_eq!(message, "frame f2 is planned and takes no summary; only in_progress and blocked frames do");
+    assert_eq!(message, "frame f2 is planned and cannot be summarized; only in_progress and blocked frames can");
     refused(&stack, "empty", |stack| stack.summarize("f1", "", "dense"));
     stack.summarize("f1", "Half of it", "half").unwrap();
     stack.summarize("f1", "Most of it", "").unwrap();
@@ -236,17 +236,17 @@ fn chunks_that_cannot_be_are_refused() {
     stack.allocate_chunk("f1", allocate("spec", "x")).unwrap();
     stack.allocate_chunk("f2", allocate("notes", "x")).unwrap();
     let message = refused(&stack, "chunk_exists", |stack| stack.allocate_chunk("f2", allocate("spec", "y")));
-    assert_eq!(message, "the chunk `spec` exists already, in f1; write to it, or choose another name");
+    assert_eq!(message, "a chunk named `spec` already exists in frame f1; write to it, or choose another name");
     let message = refused(&stack, "chunk_exists", |stack| stack.allocate_chunk("f1", allocate("notes", "y")));
-    assert!(message.contains("in f2"), "a frame below would see two: {message}");
+    assert!(message.contains("in frame f2"), "a frame below would see two: {message}");
     stack.allocate_chunk("f3", allocate("notes", "siblings do not see each other's")).unwrap();
     let message = refused(&stack, "unknown_chunk", |stack| stack.write_chunk("f2", "spce", "y"));
-    assert_eq!(message, "f2 sees no chunk `spce`; there are spec, notes");
+    assert_eq!(message, "frame f2 sees no chunk named `spce`; the chunks that it sees are: spec, notes");
     refused(&stack, "unknown_chunk", |stack| stack.free_chunk("f1", "notes"));
     refused(&stack, "unknown_chunk", |stack| stack.chunk("f1", "notes"));
     refused(&stack, "empty", |stack| stack.allocate_chunk("f1", allocate(" ", "y")));
     let message = refused(&stack, "too_long", |stack| stack.allocate_chunk("f1", allocate(&"ü".repeat(101), "y")));
-    assert_eq!(message, "`name` has 101 characters, and may have 100; shorten it, or put it into a file");
+    assert_eq!(message, "`name` has 101 characters, but the limit is 100; shorten it, or put the text into a file");
     let long = "ü".repeat(100_001);
     refused(&stack, "too_long", |stack| stack.allocate_chunk("f1", allocate("long", &long)));
     refused(&stack, "too_long", |stack| stack.write_chunk("f1", "spec", &long));

@@ -152,6 +152,6 @@ test("calls go only so deep, and what is refused leaves nothing behind", async (
     { plugin: [PLUGIN, { calls: { maxDepth: 1 } }] },
   )
   const { text } = await server.prompt("Build a shop")
-  assert.match(text, /^f2 \(Child\) is failed\.\nResults: stack_frame_push: nothing can be started below frame f2: calls go at most 1 deep/)
+  assert.match(text, /^f2 \(Child\) is failed\.\nResults: stack_frame_push: no frame can be started below frame f2, because the maximum depth is 1/)
   assert.deepEqual([...frames().keys()], ["Test", "Child"])
 })
