@@ -16,7 +16,7 @@ FUZZ_SECONDS ?= 60
 COMPACT := CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_LTO=fat
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent bindings test test-rust test-c test-node lint bench bench-node bench-opencode plugin soak fuzz native install packages system-tools
+.PHONY: demo demo-engine demo-agent bindings test test-rust test-c test-node lint bench bench-node bench-opencode bench-tokens plugin soak fuzz native install packages system-tools
 
 # In the real OpenCode, if it can be installed.
 demo:
@@ -69,6 +69,11 @@ plugin: native $(NODE_MODULES)
 # What the plugin costs inside of OpenCode.
 bench-opencode: native $(NODE_MODULES)
 	$(NPM) run bench:opencode --prefix bindings
+
+# When the stack pays: the tokens of one job in one session and on the stack, counted: make bench-tokens STACK_BENCH_SUBTASKS=2,4
+bench-tokens: export STACK_BENCH_SUBTASKS ?= 2,4,6,12,40
+bench-tokens: native $(NODE_MODULES)
+	$(NPM) run bench:tokens --prefix bindings
 
 # The shared library with the C ABI, without symbols: what the npm package ships. It is built apart from the others:
 # cargo calls all of them alike.
