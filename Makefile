@@ -17,7 +17,7 @@ FUZZ_SECONDS ?= 60
 COMPACT := CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_LTO=fat
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent bindings check test test-rust test-c test-node lint bench bench-node bench-opencode plugin soak fuzz native install packages system-tools
+.PHONY: demo demo-engine demo-agent bindings check test test-rust test-c test-node lint bench bench-node bench-opencode bench-tokens plugin soak fuzz native install packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -81,6 +81,13 @@ bench-opencode: native $(NODE_MODULES)
 
 # Builds the shared library with the C interface, without symbols, which the npm package contains. It has its own target
 # folder, because cargo gives all library builds the same file name.
+# When the stack pays: the tokens of one job in one session and on the stack, counted: make bench-tokens STACK_BENCH_SUBTASKS=2,4
+bench-tokens: export STACK_BENCH_SUBTASKS ?= 2,4,6,12,40
+bench-tokens: native $(NODE_MODULES)
+	$(NPM) run bench:tokens --prefix bindings
+
+# The shared library with the C ABI, without symbols: what the npm package ships. It is built apart from the others:
+# cargo calls all of them alike.
 native:
 	$(COMPACT) CARGO_PROFILE_RELEASE_STRIP=symbols \
 		$(CARGO) rustc -p callstack-core --lib --crate-type cdylib --release --features capi --target-dir target/capi
