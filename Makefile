@@ -79,15 +79,13 @@ plugin: native $(NODE_MODULES)
 bench-opencode: native $(NODE_MODULES)
 	$(NPM) run bench:opencode --prefix bindings
 
-# Builds the shared library with the C interface, without symbols, which the npm package contains. It has its own target
-# folder, because cargo gives all library builds the same file name.
 # When the stack pays: the tokens of one job in one session and on the stack, counted: make bench-tokens STACK_BENCH_SUBTASKS=2,4
 bench-tokens: export STACK_BENCH_SUBTASKS ?= 2,4,6,12,40
 bench-tokens: native $(NODE_MODULES)
 	$(NPM) run bench:tokens --prefix bindings
 
-# The shared library with the C ABI, without symbols: what the npm package ships. It is built apart from the others:
-# cargo calls all of them alike.
+# Builds the shared library with the C interface, without symbols, which the npm package contains. It has its own target
+# folder, because cargo gives all library builds the same file name.
 native:
 	$(COMPACT) CARGO_PROFILE_RELEASE_STRIP=symbols \
 		$(CARGO) rustc -p callstack-core --lib --crate-type cdylib --release --features capi --target-dir target/capi

@@ -18,8 +18,8 @@ fn start(stack: &Stack) -> Handle {
 
 fn reply(stack: &Stack, run: Handle, name: &str) -> String {
     let call = ToolCall { name: name.into(), arguments: r#"{"path": "src/calc.py"}"#.into(), ..ToolCall::default() };
-    stack.run_reply(run, Reply { text: "I look at the file first.".into(), calls: vec![call] }).unwrap();
-    let Next::Call(call) = stack.run_next(run).unwrap() else { panic!("a call is next") };
+    stack.run(run).reply(Reply { text: "I look at the file first.".into(), calls: vec![call] }).unwrap();
+    let Next::Call(call) = stack.run(run).next().unwrap() else { panic!("a call is next") };
     call.id
 }
 
@@ -30,16 +30,19 @@ fn messages(criterion: &mut Criterion) {
     let run = start(&stack);
     for chunk in 0..20 {
         let content = "def add(a, b): ...; tested\n".repeat(9);
-        stack.allocate_chunk(run, NewChunk::new(format!("chunk-{chunk}"), content).description("signatures")).unwrap();
+        stack
+            .heap(run)
+            .allocate(NewChunk::new(format!("chunk-{chunk}")).content(content).description("signatures"))
+            .unwrap();
     }
     let full = Register::ALL.map(|register| (register, "a note to work by, ".repeat(60)));
     stack.update_registers(run, full.into()).unwrap();
     while stack.read(|tree| tree.node(run).conversation().map_or(0, |own| own.messages().len())) < 100 {
         let call = reply(&stack, run, "read_file");
-        stack.run_answer(run, &call, "def add(a, b):\n    return a + b\n".repeat(63), false).unwrap();
+        stack.run(run).answer(&call, "def add(a, b):\n    return a + b\n".repeat(63), false).unwrap();
     }
     criterion.bench_function("memory/messages/100", |bencher| {
-        bencher.iter(|| black_box(stack.run_next(black_box(run)).unwrap()));
+        bencher.iter(|| black_box(stack.run(black_box(run)).next().unwrap()));
     });
 }
 
@@ -69,7 +72,7 @@ fn durable(criterion: &mut Criterion) {
         let timed = |name: &str, operation: Operation| {
             let call = reply(&stack, run, name);
             let begin = Instant::now();
-            stack.run_operate(run, &call, Ok(operation)).unwrap();
+            stack.run(run).operate(&call, Ok(operation)).unwrap();
             begin.elapsed()
         };
         let pop = || Operation::Pop { result: "9 tests pass, no problems met".into() };

@@ -6,7 +6,7 @@ mod trees;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use callstack_core::{Frame, FrameStatus, Handle, NewFrame, PopStatus, Stack, StackOptions, StackState};
+use callstack_core::{Frame, FrameStatus, Handle, NewFrame, PopStatus, Results, Stack, StackOptions, StackState};
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use trees::Texts;
 
@@ -74,7 +74,9 @@ fn pop(criterion: &mut Criterion) {
         let start = Instant::now();
         for handle in pushed {
             let results = "The parser reads all options; see src/config.rs";
-            black_box(stack.pop(handle, PopStatus::Completed, results, "src/config.rs").unwrap());
+            black_box(
+                stack.pop(handle, PopStatus::Completed, Results::new(results).compacted("src/config.rs")).unwrap(),
+            );
         }
         start.elapsed()
     });

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use callstack_core::{
-    Command, Durability, Frame, FrameStatus, Handle, MemoryStore, NewFrame, PopStatus, Stack, StackOptions,
+    Command, Durability, Frame, FrameStatus, Handle, MemoryStore, NewFrame, PopStatus, Results, Stack, StackOptions,
 };
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use tempfile::TempDir;
@@ -68,7 +68,9 @@ fn history_of(size: usize, texts: Texts) -> Vec<u8> {
     }
     for (index, frame) in frames.iter().enumerate().rev().filter(|(_, frame)| frame.status == FrameStatus::Completed) {
         let [results, compacted] = [&frame.results, &frame.results_compacted].map(|text| text.clone().unwrap());
-        worked.pop(Handle::from_index(index).unwrap(), PopStatus::Completed, results, compacted).unwrap();
+        worked
+            .pop(Handle::from_index(index).unwrap(), PopStatus::Completed, Results::new(results).compacted(compacted))
+            .unwrap();
     }
     let mut history = Vec::new();
     worked.export_history(&mut history).unwrap();

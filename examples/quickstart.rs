@@ -2,7 +2,7 @@
 //!
 //! `cargo run --example quickstart`
 
-use callstack_core::{NewFrame, OutlineOptions, PopStatus, Result, Settings, Stack};
+use callstack_core::{NewFrame, OutlineOptions, PopStatus, Result, Results, Settings, Stack};
 
 fn main() -> Result<()> {
     let stack = Stack::in_memory();
@@ -23,8 +23,7 @@ fn main() -> Result<()> {
     stack.pop(
         "auth",
         PopStatus::Completed,
-        "JWT with refresh tokens; see src/auth.rs.",
-        "JWT auth: auth::require(user)",
+        Results::new("JWT with refresh tokens; see src/auth.rs.").compacted("JWT auth: auth::require(user)"),
     )?;
 
     stack.activate("routes")?;

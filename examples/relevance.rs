@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::context::Section;
 use callstack_core::import::{self, Format};
-use callstack_core::{Budget, Frame, NewFrame, PopStatus, Settings, Stack, StackOptions};
+use callstack_core::{Budget, Frame, NewFrame, PopStatus, Results, Settings, Stack, StackOptions};
 
 /// Maximum length of the compacted criteria and results, which are cut from the full ones, in characters.
 const CRITERIA: usize = 150;
@@ -159,7 +159,7 @@ fn rank(frame: &Frame, earlier: &[&Frame]) -> callstack_core::Result<Vec<String>
         // All tasks count as done here, so the details of unfinished tasks also become results.
         let details = sibling.extra.get("details").and_then(|details| details.as_str());
         let results = sibling.results.as_deref().or(details).unwrap_or_default();
-        stack.pop(handle, PopStatus::Completed, results, beginning(results, RESULTS))?;
+        stack.pop(handle, PopStatus::Completed, Results::new(results).compacted(beginning(results, RESULTS)))?;
     }
     let current = push(frame)?;
     let settings = Settings { minimum_relevance: 0, budget: Budget::default(), ..Settings::default() };

@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use callstack_core::{EventQuery, LogQuery, NewFrame, OutlineOptions, PopStatus, Stack, StackOptions};
+use callstack_core::{EventQuery, LogQuery, NewFrame, OutlineOptions, PopStatus, Results, Stack, StackOptions};
 use serde_json::json;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -40,10 +40,14 @@ fn work(stack: &Stack) -> callstack_core::Result<()> {
     let children = ["Shopping cart", "Payment"].map(NewFrame::new);
     let planned = stack.plan_children(task, children.to_vec())?;
     stack.activate(planned[0])?;
-    stack.append_log(planned[0], &[json!({"role": "user", "text": "Write the cart"}), json!({"role": "assistant"})])?;
+    stack.log(planned[0]).append(&[json!({"role": "user", "text": "Write the cart"}), json!({"role": "assistant"})])?;
     stack.add_artifact(planned[0], "src/cart.rs")?;
-    stack.pop(planned[0], PopStatus::Completed, "Cart with totals in src/cart.rs", "src/cart.rs: Cart::total()")?;
-    let found = stack.read_log(planned[0], &LogQuery::default().search("cart"))?;
+    stack.pop(
+        planned[0],
+        PopStatus::Completed,
+        Results::new("Cart with totals in src/cart.rs").compacted("src/cart.rs: Cart::total()"),
+    )?;
+    let found = stack.log(planned[0]).read(&LogQuery::default().search("cart"))?;
     println!("The log of {} has {} lines, {} of them about the cart.\n", planned[0], found.total, found.lines.len());
     Ok(())
 }

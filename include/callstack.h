@@ -349,6 +349,11 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_SECOND_STACK_OPERATION 135
 
 /**
+ * A command was called by code that the library calls while it reads the tree. C programs cannot cause it.
+ */
+#define CALLSTACK_ERROR_INSIDE_READ 136
+
+/**
  * `planned`: not begun.
  */
 #define CALLSTACK_STATUS_PLANNED 0
@@ -1268,12 +1273,11 @@ CallstackCode callstack_event(Callstack *stack,
 
 /**
  * Does work that is due: writes state.json if it is out of date and at least 250 ms have passed since the last write;
- * completes idle subagents; stops calls at their time limit; returns lines for the log. Commands write state.json too,
- * until the host calls `callstack_configure`, or this function with `out_effects`. The host calls this function at the
- * time that `callstack_deadline` returns.
+ * completes idle subagents; stops calls at their time limit; returns lines for the log. The host calls this function
+ * at the time that `callstack_deadline` returns. From the first call on, commands leave state.json to this function.
  *
- * - `out_effects`: a JSON array as in `callstack_event`. NULL, for hosts without sessions: the function only writes
- *   state.json.
+ * - `out_effects`: a JSON array as in `callstack_event`. With NULL the same work is done and the effects are lost, so
+ *   only a host that reports no events passes NULL.
  *
  * A failure to write the files is not an error of this function; `callstack_info` returns it as `mirror.error`.
  */
@@ -1373,7 +1377,7 @@ CallstackCode callstack_append_log(Callstack *stack,
  *
  * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _IN_MEMORY if the stack has no folder; the storage errors.
  */
-CallstackCode callstack_read_log(const Callstack *stack,
+CallstackCode callstack_read_log(Callstack *stack,
                                  const char *frame,
                                  size_t frame_len,
                                  const char *query,

@@ -15,12 +15,12 @@ use crate::frame::{FrameStatus, Handle, StateError};
 ///
 /// - **Failure during the commit.** If the store fails while it commits, the call cannot know whether the commit was
 ///   kept. If it was, the next command or [`Stack::refresh`](crate::Stack::refresh) reads its events from the store.
-/// - **Logs of runs.** [`Stack::run_next`](crate::Stack::run_next), [`Stack::run_reply`](crate::Stack::run_reply),
-///   [`Stack::run_operate`](crate::Stack::run_operate) and [`Stack::run_answer`](crate::Stack::run_answer) append the
+/// - **Logs of runs.** [`Run::next`](crate::stack::Run::next), [`Run::reply`](crate::stack::Run::reply),
+///   [`Run::operate`](crate::stack::Run::operate) and [`Run::answer`](crate::stack::Run::answer) append the
 ///   messages of a run to the full log of their frame before they commit. If a later append or the commit fails, or
 ///   the process dies in between, the log keeps messages that were not committed. When the step is repeated, they
 ///   are in the log twice.
-/// - **Other logs.** [`Stack::append_log`](crate::Stack::append_log) removes its lines from the log if the commit
+/// - **Other logs.** [`FrameLog::append`](crate::stack::FrameLog::append) removes its lines from the log if the commit
 ///   fails. The lines stay if the removal fails too, or if another process has appended lines after them. An empty log
 ///   file can stay.
 /// - **Renamed files.** A file that already has the name of a frame's new log is renamed before the commit, and stays
@@ -314,6 +314,16 @@ pub enum Error {
         /// What to do.
         advice: &'static str,
     },
+    /// A command inside of [`Stack::read`](crate::Stack::read), or of a token counter: it would wait for itself.
+    #[error(
+        "a command cannot run inside of Stack::read or of a token counter, which hold the tree; call it afterwards"
+    )]
+    InsideRead {},
+    /// An earlier command has panicked, so nobody knows how far it came. Its transaction was rolled back.
+    #[error(
+        "an earlier command met an error in the library or in code of its host, so this stack is unusable; close it and open it again"
+    )]
+    Broken {},
     /// The tree has the maximum number of frames, [`Handle::LIMIT`].
     #[error("the tree is full: it has {limit} frames; start another stack")]
     Full {
@@ -360,6 +370,8 @@ impl Error {
             Error::ReadOnly { .. } => "read_only",
             Error::Busy { .. } => "busy",
             Error::Damaged { .. } => "damaged",
+            Error::InsideRead { .. } => "inside_read",
+            Error::Broken { .. } => "broken",
             Error::Full { .. } => "full",
         }
     }

@@ -5,12 +5,13 @@
 //! the siblings that matter, the plan, and nothing else.
 //!
 //! ```
-//! use callstack_core::{NewFrame, PopStatus, Settings, Stack};
+//! use callstack_core::{NewFrame, PopStatus, Results, Settings, Stack};
 //!
 //! let stack = Stack::in_memory();
 //! let root = stack.push(NewFrame::new("Build a shop").id("ses_1").criteria("Customers can pay"))?;
 //! let cart = stack.push(NewFrame::new("Shopping cart").id("ses_2").below(root))?;
-//! stack.pop(cart, PopStatus::Completed, "Cart with totals in src/cart.rs", "src/cart.rs: Cart::total()")?;
+//! let results = Results::new("Cart with totals in src/cart.rs").compacted("src/cart.rs: Cart::total()");
+//! stack.pop(cart, PopStatus::Completed, results)?;
 //! let pay = stack.push(NewFrame::new("Pay for the cart").id("ses_3").below(root))?;
 //! println!("{}", stack.context(pay, &Settings::default())?.xml);
 //! # Ok::<(), callstack_core::Error>(())
@@ -63,7 +64,8 @@ pub mod tree;
 pub use context::{Budget, Context, Guidance, Settings};
 pub use error::{Error, Result};
 pub use frame::{
-    Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Repair, StackState,
+    Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Repair, Results,
+    StackState,
 };
 #[cfg(feature = "session")]
 pub use stack::HostSettings;
@@ -71,7 +73,7 @@ pub use stack::{Stack, StackOptions};
 pub use store::{Durability, EventQuery, LogPage, LogQuery, MemoryStore, MirrorStatus, Store, read_history};
 #[cfg(feature = "sqlite")]
 pub use store::{SqliteOptions, SqliteStore};
-pub use tree::{Command, Node, OutlineOptions, OutlineStyle, Tree, decide};
+pub use tree::{Command, Commit, Node, OutlineOptions, OutlineStyle, Tree, decide};
 
 /// The README's code is compiled and run with the tests of the documentation.
 #[cfg(doctest)]

@@ -1,38 +1,43 @@
 //! The façade that hosts hold: commands in, answers out, contexts on demand.
 
 mod disk;
+mod heap;
 mod history;
 #[cfg(feature = "session")]
 mod host;
 mod logs;
-mod memory;
 mod open;
 mod run;
+mod shared_tree;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 
 use self::disk::Disk;
+pub use self::heap::Heap;
 #[cfg(feature = "session")]
 pub use self::host::{HostSettings, SessionContext};
-use self::logs::LogFolder;
+pub use self::logs::FrameLog;
+pub use self::run::Run;
+use self::shared_tree::SharedTree;
 use crate::context::{CacheStatistics, Context, Contexts, Settings, TokenCounter};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::frame::{
     Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, PLANNED_PREFIX, Parent, PopStatus, Repair,
-    StackState,
+    Results, StackState,
 };
 use crate::store::mirror::PATIENCE;
 use crate::store::{BUSY_TIMEOUT, Durability};
-use crate::tree::{Command, OutlineOptions, Tree, decide, outline};
+use crate::tree::{Command, Commit, OutlineOptions, Tree, decide, outline};
 
 /// Where the time comes from: milliseconds since the epoch.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
@@ -54,12 +59,13 @@ pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 /// frame. A call that fails changes nothing.
 ///
 /// ```
-/// use callstack_core::{NewFrame, PopStatus, Settings, Stack};
+/// use callstack_core::{NewFrame, PopStatus, Results, Settings, Stack};
 ///
 /// let stack = Stack::in_memory();
 /// let root = stack.push(NewFrame::new("Build the API").id("ses_1").criteria("All routes work"))?;
 /// let auth = stack.push(NewFrame::new("Authentication").id("ses_2").below(root))?;
-/// stack.pop(auth, PopStatus::Completed, "JWT with refresh tokens in src/auth.rs", "JWT in src/auth.rs")?;
+/// let results = Results::new("JWT with refresh tokens in src/auth.rs").compacted("JWT in src/auth.rs");
+/// stack.pop(auth, PopStatus::Completed, results)?;
 /// let routes = stack.push(NewFrame::new("Routes behind authentication").id("ses_3").below(root))?;
 /// let context = stack.context(routes, &Settings::default())?;
 /// assert!(context.xml.contains("JWT in src/auth.rs"));
@@ -72,11 +78,14 @@ pub struct Stack {
 }
 
 struct Inner {
-    /// Taken for a whole command, before the tree, so that decisions are made on the newest tree.
+    /// Locked for a whole command, before the tree, so that decisions are made on the newest tree.
     disk: Mutex<Disk>,
-    tree: RwLock<Tree>,
+    tree: SharedTree,
+    /// A command has panicked, perhaps halfway through.
+    is_broken: AtomicBool,
     contexts: Contexts,
-    logs: LogFolder,
+    /// Where the logs are. `None`: the stack keeps none.
+    log_folder: Option<PathBuf>,
     repairs: Vec<Repair>,
     clock: Clock,
     random: Random,
@@ -103,7 +112,7 @@ pub struct StackOptions {
     pub random: Random,
     /// How tokens are counted; [`Approx`](crate::context::Approx) by default.
     pub counter: Arc<dyn TokenCounter>,
-    /// What survives what; [`Durability::Normal`] by default.
+    /// Which failures an acknowledged commit survives; [`Durability::Normal`] by default.
     pub durability: Durability,
     /// How long a command, and [`Stack::flush`] for the files beside the database, waits for other processes
     /// before it fails with [`Error::Busy`](crate::Error::Busy), in milliseconds; 10,000 by default.
@@ -177,29 +186,60 @@ impl Stack {
     /// with arguments and answers that fit.
     ///
     /// # Errors
-    /// Those of [`decide`], and those of the store; nothing has changed then. (Of a store that fails
-    /// while it commits nobody knows at once whether the commit lasted. If it did, the next command
-    /// or [`Stack::refresh`] finds the events in the store.)
+    /// Those of [`decide`] and those of the store; the tree and the store have not changed then. (If a store fails while
+    /// it commits, nobody knows at once whether the commit lasted. If it did, the next command or [`Stack::refresh`]
+    /// finds the events in the store.) [`Error::Broken`] after a panic in an earlier command; [`Error::InsideRead`]
+    /// inside of [`Stack::read`].
     pub fn execute(&self, command: Command) -> Result<Vec<Event>> {
-        let now = (self.inner.clock)();
-        self.commit(|tree| decide(&tree.read(), command, now), || ())
+        self.execute_made(|| command)
     }
 
-    /// Commits what `decide` makes of the newest tree, and brings the mirror along. `undo` takes back what
-    /// `decide` has done to files, if the commit fails.
-    fn commit(
+    /// Carries out a command that is made when its turn has come.
+    fn execute_made(&self, make: impl FnOnce() -> Command) -> Result<Vec<Event>> {
+        self.commit(make, decide)
+    }
+
+    /// Makes a command, decides it on the newest tree, and commits what was decided: the one way by which a stack
+    /// changes.
+    fn commit<C>(
         &self,
-        decide: impl FnOnce(&RwLock<Tree>) -> Result<Vec<Event>>,
-        undo: impl FnOnce(),
+        make: impl FnOnce() -> C,
+        decide: impl FnOnce(&Tree, C, u64) -> Result<Commit>,
     ) -> Result<Vec<Event>> {
-        let mut disk = self.inner.disk.lock();
-        let events = disk.commit(&self.inner.tree, decide, undo)?;
-        // The mirror is derived: if it fails, the command has not. Its status keeps the error.
-        let _ = disk.write_mirror(&self.inner.tree, &*self.inner.clock, self.extent(), PATIENCE);
-        drop(disk);
+        let committed = self.command(|disk| {
+            let (now, command) = ((self.inner.clock)(), make());
+            let committed = disk.commit(&self.inner.tree, |tree| decide(tree, command, now))?;
+            // The mirror is derived: if it fails, the command has not. Its status keeps the error.
+            let _ = disk.write_mirror(&self.inner.tree, &*self.inner.clock, self.mirror_scope(), PATIENCE);
+            Ok(committed)
+        })?;
+        if committed.has_new_log {
+            // A context that was made before the log existed should name the log now.
+            self.inner.contexts.clear_cache(None);
+        }
         #[cfg(feature = "session")]
-        self.note(&events);
-        Ok(events)
+        self.note(&committed.events);
+        Ok(committed.events)
+    }
+
+    /// Runs a command with the disk. If it panics the stack is broken, since nobody knows how far the command came.
+    fn command<T>(&self, run: impl FnOnce(&mut Disk) -> Result<T>) -> Result<T> {
+        self.inner.tree.check_not_borrowed()?;
+        let mut attempt = Attempt { inner: &self.inner, disk: self.inner.disk.lock(), is_over: false };
+        let result = self.check_working().and_then(|()| run(&mut attempt.disk));
+        attempt.is_over = true;
+        result
+    }
+
+    /// True after a panic in a command, of a [`Clock`], a [`Store`](crate::Store), a token counter or the library
+    /// itself. Nothing of that command is half-done: its transaction is rolled back. From then on commands and queries
+    /// that can fail answer [`Error::Broken`]; open the stack again.
+    pub fn is_broken(&self) -> bool {
+        self.inner.is_broken.load(Ordering::Acquire)
+    }
+
+    fn check_working(&self) -> Result<()> {
+        if self.is_broken() { Err(Error::Broken {}) } else { Ok(()) }
     }
 
     /// Makes a frame that is worked on at once, and makes it the active one. Without an ID of its
@@ -208,7 +248,7 @@ impl Stack {
     /// # Errors
     /// Duplicate or empty ID, empty title, unknown parent or dependency, a parent that is not open.
     pub fn push(&self, frame: NewFrame) -> Result<Handle> {
-        self.execute(Command::Push(self.with_id(frame))).map(first_handle)
+        self.execute_made(|| Command::Push(self.with_id(frame))).map(first_handle)
     }
 
     /// Makes a frame for later.
@@ -216,7 +256,7 @@ impl Stack {
     /// # Errors
     /// As [`Stack::push`], but the parent may be planned too.
     pub fn plan(&self, frame: NewFrame) -> Result<Handle> {
-        self.execute(Command::Plan(self.with_id(frame))).map(first_handle)
+        self.execute_made(|| Command::Plan(self.with_id(frame))).map(first_handle)
     }
 
     /// Makes several planned children of one frame, all or none.
@@ -224,9 +264,11 @@ impl Stack {
     /// # Errors
     /// As [`Stack::plan`], for any of the children.
     pub fn plan_children(&self, parent: impl Into<FrameRef>, children: Vec<NewFrame>) -> Result<Vec<Handle>> {
-        let children = children.into_iter().map(|child| self.with_id(child)).collect();
-        let command = Command::PlanChildren { parent: Parent::Frame(parent.into()), caller: None, children };
-        let events = self.execute(command)?;
+        let parent = Parent::Frame(parent.into());
+        let events = self.execute_made(|| {
+            let children = children.into_iter().map(|child| self.with_id(child)).collect();
+            Command::PlanChildren { parent, caller: None, children }
+        })?;
         Ok(frames_with(&events, |change| matches!(change, Change::Added { .. })))
     }
 
@@ -268,45 +310,39 @@ impl Stack {
     }
 
     /// Changes the status as [`FrameStatus::can_become`] allows, with results or without. To
-    /// invalidate this way, give the reason as the results.
+    /// invalidate this way, give the reason as the full results.
     ///
     /// # Errors
-    /// Unknown frame, a transition that is not in the table.
-    pub fn set_status(
-        &self,
-        frame: impl Into<FrameRef>,
-        status: FrameStatus,
-        results: Option<&str>,
-        results_compacted: Option<&str>,
-    ) -> Result<()> {
-        let command = Command::SetStatus {
-            frame: frame.into(),
-            status,
-            results: results.map(str::to_owned),
-            results_compacted: results_compacted.map(str::to_owned),
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`].
+    pub fn set_status(&self, frame: impl Into<FrameRef>, status: FrameStatus, results: Option<Results>) -> Result<()> {
+        let (results, results_compacted) = match results {
+            Some(Results { full, compacted }) => (Some(full), Some(compacted)),
+            None => (None, None),
         };
-        self.execute(command).map(drop)
+        self.execute(Command::SetStatus { frame: frame.into(), status, results, results_compacted }).map(drop)
     }
 
     /// Finishes a frame with results. If it was active, or a frame below it, the nearest open
     /// frame above becomes active. A root pops too: its tree is done.
     ///
+    /// ```
+    /// use callstack_core::{NewFrame, PopStatus, Results, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let root = stack.push(NewFrame::new("Build a shop"))?;
+    /// let cart = stack.push(NewFrame::new("Cart").below(root))?;
+    /// let results = Results::new("Cart with totals in src/cart.rs, 9 tests").compacted("src/cart.rs: Cart::total()");
+    /// let popped = stack.pop(cart, PopStatus::Completed, results)?;
+    /// assert_eq!(popped.active, Some(root));
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
     /// # Errors
-    /// Unknown frame, a frame that is not in_progress or blocked.
-    pub fn pop(
-        &self,
-        frame: impl Into<FrameRef>,
-        status: PopStatus,
-        results: impl Into<String>,
-        results_compacted: impl Into<String>,
-    ) -> Result<Popped> {
-        let command = Command::Pop {
-            frame: frame.into(),
-            status,
-            results: results.into(),
-            results_compacted: results_compacted.into(),
-        };
-        let handle = first_handle(self.execute(command)?);
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is neither in_progress nor
+    /// blocked.
+    pub fn pop(&self, frame: impl Into<FrameRef>, status: PopStatus, results: impl Into<Results>) -> Result<Popped> {
+        let handle =
+            first_handle(self.execute(Command::Pop { frame: frame.into(), status, results: results.into() })?);
         let tree = self.inner.tree.read();
         let below = |is: fn(FrameStatus) -> bool| below_with(&tree, handle, is);
         Ok(Popped {
@@ -318,19 +354,14 @@ impl Stack {
         })
     }
 
-    /// Records what has been achieved so far by a frame that goes on: before its conversation is shortened,
-    /// say. The frame's own context shows it; other frames see its results when it is finished.
+    /// Records what has been achieved so far by a frame that goes on, for example before its conversation is shortened.
+    /// The frame's own context shows it; other frames see its results when it is finished.
     ///
     /// # Errors
-    /// Unknown frame, a frame that is not in_progress or blocked, empty results.
-    pub fn summarize(
-        &self,
-        frame: impl Into<FrameRef>,
-        results: impl Into<String>,
-        results_compacted: impl Into<String>,
-    ) -> Result<()> {
-        let (results, results_compacted) = (results.into(), results_compacted.into());
-        self.execute(Command::Summarize { frame: frame.into(), results, results_compacted }).map(drop)
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::ResultsFixed`] if the frame is neither in_progress
+    /// nor blocked; [`Error::Empty`] if the full results are blank.
+    pub fn summarize(&self, frame: impl Into<FrameRef>, results: impl Into<Results>) -> Result<()> {
+        self.execute(Command::Summarize { frame: frame.into(), results: results.into() }).map(drop)
     }
 
     /// Takes a frame, and what is planned below it, out of the plan.
@@ -391,13 +422,32 @@ impl Stack {
     /// the same frame and settings are answered from a cache while nothing in it has changed.
     ///
     /// # Errors
-    /// Unknown frame; [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall), which says how much
-    /// is needed; a setting that is zero.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::BudgetTooSmall`], which says how many tokens are
+    /// needed; [`Error::Setting`] for a setting out of range.
     pub fn context(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Arc<Context>> {
+        self.check_working()?;
+        let now = (self.inner.clock)();
         let tree = self.inner.tree.read();
         let handle = tree.resolve(&frame.into())?;
-        let (context, _) = self.inner.contexts.cached(&tree, handle, settings, "", (self.inner.clock)())?;
-        Ok(context)
+        self.cached_context(&tree, handle, settings, "", now).map(|(context, _)| context)
+    }
+
+    /// The context of a frame, and whether it was in the cache.
+    fn cached_context(
+        &self,
+        tree: &Tree,
+        handle: Handle,
+        settings: &Settings,
+        suggestions: &str,
+        now: u64,
+    ) -> Result<(Arc<Context>, bool)> {
+        let contexts = &self.inner.contexts;
+        if let Some(context) = contexts.find(tree, handle, settings, suggestions, now) {
+            return Ok((context, true));
+        }
+        // The token counter is code of the host's.
+        let _borrower = self.inner.tree.borrower();
+        contexts.make(tree, handle, settings, suggestions, now).map(|context| (context, false))
     }
 
     /// The same as [`Stack::context`], made anew and not kept.
@@ -405,9 +455,10 @@ impl Stack {
     /// # Errors
     /// As [`Stack::context`].
     pub fn context_uncached(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Context> {
-        let tree = self.inner.tree.read();
-        let handle = tree.resolve(&frame.into())?;
-        self.inner.contexts.assemble(&tree, handle, settings, "")
+        self.query(frame, |tree, handle| {
+            let _borrower = self.inner.tree.borrower();
+            self.inner.contexts.assemble(tree, handle, settings, "")
+        })?
     }
 
     /// Hits and misses of the context cache, and how many contexts it holds.
@@ -425,27 +476,28 @@ impl Stack {
         Ok(())
     }
 
-    /// Calls `read` with the tree as it is now. Commands wait until it returns, so it must not
-    /// call any.
+    /// Calls `read` with the tree as it is now. Commands of other threads wait until it returns.
+    ///
+    /// `read` may call queries of the same stack, which see the same tree. A command inside of it would wait for itself
+    /// and is refused with [`Error::InsideRead`].
     pub fn read<T>(&self, read: impl FnOnce(&Tree) -> T) -> T {
-        read(&self.inner.tree.read())
+        self.inner.tree.lend(read)
     }
 
     /// The handle of a frame named by ID, handle, or unambiguous beginning of an ID.
     ///
     /// # Errors
-    /// Unknown frame; an ambiguous beginning, with the candidates named.
+    /// [`Error::UnknownFrame`]; [`Error::AmbiguousFrame`], with the candidates named.
     pub fn resolve(&self, frame: impl Into<FrameRef>) -> Result<Handle> {
-        self.inner.tree.read().resolve(&frame.into())
+        self.query(frame, |_, handle| handle)
     }
 
     /// The record of a frame.
     ///
     /// # Errors
-    /// Unknown frame.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`].
     pub fn frame(&self, frame: impl Into<FrameRef>) -> Result<Frame> {
-        let tree = self.inner.tree.read();
-        Ok(tree.frame(tree.resolve(&frame.into())?))
+        self.query(frame, Tree::frame)
     }
 
     /// The frame being worked on, if any.
@@ -505,10 +557,12 @@ impl Stack {
     /// # Errors
     /// An unknown or ambiguous [`OutlineOptions::root`].
     pub fn outline(&self, options: &OutlineOptions) -> Result<String> {
+        self.check_working()?;
         outline(&self.inner.tree.read(), options)
     }
 
     fn query<T>(&self, frame: impl Into<FrameRef>, query: impl FnOnce(&Tree, Handle) -> T) -> Result<T> {
+        self.check_working()?;
         let tree = self.inner.tree.read();
         let handle = tree.resolve(&frame.into())?;
         Ok(query(&tree, handle))
@@ -525,6 +579,23 @@ impl Stack {
     pub(crate) fn planned_id(&self) -> String {
         let random = (self.inner.random)();
         format!("{PLANNED_PREFIX}{}-{random:016x}", (self.inner.clock)())
+    }
+}
+
+/// A command that is being carried out. If it is not over when it goes, it has panicked.
+struct Attempt<'a> {
+    inner: &'a Inner,
+    disk: MutexGuard<'a, Disk>,
+    is_over: bool,
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            // Before the lock is free again: nobody else may go on with this disk.
+            self.inner.is_broken.store(true, Ordering::Release);
+            self.disk.abandon();
+        }
     }
 }
 

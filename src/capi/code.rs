@@ -89,6 +89,8 @@ pub const CALLSTACK_ERROR_NO_RUN: CallstackCode = 133;
 pub const CALLSTACK_ERROR_OUT_OF_TURN: CallstackCode = 134;
 /// A second push_frame or pop_frame in one step of a run.
 pub const CALLSTACK_ERROR_SECOND_STACK_OPERATION: CallstackCode = 135;
+/// A command was called by code that the library calls while it reads the tree. C programs cannot cause it.
+pub const CALLSTACK_ERROR_INSIDE_READ: CallstackCode = 136;
 
 /// The status of a frame. In JSON the name is used, such as `"in_progress"`.
 pub type CallstackStatus = i32;
@@ -144,6 +146,8 @@ pub(super) const fn code_of(error: &Error) -> CallstackCode {
         Error::NoRun { .. } => CALLSTACK_ERROR_NO_RUN,
         Error::OutOfTurn { .. } => CALLSTACK_ERROR_OUT_OF_TURN,
         Error::SecondStackOperation { .. } => CALLSTACK_ERROR_SECOND_STACK_OPERATION,
+        Error::InsideRead { .. } => CALLSTACK_ERROR_INSIDE_READ,
+        Error::Broken { .. } => CALLSTACK_ERROR_BROKEN,
     }
 }
 

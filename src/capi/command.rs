@@ -8,8 +8,9 @@ use super::code::{self, CallstackCode, CallstackStatus};
 use super::error::CallstackError;
 use super::stack::Callstack;
 use super::text::{CallstackText, list, optional_text, record, text, to_json};
-use crate::frame::{FrameRef, Handle, Identity};
+use crate::frame::{FrameRef, Handle, Identity, Results};
 use crate::import::{self, Imported, Problem};
+use crate::tree::Command;
 
 /// Makes a new frame with the status in_progress, and makes it the active frame.
 ///
@@ -228,7 +229,14 @@ pub unsafe extern "C" fn callstack_set_status(
             let frame = text("frame", frame, frame_len)?;
             let results = optional_text("results", results, results_len)?;
             let results_compacted = optional_text("results_compacted", results_compacted, results_compacted_len)?;
-            Ok(stack.set_status(frame, code::status(status)?, results, results_compacted)?)
+            Ok(stack
+                .execute(Command::SetStatus {
+                    frame: frame.into(),
+                    status: code::status(status)?,
+                    results: results.map(str::to_owned),
+                    results_compacted: results_compacted.map(str::to_owned),
+                })
+                .map(drop)?)
         })
     }
 }
@@ -265,7 +273,11 @@ pub unsafe extern "C" fn callstack_pop(
             let frame = text("frame", frame, frame_len)?;
             let results = text("results", results, results_len)?;
             let results_compacted = text("results_compacted", results_compacted, results_compacted_len)?;
-            Ok(to_json(&stack.pop(frame, code::pop_status(status)?, results, results_compacted)?))
+            Ok(to_json(&stack.pop(
+                frame,
+                code::pop_status(status)?,
+                Results::new(results).compacted(results_compacted),
+            )?))
         })
     }
 }
@@ -295,7 +307,7 @@ pub unsafe extern "C" fn callstack_summarize(
             let frame = text("frame", frame, frame_len)?;
             let results = text("results", results, results_len)?;
             let results_compacted = text("results_compacted", results_compacted, results_compacted_len)?;
-            Ok(stack.summarize(frame, results, results_compacted)?)
+            Ok(stack.summarize(frame, Results::new(results).compacted(results_compacted))?)
         })
     }
 }

@@ -91,9 +91,6 @@ pub(super) enum Failure {
     /// A fault in the library.
     #[error("an error in the library: {cause}; please report it")]
     Panic { cause: String },
-    /// A fault in an earlier command. The variant has braces so that its details are a JSON object too.
-    #[error("an earlier command met an error in the library, so this stack is unusable; close it and open it again")]
-    Broken {},
 }
 
 impl Failure {
@@ -104,7 +101,6 @@ impl Failure {
             Failure::Length { .. } => (CALLSTACK_ERROR_LENGTH, "length"),
             Failure::Utf8 { .. } => (CALLSTACK_ERROR_UTF8, "utf8"),
             Failure::Panic { .. } => (CALLSTACK_ERROR_PANIC, "panic"),
-            Failure::Broken {} => (CALLSTACK_ERROR_BROKEN, "broken"),
         }
     }
 }

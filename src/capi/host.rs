@@ -96,12 +96,11 @@ pub unsafe extern "C" fn callstack_event(
 }
 
 /// Does work that is due: writes state.json if it is out of date and at least 250 ms have passed since the last write;
-/// completes idle subagents; stops calls at their time limit; returns lines for the log. Commands write state.json too,
-/// until the host calls `callstack_configure`, or this function with `out_effects`. The host calls this function at the
-/// time that `callstack_deadline` returns.
+/// completes idle subagents; stops calls at their time limit; returns lines for the log. The host calls this function
+/// at the time that `callstack_deadline` returns. From the first call on, commands leave state.json to this function.
 ///
-/// - `out_effects`: a JSON array as in `callstack_event`. NULL, for hosts without sessions: the function only writes
-///   state.json.
+/// - `out_effects`: a JSON array as in `callstack_event`. With NULL the same work is done and the effects are lost, so
+///   only a host that reports no events passes NULL.
 ///
 /// A failure to write the files is not an error of this function; `callstack_info` returns it as `mirror.error`.
 #[unsafe(no_mangle)]
@@ -111,15 +110,7 @@ pub unsafe extern "C" fn callstack_poll(
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
-    unsafe {
-        Callstack::write(stack, out_effects, error, |stack| match out_effects.is_null() {
-            true => {
-                stack.poll();
-                Ok(String::new())
-            }
-            false => Ok(to_json(&stack.poll_host())),
-        })
-    }
+    unsafe { Callstack::write(stack, out_effects, error, |stack| Ok(to_json(&stack.poll_host()))) }
 }
 
 /// Returns the time at which `callstack_poll` has work to do. Waits for a command that is running.

@@ -32,7 +32,7 @@ pub unsafe extern "C" fn callstack_append_log(
         Callstack::write(stack, (), error, |stack| {
             let frame = text("frame", frame, frame_len)?;
             let entries: Vec<Value> = list("entries", entries, entries_len)?;
-            Ok(stack.append_log(frame, &entries)?)
+            Ok(stack.log(frame).append(&entries)?)
         })
     }
 }
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn callstack_append_log(
 /// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _IN_MEMORY if the stack has no folder; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_read_log(
-    stack: *const Callstack,
+    stack: *mut Callstack,
     frame: *const c_char,
     frame_len: usize,
     query: *const c_char,
@@ -63,10 +63,10 @@ pub unsafe extern "C" fn callstack_read_log(
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe {
-        Callstack::read(stack, out_page, error, |stack| {
+        Callstack::write(stack, out_page, error, |stack| {
             let frame = text("frame", frame, frame_len)?;
             let query: LogQuery = optional_record("query", query, query_len)?;
-            Ok(to_json(&stack.read_log(frame, &query)?))
+            Ok(to_json(&stack.log(frame).read(&query)?))
         })
     }
 }
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn callstack_set_log_path(
     unsafe {
         Callstack::write(stack, (), error, |stack| {
             let frame = text("frame", frame, frame_len)?;
-            Ok(stack.set_log_path(frame, text("log_path", log_path, log_path_len)?)?)
+            Ok(stack.log(frame).set_path(text("log_path", log_path, log_path_len)?)?)
         })
     }
 }

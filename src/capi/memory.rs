@@ -37,7 +37,7 @@ pub unsafe extern "C" fn callstack_allocate_chunk(
     unsafe {
         Callstack::write(stack, (), error, |stack| {
             let frame = text("frame", frame, frame_len)?;
-            Ok(stack.allocate_chunk(frame, record("chunk", chunk, chunk_len)?)?)
+            Ok(stack.heap(frame).allocate(record("chunk", chunk, chunk_len)?)?)
         })
     }
 }
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn callstack_write_chunk(
         Callstack::write(stack, (), error, |stack| {
             let frame = text("frame", frame, frame_len)?;
             let name = text("name", name, name_len)?;
-            Ok(stack.write_chunk(frame, name, text("content", content, content_len)?)?)
+            Ok(stack.heap(frame).write(name, text("content", content, content_len)?)?)
         })
     }
 }
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn callstack_free_chunk(
     unsafe {
         Callstack::write(stack, (), error, |stack| {
             let frame = text("frame", frame, frame_len)?;
-            Ok(stack.free_chunk(frame, text("name", name, name_len)?)?)
+            Ok(stack.heap(frame).free(text("name", name, name_len)?)?)
         })
     }
 }
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn callstack_chunks(
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         Callstack::read(stack, out_chunks, error, |stack| {
-            let chunks = stack.chunks(text("frame", frame, frame_len)?)?;
+            let chunks = stack.heap(text("frame", frame, frame_len)?).chunks()?;
             let listed = chunks.iter().map(|(handle, chunk)| json!({ "handle": handle, "chunk": chunk }));
             Ok(to_json(&listed.collect::<Vec<_>>()))
         })
@@ -259,7 +259,7 @@ pub unsafe extern "C" fn callstack_run_status(
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe {
-        Callstack::read(stack, out_status, error, |stack| Ok(to_json(&stack.run_status(text("run", run, run_len)?)?)))
+        Callstack::read(stack, out_status, error, |stack| Ok(to_json(&stack.run(text("run", run, run_len)?).status()?)))
     }
 }
 
@@ -284,7 +284,7 @@ pub unsafe extern "C" fn callstack_run_reply(
     unsafe {
         Callstack::write(stack, (), error, |stack| {
             let run = text("run", run, run_len)?;
-            Ok(stack.run_reply(run, record("reply", reply, reply_len)?)?)
+            Ok(stack.run(run).reply(record("reply", reply, reply_len)?)?)
         })
     }
 }
@@ -315,7 +315,7 @@ pub unsafe extern "C" fn callstack_run_answer(
         Callstack::write(stack, (), error, |stack| {
             let run = text("run", run, run_len)?;
             let call = text("call", call, call_len)?;
-            Ok(stack.run_answer(run, call, text("answer", answer, answer_len)?, is_error != 0)?)
+            Ok(stack.run(run).answer(call, text("answer", answer, answer_len)?, is_error != 0)?)
         })
     }
 }

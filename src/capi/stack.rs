@@ -3,7 +3,6 @@
 use std::ffi::c_char;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +25,6 @@ pub struct Callstack {
     stack: Stack,
     /// The parts of the initial state that could not be read.
     unreadable: Vec<Repair>,
-    /// True after a panic in a command, which can have left the tree half-changed.
-    is_broken: AtomicBool,
 }
 
 const _: () = {
@@ -38,7 +35,7 @@ const _: () = {
 
 impl Callstack {
     pub(super) fn new(stack: Stack, unreadable: Vec<Repair>) -> Self {
-        Self { stack, unreadable, is_broken: AtomicBool::new(false) }
+        Self { stack, unreadable }
     }
 
     /// Runs the body of a query.
@@ -55,8 +52,7 @@ impl Callstack {
         unsafe { guard(out, error, || body(&Self::working(stack)?.stack)) }
     }
 
-    /// Runs the body of a command. If it panics, the state of the stack is unknown, so the stack is marked as broken
-    /// and later calls are refused.
+    /// Runs the body of a command. After a panic in a command the stack itself refuses all later calls.
     ///
     /// # Safety
     /// As [`Callstack::read`].
@@ -70,11 +66,7 @@ impl Callstack {
         unsafe {
             guard(out, error, || {
                 let callstack = Self::working(stack)?;
-                caught(|| body(&callstack.stack)).unwrap_or_else(|failure| {
-                    callstack.is_broken.store(true, Ordering::Release);
-                    callstack.stack.abandon();
-                    Err(failure)
-                })
+                caught(|| body(&callstack.stack)).unwrap_or_else(Err)
             })
         }
     }
@@ -82,8 +74,8 @@ impl Callstack {
     unsafe fn working<'a>(stack: *const Self) -> Result<&'a Self, Failure> {
         // SAFETY: a stack that is not null is not closed.
         let callstack = unsafe { stack.as_ref() }.ok_or(Failure::Null { argument: "stack" })?;
-        if callstack.is_broken.load(Ordering::Acquire) {
-            return Err(Failure::Broken {});
+        if callstack.stack.is_broken() {
+            return Err(Error::Broken {}.into());
         }
         Ok(callstack)
     }
@@ -328,7 +320,7 @@ pub unsafe extern "C" fn callstack_close(stack: *mut *mut Callstack, error: *mut
         guard((), error, || {
             let Some(place) = stack.as_mut().filter(|place| !place.is_null()) else { return Ok(()) };
             let callstack = Box::from_raw(std::mem::replace(place, ptr::null_mut()));
-            if callstack.is_broken.into_inner() {
+            if callstack.stack.is_broken() {
                 return Ok(());
             }
             Ok(callstack.stack.close()?)

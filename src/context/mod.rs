@@ -177,23 +177,33 @@ impl Contexts {
         Ok(render::render(self, &considered, settings, stable, volatile))
     }
 
-    /// The context of a frame, from the cache if nothing in it has changed, and whether it was there.
-    pub(crate) fn cached(
+    /// The context of a frame from the cache, unless something in it has changed since.
+    pub(crate) fn find(
         &self,
         tree: &Tree,
         handle: Handle,
         settings: &Settings,
         suggestions: &str,
         now: u64,
-    ) -> Result<(Arc<Context>, bool)> {
+    ) -> Option<Arc<Context>> {
         let key = Key { handle, settings, suggestions, revision: tree.context_revision(handle) };
         let cached = self.cache.lock().get(&key, now);
-        if let Some(context) = cached.filter(|context| context.names_no_missing_log()) {
-            return Ok((context, true));
-        }
+        cached.filter(|context| context.names_no_missing_log())
+    }
+
+    /// Makes the context of a frame and keeps it in the cache.
+    pub(crate) fn make(
+        &self,
+        tree: &Tree,
+        handle: Handle,
+        settings: &Settings,
+        suggestions: &str,
+        now: u64,
+    ) -> Result<Arc<Context>> {
         let context = Arc::new(self.assemble(tree, handle, settings, suggestions)?);
+        let key = Key { handle, settings, suggestions, revision: tree.context_revision(handle) };
         self.cache.lock().put(&key, now, context.clone());
-        Ok((context, false))
+        Ok(context)
     }
 
     pub(crate) fn cache_statistics(&self) -> CacheStatistics {

@@ -33,7 +33,7 @@ fn is_zero(step: &u64) -> bool {
     *step == 0
 }
 
-/// The parameters of a chunk to allocate: see [`Stack::allocate_chunk`](crate::Stack::allocate_chunk).
+/// The parameters of a chunk to allocate: see [`Heap::allocate`](crate::stack::Heap::allocate).
 ///
 /// In JSON: `{"name": "api-spec", "content": "add(a, b) -> int", "description": "signatures"}`. The description is
 /// optional; unknown keys are rejected.
@@ -57,12 +57,20 @@ impl NewChunk {
     /// Maximum length of a description, in characters.
     pub const DESCRIPTION_LIMIT: usize = 300;
 
-    /// Creates a chunk with an empty description.
-    pub fn new(name: impl Into<String>, content: impl Into<String>) -> Self {
-        Self { name: name.into(), content: content.into(), description: String::new() }
+    /// Creates a chunk with an empty content and description.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    /// Sets the content.
+    #[must_use]
+    pub fn content(mut self, content: impl Into<String>) -> Self {
+        self.content = content.into();
+        self
     }
 
     /// Sets the description.
+    #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = description.into();
         self

@@ -81,9 +81,14 @@ pub enum Change {
         #[serde(rename = "sessionID")]
         session_id: String,
     },
-    /// The frame's log moved to another file.
+    /// The frame's log is another file from now on.
     LogPathSet {
         /// The new path of the log, relative to the stack's folder or absolute.
+        log_path: String,
+    },
+    /// The frame's own log was renamed with its ID. (Histories of earlier versions have [`Change::LogPathSet`] here.)
+    LogMoved {
+        /// Path of the log from now on, relative to the stack's folder.
         log_path: String,
     },
     /// An artifact was recorded.
@@ -144,7 +149,7 @@ pub enum Change {
 
 impl Change {
     /// The names of all kinds: the values of the JSON key `kind`.
-    pub const KINDS: [&str; 19] = [
+    pub const KINDS: &[&str] = &[
         "added",
         "imported",
         "dependenciesAdded",
@@ -164,6 +169,7 @@ impl Change {
         "runStarted",
         "called",
         "messagesAdded",
+        "logMoved",
     ];
 
     /// The name of the variant: the value of the JSON key `kind`.
@@ -188,6 +194,7 @@ impl Change {
             Change::RunStarted { .. } => 16,
             Change::Called { .. } => 17,
             Change::MessagesAdded { .. } => 18,
+            Change::LogMoved { .. } => 19,
         };
         Change::KINDS[place]
     }
@@ -249,6 +256,7 @@ impl TryFrom<FlatEvent> for Event {
             "invalidated" => Change::Invalidated { reason: event.reason.ok_or_else(|| lacks("reason"))? },
             "idReplaced" => Change::IdReplaced { session_id: event.session_id.ok_or_else(|| lacks("sessionID"))? },
             "logPathSet" => Change::LogPathSet { log_path: event.log_path.ok_or_else(|| lacks("logPath"))? },
+            "logMoved" => Change::LogMoved { log_path: event.log_path.ok_or_else(|| lacks("logPath"))? },
             "artifactAdded" => Change::ArtifactAdded { artifact: event.artifact.ok_or_else(|| lacks("artifact"))? },
             "decisionAdded" => Change::DecisionAdded { decision: event.decision.ok_or_else(|| lacks("decision"))? },
             "activeChanged" => Change::ActiveChanged { active: event.active.ok_or_else(|| lacks("active"))? },
@@ -312,8 +320,9 @@ mod tests {
                     Message::Tool { call: text(), name: text(), text: text(), is_error: true },
                 ],
             },
+            Change::LogMoved { log_path: text() },
         ];
-        assert_eq!(changes.each_ref().map(Change::kind), Change::KINDS);
+        assert_eq!(changes.each_ref().map(Change::kind), *Change::KINDS);
         for change in changes {
             let event = Event { revision: 7, time: 8, handle: Handle::from_index(8).unwrap(), change };
             let json = serde_json::to_value(&event).unwrap();

@@ -179,6 +179,53 @@ pub struct Identity {
     pub success_criteria_compacted: String,
 }
 
+/// The results of a frame: a full text, and a dense one for the prompts of other frames.
+///
+/// ```
+/// use callstack_core::Results;
+/// let results = Results::new("JWT with refresh tokens in src/auth.rs, 12 tests").compacted("JWT in src/auth.rs");
+/// assert_eq!(results.dense(), "JWT in src/auth.rs");
+/// assert_eq!(Results::from("JWT").dense(), "JWT", "without a dense text the full one is used");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Results {
+    /// The full text.
+    pub full: String,
+    /// The dense text; empty: the full text is used in its place.
+    pub compacted: String,
+}
+
+impl Results {
+    /// Results without a dense text.
+    pub fn new(full: impl Into<String>) -> Self {
+        Self { full: full.into(), compacted: String::new() }
+    }
+
+    /// Sets the dense text.
+    #[must_use]
+    pub fn compacted(mut self, compacted: impl Into<String>) -> Self {
+        self.compacted = compacted.into();
+        self
+    }
+
+    /// The dense text, or the full one if the dense one is blank.
+    pub fn dense(&self) -> &str {
+        first_filled(&self.compacted, &self.full)
+    }
+}
+
+impl From<&str> for Results {
+    fn from(full: &str) -> Self {
+        Self::new(full)
+    }
+}
+
+impl From<String> for Results {
+    fn from(full: String) -> Self {
+        Self::new(full)
+    }
+}
+
 /// The parent of a new frame. In JSON a reference to the parent (handle, ID or prefix of an ID), or null for a
 /// root.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -8,10 +8,10 @@ use serde::Deserialize;
 use super::step::{Position, conversation, last_step, newest_child, pending, position};
 use crate::error::{Error, Result};
 use crate::frame::{
-    Change, Event, Frame, FrameRef, FrameStatus, Handle, MemoryModel, Message, NewChunk, NewFrame, PopStatus,
-    RegisterValues, RunSettings, ToolCall,
+    Change, Frame, FrameRef, FrameStatus, Handle, MemoryModel, Message, NewChunk, NewFrame, PopStatus, RegisterValues,
+    RunSettings, ToolCall,
 };
-use crate::tree::{Command, Events, HeapUsage, Tree};
+use crate::tree::{Command, Draft, HeapUsage, Tree};
 
 /// Characters of a task that become the title of its frame.
 const TITLE_LENGTH: usize = 60;
@@ -97,22 +97,23 @@ pub enum Operation {
     },
 }
 
-/// The events that start a run whose root has this ID.
-pub(crate) fn start(tree: &Tree, run: NewRun, session_id: String, now: u64) -> Result<Vec<Event>> {
+/// Starts a run whose root has this ID.
+pub(super) fn start(tree: &Tree, run: NewRun, session_id: String, now: u64) -> Result<Draft<'_>> {
     let NewRun { task, title, settings, .. } = run;
     if task.trim().is_empty() {
         return Err(Error::Empty { field: "task" });
     }
     let title = title.unwrap_or_else(|| beginning(&task));
     let frame = NewFrame::new(title).id(session_id).criteria(task.clone()).root();
-    let mut events = Events::of(tree, Command::Push(frame), now)?;
-    let root = events.events[0].handle;
-    events.push(root, Change::RunStarted { run: settings });
-    if settings.memory == MemoryModel::Registers {
-        events.push(root, Change::RegistersChanged { registers: RegisterValues::new() });
+    let mut draft = Draft::of(tree, Command::Push(frame), now)?;
+    let root = draft.first_handle();
+    let memory = settings.memory;
+    draft.push(root, Change::RunStarted { run: settings });
+    if memory == MemoryModel::Registers {
+        draft.push(root, Change::RegistersChanged { registers: RegisterValues::new() });
     }
-    events.push(root, Change::MessagesAdded { messages: vec![Message::User { text: task }] });
-    Ok(events.events)
+    draft.push(root, Change::MessagesAdded { messages: vec![Message::User { text: task }] });
+    Ok(draft)
 }
 
 fn beginning(task: &str) -> String {
@@ -123,8 +124,8 @@ fn beginning(task: &str) -> String {
     }
 }
 
-/// The events of what a model has said. If it calls nothing, it is told to.
-pub(crate) fn reply(tree: &Tree, root: Handle, reply: Reply, now: u64) -> Result<Vec<Event>> {
+/// Records the answer of a model. A model that calls no tool is told to call one.
+pub(super) fn reply(tree: &Tree, root: Handle, reply: Reply, now: u64) -> Result<Draft<'_>> {
     let position = position(tree, root)?;
     let conversation = conversation(tree, position.frame);
     if let Some(call) = pending(conversation).next() {
@@ -140,9 +141,9 @@ pub(crate) fn reply(tree: &Tree, root: Handle, reply: Reply, now: u64) -> Result
         let text = "You have called no tool. Call one; if nothing is left to do, call pop_frame with the result.";
         messages.push(Message::User { text: text.into() });
     }
-    let mut events = Events::new(tree, now);
-    events.push(position.frame, Change::MessagesAdded { messages });
-    Ok(events.events)
+    let mut draft = Draft::new(tree, now);
+    draft.push(position.frame, Change::MessagesAdded { messages });
+    Ok(draft)
 }
 
 fn check_open(tree: &Tree, root: Handle, found: &str) -> Result<()> {
@@ -169,42 +170,42 @@ fn make_ids_unique(calls: &mut [ToolCall], conversation: &[Arc<Message>], step: 
     }
 }
 
-/// The events of the answer to a call that was not about memory.
-pub(crate) fn answer(
-    tree: &Tree,
+/// Records the answer to a call of a tool that is not about memory.
+pub(super) fn answer<'t>(
+    tree: &'t Tree,
     root: Handle,
     call: &str,
     text: String,
     is_error: bool,
     now: u64,
-) -> Result<Vec<Event>> {
+) -> Result<Draft<'t>> {
     let turn = Turn::new(tree, root, call)?;
-    let mut events = Events::new(tree, now);
-    push_answer(&mut events, turn.frame, call, &turn.call.name, text, is_error);
-    Ok(events.events)
+    let mut draft = Draft::new(tree, now);
+    push_answer(&mut draft, turn.frame, call, &turn.call.name, text, is_error);
+    Ok(draft)
 }
 
-/// The events of a call about memory, or of the answer that says why it is refused. `session_id`: the ID of the frame
-/// that it may push.
-pub(crate) fn operate(
-    tree: &Tree,
+/// Carries out a call about memory, or answers it with the reason why it is refused. `session_id` is the ID of the frame
+/// that the call may push.
+pub(super) fn operate<'t>(
+    tree: &'t Tree,
     root: Handle,
     call: &str,
     operation: Result<Operation, String>,
     session_id: String,
     now: u64,
-) -> Result<Vec<Event>> {
+) -> Result<Draft<'t>> {
     let turn = Turn::new(tree, root, call)?;
     let done = operation
         .and_then(|operation| turn.operate(tree, operation, session_id, now).map_err(|error| error.to_string()));
     done.or_else(|problem| answer(tree, root, call, format!("{}: {problem}", turn.call.name), true, now))
 }
 
-/// The events that answer a push whose frame was finished by somebody else: the run would wait for it for ever.
-pub(crate) fn settle(tree: &Tree, root: Handle, now: u64) -> Result<Vec<Event>> {
+/// Answers a push whose frame was finished by somebody else: the run would wait for the frame for ever.
+pub(super) fn settle(tree: &Tree, root: Handle, now: u64) -> Result<Draft<'_>> {
     let frame = position(tree, root)?.frame;
-    let mut events = Events::new(tree, now);
-    let Some(call) = pending(conversation(tree, frame)).next() else { return Ok(events.events) };
+    let mut draft = Draft::new(tree, now);
+    let Some(call) = pending(conversation(tree, frame)).next() else { return Ok(draft) };
     let is_of_call = |child: &Handle| tree.node(*child).conversation().and_then(|own| own.call()) == Some(&call.id);
     if let Some(child) = newest_child(tree, frame).filter(is_of_call) {
         let record = tree.node(child).record();
@@ -212,9 +213,9 @@ pub(crate) fn settle(tree: &Tree, root: Handle, now: u64) -> Result<Vec<Event>> 
         if let Some(reason) = &record.invalidation_reason {
             text.push_str(&format!("\nReason: {reason}"));
         }
-        push_answer(&mut events, frame, &call.id, &call.name, text, false);
+        push_answer(&mut draft, frame, &call.id, &call.name, text, false);
     }
-    Ok(events.events)
+    Ok(draft)
 }
 
 /// The call whose turn it is.
@@ -242,9 +243,9 @@ impl<'a> Turn<'a> {
 }
 
 /// Adds the answer to a call of a frame's model.
-fn push_answer(events: &mut Events<'_>, frame: Handle, call: &str, name: &str, text: String, is_error: bool) {
+fn push_answer(draft: &mut Draft<'_>, frame: Handle, call: &str, name: &str, text: String, is_error: bool) {
     let message = Message::Tool { call: call.to_owned(), name: name.to_owned(), text, is_error };
-    events.push(frame, Change::MessagesAdded { messages: vec![message] });
+    draft.push(frame, Change::MessagesAdded { messages: vec![message] });
 }
 
 /// What a parent learns of a frame that has ended so.
@@ -253,7 +254,7 @@ fn returned(status: FrameStatus, frame: &Frame, result: &str) -> String {
 }
 
 impl Turn<'_> {
-    fn operate(&self, tree: &Tree, operation: Operation, session_id: String, now: u64) -> Result<Vec<Event>> {
+    fn operate<'t>(&self, tree: &'t Tree, operation: Operation, session_id: String, now: u64) -> Result<Draft<'t>> {
         let frame = FrameRef::from(self.frame);
         let (command, text) = match operation {
             Operation::Push { name, objective, context, return_spec } => {
@@ -282,9 +283,9 @@ impl Turn<'_> {
                 (Command::FreeChunk { frame, name }, text)
             }
         };
-        let mut events = Events::of(tree, command, now)?;
-        push_answer(&mut events, self.frame, &self.call.id, &self.call.name, text, false);
-        Ok(events.events)
+        let mut draft = Draft::of(tree, command, now)?;
+        push_answer(&mut draft, self.frame, &self.call.id, &self.call.name, text, false);
+        Ok(draft)
     }
 
     fn usage(&self, tree: &Tree) -> HeapUsage {
@@ -296,19 +297,19 @@ impl Turn<'_> {
         tree.chunk(self.frame, name).map_or("", |(_, chunk)| &chunk.content)
     }
 
-    fn push_frame(&self, tree: &Tree, frame: NewFrame, briefing: String, now: u64) -> Result<Vec<Event>> {
+    fn push_frame<'t>(&self, tree: &'t Tree, frame: NewFrame, briefing: String, now: u64) -> Result<Draft<'t>> {
         self.check_first_operation(tree, "push_frame")?;
         if self.depth >= self.settings.max_depth {
             return Err(Error::TooDeep { handle: self.frame, limit: self.settings.max_depth });
         }
-        let mut events = Events::of(tree, Command::Push(frame.below(self.frame)), now)?;
-        let child = events.events[0].handle;
-        events.push(child, Change::Called { call: self.call.id.clone() });
-        events.push(child, Change::MessagesAdded { messages: vec![Message::User { text: briefing }] });
-        Ok(events.events)
+        let mut draft = Draft::of(tree, Command::Push(frame.below(self.frame)), now)?;
+        let child = draft.first_handle();
+        draft.push(child, Change::Called { call: self.call.id.clone() });
+        draft.push(child, Change::MessagesAdded { messages: vec![Message::User { text: briefing }] });
+        Ok(draft)
     }
 
-    fn pop_frame(&self, tree: &Tree, result: String, now: u64) -> Result<Vec<Event>> {
+    fn pop_frame<'t>(&self, tree: &'t Tree, result: String, now: u64) -> Result<Draft<'t>> {
         self.check_first_operation(tree, "pop_frame")?;
         if result.trim().is_empty() {
             return Err(Error::Empty { field: "result" });
@@ -323,17 +324,12 @@ impl Turn<'_> {
                 behind.join(", ")
             ));
         }
-        let command = Command::Pop {
-            frame: self.frame.into(),
-            status: PopStatus::Completed,
-            results: result,
-            results_compacted: String::new(),
-        };
-        let mut events = Events::of(tree, command, now)?;
+        let command = Command::Pop { frame: self.frame.into(), status: PopStatus::Completed, results: result.into() };
+        let mut draft = Draft::of(tree, command, now)?;
         if let (Some(parent), Some(call)) = (node.parent(), node.conversation().and_then(|own| own.call())) {
-            push_answer(&mut events, parent, call, "push_frame", text, false);
+            push_answer(&mut draft, parent, call, "push_frame", text, false);
         }
-        Ok(events.events)
+        Ok(draft)
     }
 
     /// One stack operation goes into a step.

@@ -5,7 +5,7 @@
 //! chunks of the heap and, if it has them, its registers. All of it is events, so a run that was killed goes on where it
 //! was.
 //!
-//! A host drives a run by asking what comes next ([`Stack::run_next`](crate::Stack::run_next)): ask a model, deal with a
+//! A host drives a run by asking what comes next ([`Run::next`](crate::stack::Run::next)): ask a model, deal with a
 //! call, or stop.
 //!
 //! ```
@@ -14,15 +14,16 @@
 //! use callstack_core::memory::{NewRun, Next, Operation, Reply};
 //!
 //! let stack = Stack::in_memory();
-//! let run = stack.start_run(NewRun::new("Say hello"))?;
-//! let Next::Ask(prompt) = stack.run_next(run)? else { panic!("a run begins with a question") };
+//! let root = stack.start_run(NewRun::new("Say hello"))?;
+//! let run = stack.run(root);
+//! let Next::Ask(prompt) = run.next()? else { panic!("a run begins with a question") };
 //! assert!(prompt.messages[0].text().starts_with("Say hello"));
 //! // The model answers with a call of pop_frame.
 //! let call = ToolCall { id: "call_1".into(), name: "pop_frame".into(), arguments: r#"{"result": "Hello"}"#.into() };
-//! stack.run_reply(run, Reply { text: String::new(), calls: vec![call] })?;
-//! let Next::Call(call) = stack.run_next(run)? else { panic!("the call is next") };
-//! stack.run_operate(run, &call.id, Ok(Operation::Pop { result: "Hello".into() }))?;
-//! assert!(matches!(stack.run_next(run)?, Next::Over { results, .. } if results == "Hello"));
+//! run.reply(Reply { text: String::new(), calls: vec![call] })?;
+//! let Next::Call(call) = run.next()? else { panic!("the call is next") };
+//! run.operate(&call.id, Ok(Operation::Pop { result: "Hello".into() }))?;
+//! assert!(matches!(run.next()?, Next::Over { results, .. } if results == "Hello"));
 //! # Ok::<(), callstack_core::Error>(())
 //! ```
 //!
@@ -31,13 +32,14 @@
 //!
 //! This floor reads trees and says by which events they change. It knows no clock, no disk and no network.
 
+mod command;
 mod heap;
 mod machine;
 mod prompt;
 mod step;
 
+pub(crate) use command::{RunCommand, decide};
 pub use machine::{NewRun, Operation, Reply};
-pub(crate) use machine::{answer, operate, reply, settle, start};
 #[cfg(feature = "tools")]
 pub(crate) use machine::{stored, updated};
 pub use prompt::system_prompt;

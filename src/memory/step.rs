@@ -20,10 +20,10 @@ const REPEATS_TOLD: usize = 3;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "next", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Next {
-    /// Ask a model, and bring what it says with [`Stack::run_reply`](crate::Stack::run_reply).
+    /// Ask a model, and bring what it says with [`Run::reply`](crate::stack::Run::reply).
     Ask(Prompt),
-    /// Deal with this call of the model: by [`Stack::run_operate`](crate::Stack::run_operate) if it is about memory, else by
-    /// doing what it asks for and [`Stack::run_answer`](crate::Stack::run_answer).
+    /// Deal with this call of the model: by [`Run::operate`](crate::stack::Run::operate) if it is about memory, else by
+    /// doing what it asks for and [`Run::answer`](crate::stack::Run::answer).
     Call(ToolCall),
     /// Nothing: the root frame is finished.
     Over {

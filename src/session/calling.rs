@@ -7,7 +7,7 @@ use super::compaction::{CompactionType, Message, closing_results};
 use super::effect::{Action, Effect, LogLevel};
 use super::sessions::{Sessions, log, open_frame};
 use crate::error::{Error, Result};
-use crate::frame::{FrameStatus, Handle, PLANNED_PREFIX, PopStatus};
+use crate::frame::{FrameStatus, Handle, PLANNED_PREFIX, PopStatus, Results};
 use crate::tree::{Command, Tree};
 
 impl Sessions {
@@ -184,12 +184,14 @@ impl Sessions {
         let Some((id, call)) = self.calls.of_session(session_id) else { return };
         let Progress::Salvaging(reason) = &call.progress else { return };
         if let Some(frame) = open_frame(tree, session_id) {
-            let (text, compacted) = closing_results(messages, tree.node(frame).record());
+            let Results { full, compacted } = closing_results(messages, tree.node(frame).record());
             actions.push(Action::Command(Command::Pop {
                 frame: frame.into(),
                 status: PopStatus::Blocked,
-                results: calls::salvaged_results(reason, &text),
-                results_compacted: calls::salvaged_results(reason, &compacted),
+                results: Results {
+                    full: calls::salvaged_results(reason, &full),
+                    compacted: calls::salvaged_results(reason, &compacted),
+                },
             }));
         }
         self.answer(id, None, actions);

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::shortening::{one_line, whole_beginning};
-use crate::frame::Frame;
+use crate::frame::{Frame, Results};
 use crate::keywords::keywords;
 
 /// Maximum length of the compacted form of a summary, in characters.
@@ -291,14 +291,16 @@ fn last_words(messages: &[Message]) -> Option<&Message> {
 /// Returns the full and the compacted results for the frame of a session that has ended. They are the summary that
 /// [`judge`] accepts, or else the frame's existing results, or else the last text of the assistant, however short it
 /// is.
-pub fn closing_results(messages: &[Message], frame: &Frame) -> (String, String) {
-    let known = |results: &Option<String>| results.clone().unwrap_or_default();
+pub fn closing_results(messages: &[Message], frame: &Frame) -> Results {
     match judge(messages, frame) {
-        Ok(summary) => (summary.text, summary.compacted),
-        Err(_) if frame.results.is_some() => (known(&frame.results), known(&frame.results_compacted)),
+        Ok(summary) => Results { full: summary.text, compacted: summary.compacted },
+        Err(_) if frame.results.is_some() => Results {
+            full: frame.results.clone().unwrap_or_default(),
+            compacted: frame.results_compacted.clone().unwrap_or_default(),
+        },
         Err(_) => {
             let words = last_words(messages).map_or("", |message| message.text.trim());
-            (words.to_owned(), whole_beginning(words, COMPACTED_CHARACTERS))
+            Results { full: words.to_owned(), compacted: whole_beginning(words, COMPACTED_CHARACTERS) }
         }
     }
 }
@@ -405,11 +407,11 @@ mod tests {
     #[test]
     fn what_a_session_leaves_behind() {
         let words = |text: &str| [Message::assistant("Earlier, something else was said"), Message::assistant(text)];
-        let both = |text: &str| (text.to_owned(), text.to_owned());
+        let both = |text: &str| Results::new(text).compacted(text);
         assert_eq!(closing_results(&words("42"), &frame(None)), both("42"), "few words are better than none");
         assert_eq!(closing_results(&[], &frame(None)), both(""));
         let known = Frame { results_compacted: Some("dense".into()), ..frame(Some("Flags are read")) };
-        assert_eq!(closing_results(&words("42"), &known), ("Flags are read".to_owned(), "dense".to_owned()));
+        assert_eq!(closing_results(&words("42"), &known), Results::new("Flags are read").compacted("dense"));
         let more = "Flags are read, paths too, tables are left";
         assert_eq!(closing_results(&words(more), &known), both(more));
     }

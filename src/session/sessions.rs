@@ -11,7 +11,7 @@ use super::effect::{Action, Effect, LogLevel};
 use super::event::HostEvent;
 use super::shortening::{beginning, one_line};
 use super::subagents::{Step, Subagents};
-use crate::frame::{Chunk, FrameRef, FrameStatus, Handle, Identity, NewChunk, PopStatus};
+use crate::frame::{Chunk, FrameRef, FrameStatus, Handle, Identity, NewChunk, PopStatus, Results};
 use crate::tree::{Command, Tree};
 
 /// Messages of a session that are remembered, so that one that is told twice counts once.
@@ -445,13 +445,11 @@ impl Sessions {
             Ok(ref summary) => {
                 log(actions, LogLevel::Info, "Summary extracted", data);
                 self.observe(session_id).compacted();
-                let (frame, results, results_compacted) =
-                    (frame.into(), summary.text.clone(), summary.compacted.clone());
+                let results = Results { full: summary.text.clone(), compacted: summary.compacted.clone() };
+                let frame = frame.into();
                 actions.push(Action::Command(match compaction_type {
-                    CompactionType::FrameCompletion => {
-                        Command::Pop { frame, status: PopStatus::Completed, results, results_compacted }
-                    }
-                    _ => Command::Summarize { frame, results, results_compacted },
+                    CompactionType::FrameCompletion => Command::Pop { frame, status: PopStatus::Completed, results },
+                    _ => Command::Summarize { frame, results },
                 }));
             }
             Err(refusal) => {
@@ -490,11 +488,11 @@ impl Sessions {
         };
         // Its parent has been told by the host; the frame need not say it again if nobody wants that.
         let words = if self.subagents.settings().propagate_summaries { messages } else { &[] };
-        let (results, results_compacted) = closing_results(words, tree.node(frame).record());
+        let results = closing_results(words, tree.node(frame).record());
         self.subagents.completed(session_id, true, now);
         log(actions, LogLevel::Info, "Subagent completed", json!({ "sessionID": session_id, "automatically": true }));
         let (frame, status) = (frame.into(), PopStatus::Completed);
-        actions.push(Action::Command(Command::Pop { frame, status, results, results_compacted }));
+        actions.push(Action::Command(Command::Pop { frame, status, results }));
     }
 }
 

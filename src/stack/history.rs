@@ -49,6 +49,7 @@ impl Stack {
 
     fn read_history(&self, query: &EventQuery, mut each: impl FnMut(Event) -> Result<()>) -> Result<()> {
         query.check()?;
+        self.check_working()?;
         let mut disk = self.inner.disk.lock();
         let store = disk.store.as_mut().ok_or(Error::InMemory { what: "history" })?;
         store.read(query, &mut each)

@@ -273,7 +273,7 @@ impl Stack {
 
     /// Puts those messages of a session into the log of its frame that came after the last one there.
     fn keep_messages(&self, handle: Handle, messages: &[Message]) -> Result<()> {
-        let last = match self.read_log(handle, &LogQuery::default().tail(1)) {
+        let last = match self.log(handle).read(&LogQuery::default().tail(1)) {
             // A stack in memory keeps no logs.
             Err(Error::InMemory { .. }) => return Ok(()),
             page => page?.lines.pop().and_then(|line| line.entry["id"].as_str().map(str::to_owned)),
@@ -284,7 +284,7 @@ impl Stack {
             return Ok(());
         }
         let entries: Vec<Value> = new.iter().map(|message| json!(message)).collect();
-        self.append_log(handle, &entries)
+        self.log(handle).append(&entries)
     }
 
     /// The context of a session's frame: by the settings in force, with what is suggested to its agent. `None`:
@@ -306,7 +306,7 @@ impl Stack {
             let is_shown = autonomy.settings.suggest_in_context && autonomy.settings.level != AutonomyLevel::Manual;
             (state.context, is_shown.then(|| autonomy.suggestions.text(handle, now)).flatten().unwrap_or_default())
         };
-        let (context, is_cached) = self.inner.contexts.cached(&tree, handle, &settings, &suggestions, now)?;
+        let (context, is_cached) = self.cached_context(&tree, handle, &settings, &suggestions, now)?;
         let data = json!({ "sessionID": session_id, "handle": handle, "tokens": context.tokens, "cached": is_cached });
         self.inner.host.state.lock().log(LogLevel::Debug, "Context generated", data);
         Ok(Some(SessionContext { handle, context }))

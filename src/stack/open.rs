@@ -3,17 +3,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, RwLock};
+use std::sync::atomic::AtomicBool;
 
-use super::disk::{Disk, Extent};
-use super::logs::LogFolder;
+use parking_lot::Mutex;
+
+use super::disk::{Disk, MirrorScope};
+use super::shared_tree::SharedTree;
 use super::{Inner, Stack, StackOptions};
 use crate::context::Contexts;
 use crate::error::{Error, Result};
-use crate::frame::{Event, Repair};
+use crate::frame::Repair;
 use crate::store::mirror::{Mirror, PATIENCE};
 use crate::store::{DATABASE, Durability, MirrorStatus, Store, files, layout};
-use crate::tree::Tree;
+use crate::tree::{Commit, Tree};
 
 impl Stack {
     /// Opens the stack of a folder as [`Stack::open`] does, but with its events in another store.
@@ -27,11 +29,11 @@ impl Stack {
     ) -> Result<Self> {
         let folder = &files::stack_folder(folder.as_ref())?;
         Self::founded(Some(folder), Box::new(store), options, |repairs, now| {
-            let Some((state, found)) = layout::read(folder)? else { return Ok(Vec::new()) };
+            let Some((state, found)) = layout::read(folder)? else { return Ok(Commit::default()) };
             let (tree, inconsistent) = Tree::from_state(state);
             layout::keep(folder)?;
             repairs.extend(found.into_iter().chain(inconsistent));
-            Ok(tree.founding_events(now))
+            Ok(tree.founding(now))
         })
     }
 
@@ -41,7 +43,7 @@ impl Stack {
     /// # Errors
     /// Those of the store; [`Error::History`] if the events do not fit together.
     pub fn with_store(store: impl Store + 'static, options: StackOptions) -> Result<Self> {
-        Self::founded(None, Box::new(store), options, |_, _| Ok(Vec::new()))
+        Self::founded(None, Box::new(store), options, |_, _| Ok(Commit::default()))
     }
 
     /// Reads the history of a store. If there is none yet, it begins with the events that `found`
@@ -50,36 +52,37 @@ impl Stack {
         folder: Option<&Path>,
         store: Box<dyn Store>,
         options: StackOptions,
-        found: impl FnOnce(&mut Vec<Repair>, u64) -> Result<Vec<Event>>,
+        found: impl FnOnce(&mut Vec<Repair>, u64) -> Result<Commit>,
     ) -> Result<Self> {
         let now = (options.clock)();
         let mirror = folder.filter(|_| options.mirror).map(Mirror::new);
-        let mut disk = Disk::new(store, mirror, folder);
+        let mut disk = Disk::new(store, mirror, folder, options.durability == Durability::Full);
         let mut tree = Tree::new();
         disk.load(&mut tree)?;
-        let tree = RwLock::new(tree);
+        let is_new = tree.revision() == 0;
+        let tree = SharedTree::new(tree);
         let mut repairs = Vec::new();
-        if tree.read().revision() == 0 {
-            // Another process may do the same: the one that comes second finds events.
-            let founding = |tree: &RwLock<Tree>| match tree.read().revision() {
-                0 => found(&mut repairs, now),
-                _ => Ok(Vec::new()),
-            };
-            disk.commit(&tree, founding, || ())?;
+        if is_new {
+            disk.found(&tree, || found(&mut repairs, now))?;
         }
         // What cannot be written now is written later, and the mirror's status says why.
-        let _ = disk.write_mirror(&tree, &*options.clock, Extent::All, PATIENCE);
-        Ok(Self::of(tree.into_inner(), disk, repairs, options))
+        let _ = disk.write_mirror(&tree, &*options.clock, MirrorScope::All, PATIENCE);
+        Ok(Self::with_tree(tree, disk, repairs, options))
     }
 
     pub(super) fn of(tree: Tree, disk: Disk, repairs: Vec<Repair>, options: StackOptions) -> Self {
-        let StackOptions { clock, random, counter, durability, busy_timeout, .. } = options;
+        Self::with_tree(SharedTree::new(tree), disk, repairs, options)
+    }
+
+    fn with_tree(tree: SharedTree, disk: Disk, repairs: Vec<Repair>, options: StackOptions) -> Self {
+        let StackOptions { clock, random, counter, busy_timeout, .. } = options;
         let folder = disk.folder.clone();
         let inner = Inner {
             contexts: Contexts::new(counter, folder.clone().unwrap_or_default()),
-            logs: LogFolder { path: folder, is_durable: durability == Durability::Full },
+            log_folder: folder,
             disk: Mutex::new(disk),
-            tree: RwLock::new(tree),
+            tree,
+            is_broken: AtomicBool::new(false),
             repairs,
             clock,
             random,
@@ -96,6 +99,7 @@ impl Stack {
     /// # Errors
     /// [`Error::NotEmpty`] if a stack lives in that folder; those of the disk.
     pub fn export_files(&self, folder: impl AsRef<Path>) -> Result<()> {
+        self.check_working()?;
         let folder = folder.as_ref();
         if folder.join(DATABASE).exists() {
             return Err(Error::NotEmpty { path: folder.display().to_string() });
@@ -105,7 +109,7 @@ impl Stack {
         let _disk = self.inner.disk.lock();
         let tree = self.inner.tree.read();
         let mut mirror = Mirror::new(folder);
-        mirror.distrust(tree.handles(), tree.revision());
+        mirror.rewrite_all(tree.handles(), tree.revision());
         mirror
             .locked(&*self.inner.clock, self.inner.busy_timeout, |mirror| mirror.write_all(&*self.inner.clock, &*tree))
     }
@@ -122,8 +126,8 @@ impl Stack {
     /// # Errors
     /// Those of the store.
     pub fn refresh(&self) -> Result<bool> {
-        let is_new = self.inner.disk.lock().refresh(&self.inner.tree)?;
-        if self.extent() == Extent::Due {
+        let is_new = self.command(|disk| disk.refresh(&self.inner.tree))?;
+        if self.mirror_scope() == MirrorScope::Due {
             self.poll();
         }
         Ok(is_new)
@@ -133,18 +137,19 @@ impl Stack {
     /// passed since its last writing. Commands and [`Stack::refresh`] do so too; a host that may
     /// be idle for long calls this at [`Stack::deadline`].
     pub fn poll(&self) {
-        // The mirror's status keeps the error.
-        let _ = self.inner.disk.lock().write_mirror(&self.inner.tree, &*self.inner.clock, Extent::Due, PATIENCE);
+        // The mirror's status keeps the error; a broken stack has no mirror.
+        let _ =
+            self.command(|disk| disk.write_mirror(&self.inner.tree, &*self.inner.clock, MirrorScope::Due, PATIENCE));
     }
 
     /// What commands write of the mirror: what is due, unless the host polls, which does the same at a time when
     /// nobody waits.
-    pub(super) fn extent(&self) -> Extent {
+    pub(super) fn mirror_scope(&self) -> MirrorScope {
         #[cfg(feature = "session")]
         if self.is_polled() {
-            return Extent::Fresh;
+            return MirrorScope::ChangedFrames;
         }
-        Extent::Due
+        MirrorScope::Due
     }
 
     /// When [`Stack::poll`] will have something to do, in milliseconds since the epoch; `None` if
@@ -166,12 +171,13 @@ impl Stack {
     /// # Errors
     /// Those of the store; those of the files, which [`Stack::mirror_status`] keeps.
     pub fn flush(&self) -> Result<()> {
-        let mut disk = self.inner.disk.lock();
-        disk.refresh(&self.inner.tree)?;
-        if let Some(store) = &mut disk.store {
-            store.sync()?;
-        }
-        disk.write_mirror(&self.inner.tree, &*self.inner.clock, Extent::All, self.inner.busy_timeout)
+        self.command(|disk| {
+            disk.refresh(&self.inner.tree)?;
+            if let Some(store) = &mut disk.store {
+                store.sync()?;
+            }
+            disk.write_mirror(&self.inner.tree, &*self.inner.clock, MirrorScope::All, self.inner.busy_timeout)
+        })
     }
 
     /// Flushes, and gives this handle back. The files are closed with the last clone; dropping the
@@ -184,19 +190,8 @@ impl Stack {
     }
 }
 
-#[cfg(feature = "capi")]
-impl Stack {
-    /// After a panic in a command: the tree may be half-changed, so nothing is written from it any more,
-    /// and other processes need not wait for a transaction that nobody ends.
-    pub(crate) fn abandon(&self) {
-        let mut disk = self.inner.disk.lock();
-        disk.store = None;
-        disk.mirror = None;
-    }
-}
-
 impl Drop for Inner {
     fn drop(&mut self) {
-        let _ = self.disk.get_mut().write_mirror(&self.tree, &*self.clock, Extent::All, PATIENCE);
+        let _ = self.disk.get_mut().write_mirror(&self.tree, &*self.clock, MirrorScope::All, PATIENCE);
     }
 }

@@ -1,13 +1,20 @@
-//! The tree behind its lock. A thread may look at the tree again while it has it, from inside of
-//! [`Stack::read`](crate::Stack::read) or of a token counter.
+//! The tree behind its lock. Code of the host's that has the tree, inside of [`Stack::read`](crate::Stack::read) or of a
+//! token counter, may call queries, which lock the tree again.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::error::{Error, Result};
 use crate::tree::Tree;
+
+/// How long a change waits at a time for the readers. While it waits no other reader gets in, not even a thread that has
+/// the tree already and reads it again.
+const WAIT_FOR_READERS: Duration = Duration::from_millis(1);
+/// The pause after it, in which such a thread gets in and can come to its end.
+const PAUSE: Duration = Duration::from_micros(50);
 
 /// A tree that many threads read and one changes.
 pub(super) struct SharedTree {
@@ -25,24 +32,31 @@ impl SharedTree {
 
     /// The tree as it is now. Waits for a change that is being applied.
     pub(super) fn read(&self) -> RwLockReadGuard<'_, Tree> {
-        // A thread that has the lock already must not wait for a writer, who waits for that thread.
-        if self.is_borrowed_here() { self.tree.read_recursive() } else { self.tree.read() }
+        self.tree.read()
     }
 
     /// The tree, to be changed. Only commands do so, which [`SharedTree::check_not_borrowed`] has let through.
     pub(super) fn write(&self) -> RwLockWriteGuard<'_, Tree> {
-        self.tree.write()
-    }
-
-    pub(super) fn get_mut(&mut self) -> &mut Tree {
-        self.tree.get_mut()
+        loop {
+            if let Some(tree) = self.tree.try_write_for(WAIT_FOR_READERS) {
+                return tree;
+            }
+            thread::sleep(PAUSE);
+        }
     }
 
     /// Calls code of the host's with the tree as it is now. That code may call queries, and no commands.
     pub(super) fn lend<T>(&self, borrow: impl FnOnce(&Tree) -> T) -> T {
         let tree = self.read();
-        let _borrower = Borrower::new(self);
+        let _borrower = self.borrower();
         borrow(&tree)
+    }
+
+    /// Notes that this thread, which has the tree, runs code of the host's from now on.
+    pub(super) fn borrower(&self) -> Borrower<'_> {
+        self.borrowers.lock().push(thread::current().id());
+        self.borrowed.fetch_add(1, Ordering::Relaxed);
+        Borrower { shared: self }
     }
 
     /// # Errors
@@ -56,17 +70,9 @@ impl SharedTree {
     }
 }
 
-/// This thread, for as long as it has the tree.
-struct Borrower<'a> {
+/// A thread, for as long as it runs code of the host's with the tree.
+pub(super) struct Borrower<'a> {
     shared: &'a SharedTree,
-}
-
-impl<'a> Borrower<'a> {
-    fn new(shared: &'a SharedTree) -> Self {
-        shared.borrowers.lock().push(thread::current().id());
-        shared.borrowed.fetch_add(1, Ordering::Relaxed);
-        Self { shared }
-    }
 }
 
 impl Drop for Borrower<'_> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Stack, StackOptions};
 use crate::error::{Error, Result};
 use crate::store::{DATABASE, SqliteOptions, SqliteStore, damaged_database, files, layout, read_history};
-use crate::tree::Tree;
+use crate::tree::{Commit, Tree};
 
 impl Stack {
     /// Opens the stack in a folder, and makes both if they are not there.
@@ -64,7 +64,7 @@ impl Stack {
             let mut check = Tree::new();
             events.iter().try_for_each(|event| check.replay(event))?;
             founded = true;
-            Ok(events)
+            Ok(Commit::of_history(events))
         })?;
         if founded { Ok(stack) } else { Err(not_empty()) }
     }

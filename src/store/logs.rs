@@ -14,8 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::files;
-use crate::error::{Error, Result};
-use crate::frame::is_too_deep;
+use crate::error::Result;
 
 /// A filter for the lines of a log. The default selects all lines.
 ///
@@ -125,12 +124,6 @@ impl Appended {
 pub(crate) fn append(path: &Path, entries: &[Value], durable: bool) -> Result<Appended> {
     let mut lines = Vec::new();
     for entry in entries {
-        if is_too_deep(entry) {
-            return Err(Error::Json {
-                what: "the log entry",
-                message: "it is nested more than 100 levels deep".into(),
-            });
-        }
         serde_json::to_writer(&mut lines, entry).expect("a value has only string keys and finite numbers");
         lines.push(b'\n');
     }

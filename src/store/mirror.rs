@@ -108,7 +108,7 @@ impl Mirror {
     }
 
     /// Marks the files of all frames as out of date, because they belong to another history or to none.
-    pub(crate) fn distrust(&mut self, frames: impl Iterator<Item = Handle>, revision: u64) {
+    pub(crate) fn rewrite_all(&mut self, frames: impl Iterator<Item = Handle>, revision: u64) {
         self.revision = 0;
         self.is_foreign = true;
         frames.for_each(|handle| self.note(handle, revision, false));

@@ -143,7 +143,7 @@ impl EventQuery {
                 value: kind.clone(),
                 expected: "added, imported, dependenciesAdded, identified, statusChanged, invalidated, idReplaced, \
                            logPathSet, artifactAdded, decisionAdded, activeChanged, summarized, chunkAllocated, \
-                           chunkWritten, chunkFreed, registersChanged, runStarted, called or messagesAdded",
+                           chunkWritten, chunkFreed, registersChanged, runStarted, called, messagesAdded or logMoved",
             }),
             _ => Ok(()),
         }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::caller::{Caller, listed};
 use super::{Call, Reply};
 use crate::error::Error;
-use crate::frame::{FrameRef, Identity, NewFrame, PopStatus};
+use crate::frame::{FrameRef, Identity, NewFrame, PopStatus, Results};
 use crate::tree::OutlineOptions;
 
 /// Run a sub-task in a frame and a session of its own, and wait for its results: they are this tool's answer.
@@ -92,7 +92,11 @@ impl Call for Pop {
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.named_or_own(self.frame_id.as_deref())?;
-        let popped = caller.stack.pop(frame, self.status.into(), self.results, self.results_compacted)?;
+        let popped = caller.stack.pop(
+            frame,
+            self.status.into(),
+            Results::new(self.results).compacted(self.results_compacted),
+        )?;
         caller.finished(&[frame], false);
         let mut text = format!("{} is {}.", caller.name(frame), caller.stack.read(|tree| tree.node(frame).status()));
         if !popped.still_open.is_empty() {

@@ -49,7 +49,7 @@ impl Call for Allocate {
             Scope::Frame => own,
         };
         let Self { name, content, description, .. } = self;
-        caller.stack.allocate_chunk(owner, NewChunk { name: name.clone(), content, description })?;
+        caller.stack.heap(owner).allocate(NewChunk { name: name.clone(), content, description })?;
         Ok(Reply::Text(stored("allocated", &name, usage(caller)?)))
     }
 }
@@ -70,7 +70,7 @@ impl Call for Write {
         r#"{"name": "api-contract", "content": "POST /orders -> 201 {id, total}; 409 if the cart is empty"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        caller.stack.write_chunk(caller.named_or_own(None)?, &*self.name, self.content)?;
+        caller.stack.heap(caller.named_or_own(None)?).write(&*self.name, self.content)?;
         Ok(Reply::Text(stored("written", &self.name, usage(caller)?)))
     }
 }
@@ -100,7 +100,7 @@ impl Call for Read {
         let own = caller.named_or_own(None)?;
         let Some(name) = self.name else {
             let mut text = format!("Heap: {}.", usage(caller)?);
-            for (owner, chunk) in caller.stack.chunks(own)? {
+            for (owner, chunk) in caller.stack.heap(own).chunks()? {
                 let size = chunk.content.chars().count();
                 text.push_str(&format!("\n- {} (of {owner}, {size} characters)", chunk.name));
                 if !chunk.description.is_empty() {
@@ -109,7 +109,7 @@ impl Call for Read {
             }
             return Ok(Reply::Text(text));
         };
-        Ok(Reply::Text(caller.stack.chunk(own, &name)?.1.content))
+        Ok(Reply::Text(caller.stack.heap(own).chunk(&name)?.1.content))
     }
 }
 
@@ -126,7 +126,7 @@ impl Call for Free {
     const EXAMPLE: &'static str = r#"{"name": "api-contract"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        caller.stack.free_chunk(caller.named_or_own(None)?, &*self.name)?;
+        caller.stack.heap(caller.named_or_own(None)?).free(&*self.name)?;
         Ok(Reply::Text(stored("freed", &self.name, usage(caller)?)))
     }
 }
@@ -287,5 +287,5 @@ impl MemoryCall for HeapAllocate {
 /// How full the heap of the calling session is.
 fn usage(caller: &Caller<'_>) -> Result<HeapUsage, Error> {
     let ceiling = caller.stack.host_settings().context.heap_ceiling;
-    caller.stack.heap_usage(caller.named_or_own(None)?, ceiling)
+    caller.stack.heap(caller.named_or_own(None)?).usage(ceiling)
 }

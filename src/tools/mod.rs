@@ -236,7 +236,7 @@ pub fn memory_tools(memory: MemoryModel) -> Vec<Tool> {
     memory_table(memory).iter().map(Entry::tool).collect()
 }
 
-/// Reads a call of an agent in a run, for [`Stack::run_operate`](crate::Stack::run_operate). `None`: the tool is not
+/// Reads a call of an agent in a run, for [`Run::operate`](crate::stack::Run::operate). `None`: the tool is not
 /// one of [`memory_tools`]. Of arguments that cannot be read the text says what is wrong with them.
 ///
 /// ```
@@ -264,15 +264,15 @@ pub fn operation(memory: MemoryModel, call: &ToolCall) -> Option<Result<Operatio
 /// then: the answer of a model, or to a call of the host's own tools.
 ///
 /// # Errors
-/// As [`Stack::run_next`](crate::Stack::run_next) and [`Stack::run_operate`](crate::Stack::run_operate).
+/// As [`Run::next`](crate::stack::Run::next) and [`Run::operate`](crate::stack::Run::operate).
 pub fn advance_run(stack: &Stack, run: impl Into<FrameRef>) -> Result<Next, Error> {
     let run = stack.resolve(run)?;
-    let memory = stack.run_status(run)?.settings.memory;
+    let memory = stack.run(run).status()?.settings.memory;
     loop {
-        let next = stack.run_next(run)?;
+        let next = stack.run(run).next()?;
         let Next::Call(call) = &next else { return Ok(next) };
         let Some(operation) = operation(memory, call) else { return Ok(next) };
-        stack.run_operate(run, &call.id, operation)?;
+        stack.run(run).operate(&call.id, operation)?;
     }
 }
 

@@ -155,7 +155,7 @@ impl Call for Complete {
         })?;
         let results =
             if self.summary.is_empty() { caller.stack.frame(found)?.results.unwrap_or_default() } else { self.summary };
-        caller.stack.pop(found, self.status.into(), results, "")?;
+        caller.stack.pop(found, self.status.into(), results)?;
         caller.sessions(|sessions, tree, now| sessions.subagents.completed(tree.node(found).session_id(), false, now));
         caller.finished(&[found], false);
         let status = caller.stack.read(|tree| tree.node(found).status());

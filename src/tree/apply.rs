@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use super::Tree;
-use super::memory::Run;
+use super::memory::{Conversation, Run};
 use super::node::{Before, Node};
 use crate::error::{Error, Result};
-use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Identity, Message, own_log_path};
+use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Identity, Message};
 
 impl Tree {
     /// Carries out the next event of a history, if it fits what the tree has seen: the fold of a
@@ -16,7 +16,7 @@ impl Tree {
     /// ```
     /// use callstack_core::{Command, NewFrame, Tree, decide};
     ///
-    /// let events = decide(&Tree::new(), Command::Push(NewFrame::new("Build").id("ses_1")), 1)?;
+    /// let events = decide(&Tree::new(), Command::Push(NewFrame::new("Build").id("ses_1")), 1)?.events;
     /// let mut tree = Tree::new();
     /// events.iter().try_for_each(|event| tree.replay(event))?;
     /// assert_eq!(tree.len(), 1);
@@ -75,27 +75,99 @@ impl Tree {
     /// or a replayed one in its turn. An event of a frame that the tree does not have changes
     /// nothing but the revision.
     pub fn apply(&mut self, event: &Event) {
+        let (handle, time) = (event.handle, event.time);
         self.revision = event.revision;
-        self.updated_at = event.time;
-        if let Change::Added { frame } = &event.change {
-            if event.handle.index() == self.nodes.len() {
-                self.add(frame);
-                self.touch(event.handle);
-                if frame.status != FrameStatus::Planned {
-                    self.settle();
-                }
+        self.updated_at = time;
+        let is_known = handle.index() < self.nodes.len();
+        match &event.change {
+            Change::Added { frame } => self.added(handle, frame),
+            Change::Imported { extra } => {
+                self.sequence_by_time(handle);
+                self.extra.extend(extra.clone());
             }
+            _ if !is_known => {}
+            // Part of the adding, so the frame's own times stay.
+            Change::DependenciesAdded { depends_on } => {
+                self.link_dependencies(handle, depends_on);
+                self.touch(handle);
+            }
+            // Nothing of the frame itself has changed.
+            Change::ActiveChanged { active } => self.active = active.then_some(handle),
+            Change::Identified { identity } => {
+                set_identity(self.remember(handle, true), identity);
+                self.touch_at(handle, time);
+            }
+            Change::StatusChanged { status, results, results_compacted } => {
+                self.status_changed(handle, *status, results.as_ref(), results_compacted.as_ref());
+                self.touch_at(handle, time);
+                self.settle();
+            }
+            Change::Invalidated { reason } => {
+                self.invalidated(handle, reason, time);
+                self.touch_at(handle, time);
+                self.settle();
+            }
+            Change::IdReplaced { session_id } => {
+                self.id_replaced(handle, session_id);
+                self.touch_at(handle, time);
+            }
+            Change::LogPathSet { log_path } => {
+                self.remember(handle, false).log_path = Some(log_path.clone());
+                self.touch_at(handle, time);
+            }
+            Change::LogMoved { log_path } => {
+                self.remember(handle, false).log_path = Some(log_path.clone());
+                self.show_moved_log(handle, log_path);
+                self.touch_at(handle, time);
+            }
+            Change::ArtifactAdded { artifact } => {
+                self.remember(handle, false).artifacts.push(artifact.clone());
+                self.touch_at(handle, time);
+            }
+            Change::DecisionAdded { decision } => {
+                self.remember(handle, false).decisions.push(decision.clone());
+                self.touch_at(handle, time);
+            }
+            Change::Summarized { results, results_compacted } => {
+                let frame = self.remember(handle, false);
+                frame.results = Some(results.clone());
+                frame.results_compacted = Some(results_compacted.clone());
+                self.touch_at(handle, time);
+            }
+            Change::ChunkAllocated { chunk } => {
+                self.frame_mut(handle).heap.push((**chunk).clone());
+                self.chunks += 1;
+                self.touch_memory(handle, time);
+            }
+            Change::ChunkWritten { name, content, step } => {
+                self.chunk_written(handle, name, content, *step, time);
+                self.touch_memory(handle, time);
+            }
+            Change::ChunkFreed { name } => {
+                self.chunk_freed(handle, name);
+                self.touch_memory(handle, time);
+            }
+            Change::RegistersChanged { registers } => {
+                self.frame_mut(handle).registers.get_or_insert_default().set(registers);
+                self.touch_memory(handle, time);
+            }
+            Change::RunStarted { run } => {
+                self.conversation_mut(handle).run = Some(Run { settings: run.clone(), steps: 0 });
+            }
+            Change::Called { call } => self.conversation_mut(handle).call = Some(call.clone()),
+            Change::MessagesAdded { messages } => self.messages_added(handle, messages),
+        }
+    }
+
+    fn added(&mut self, handle: Handle, frame: &Frame) {
+        if handle.index() != self.nodes.len() {
             return;
         }
-        if let Change::Imported { extra } = &event.change {
-            self.sequence_by_time(event.handle);
-            self.extra.extend(extra.clone());
-            return;
+        self.add(frame);
+        self.touch(handle);
+        if frame.status != FrameStatus::Planned {
+            self.settle();
         }
-        if event.handle.index() >= self.nodes.len() {
-            return;
-        }
-        self.change(event.handle, &event.change, event.time);
     }
 
     /// Adds a frame at the end of the arena. Links to frames that are not there are left out.
@@ -124,111 +196,73 @@ impl Tree {
         }
     }
 
-    fn change(&mut self, handle: Handle, change: &Change, time: u64) {
-        let node = &mut self.nodes[handle.index()];
-        match change {
-            Change::Added { .. } | Change::Imported { .. } => unreachable!("handled by apply"),
-            Change::DependenciesAdded { depends_on } => {
-                self.link_dependencies(handle, depends_on);
-                self.touch(handle);
-                // Part of the adding, so the frame's own times stay.
-                return;
-            }
-            Change::Identified { identity } => {
-                let frame = self.remember(handle, true);
-                set_identity(frame, identity);
-            }
-            Change::StatusChanged { status, results, results_compacted } => {
-                node.frame.status = *status;
-                if results.is_some() {
-                    node.frame.results.clone_from(results);
-                }
-                if results_compacted.is_some() {
-                    node.frame.results_compacted.clone_from(results_compacted);
-                }
-                self.record_progress(handle, *status);
-                if status.is_finished() {
-                    self.forget_conversation(handle);
-                }
-            }
-            Change::Invalidated { reason } => {
-                let was_finished = node.frame.status.is_finished();
-                node.frame.status = FrameStatus::Invalidated;
-                node.frame.invalidation_reason = Some(reason.clone());
-                node.frame.invalidated_at = Some(time);
-                if let Some(parent) = node.parent.filter(|_| was_finished) {
-                    self.nodes[parent.index()].finished_children.retain(|child| *child != handle);
-                }
-                self.forget_conversation(handle);
-            }
-            Change::IdReplaced { session_id } => {
-                let old = std::mem::replace(&mut node.frame.session_id, session_id.clone());
-                self.ids.remove(&old);
-                self.ids.insert(session_id.clone(), handle);
-            }
-            Change::LogPathSet { log_path } => {
-                let frame = self.remember(handle, false);
-                let has_moved = frame.log_path.is_some() && *log_path == own_log_path(&frame.session_id, handle);
-                frame.log_path = Some(log_path.clone());
-                if has_moved {
-                    self.show_moved_log(handle, log_path);
-                }
-            }
-            Change::ArtifactAdded { artifact } => {
-                self.remember(handle, false).artifacts.push(artifact.clone());
-            }
-            Change::DecisionAdded { decision } => {
-                self.remember(handle, false).decisions.push(decision.clone());
-            }
-            Change::Summarized { results, results_compacted } => {
-                let frame = self.remember(handle, false);
-                frame.results = Some(results.clone());
-                frame.results_compacted = Some(results_compacted.clone());
-            }
-            Change::ActiveChanged { active } => {
-                self.active = active.then_some(handle);
-                // Nothing of the frame itself has changed.
-                return;
-            }
-            Change::ChunkAllocated { chunk } => {
-                node.frame.heap.push((**chunk).clone());
-                self.chunks += 1;
-                return self.touch_memory(handle, time);
-            }
-            Change::ChunkWritten { name, content, step } => {
-                if let Some(chunk) = node.frame.heap.iter_mut().rfind(|chunk| chunk.name == *name) {
-                    chunk.content.clone_from(content);
-                    (chunk.written_at, chunk.written_step) = (time, *step);
-                }
-                return self.touch_memory(handle, time);
-            }
-            Change::ChunkFreed { name } => {
-                if let Some(place) = node.frame.heap.iter().rposition(|chunk| chunk.name == *name) {
-                    node.frame.heap.remove(place);
-                    self.chunks -= 1;
-                }
-                return self.touch_memory(handle, time);
-            }
-            Change::RegistersChanged { registers } => {
-                node.frame.registers.get_or_insert_default().set(registers);
-                return self.touch_memory(handle, time);
-            }
-            Change::RunStarted { run } => {
-                node.conversation.get_or_insert_default().run = Some(Run { settings: *run, steps: 0 });
-                return;
-            }
-            Change::Called { call } => {
-                node.conversation.get_or_insert_default().call = Some(call.clone());
-                return;
-            }
-            Change::MessagesAdded { messages } => return self.add_messages(handle, messages),
+    fn frame_mut(&mut self, handle: Handle) -> &mut Frame {
+        &mut self.nodes[handle.index()].frame
+    }
+
+    fn conversation_mut(&mut self, handle: Handle) -> &mut Conversation {
+        self.nodes[handle.index()].conversation.get_or_insert_default()
+    }
+
+    fn status_changed(
+        &mut self,
+        handle: Handle,
+        status: FrameStatus,
+        results: Option<&String>,
+        results_compacted: Option<&String>,
+    ) {
+        let frame = self.frame_mut(handle);
+        frame.status = status;
+        if let Some(results) = results {
+            frame.results = Some(results.clone());
         }
-        let frame = &mut self.nodes[handle.index()].frame;
+        if let Some(compacted) = results_compacted {
+            frame.results_compacted = Some(compacted.clone());
+        }
+        self.record_progress(handle, status);
+        if status.is_finished() {
+            self.forget_conversation(handle);
+        }
+    }
+
+    fn invalidated(&mut self, handle: Handle, reason: &str, time: u64) {
+        let node = &mut self.nodes[handle.index()];
+        let was_finished = node.frame.status.is_finished();
+        node.frame.status = FrameStatus::Invalidated;
+        node.frame.invalidation_reason = Some(reason.to_owned());
+        node.frame.invalidated_at = Some(time);
+        if let Some(parent) = node.parent.filter(|_| was_finished) {
+            self.nodes[parent.index()].finished_children.retain(|child| *child != handle);
+        }
+        self.forget_conversation(handle);
+    }
+
+    fn id_replaced(&mut self, handle: Handle, session_id: &str) {
+        let old = std::mem::replace(&mut self.frame_mut(handle).session_id, session_id.to_owned());
+        self.ids.remove(&old);
+        self.ids.insert(session_id.to_owned(), handle);
+    }
+
+    fn chunk_written(&mut self, handle: Handle, name: &str, content: &str, step: u64, time: u64) {
+        if let Some(chunk) = self.frame_mut(handle).heap.iter_mut().rfind(|chunk| chunk.name == name) {
+            content.clone_into(&mut chunk.content);
+            (chunk.written_at, chunk.written_step) = (time, step);
+        }
+    }
+
+    fn chunk_freed(&mut self, handle: Handle, name: &str) {
+        let heap = &mut self.frame_mut(handle).heap;
+        if let Some(place) = heap.iter().rposition(|chunk| chunk.name == name) {
+            heap.remove(place);
+            self.chunks -= 1;
+        }
+    }
+
+    /// Notes that the frame itself has changed at this time.
+    fn touch_at(&mut self, handle: Handle, time: u64) {
+        let frame = self.frame_mut(handle);
         frame.updated_at = frame.updated_at.max(time);
         self.touch(handle);
-        if matches!(change, Change::StatusChanged { .. } | Change::Invalidated { .. }) {
-            self.settle();
-        }
     }
 
     /// Chunks and registers are shown as they are, and not in what others show of the frame: its renderings stay.
@@ -245,9 +279,8 @@ impl Tree {
         }
     }
 
-    fn add_messages(&mut self, handle: Handle, messages: &[Message]) {
-        let conversation = self.nodes[handle.index()].conversation.get_or_insert_default();
-        conversation.messages.extend(messages.iter().cloned().map(Arc::new));
+    fn messages_added(&mut self, handle: Handle, messages: &[Message]) {
+        self.conversation_mut(handle).messages.extend(messages.iter().cloned().map(Arc::new));
         let replies = messages.iter().filter(|message| matches!(message, Message::Assistant { .. })).count() as u64;
         let root = self.run(handle).map(|(root, _)| root);
         if let Some(run) = root

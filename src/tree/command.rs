@@ -1,6 +1,10 @@
 //! Commands: what callers ask of a tree.
 
-use crate::frame::{Frame, FrameRef, FrameStatus, Identity, NewChunk, NewFrame, Parent, PopStatus, RegisterValues};
+use serde_json::Value;
+
+use crate::frame::{
+    Frame, FrameRef, FrameStatus, Identity, NewChunk, NewFrame, Parent, PopStatus, RegisterValues, Results,
+};
 
 /// One thing asked of a tree. [`decide`](super::decide) says whether it can be done, and by which
 /// events. [`Stack`](crate::Stack) has a method for each.
@@ -65,19 +69,15 @@ pub enum Command {
         frame: FrameRef,
         /// How it ended.
         status: PopStatus,
-        /// What was achieved, in full.
-        results: String,
-        /// The same, dense.
-        results_compacted: String,
+        /// Its results.
+        results: Results,
     },
     /// Record what has been achieved so far by a frame that goes on.
     Summarize {
         /// The frame.
         frame: FrameRef,
-        /// Its results so far, in full.
-        results: String,
-        /// The same, dense.
-        results_compacted: String,
+        /// Its results so far.
+        results: Results,
     },
     /// Take a frame, and what is planned below it, out of the plan.
     Invalidate {
@@ -141,6 +141,13 @@ pub enum Command {
         frame: FrameRef,
         /// Path of the log, absolute or relative to the stack's folder.
         log_path: String,
+    },
+    /// Add lines to the frame's own log, `logs/{id}.jsonl` in the stack's folder.
+    AppendLog {
+        /// The frame.
+        frame: FrameRef,
+        /// The lines, each a JSON value nested at most 100 levels deep.
+        entries: Vec<Value>,
     },
     /// Add frames as they are, all or none: a plan from elsewhere. Parents and dependencies are
     /// named by ID and may stand anywhere in the list.

@@ -5,6 +5,7 @@
 
 mod apply;
 mod command;
+mod commit;
 mod decide;
 mod heap_usage;
 mod links;
@@ -22,8 +23,10 @@ use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameRef, FrameStatus, Handle};
 
 pub use command::Command;
+pub(crate) use commit::Draft;
+pub use commit::{Commit, LogAppend};
 pub use decide::decide;
-pub(crate) use decide::{Events, known_chunk};
+pub(crate) use decide::known_chunk;
 pub use heap_usage::HeapUsage;
 pub use memory::{Conversation, Run};
 pub use node::Node;
@@ -40,9 +43,9 @@ pub use sibling_order::{SiblingOrder, sibling_order};
 ///
 /// let mut tree = Tree::new();
 /// let push = Command::Push(NewFrame::new("Build").id("ses_1"));
-/// let events = decide(&tree, push.clone(), 1_700_000_000_000)?;
+/// let commit = decide(&tree, push.clone(), 1_700_000_000_000)?;
 /// assert!(tree.is_empty(), "deciding changes nothing");
-/// events.iter().for_each(|event| tree.apply(event));
+/// commit.events.iter().for_each(|event| tree.apply(event));
 /// assert_eq!(tree.len(), 1);
 /// assert_eq!(decide(&tree, push, 1_700_000_000_001).unwrap_err().code(), "duplicate_id");
 /// # Ok::<(), callstack_core::Error>(())

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::Tree;
 use super::links::{Fault, Links};
-use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Repair, StackState, leave_out_too_deep};
+use super::{Commit, Draft, Tree};
+use crate::frame::{Change, Frame, FrameStatus, Handle, Repair, StackState, leave_out_too_deep};
 
 impl Tree {
     /// The whole tree as the specification's `StackState`, frames in the order of their handles.
@@ -45,12 +45,10 @@ impl Tree {
         (tree, repairs)
     }
 
-    /// The events that make this tree out of an empty one.
-    pub(crate) fn founding_events(&self, now: u64) -> Vec<Event> {
-        let mut events = Vec::new();
-        let mut push = |handle: Handle, change: Change| {
-            events.push(Event { revision: events.len() as u64 + 1, time: now, handle, change });
-        };
+    /// The commit that makes this tree out of an empty one.
+    pub(crate) fn founding(&self, now: u64) -> Commit {
+        let nothing = Tree::new();
+        let mut draft = Draft::new(&nothing, now);
         let mut late = Vec::new();
         for handle in self.handles() {
             let is_later = |id: &String| self.by_id(id).is_some_and(|dependency| dependency > handle);
@@ -58,17 +56,17 @@ impl Tree {
             if frame.depends_on.iter().any(is_later) {
                 late.push((handle, std::mem::take(&mut frame.depends_on)));
             }
-            push(handle, Change::Added { frame: Box::new(frame) });
+            draft.push(handle, Change::Added { frame: Box::new(frame) });
         }
         for (handle, depends_on) in late {
-            push(handle, Change::DependenciesAdded { depends_on });
+            draft.push(handle, Change::DependenciesAdded { depends_on });
         }
         let first = Handle::from_index(0).expect("the first handle");
-        push(first, Change::Imported { extra: self.extra.clone() });
+        draft.push(first, Change::Imported { extra: self.extra.clone() });
         if let Some(active) = self.active {
-            push(active, Change::ActiveChanged { active: true });
+            draft.push(active, Change::ActiveChanged { active: true });
         }
-        events
+        draft.finish()
     }
 
     /// Makes a tree of frames in this order, but parents before children. IDs and links that cannot

@@ -1,6 +1,6 @@
 //! What a frame costs in memory beside its texts.
 
-use callstack_core::{NewFrame, PopStatus, Stack};
+use callstack_core::{NewFrame, PopStatus, Results, Stack};
 
 #[test]
 fn a_frame_costs_less_than_a_kilobyte_beside_its_texts() {
@@ -28,7 +28,13 @@ fn a_frame_costs_less_than_a_kilobyte_beside_its_texts() {
         if index % 8 == 0 {
             parent = handle;
         } else {
-            stack.pop(handle, PopStatus::Completed, text("It works".repeat(10)), text("It works".into())).unwrap();
+            stack
+                .pop(
+                    handle,
+                    PopStatus::Completed,
+                    Results::new(text("It works".repeat(10))).compacted(text("It works".into())),
+                )
+                .unwrap();
         }
     }
     let used = dhat::HeapStats::get().curr_bytes - before;

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use callstack_core::{NewFrame, PopStatus, Stack, StackOptions};
+use callstack_core::{NewFrame, PopStatus, Results, Stack, StackOptions};
 
 #[test]
 fn opening_takes_less_than_ten_kilobytes_for_a_frame_of_three() {
@@ -19,7 +19,7 @@ fn opening_takes_less_than_ten_kilobytes_for_a_frame_of_three() {
         let handle = stack.push(frame.criteria(text(1_000, index)).below(root)).unwrap();
         stack.add_artifact(handle, format!("src/module_{index}.rs")).unwrap();
         stack.add_decision(handle, text(200, index)).unwrap();
-        stack.pop(handle, PopStatus::Completed, text(1_500, index), text(300, index)).unwrap();
+        stack.pop(handle, PopStatus::Completed, Results::new(text(1_500, index)).compacted(text(300, index))).unwrap();
     }
     stack.close().unwrap();
 

@@ -17,7 +17,7 @@ impl Project {
     /// A finished child of the root.
     fn finished(&self, id: &str, title: &str, results: &str) -> Handle {
         let handle = self.0.push(NewFrame::new(title).id(id).below("root")).unwrap();
-        self.0.pop(handle, PopStatus::Completed, results, "").unwrap();
+        self.0.pop(handle, PopStatus::Completed, results).unwrap();
         handle
     }
 
@@ -76,7 +76,7 @@ fn dependencies_come_first_and_others_have_their_own_element() {
     project.finished("b", "Completely different", "Something");
     stack.push(NewFrame::new("Elsewhere").id("branch").below("root")).unwrap();
     stack.push(NewFrame::new("Far result").id("far").below("branch")).unwrap();
-    stack.pop("far", PopStatus::Completed, "A result from far", "").unwrap();
+    stack.pop("far", PopStatus::Completed, "A result from far").unwrap();
     stack.plan(NewFrame::new("Not done").id("open").below("root")).unwrap();
     let frame = NewFrame::new("Parser of tables, faster").id("now").below("root");
     stack.push(frame.depends_on("b").depends_on("far").depends_on("open")).unwrap();
@@ -94,8 +94,8 @@ fn failed_siblings_are_shown_for_their_lessons_only() {
     let stack = &project.0;
     let push = |id: &str| stack.push(NewFrame::new("Parser of tables").id(id).below("root")).unwrap();
     let (with, without) = (push("with"), push("without"));
-    stack.pop(with, PopStatus::Failed, "Regular expressions do not nest", "").unwrap();
-    stack.pop(without, PopStatus::Failed, "", "").unwrap();
+    stack.pop(with, PopStatus::Failed, "Regular expressions do not nest").unwrap();
+    stack.pop(without, PopStatus::Failed, "").unwrap();
     push("now");
     let context = project.context("now");
     assert!(context.xml.contains("Regular expressions do not nest"));
@@ -108,8 +108,8 @@ fn only_the_path_to_the_root_is_shown_of_other_branches() {
     let stack = &project.0;
     stack.push(NewFrame::new("Tables").id("tables").below("root")).unwrap();
     stack.push(NewFrame::new("Deep detail about tables").id("detail").below("tables")).unwrap();
-    stack.pop("detail", PopStatus::Completed, "Secret of the tables", "").unwrap();
-    stack.pop("tables", PopStatus::Completed, "Tables work", "").unwrap();
+    stack.pop("detail", PopStatus::Completed, "Secret of the tables").unwrap();
+    stack.pop("tables", PopStatus::Completed, "Tables work").unwrap();
     stack.push(NewFrame::new("Print tables").id("now").below("root")).unwrap();
     let context = project.context("now");
     assert!(context.xml.contains("Tables work") && !context.xml.contains("Secret of the tables"));
@@ -230,7 +230,7 @@ fn any_counter_keeps_the_cap() {
         for number in 0..40 {
             let id = format!("s{number}");
             stack.push(NewFrame::new("Parser 解析器 & <tables>").id(&id).below("root")).unwrap();
-            stack.pop(id.as_str(), PopStatus::Completed, "It parses 表格 \u{0} ".repeat(20), "").unwrap();
+            stack.pop(id.as_str(), PopStatus::Completed, "It parses 表格 \u{0} ".repeat(20)).unwrap();
         }
         stack.push(NewFrame::new("Parser").id("now").below("root")).unwrap();
         stack

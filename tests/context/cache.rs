@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::context::CacheStatistics;
-use callstack_core::{Context, FrameStatus, Handle, NewFrame, PopStatus, Settings, Stack};
+use callstack_core::{Context, FrameStatus, Handle, NewFrame, PopStatus, Results, Settings, Stack};
 
 struct Setting {
     stack: Stack,
@@ -19,7 +19,7 @@ fn setting() -> Setting {
     let stack = Stack::with_options(support::options_at(&now));
     let root = stack.push(NewFrame::new("Root").id("root")).unwrap();
     let done = stack.push(NewFrame::new("Done").id("done").below(root)).unwrap();
-    stack.pop(done, PopStatus::Completed, "results", "results").unwrap();
+    stack.pop(done, PopStatus::Completed, Results::new("results").compacted("results")).unwrap();
     let current = stack.push(NewFrame::new("Current").id("current").below(root)).unwrap();
     Setting { stack, now, root, done, current }
 }
@@ -56,8 +56,8 @@ fn whatever_a_context_shows_makes_it_new() {
         ("a planned sibling", |at| _ = at.stack.plan(NewFrame::new("Sibling").below(at.root)).unwrap()),
         ("a pushed sibling", |at| _ = at.stack.push(NewFrame::new("Sibling").below(at.root)).unwrap()),
         ("an invalidated sibling", |at| _ = at.stack.invalidate(at.done, "no").unwrap()),
-        ("the status of the frame", |at| at.stack.set_status(at.current, FrameStatus::Blocked, None, None).unwrap()),
-        ("the status of the parent", |at| at.stack.set_status(at.root, FrameStatus::Blocked, None, None).unwrap()),
+        ("the status of the frame", |at| at.stack.set_status(at.current, FrameStatus::Blocked, None).unwrap()),
+        ("the status of the parent", |at| at.stack.set_status(at.root, FrameStatus::Blocked, None).unwrap()),
         ("a cleared cache", |at| at.stack.clear_cache(Some(at.current.into())).unwrap()),
     ];
     for (name, change) in changes {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::frame::{NewChunk, Register};
-use callstack_core::{Guidance, Identity, NewFrame, OutlineOptions, OutlineStyle, PopStatus, Settings, Stack, import};
+use callstack_core::{
+    Guidance, Identity, NewFrame, OutlineOptions, OutlineStyle, PopStatus, Results, Settings, Stack, import,
+};
 
 /// The example of the documents: a REST API, with a minute between the steps.
 fn api() -> Stack {
@@ -37,20 +39,30 @@ fn api() -> Stack {
         .pop(
             "auth",
             PopStatus::Completed,
-            "JWT with rotating refresh tokens.",
-            "JWT auth with User model, middleware `require`",
+            Results::new("JWT with rotating refresh tokens.")
+                .compacted("JWT auth with User model, middleware `require`"),
         )
         .unwrap();
     stack.activate("database").unwrap();
     later();
     stack
-        .pop("database", PopStatus::Failed, "SQLite locks under load; no server allowed.", "SQLite locks under load")
+        .pop(
+            "database",
+            PopStatus::Failed,
+            Results::new("SQLite locks under load; no server allowed.").compacted("SQLite locks under load"),
+        )
         .unwrap();
     stack.activate("routes").unwrap();
     stack.add_artifact("routes", "src/routes/mod.rs").unwrap();
     stack.push(NewFrame::new("CRUD endpoints").id("crud").criteria("GET, POST, PUT, DELETE").below("routes")).unwrap();
     later();
-    stack.pop("crud", PopStatus::Completed, "Four endpoints for users.", "REST endpoints for users").unwrap();
+    stack
+        .pop(
+            "crud",
+            PopStatus::Completed,
+            Results::new("Four endpoints for users.").compacted("REST endpoints for users"),
+        )
+        .unwrap();
     stack.plan(NewFrame::new("Pagination").id("pages").criteria("Cursor-based").below("routes")).unwrap();
     stack
 }
@@ -58,11 +70,12 @@ fn api() -> Stack {
 #[test]
 fn contexts_with_chunks_and_registers() {
     let stack = api();
-    let chunk = |name: &str, content: &str, description: &str| NewChunk::new(name, content).description(description);
+    let chunk =
+        |name: &str, content: &str, description: &str| NewChunk::new(name).content(content).description(description);
     let contract = "POST /login -> 200 {\"token\"}\nif (a < b && c[d[0]]>0) { … }\t\u{1b}[0m\n";
-    stack.allocate_chunk("ses_root", chunk("contract", contract, "what \"clients\" rely on")).unwrap();
-    stack.allocate_chunk("routes", chunk("notes", "Seen by routes and below", "")).unwrap();
-    stack.allocate_chunk("ses_root", chunk("long", &"0123456789 ".repeat(900), "does not fit")).unwrap();
+    stack.heap("ses_root").allocate(chunk("contract", contract, "what \"clients\" rely on")).unwrap();
+    stack.heap("routes").allocate(chunk("notes", "Seen by routes and below", "")).unwrap();
+    stack.heap("ses_root").allocate(chunk("long", &"0123456789 ".repeat(900), "does not fit")).unwrap();
     let registers = [(Register::Plan, "1. routes\n2. <caching>"), (Register::Constraints, "no server & no cloud")];
     stack.update_registers("routes", registers.map(|(register, value)| (register, value.into())).into()).unwrap();
     stack.push(NewFrame::new("Search").id("search").criteria("Words are found").below("routes")).unwrap();
@@ -150,7 +163,13 @@ fn the_readme_shows_what_its_program_prints() {
     let stack = Stack::in_memory();
     let root = stack.push(NewFrame::new("Build a shop").id("ses_1").criteria("Customers can pay")).unwrap();
     let cart = stack.push(NewFrame::new("Shopping cart").id("ses_2").below(root)).unwrap();
-    stack.pop(cart, PopStatus::Completed, "Cart with totals in src/cart.rs", "src/cart.rs: Cart::total()").unwrap();
+    stack
+        .pop(
+            cart,
+            PopStatus::Completed,
+            Results::new("Cart with totals in src/cart.rs").compacted("src/cart.rs: Cart::total()"),
+        )
+        .unwrap();
     let pay = stack.push(NewFrame::new("Pay for the cart").id("ses_3").below(root)).unwrap();
     let printed = &stack.context(pay, &Settings::default()).unwrap().xml;
     let (head, rest) = printed.split_once("<stack-task-management>\n").unwrap();

@@ -4,7 +4,9 @@
 
 use callstack_core::context::{Approx, Chars4, Omission, TokenCounter};
 use callstack_core::frame::Register;
-use callstack_core::{Budget, Context, Error, FrameStatus, Handle, Identity, NewFrame, PopStatus, Settings, Stack};
+use callstack_core::{
+    Budget, Context, Error, FrameStatus, Handle, Identity, NewFrame, PopStatus, Results, Settings, Stack,
+};
 use proptest::prelude::*;
 use support::Random;
 use support::promises::{checked, settings, with_total};
@@ -59,9 +61,9 @@ fn disturb(stack: &Stack, random: &mut Random, frames: usize) {
         // Some of these are refused, and then nothing has changed anyway.
         let _ = match random.below(9) {
             8 => stack.update_registers(frame, [(Register::Next, note)].into()),
-            7 => stack.summarize(frame, note.clone(), note),
+            7 => stack.summarize(frame, Results::new(note.clone()).compacted(note)),
             0 => stack.add_artifact(frame, note).map(drop),
-            6 => stack.set_log_path(frame, random.pick(&["Cargo.toml", "src", "README.md"])),
+            6 => stack.log(frame).set_path(random.pick(&["Cargo.toml", "src", "README.md"])),
             1 => stack.add_decision(frame, note),
             2 => stack.plan(NewFrame::new(note).below(frame)).map(drop),
             3 => stack.replace_id(frame, format!("new_{round}_{}", random.next())),
@@ -128,9 +130,9 @@ proptest! {
             siblings.next()
         };
         if let Some(sibling) = stack.read(open).filter(|_| stack.read(|tree| tree.node(frame).started().is_some())) {
-            stack.set_status(sibling, FrameStatus::Blocked, None, None).ok();
+            stack.set_status(sibling, FrameStatus::Blocked, None).ok();
             let before = stack.context(frame, &roomy).unwrap();
-            stack.pop(sibling, PopStatus::Completed, support::text(&mut random, 40), "").unwrap();
+            stack.pop(sibling, PopStatus::Completed, support::text(&mut random, 40)).unwrap();
             let after = stack.context(frame, &roomy).unwrap();
             let crowded = after.report.entries.iter().any(|entry| entry.omission == Some(Omission::Rank));
             prop_assert!(

@@ -121,7 +121,7 @@ fn system_prompts_name_every_tool_that_the_agent_has() {
 fn frames_of_a_run_are_frames_of_the_tree() {
     let agent = agent(MemoryModel::Heap);
     agent.step(&[push("write-tests")]);
-    let child = agent.stack.run_status(agent.run).unwrap().frame;
+    let child = agent.stack.run(agent.run).status().unwrap().frame;
     let frame = agent.stack.frame(child).unwrap();
     assert_eq!((&*frame.title, &*frame.success_criteria), ("write-tests", "Do write-tests"));
     assert_eq!((frame.status, agent.stack.active()), (FrameStatus::InProgress, Some(child)));
@@ -139,7 +139,7 @@ fn frames_of_a_run_are_frames_of_the_tree() {
 fn a_child_is_five_deep_at_most_and_the_model_is_told() {
     let agent = agent(MemoryModel::Heap);
     (1..=5).for_each(|depth| agent.step(&[push(&format!("level-{depth}"))]));
-    assert_eq!(agent.stack.run_status(agent.run).unwrap().depth, 5);
+    assert_eq!(agent.stack.run(agent.run).status().unwrap().depth, 5);
     agent.step(&[push("level-6")]);
     let [(text, true)] = &agent.answers()[..] else { panic!("a sixth level was made") };
     assert!(text.contains("the maximum depth is 5"), "{text}");
@@ -153,13 +153,13 @@ fn a_child_is_five_deep_at_most_and_the_model_is_told() {
 fn one_stack_operation_goes_into_a_step() {
     let agent = agent(MemoryModel::Heap);
     agent.step(&[push("one"), push("two"), alloc("later", "done when one has returned")]);
-    assert!(agent.stack.chunks(agent.run).unwrap().is_empty(), "calls behind a push wait for its results");
+    assert!(agent.stack.heap(agent.run).chunks().unwrap().is_empty(), "calls behind a push wait for its results");
     agent.step(&[pop("one is done")]);
     let answers = agent.answers();
     assert_eq!(answers.iter().map(|(_, is_error)| *is_error).collect::<Vec<_>>(), [false, true, false]);
     assert!(answers[1].0.starts_with("push_frame: a step can have only one push_frame or pop_frame"), "{answers:?}");
     assert_eq!(agent.stack.children(agent.run).unwrap().len(), 1);
-    assert_eq!(agent.stack.chunk(agent.run, "later").unwrap().1.content, "done when one has returned");
+    assert_eq!(agent.stack.heap(agent.run).chunk("later").unwrap().1.content, "done when one has returned");
 
     // What was refused does not count.
     agent.step(&[("push_frame", json!({"name": "", "objective": "x"})), push("three")]);
@@ -207,7 +207,7 @@ fn malformed_calls_are_answered_with_what_is_wrong() {
 
     // Arguments that are no JSON at all, and no ID.
     let call = ToolCall { id: String::new(), name: "heap_free".into(), arguments: "{\"name\": ".into() };
-    agent.stack.run_reply(agent.run, Reply { text: String::new(), calls: vec![call.clone(), call] }).unwrap();
+    agent.stack.run(agent.run).reply(Reply { text: String::new(), calls: vec![call.clone(), call] }).unwrap();
     agent.carry_out();
     assert!(agent.answers().iter().all(|(text, _)| text.contains("the arguments are no JSON")));
     assert_eq!(agent.answers().len(), 2, "calls without IDs are told apart");
@@ -239,7 +239,7 @@ fn a_model_that_calls_nothing_is_told_to() {
 #[test]
 fn repeated_calls_are_counted_and_the_model_is_told() {
     let agent = agent(MemoryModel::Registers);
-    let repeats = || agent.stack.run_status(agent.run).unwrap().repeats;
+    let repeats = || agent.stack.run(agent.run).status().unwrap().repeats;
     assert_eq!(repeats(), 0);
     for round in 1..=4 {
         let note = ("update_registers", json!({ "R7_STATUS": format!("round {round}") }));
@@ -262,19 +262,19 @@ fn calls_out_of_turn_are_refused() {
         error.to_string()
     };
     let before = agent.stack.state();
-    let message = out_of_turn(agent.stack.run_answer(agent.run, "call_0", "x", false));
+    let message = out_of_turn(agent.stack.run(agent.run).answer("call_0", "x", false));
     assert_eq!(message, "the run of frame f1 does not expect an answer to call_0; it waits for a reply of the model");
     agent.reply("", &[("read_file", json!({})), alloc("x", "y")]);
-    let message = out_of_turn(agent.stack.run_reply(agent.run, Reply::default()));
+    let message = out_of_turn(agent.stack.run(agent.run).reply(Reply::default()));
     assert_eq!(message, "the run of frame f1 does not expect a reply; it waits for the answer to call_0 (read_file)");
-    out_of_turn(agent.stack.run_operate(agent.run, "call_1", Err("no".into())).map(drop));
+    out_of_turn(agent.stack.run(agent.run).operate("call_1", Err("no".into())).map(drop));
     assert_eq!(agent.stack.state().frames, before.frames);
     agent.carry_out();
     agent.step(&[pop("done")]);
-    out_of_turn(agent.stack.run_reply(agent.run, Reply::default()));
+    out_of_turn(agent.stack.run(agent.run).reply(Reply::default()));
 
     let plain = agent.stack.push(callstack_core::NewFrame::new("No run").id("plain")).unwrap();
-    assert_eq!(agent.stack.run_next(plain).unwrap_err(), Error::NoRun { handle: plain });
+    assert_eq!(agent.stack.run(plain).next().unwrap_err(), Error::NoRun { handle: plain });
     assert_eq!(agent.stack.runs(), [agent.run]);
 }
 
@@ -282,12 +282,12 @@ fn calls_out_of_turn_are_refused() {
 fn a_frame_that_somebody_else_finishes_does_not_stop_its_run() {
     let agent = agent(MemoryModel::Heap);
     agent.step(&[push("one")]);
-    let child = agent.stack.run_status(agent.run).unwrap().frame;
-    agent.stack.pop(child, PopStatus::Failed, "Stopped by hand", "").unwrap();
+    let child = agent.stack.run(agent.run).status().unwrap().frame;
+    agent.stack.pop(child, PopStatus::Failed, "Stopped by hand").unwrap();
     assert_eq!(agent.answers(), [("Sub-task failed: Do one\nResult: Stopped by hand".to_owned(), false)]);
 
     agent.step(&[push("two")]);
-    let child = agent.stack.run_status(agent.run).unwrap().frame;
+    let child = agent.stack.run(agent.run).status().unwrap().frame;
     agent.stack.invalidate(child, "not wanted").unwrap();
     let answers = agent.answers();
     assert_eq!(answers[0].0, "Sub-task invalidated: Do two\nResult: \nReason: not wanted");
@@ -300,11 +300,11 @@ fn conversations_stay_in_the_logs_of_their_frames() {
     let folder = tempfile::tempdir().unwrap();
     let agent = Agent::start(open(folder.path()), "Build", MemoryModel::Heap);
     agent.step(&[push("one")]);
-    let child = agent.stack.run_status(agent.run).unwrap().frame;
+    let child = agent.stack.run(agent.run).status().unwrap().frame;
     agent.step(&[("write_file", json!({"path": "a.py"}))]);
     agent.step(&[pop("done")]);
     let lines = |frame: Handle| {
-        let page = agent.stack.read_log(frame, &Default::default()).unwrap();
+        let page = agent.stack.log(frame).read(&Default::default()).unwrap();
         page.lines.into_iter().map(|line| line.entry).collect::<Vec<_>>()
     };
     let roles = |frame: Handle| {
@@ -370,7 +370,7 @@ proptest! {
             for register in Register::ALL {
                 prop_assert!(registers.get(register).chars().count() <= register.limit(), "{register:?}");
             }
-            for (name, chunk) in agent.stack.chunks(speaker).unwrap().iter().map(|(_, chunk)| (&chunk.name, chunk)) {
+            for (name, chunk) in agent.stack.heap(speaker).chunks().unwrap().iter().map(|(_, chunk)| (&chunk.name, chunk)) {
                 let section = format!("--- {name} ---\n{}\n", chunk.content);
                 prop_assert!(agent.memory().contains(&section), "{name} is not there word for word");
             }
@@ -379,7 +379,7 @@ proptest! {
                 let foreign = *frame != speaker && !shared.iter().any(|value| value.contains(&**mark));
                 prop_assert!(!foreign || !text.contains(&**mark), "{speaker} sees {mark} of {frame}");
             }
-            prop_assert_eq!(reopened(&agent.stack).run_next(run).unwrap(), Next::Ask(prompt));
+            prop_assert_eq!(reopened(&agent.stack).run(run).next().unwrap(), Next::Ask(prompt));
 
             let mark = format!("mark{step}of{speaker}.");
             let before = agent.stack.read(callstack_core::Tree::len);
@@ -387,7 +387,7 @@ proptest! {
             said.push((speaker, mark.clone()));
             // A pushed frame is briefed, and a popped one hands its result on, with its objective.
             let count = agent.stack.read(callstack_core::Tree::len);
-            let present = agent.stack.run_status(run).unwrap().frame;
+            let present = agent.stack.run(run).status().unwrap().frame;
             if count > before || present != speaker {
                 said.retain(|(_, other)| *other != mark);
                 let parent = agent.stack.read(|tree| tree.node(speaker).parent());

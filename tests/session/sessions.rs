@@ -44,7 +44,7 @@ impl Host {
         for action in actions {
             match action {
                 Action::Command(command) => match decide(&self.tree, command, self.now) {
-                    Ok(events) => events.iter().for_each(|event| self.tree.apply(event)),
+                    Ok(commit) => commit.events.iter().for_each(|event| self.tree.apply(event)),
                     Err(error) => self.refused.push(error.to_string()),
                 },
                 Action::KeepMessages { handle, messages } => {
@@ -330,9 +330,9 @@ fn what_is_no_event_is_refused() {
 
 impl Host {
     fn command(&mut self, command: Command) -> Handle {
-        let events = decide(&self.tree, command, self.now).unwrap();
-        events.iter().for_each(|event| self.tree.apply(event));
-        events[0].handle
+        let commit = decide(&self.tree, command, self.now).unwrap();
+        commit.events.iter().for_each(|event| self.tree.apply(event));
+        commit.events[0].handle
     }
 
     fn plan(&mut self, parent: &str, id: &str) -> Handle {
@@ -371,8 +371,8 @@ impl Host {
     }
 
     fn pop(&mut self, frame: Handle, results: &str) {
-        let (results, results_compacted) = (results.to_owned(), String::new());
-        self.command(Command::Pop { frame: frame.into(), status: PopStatus::Completed, results, results_compacted });
+        let results = results.into();
+        self.command(Command::Pop { frame: frame.into(), status: PopStatus::Completed, results });
     }
 
     /// The session's messages are told: these last words.
@@ -593,7 +593,7 @@ fn a_session_that_goes_on_after_its_frame_gets_another_one() {
     let mut host = Host::default();
     host.created("root", None, "Root").message("root", "m1", "user", "Build a shop");
     let first = host.tree.by_id("root").unwrap();
-    let chunk = NewChunk::new("prices", "in cents").description("what a price is");
+    let chunk = NewChunk::new("prices").content("in cents").description("what a price is");
     host.command(Command::AllocateChunk { frame: first.into(), chunk });
     host.pop(first, "The shop is open");
     host.message("root", "m2", "assistant", "Done").message("root", "m3", "user", "Now build a blog");

@@ -97,12 +97,12 @@ impl Store for Faulty {
 const STORY: &[fn(&Stack) -> Result<()>] = &[
     |stack| stack.push(NewFrame::new("Root").id("ses_1")).map(drop),
     |stack| stack.plan(NewFrame::new("Planned").id("plan-2").below("ses_1")).map(drop),
-    |stack| stack.append_log("plan-2", &[json!({"line": 1})]),
+    |stack| stack.log("plan-2").append(&[json!({"line": 1})]),
     |stack| stack.activate("plan-2"),
     |stack| stack.replace_id("plan-2", "ses_2"),
-    |stack| stack.append_log("ses_2", &[json!({"line": 2})]),
+    |stack| stack.log("ses_2").append(&[json!({"line": 2})]),
     |stack| stack.add_artifact("ses_2", "src/lib.rs").map(drop),
-    |stack| stack.pop("ses_2", PopStatus::Completed, "done", "").map(drop),
+    |stack| stack.pop("ses_2", PopStatus::Completed, "done").map(drop),
     |stack| stack.flush(),
 ];
 
@@ -176,7 +176,7 @@ fn a_store_that_fails_at_any_call_changes_nothing() {
                 }
                 strikes.push(action);
             }
-            let page = stack.read_log("ses_2", &LogQuery::default()).unwrap();
+            let page = stack.log("ses_2").read(&LogQuery::default()).unwrap();
             let lines: Vec<_> = page.lines.into_iter().map(|line| line.entry["line"].clone()).collect();
             assert_eq!((lines, page.damaged), (vec![json!(1), json!(2)], vec![]), "call {call}, after: {after}");
             drop(stack);
@@ -217,8 +217,8 @@ fn said(step: u64) -> Reply {
 /// Does what a run needs next. True: it is over.
 fn advance(stack: &Stack) -> Result<bool> {
     match tools::advance_run(stack, "run_1")? {
-        Next::Ask(prompt) => stack.run_reply("run_1", said(prompt.step))?,
-        Next::Call(call) => stack.run_answer("run_1", &call.id, "looked", false)?,
+        Next::Ask(prompt) => stack.run("run_1").reply(said(prompt.step))?,
+        Next::Call(call) => stack.run("run_1").answer(&call.id, "looked", false)?,
         Next::Over { results, .. } => {
             assert_eq!(results, "all done");
             return Ok(true);
@@ -257,7 +257,7 @@ fn a_run_whose_store_fails_at_any_call_goes_on_and_its_logs_lack_nothing() {
             assert_eq!((frames[0].heap.len(), frames[1].results.as_deref()), (1, Some("done")), "{context}");
             for event in history(folder) {
                 let Change::MessagesAdded { messages } = event.change else { continue };
-                let page = stack.read_log(event.handle, &LogQuery::default()).unwrap();
+                let page = stack.log(event.handle).read(&LogQuery::default()).unwrap();
                 for message in messages {
                     let kept = page.lines.iter().any(|line| line.entry["text"] == message.text());
                     assert!(kept, "{context}: the log of {} lacks {message:?}", event.handle);
@@ -502,8 +502,8 @@ fn a_full_disk_is_an_error_and_the_next_command_works_when_there_is_room() {
         let error = stack.push(NewFrame::new("More").criteria("x".repeat(30_000)).root()).unwrap_err();
         assert_eq!(error.code(), "disk_full", "{error}");
         assert!(error.to_string().contains("stack.db: the disk is full; free some space"), "{error}");
-        assert_eq!(stack.append_log("ses_0", &[json!("x".repeat(900_000))]).unwrap_err().code(), "disk_full");
-        assert_eq!(stack.read_log("ses_0", &Default::default()).unwrap().total, 0, "no half of a line is left");
+        assert_eq!(stack.log("ses_0").append(&[json!("x".repeat(900_000))]).unwrap_err().code(), "disk_full");
+        assert_eq!(stack.log("ses_0").read(&Default::default()).unwrap().total, 0, "no half of a line is left");
         assert_eq!(stack.state().frames.len(), frames);
         fs::remove_file(&filler).unwrap();
         stack.push(NewFrame::new("More").id("ses_more")).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::{
-    Change, Command, Durability, Error, EventQuery, FrameStatus, MemoryStore, NewFrame, PopStatus, Settings,
+    Change, Command, Durability, Error, EventQuery, FrameStatus, MemoryStore, NewFrame, PopStatus, Results, Settings,
     SqliteOptions, SqliteStore, Stack, StackOptions, Store, Tree, read_history,
 };
 use support::{Random, options_at, work};
@@ -86,8 +86,8 @@ fn commands_and_refreshes_see_what_others_did() {
     let second = other.push(NewFrame::new("Second").id("ses_3").below("ses_2")).unwrap();
     assert_eq!((first.number(), second.number()), (2, 3));
     assert_eq!(one.push(NewFrame::new("Again").id("ses_3")).unwrap_err().code(), "duplicate_id");
-    one.pop(second, PopStatus::Completed, "done", "done").unwrap();
-    let error = other.pop(second, PopStatus::Failed, "", "").unwrap_err();
+    one.pop(second, PopStatus::Completed, Results::new("done").compacted("done")).unwrap();
+    let error = other.pop(second, PopStatus::Failed, "").unwrap_err();
     assert_eq!(error.code(), "transition", "decisions are made on what is really there");
     assert_eq!(other.ensure("ses_9", None, None).unwrap(), one.ensure("ses_9", None, None).unwrap());
     one.refresh().unwrap();
@@ -103,7 +103,7 @@ fn stores_keep_their_promises() {
             let mut all = Vec::new();
             for index in 0..number {
                 let push = Command::Plan(NewFrame::new("Frame").id(format!("ses_{index}")));
-                let events = callstack_core::decide(&tree, push, 5).unwrap();
+                let events = callstack_core::decide(&tree, push, 5).unwrap().events;
                 events.iter().for_each(|event| tree.apply(event));
                 all.extend(events);
             }

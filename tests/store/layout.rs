@@ -483,7 +483,7 @@ fn hostile_ids_never_leave_the_folder_nor_overwrite_each_other() {
     let ids: Vec<&str> = HOSTILE.iter().copied().chain(long.iter().map(String::as_str)).collect();
     for id in &ids {
         let handle = stack.plan(NewFrame::new("Hostile").id(*id).root()).unwrap();
-        stack.append_log(handle, &[serde_json::json!({ "id": id })]).unwrap();
+        stack.log(handle).append(&[serde_json::json!({ "id": id })]).unwrap();
     }
     stack.replace_id("ses.json", "../ses").unwrap();
     stack.replace_id("../ses", "ses.json").unwrap();
@@ -491,7 +491,7 @@ fn hostile_ids_never_leave_the_folder_nor_overwrite_each_other() {
     assert_eq!(stack.mirror_status().unwrap().error, None);
     assert_mirrored(&folder, &stack);
     for id in &ids {
-        let page = stack.read_log(*id, &callstack_core::LogQuery::default()).unwrap();
+        let page = stack.log(*id).read(&callstack_core::LogQuery::default()).unwrap();
         assert_eq!(page.lines.len(), 1, "{id:?} has its own log");
         assert_eq!(page.lines[0].entry["id"], *id);
     }
@@ -541,5 +541,5 @@ fn statuses_and_links_that_cannot_be_are_repaired_and_reported() {
     assert_mirrored(folder.path(), &stack);
     assert_eq!(fs::read_to_string(folder.path().join("before-import/state.json")).unwrap(), text);
     let handle = stack.resolve("ses_1").unwrap();
-    stack.pop(handle, PopStatus::Completed, "goes on", "").unwrap();
+    stack.pop(handle, PopStatus::Completed, "goes on").unwrap();
 }

@@ -14,7 +14,7 @@ fn open(folder: &Path) -> Stack {
 }
 
 fn numbers(stack: &Stack, query: LogQuery) -> Vec<usize> {
-    stack.read_log("ses_1", &query).unwrap().lines.iter().map(|line| line.number).collect()
+    stack.log("ses_1").read(&query).unwrap().lines.iter().map(|line| line.number).collect()
 }
 
 fn append_raw(path: &Path, bytes: &[u8]) {
@@ -26,13 +26,13 @@ fn lines_are_read_back_by_range_tail_and_search() {
     let folder = tempdir().unwrap();
     let stack = open(folder.path());
     let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
-    assert_eq!(stack.read_log(root, &LogQuery::default()).unwrap().total, 0, "no log has no lines");
+    assert_eq!(stack.log(root).read(&LogQuery::default()).unwrap().total, 0, "no log has no lines");
     let entries: Vec<Value> =
         (1..=20).map(|number| json!({ "step": number, "text": format!("Zeile {number}\n\"Ü\"") })).collect();
-    stack.append_log(root, &entries[..1]).unwrap();
-    stack.append_log(root, &entries[1..]).unwrap();
-    stack.append_log(root, &[]).unwrap();
-    let page = stack.read_log(root, &LogQuery::default()).unwrap();
+    stack.log(root).append(&entries[..1]).unwrap();
+    stack.log(root).append(&entries[1..]).unwrap();
+    stack.log(root).append(&[]).unwrap();
+    let page = stack.log(root).read(&LogQuery::default()).unwrap();
     assert_eq!(page.lines.iter().map(|line| line.entry.clone()).collect::<Vec<_>>(), entries);
     assert_eq!((page.total, page.damaged), (20, vec![]));
     assert_eq!(numbers(&stack, LogQuery::default().range(3, 5)), [3, 4, 5]);
@@ -47,7 +47,7 @@ fn lines_are_read_back_by_range_tail_and_search() {
     assert_eq!(numbers(&stack, LogQuery::default().search("17")), [17]);
     assert_eq!(stack.frame(root).unwrap().log_path.as_deref(), Some("logs/ses_1.jsonl"));
     let again = open(folder.path());
-    assert_eq!(again.read_log(root, &LogQuery::default()).unwrap().total, 20);
+    assert_eq!(again.log(root).read(&LogQuery::default()).unwrap().total, 20);
 }
 
 #[test]
@@ -56,17 +56,17 @@ fn torn_lines_are_skipped_and_reported() {
     let stack = open(folder.path());
     let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
     let path = folder.path().join("logs/ses_1.jsonl");
-    stack.append_log(root, &[json!({ "step": 1 }), json!({ "step": 2 })]).unwrap();
+    stack.log(root).append(&[json!({ "step": 1 }), json!({ "step": 2 })]).unwrap();
     // Whole JSON by chance, but nobody knows whether it was 12 or 1234.
     append_raw(&path, b"12");
-    let page = stack.read_log(root, &LogQuery::default()).unwrap();
+    let page = stack.log(root).read(&LogQuery::default()).unwrap();
     assert_eq!((page.lines.len(), page.total), (2, 3));
     assert_eq!(page.damaged[0].number, 3);
     assert_eq!(page.damaged[0].message, "it is cut off, or still being written");
     assert_eq!(numbers(&stack, LogQuery::default().tail(1)), [2], "the last whole line");
-    stack.append_log(root, &[json!({ "step": 4 })]).unwrap();
+    stack.log(root).append(&[json!({ "step": 4 })]).unwrap();
     append_raw(&path, b"{\"text\": \"\xff\"}\n{\"half\n1e999\n\n{\"step\": 9}\n");
-    let page = stack.read_log(root, &LogQuery::default()).unwrap();
+    let page = stack.log(root).read(&LogQuery::default()).unwrap();
     assert_eq!(page.lines.iter().map(|line| line.number).collect::<Vec<_>>(), [1, 2, 3, 4, 9]);
     assert_eq!(page.lines[2].entry, 12, "behind the torn line a new one begins");
     let damaged: Vec<usize> = page.damaged.iter().map(|damage| damage.number).collect();
@@ -79,10 +79,10 @@ fn entries_that_could_not_be_read_again_are_refused() {
     let stack = open(folder.path());
     let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
     let nested = |levels: usize| (0..levels).fold(json!("deep"), |value, _| json!([value]));
-    stack.append_log(root, &[nested(100)]).unwrap();
-    let error = stack.append_log(root, &[json!(1), nested(101)]).unwrap_err();
+    stack.log(root).append(&[nested(100)]).unwrap();
+    let error = stack.log(root).append(&[json!(1), nested(101)]).unwrap_err();
     assert_eq!(error.to_string(), "the log entry cannot be read: it is nested more than 100 levels deep");
-    let page = stack.read_log(root, &LogQuery::default()).unwrap();
+    let page = stack.log(root).read(&LogQuery::default()).unwrap();
     assert_eq!((page.total, page.damaged), (1, vec![]), "all or none");
 }
 
@@ -99,12 +99,12 @@ fn appenders_never_interleave() {
                 let stack = open(folder);
                 for line in 0..LINES {
                     let text = "x".repeat(line * 300);
-                    stack.append_log(root, &[json!({ "appender": appender, "line": line, "text": text })]).unwrap();
+                    stack.log(root).append(&[json!({ "appender": appender, "line": line, "text": text })]).unwrap();
                 }
             });
         }
     });
-    let page = open(folder.path()).read_log(root, &LogQuery::default()).unwrap();
+    let page = open(folder.path()).log(root).read(&LogQuery::default()).unwrap();
     assert_eq!(page.damaged, []);
     for appender in 0..APPENDERS {
         let own = page.lines.iter().filter(|line| line.entry["appender"] == appender);
@@ -123,23 +123,23 @@ fn logs_follow_their_frame_to_another_id() {
     let stack = open(folder.path());
     let other = open(folder.path());
     let root = stack.push(NewFrame::new("Root").id("plan-1")).unwrap();
-    stack.append_log(root, &[json!(1)]).unwrap();
+    stack.log(root).append(&[json!(1)]).unwrap();
     other.refresh().unwrap();
     stack.replace_id(root, "ses_1").unwrap();
     assert_eq!(stack.frame(root).unwrap().log_path.as_deref(), Some("logs/ses_1.jsonl"));
-    other.append_log(root, &[json!(2)]).unwrap();
+    other.log(root).append(&[json!(2)]).unwrap();
     assert_eq!(numbers(&stack, LogQuery::default()), [1, 2]);
     assert!(!folder.path().join("logs/plan-1.jsonl").exists());
     // What another frame left under a name is neither read as ours nor lost.
     fs::write(folder.path().join("logs/ses_2.jsonl"), "\"of someone else\"\n").unwrap();
     stack.replace_id(root, "ses_2").unwrap();
-    let page = stack.read_log(root, &LogQuery::default()).unwrap();
+    let page = stack.log(root).read(&LogQuery::default()).unwrap();
     assert_eq!(page.lines.iter().map(|line| line.entry.clone()).collect::<Vec<_>>(), [json!(1), json!(2)]);
     assert_eq!(fs::read_to_string(folder.path().join("logs/ses_2-2.jsonl")).unwrap(), "\"of someone else\"\n");
     let new = stack.push(NewFrame::new("New").id("plan-1").root()).unwrap();
-    stack.append_log(new, &[json!("new")]).unwrap();
-    assert_eq!(stack.read_log(new, &LogQuery::default()).unwrap().total, 1);
-    assert_eq!(other.read_log(root, &LogQuery::default()).unwrap().total, 2, "the other finds it under its new name");
+    stack.log(new).append(&[json!("new")]).unwrap();
+    assert_eq!(stack.log(new).read(&LogQuery::default()).unwrap().total, 1);
+    assert_eq!(other.log(root).read(&LogQuery::default()).unwrap().total, 2, "the other finds it under its new name");
 }
 
 #[test]
@@ -149,8 +149,8 @@ fn contexts_name_a_log_while_it_exists() {
     let settings = Settings { guidance: Guidance::None, ..Settings::default() };
     let root = stack.push(NewFrame::new("Root").id("ses_1").criteria("All of the parser works")).unwrap();
     let done = stack.push(NewFrame::new("Parser").id("ses_2").below(root)).unwrap();
-    stack.append_log(done, &[json!("parsing")]).unwrap();
-    stack.pop(done, PopStatus::Completed, "The parser works", "").unwrap();
+    stack.log(done).append(&[json!("parsing")]).unwrap();
+    stack.pop(done, PopStatus::Completed, "The parser works").unwrap();
     let next = stack.push(NewFrame::new("Parser tests").id("ses_3").below(root)).unwrap();
     let path = folder.path().join("logs/ses_2.jsonl");
     let element = format!("<log>{}</log>", path.display());
@@ -168,19 +168,19 @@ fn contexts_name_a_log_while_it_exists() {
     assert_eq!(stack.context(next, &settings).unwrap().xml, context.xml, "it is back, and so is its path");
     fs::remove_file(&path).unwrap();
     assert!(!stack.context(next, &settings).unwrap().xml.contains("<log>"));
-    stack.append_log(done, &[json!("written anew")]).unwrap();
+    stack.log(done).append(&[json!("written anew")]).unwrap();
     assert_eq!(stack.context(next, &settings).unwrap().xml, context.xml);
 
     // A log of the current frame shows at once, one of an ancestor with the next push or pop.
-    stack.append_log(root, &[json!(1)]).unwrap();
-    stack.append_log(next, &[json!(1)]).unwrap();
+    stack.log(root).append(&[json!(1)]).unwrap();
+    stack.log(next).append(&[json!(1)]).unwrap();
     let now = stack.context(next, &settings).unwrap();
     assert_eq!(now.stable, context.stable);
     assert!(now.volatile.contains("logs/ses_3.jsonl"), "{}", now.volatile);
     stack.replace_id(done, "ses_9").unwrap();
     let renamed = stack.context(next, &settings).unwrap();
     assert!(renamed.stable.contains("logs/ses_9.jsonl"), "{}", renamed.stable);
-    stack.pop(next, PopStatus::Blocked, "", "").unwrap();
+    stack.pop(next, PopStatus::Blocked, "").unwrap();
     assert!(stack.context(next, &settings).unwrap().stable.contains("logs/ses_1.jsonl"));
 
     let tight = Settings { budget: Budget { total: 130, ..Budget::default() }, ..settings };
@@ -193,7 +193,7 @@ fn a_folder_given_relative_to_the_working_directory_is_named_in_full() {
     let relative = Path::new(folder.path().file_name().unwrap());
     let stack = open(relative);
     let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
-    stack.append_log(root, &[json!(1)]).unwrap();
+    stack.log(root).append(&[json!(1)]).unwrap();
     let full = std::env::current_dir().unwrap().join(relative).join("logs/ses_1.jsonl");
     let context = stack.context(root, &Settings::default()).unwrap();
     assert!(context.volatile.contains(full.to_str().unwrap()), "{}", context.volatile);
@@ -206,14 +206,14 @@ fn hosts_may_keep_logs_elsewhere() {
     fs::write(&transcript, "").unwrap();
     let stack = Stack::in_memory();
     let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
-    stack.set_log_path(root, transcript.to_str().unwrap()).unwrap();
+    stack.log(root).set_path(transcript.to_str().unwrap()).unwrap();
     assert!(stack.context(root, &Settings::default()).unwrap().volatile.contains("transcript.jsonl</log>"));
     fs::remove_file(&transcript).unwrap();
     assert!(!stack.context(root, &Settings::default()).unwrap().volatile.contains("<log>"));
-    assert_eq!(stack.append_log(root, &[]).unwrap_err().code(), "in_memory");
+    assert_eq!(stack.log(root).append(&[]).unwrap_err().code(), "in_memory");
     assert_eq!(
-        stack.read_log(root, &LogQuery::default()).unwrap_err().to_string(),
+        stack.log(root).read(&LogQuery::default()).unwrap_err().to_string(),
         "this stack is in memory and has no logs; open a stack in a folder with Stack::open"
     );
-    assert_eq!(stack.set_log_path(root, " ").unwrap_err().code(), "empty");
+    assert_eq!(stack.log(root).set_path(" ").unwrap_err().code(), "empty");
 }

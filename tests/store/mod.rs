@@ -6,5 +6,6 @@ mod faults;
 mod histories;
 mod layout;
 mod logs;
+mod panics;
 #[cfg(unix)]
 mod processes;

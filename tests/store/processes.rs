@@ -73,7 +73,7 @@ fn step(stack: &Stack, name: &str, number: usize) {
             format!("decision {shared} {}", own(number))
         }
         3 => {
-            stack.pop(own(number - 3).as_str(), PopStatus::Completed, own(number), "").unwrap();
+            stack.pop(own(number - 3).as_str(), PopStatus::Completed, own(number)).unwrap();
             format!("results {} {}", own(number - 3), own(number))
         }
         4 => {
@@ -86,7 +86,7 @@ fn step(stack: &Stack, name: &str, number: usize) {
             format!("decision {} {}", own(number - 5), own(number))
         }
         6 => {
-            stack.append_log(shared, &[json!({ "from": own(number), "text": "x".repeat(number % 97) })]).unwrap();
+            stack.log(shared).append(&[json!({ "from": own(number), "text": "x".repeat(number % 97) })]).unwrap();
             format!("log {shared} {}", own(number))
         }
         _ => {
@@ -128,7 +128,7 @@ fn check(folder: &Path, acknowledged: &[String]) -> StackState {
             );
         }
     }
-    let logs = SHARED.map(|shared| stack.read_log(shared, &LogQuery::default()).unwrap());
+    let logs = SHARED.map(|shared| stack.log(shared).read(&LogQuery::default()).unwrap());
     let lines = |page: &callstack_core::LogPage| {
         page.lines.iter().map(|line| line.entry["from"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };

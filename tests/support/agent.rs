@@ -19,7 +19,7 @@ impl Agent {
     }
 
     pub fn next(&self) -> Next {
-        self.stack.run_next(self.run).unwrap()
+        self.stack.run(self.run).next().unwrap()
     }
 
     /// What the model is asked next.
@@ -51,14 +51,14 @@ impl Agent {
             ToolCall { id: format!("call_{place}"), name: (*name).into(), arguments: arguments.to_string() }
         };
         let calls = calls.iter().enumerate().map(call).collect();
-        self.stack.run_reply(self.run, Reply { text: text.into(), calls }).unwrap();
+        self.stack.run(self.run).reply(Reply { text: text.into(), calls }).unwrap();
     }
 
     /// Deals with all calls that are next.
     pub fn carry_out(&self) {
         while let Next::Call(call) = tools::advance_run(&self.stack, self.run).unwrap() {
             let answer = format!("{} was done: {}", call.name, call.arguments);
-            self.stack.run_answer(self.run, &call.id, answer, false).unwrap();
+            self.stack.run(self.run).answer(&call.id, answer, false).unwrap();
         }
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::frame::{Chunk, NewChunk, Register, RegisterValues};
-use callstack_core::{Frame, FrameStatus, Stack, StackOptions, StackState};
+use callstack_core::{Frame, FrameStatus, Results, Stack, StackOptions, StackState};
 
 /// The folder of the repository.
 pub fn root() -> PathBuf {
@@ -260,14 +260,16 @@ pub fn work(stack: &Stack, random: &mut Random, name: &str) {
     // Refusals are as good as any other answer here.
     let chunk = |random: &mut Random| format!("chunk {}", random.below(4));
     let _ = match random.below(16) {
-        12 => stack.allocate_chunk(frame, NewChunk::new(chunk(random), format!("Content {number}"))),
-        13 => stack.write_chunk(frame, chunk(random), "x".repeat(random.below(300))),
-        14 => stack.free_chunk(frame, chunk(random)),
+        12 => stack.heap(frame).allocate(NewChunk::new(chunk(random)).content(format!("Content {number}"))),
+        13 => stack.heap(frame).write(chunk(random), "x".repeat(random.below(300))),
+        14 => stack.heap(frame).free(chunk(random)),
         15 => stack.update_registers(frame, [(Register::ALL[random.below(8)], format!("Note {number}"))].into()),
         0..3 => stack.push(new().below(frame)).map(drop),
         3 => stack.plan(new().below(frame).depends_on(handle(random))).map(drop),
         4 => stack.activate(frame),
-        5 | 6 => stack.pop(frame, PopStatus::Completed, format!("Results {number}"), "dense").map(drop),
+        5 | 6 => stack
+            .pop(frame, PopStatus::Completed, Results::new(format!("Results {number}")).compacted("dense"))
+            .map(drop),
         7 => stack.add_artifact(frame, format!("src/{number}.rs")).map(drop),
         8 => stack.add_decision(frame, format!("Decision {number}")),
         9 if random.once_in(4) => stack.invalidate(frame, "not wanted").map(drop),

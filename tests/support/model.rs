@@ -1,7 +1,9 @@
 //! A naive model of trees, and random commands to hold against it. Tests and fuzzing share it.
 
 use callstack_core::frame::{NewChunk, Register};
-use callstack_core::{Command, Event, FrameRef, FrameStatus, Identity, NewFrame, Parent, PopStatus, Tree, decide};
+use callstack_core::{
+    Command, Event, FrameRef, FrameStatus, Identity, NewFrame, Parent, PopStatus, Results, Tree, decide,
+};
 
 use crate::Random;
 
@@ -141,7 +143,7 @@ fn command(model: &Model, ask: &Ask) -> Command {
             results_compacted: None,
         },
         Ask::Pop { frame: at, status } => {
-            Command::Pop { frame: frame(at), status: *status, results: "done".into(), results_compacted: "d".into() }
+            Command::Pop { frame: frame(at), status: *status, results: Results::new("done").compacted("d") }
         }
         Ask::Invalidate { frame: at, reason } => Command::Invalidate { frame: frame(at), reason: reason.clone() },
         Ask::AddArtifact { frame: at, artifact } => {
@@ -152,12 +154,15 @@ fn command(model: &Model, ask: &Ask) -> Command {
         }
         Ask::Summarize { frame: at, results } => {
             let results_compacted = "so".into();
-            Command::Summarize { frame: frame(at), results: results.clone(), results_compacted }
+            Command::Summarize {
+                frame: frame(at),
+                results: Results { full: results.clone(), compacted: results_compacted },
+            }
         }
         Ask::SetActive { frame: at } => Command::SetActive { frame: frame(at) },
         Ask::SetLogPath { frame: at, log_path } => Command::SetLogPath { frame: frame(at), log_path: log_path.clone() },
         Ask::AllocateChunk { frame: at, name, content } => {
-            Command::AllocateChunk { frame: frame(at), chunk: NewChunk::new(name, content) }
+            Command::AllocateChunk { frame: frame(at), chunk: NewChunk::new(name).content(content) }
         }
         Ask::WriteChunk { frame: at, name, content } => {
             Command::WriteChunk { frame: frame(at), name: name.clone(), content: content.clone() }
@@ -529,7 +534,7 @@ pub fn check(random: &mut Random, length: usize) {
         let before = tree.state();
         let decided = decide(&tree, command(&model, &ask), now);
         assert_eq!(tree.state(), before, "deciding changed the tree");
-        let events = decided.as_ref().map_or(&[][..], Vec::as_slice);
+        let events = decided.as_ref().map_or(&[][..], |commit| &commit.events);
         events.iter().for_each(|event| tree.apply(event));
         history.extend_from_slice(events);
 

@@ -84,7 +84,7 @@ pub fn checked(
 fn check_heap(stack: &Stack, frame: Handle, context: &Context) {
     let document = roxmltree::Document::parse(&context.stable).unwrap();
     let mut elements = document.descendants().filter(|node| node.has_tag_name("chunk"));
-    let chunks = stack.chunks(frame).unwrap();
+    let chunks = stack.heap(frame).chunks().unwrap();
     assert_eq!(chunks.len(), context.report.chunks.len(), "8: other chunks are reported than there are");
     for ((owner, chunk), entry) in chunks.iter().zip(&context.report.chunks) {
         assert_eq!((owner, &chunk.name), (&entry.handle, &entry.name), "8: another chunk is reported");

@@ -3,7 +3,8 @@
 use callstack_core::frame::NewChunk;
 use callstack_core::memory::NewRun;
 use callstack_core::{
-    Budget, Error, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, OutlineOptions, PopStatus, Settings, Stack,
+    Budget, Error, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, OutlineOptions, PopStatus, Results,
+    Settings, Stack,
 };
 
 fn stack() -> Stack {
@@ -75,7 +76,7 @@ fn texts_that_must_say_something_are_not_empty() {
     refused(&stack, "empty", |stack| stack.add_artifact("f1", ""));
     refused(&stack, "empty", |stack| stack.add_decision("f1", "\n"));
     refused(&stack, "empty", |stack| stack.invalidate("f2", ""));
-    refused(&stack, "empty", |stack| stack.set_status("f2", FrameStatus::Invalidated, None, None));
+    refused(&stack, "empty", |stack| stack.set_status("f2", FrameStatus::Invalidated, None));
 }
 
 #[test]
@@ -93,7 +94,7 @@ fn every_transition_is_as_the_table_says() {
             let stack = Stack::in_memory();
             let frame = Frame { session_id: "a".into(), title: "A".into(), status: from, ..Frame::default() };
             let handle = stack.import(vec![frame]).unwrap()[0];
-            let change = |stack: &Stack| stack.set_status(handle, to, Some("why"), None);
+            let change = |stack: &Stack| stack.set_status(handle, to, Some("why".into()));
             if legal(from, to) {
                 change(&stack).unwrap_or_else(|error| panic!("{from} → {to}: {error}"));
                 assert_eq!(stack.frame(handle).unwrap().status, to);
@@ -112,7 +113,7 @@ fn children_go_below_frames_that_are_still_worked_on() {
     let message = refused(&stack, "parent_planned", |stack| stack.push(NewFrame::new("x").below("f2")));
     assert!(message.contains("activate f2 first"), "{message}");
     stack.plan(NewFrame::new("Sketch").below("f2")).unwrap();
-    stack.pop("f1", PopStatus::Completed, "done", "d").unwrap();
+    stack.pop("f1", PopStatus::Completed, Results::new("done").compacted("d")).unwrap();
     for call in [Stack::push, Stack::plan] {
         refused(&stack, "parent_closed", |stack| call(stack, NewFrame::new("x").below("f1")));
     }
@@ -190,11 +191,11 @@ fn only_open_frames_become_active() {
 #[test]
 fn only_open_frames_are_summarized() {
     let stack = stack();
-    let message = refused(&stack, "results_fixed", |stack| stack.summarize("f2", "so far", ""));
+    let message = refused(&stack, "results_fixed", |stack| stack.summarize("f2", "so far"));
     assert_eq!(message, "frame f2 is planned and cannot be summarized; only in_progress and blocked frames can");
-    refused(&stack, "empty", |stack| stack.summarize("f1", "", "dense"));
-    stack.summarize("f1", "Half of it", "half").unwrap();
-    stack.summarize("f1", "Most of it", "").unwrap();
+    refused(&stack, "empty", |stack| stack.summarize("f1", Results::new("").compacted("dense")));
+    stack.summarize("f1", Results::new("Half of it").compacted("half")).unwrap();
+    stack.summarize("f1", "Most of it").unwrap();
     let frame = stack.frame("f1").unwrap();
     assert_eq!((frame.results.as_deref(), frame.dense_results()), (Some("Most of it"), "Most of it"));
     assert_eq!(frame.status, FrameStatus::InProgress);
@@ -232,31 +233,31 @@ fn budgets_too_small_say_how_much_is_needed() {
 #[test]
 fn chunks_that_cannot_be_are_refused() {
     let stack = stack();
-    let allocate = |name: &str, content: &str| NewChunk::new(name, content);
-    stack.allocate_chunk("f1", allocate("spec", "x")).unwrap();
-    stack.allocate_chunk("f2", allocate("notes", "x")).unwrap();
-    let message = refused(&stack, "chunk_exists", |stack| stack.allocate_chunk("f2", allocate("spec", "y")));
+    let allocate = |name: &str, content: &str| NewChunk::new(name).content(content);
+    stack.heap("f1").allocate(allocate("spec", "x")).unwrap();
+    stack.heap("f2").allocate(allocate("notes", "x")).unwrap();
+    let message = refused(&stack, "chunk_exists", |stack| stack.heap("f2").allocate(allocate("spec", "y")));
     assert_eq!(message, "a chunk named `spec` already exists in frame f1; write to it, or choose another name");
-    let message = refused(&stack, "chunk_exists", |stack| stack.allocate_chunk("f1", allocate("notes", "y")));
+    let message = refused(&stack, "chunk_exists", |stack| stack.heap("f1").allocate(allocate("notes", "y")));
     assert!(message.contains("in frame f2"), "a frame below would see two: {message}");
-    stack.allocate_chunk("f3", allocate("notes", "siblings do not see each other's")).unwrap();
-    let message = refused(&stack, "unknown_chunk", |stack| stack.write_chunk("f2", "spce", "y"));
+    stack.heap("f3").allocate(allocate("notes", "siblings do not see each other's")).unwrap();
+    let message = refused(&stack, "unknown_chunk", |stack| stack.heap("f2").write("spce", "y"));
     assert_eq!(message, "frame f2 sees no chunk named `spce`; the chunks that it sees are: spec, notes");
-    refused(&stack, "unknown_chunk", |stack| stack.free_chunk("f1", "notes"));
-    refused(&stack, "unknown_chunk", |stack| stack.chunk("f1", "notes"));
-    refused(&stack, "empty", |stack| stack.allocate_chunk("f1", allocate(" ", "y")));
-    let message = refused(&stack, "too_long", |stack| stack.allocate_chunk("f1", allocate(&"ü".repeat(101), "y")));
+    refused(&stack, "unknown_chunk", |stack| stack.heap("f1").free("notes"));
+    refused(&stack, "unknown_chunk", |stack| stack.heap("f1").chunk("notes"));
+    refused(&stack, "empty", |stack| stack.heap("f1").allocate(allocate(" ", "y")));
+    let message = refused(&stack, "too_long", |stack| stack.heap("f1").allocate(allocate(&"ü".repeat(101), "y")));
     assert_eq!(message, "`name` has 101 characters, but the limit is 100; shorten it, or put the text into a file");
     let long = "ü".repeat(100_001);
-    refused(&stack, "too_long", |stack| stack.allocate_chunk("f1", allocate("long", &long)));
-    refused(&stack, "too_long", |stack| stack.write_chunk("f1", "spec", &long));
+    refused(&stack, "too_long", |stack| stack.heap("f1").allocate(allocate("long", &long)));
+    refused(&stack, "too_long", |stack| stack.heap("f1").write("spec", &long));
     let described = || allocate("x", "y").description("two\nlines");
-    let message = refused(&stack, "not_one_line", |stack| stack.allocate_chunk("f1", described()));
+    let message = refused(&stack, "not_one_line", |stack| stack.heap("f1").allocate(described()));
     assert_eq!(message, "`description` has line breaks or other control characters; give it as one line");
-    refused(&stack, "unknown_frame", |stack| stack.allocate_chunk("f9", allocate("x", "y")));
+    refused(&stack, "unknown_frame", |stack| stack.heap("f9").allocate(allocate("x", "y")));
     refused(&stack, "unknown_frame", |stack| stack.update_registers("f9", Default::default()));
-    refused(&stack, "unknown_frame", |stack| stack.chunks("f9"));
-    refused(&stack, "no_run", |stack| stack.run_next("f1"));
+    refused(&stack, "unknown_frame", |stack| stack.heap("f9").chunks());
+    refused(&stack, "no_run", |stack| stack.run("f1").next());
     refused(&stack, "empty", |stack| stack.start_run(NewRun::new(" ")));
 }
 

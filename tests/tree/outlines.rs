@@ -1,7 +1,7 @@
 //! Large and deep trees: outlines in linear size, and no recursion anywhere.
 
 use callstack_core::{
-    Frame, FrameStatus, OutlineOptions, OutlineStyle, PopStatus, Settings, Stack, StackOptions, StackState,
+    Frame, FrameStatus, OutlineOptions, OutlineStyle, PopStatus, Results, Settings, Stack, StackOptions, StackState,
 };
 
 fn chain(length: usize, status: FrameStatus) -> Vec<Frame> {
@@ -67,7 +67,7 @@ fn depth_costs_no_stack() {
         let (again, repairs) = StackState::from_json(&stack.state().to_json()).unwrap();
         assert_eq!(again.frames.len(), depth, "{repairs:?}");
         assert_eq!(Stack::in_memory().import(frames).unwrap().len(), depth);
-        let popped = stack.pop("ses_0", PopStatus::Completed, "done", "d").unwrap();
+        let popped = stack.pop("ses_0", PopStatus::Completed, Results::new("done").compacted("d")).unwrap();
         assert_eq!(popped.still_planned.len(), depth - 1);
         assert_eq!(stack.invalidate("ses_0", "over").unwrap().invalidated.len(), depth);
     };

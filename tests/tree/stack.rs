@@ -1,7 +1,8 @@
 //! What the façade does and answers: parents, pops, invalidation, readiness, threads.
 
 use callstack_core::{
-    Change, Command, FrameRef, FrameStatus, Handle, Identity, NewFrame, PopStatus, Settings, Stack, StackOptions,
+    Change, Command, FrameRef, FrameStatus, Handle, Identity, NewFrame, PopStatus, Results, Settings, Stack,
+    StackOptions,
 };
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ fn the_parent_is_explicit_or_the_callers_frame_or_the_active_one() {
     push(&stack, "second", None);
     let child = stack.push(NewFrame::new("Child").caller("first")).unwrap();
     assert_eq!(parent(child).as_deref(), Some("first"), "the caller's frame");
-    stack.pop("first", PopStatus::Completed, "done", "d").unwrap();
+    stack.pop("first", PopStatus::Completed, Results::new("done").compacted("d")).unwrap();
     stack.set_active("second").unwrap();
     let late = stack.push(NewFrame::new("Late").id("late").caller("first")).unwrap();
     assert_eq!(parent(late).as_deref(), Some("second"), "the caller's frame is not open: the active one");
@@ -41,15 +42,15 @@ fn pop_returns_to_the_nearest_open_frame_and_reports_what_is_left() {
         push(&stack, id, parent);
     }
     let planned = plan(&stack, "later", "b");
-    stack.pop("a", PopStatus::Blocked, "waits", "w").unwrap();
+    stack.pop("a", PopStatus::Blocked, Results::new("waits").compacted("w")).unwrap();
     stack.set_active("c").unwrap();
-    let popped = stack.pop("b", PopStatus::Failed, "no", "n").unwrap();
+    let popped = stack.pop("b", PopStatus::Failed, Results::new("no").compacted("n")).unwrap();
     assert_eq!(popped.handle.to_string(), "f3");
     assert_eq!(popped.parent, stack.resolve("a").ok());
     assert_eq!(popped.active, stack.resolve("a").ok(), "blocked frames are open");
     assert_eq!(popped.still_open, [stack.resolve("c").unwrap()]);
     assert_eq!(popped.still_planned, [planned]);
-    let popped = stack.pop("root", PopStatus::Completed, "all", "a").unwrap();
+    let popped = stack.pop("root", PopStatus::Completed, Results::new("all").compacted("a")).unwrap();
     assert_eq!((popped.parent, popped.active), (None, None), "a root pops too");
 }
 
@@ -59,7 +60,7 @@ fn pop_elsewhere_leaves_the_active_frame() {
     push(&stack, "root", None);
     push(&stack, "left", Some("root"));
     let right = push(&stack, "right", Some("root"));
-    assert_eq!(stack.pop("left", PopStatus::Completed, "", "").unwrap().active, Some(right));
+    assert_eq!(stack.pop("left", PopStatus::Completed, "").unwrap().active, Some(right));
 }
 
 #[test]
@@ -72,7 +73,7 @@ fn invalidation_cascades_to_plans_and_reports_the_rest() {
     let planned = plan(&stack, "planned", "target");
     let nested = plan(&stack, "nested", "planned");
     push(&stack, "finished", Some("target"));
-    stack.pop("finished", PopStatus::Completed, "kept", "kept").unwrap();
+    stack.pop("finished", PopStatus::Completed, Results::new("kept").compacted("kept")).unwrap();
     let waiting = stack.plan(NewFrame::new("Waiting").id("waiting").below("root").depends_on("nested")).unwrap();
     let outcome = stack.invalidate("target", "The plan changed").unwrap();
     let target = stack.resolve("target").unwrap();
@@ -96,7 +97,7 @@ fn ready_are_planned_frames_whose_dependencies_are_completed() {
     assert_eq!(stack.ready(), [first]);
     stack.activate(first).unwrap();
     assert!(stack.ready().is_empty());
-    stack.pop(first, PopStatus::Failed, "no", "n").unwrap();
+    stack.pop(first, PopStatus::Failed, Results::new("no").compacted("n")).unwrap();
     assert!(stack.ready().is_empty(), "a failed dependency is none that is completed");
 }
 
@@ -162,7 +163,7 @@ fn many_threads_work_on_one_stack() {
                     stack.add_artifact("root", format!("{id}.rs")).unwrap();
                     let context = stack.context(handle, &Settings::of_total(600)).unwrap();
                     assert!(context.tokens <= 600);
-                    stack.pop(handle, PopStatus::Completed, id.as_str(), id.as_str()).unwrap();
+                    stack.pop(handle, PopStatus::Completed, Results::new(id.as_str()).compacted(id.as_str())).unwrap();
                 }
             });
         }
@@ -175,7 +176,7 @@ fn many_threads_work_on_one_stack() {
 fn a_session_seen_below_a_finished_frame_still_gets_its_place() {
     let stack = Stack::in_memory();
     push(&stack, "root", None);
-    stack.pop("root", PopStatus::Completed, "", "").unwrap();
+    stack.pop("root", PopStatus::Completed, "").unwrap();
     let late = stack.ensure("late", Some("Late session"), Some(FrameRef::from("root"))).unwrap();
     assert_eq!(stack.frame(late).unwrap().parent_session_id.as_deref(), Some("root"));
     assert_eq!(stack.active(), Some(late));

@@ -1,6 +1,6 @@
 //! The specification's `state.json`, in and out: the original's files, damaged ones, strange ones.
 
-use callstack_core::{Error, FrameStatus, PopStatus, Stack, StackOptions, StackState, Tree};
+use callstack_core::{Error, FrameStatus, PopStatus, Results, Stack, StackOptions, StackState, Tree};
 use serde_json::{Value, json};
 
 /// Reads a state, with everything that had to be repaired as text.
@@ -188,7 +188,7 @@ fn a_state_goes_on_where_it_was() {
     let (again, repairs) = Stack::from_state(stack.state(), StackOptions::default());
     assert!(repairs.is_empty(), "{repairs:?}");
     again.activate(child).unwrap();
-    again.pop(child, PopStatus::Completed, "done", "d").unwrap();
+    again.pop(child, PopStatus::Completed, Results::new("done").compacted("d")).unwrap();
     assert_eq!(again.frame("f2").unwrap().status, FrameStatus::Completed);
     assert_eq!(again.active(), Some(root));
     assert!(again.state().revision > stack.state().revision);

@@ -421,6 +421,7 @@ export type EventKind =
   | "invalidated"
   | "idReplaced"
   | "logPathSet"
+  | "logMoved"
   | "artifactAdded"
   | "decisionAdded"
   | "activeChanged"

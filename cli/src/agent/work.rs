@@ -54,7 +54,7 @@ impl<M: Model> Agent<M> {
         workspace: Workspace,
         limits: Limits,
     ) -> Result<Self, String> {
-        let memory = stack.run_status(run).map_err(text)?.settings.memory;
+        let memory = stack.run(run).status().map_err(text)?.settings.memory;
         let of_memory = tools::memory_tools(memory).into_iter().map(|tool| Offer {
             name: tool.name,
             description: tool.description,
@@ -75,7 +75,7 @@ impl<M: Model> Agent<M> {
         let mut was_begun = is_resumed;
         let mut steps = 0;
         loop {
-            match self.stack.run_next(self.run).map_err(text)? {
+            match self.stack.run(self.run).next().map_err(text)? {
                 Next::Over { status: FrameStatus::Completed, results } => {
                     self.progress.end();
                     return Ok(End::Done { results });
@@ -107,7 +107,7 @@ impl<M: Model> Agent<M> {
         if steps >= self.limits.steps {
             return Ok(Some(format!("{steps} steps are done, the limit (--max-steps)")));
         }
-        let repeats = self.stack.run_status(self.run).map_err(text)?.repeats;
+        let repeats = self.stack.run(self.run).status().map_err(text)?.repeats;
         let is_stuck = steps > 0 && repeats >= self.limits.repeats;
         Ok(is_stuck.then(|| format!("the model has made the same call {repeats} times in a row (--max-repeats)")))
     }
@@ -119,13 +119,13 @@ impl<M: Model> Agent<M> {
         let asked = self.model.ask(prompt, &self.offers, on_text, |problem, wait| progress.wait(problem, wait)).await;
         let Answer { reply, prompt_tokens } = asked.map_err(text)?;
         self.progress.answered(prompt_tokens);
-        self.stack.run_reply(self.run, reply).map_err(text)
+        self.stack.run(self.run).reply(reply).map_err(text)
     }
 
     async fn deal(&mut self, call: &ToolCall, was_begun: bool) -> Result<(), String> {
         self.progress.call(call);
         if let Some(operation) = tools::operation(self.memory, call) {
-            let events = self.stack.run_operate(self.run, &call.id, operation).map_err(text)?;
+            let events = self.stack.run(self.run).operate(&call.id, operation).map_err(text)?;
             self.progress.operated(&self.stack, self.run, &events);
             return Ok(());
         }
@@ -142,7 +142,7 @@ impl<M: Model> Agent<M> {
             answer.push_str("\n[the run was interrupted here, so this command may have run twice]");
         }
         self.progress.answer(&answer, is_error);
-        self.stack.run_answer(self.run, &call.id, answer, is_error).map_err(text)
+        self.stack.run(self.run).answer(&call.id, answer, is_error).map_err(text)
     }
 }
 

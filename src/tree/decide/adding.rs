@@ -42,12 +42,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    pub(super) fn ensure(
-        &mut self,
-        session_id: String,
-        title: Option<String>,
-        parent: Option<FrameRef>,
-    ) -> Result<()> {
+    pub(super) fn ensure(&mut self, session_id: String, title: Option<String>, parent: Option<FrameRef>) -> Result<()> {
         if self.tree.by_id(&session_id).is_some() {
             return Ok(());
         }

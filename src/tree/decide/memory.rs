@@ -2,9 +2,7 @@
 
 use super::not_empty;
 use crate::error::{Error, Result};
-use crate::frame::{
-    Change, Chunk, Frame, Handle, NewChunk, RegisterValues, Registers, Results, first_filled,
-};
+use crate::frame::{Change, Chunk, Frame, Handle, NewChunk, RegisterValues, Registers, Results, first_filled};
 use crate::tree::{Draft, Tree};
 
 impl Draft<'_> {

@@ -1,0 +1,58 @@
+//! The first half of a change: whether a command can be carried out on a tree, and by which events.
+
+mod adding;
+mod lifecycle;
+mod memory;
+mod recording;
+
+use super::{Command, Commit, Draft, Tree};
+use crate::error::{Error, Result};
+use crate::frame::FrameStatus;
+
+pub(crate) use memory::known_chunk;
+
+/// Checks a command against a tree and returns what has to be committed to carry it out; nothing if the tree is already
+/// as the command asks. Changes nothing.
+///
+/// `now` is the time of the events in milliseconds since the epoch.
+///
+/// # Errors
+/// The reason why the command is refused; each [`Error`] variant says which.
+pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
+    let mut draft = Draft::new(tree, now);
+    match command {
+        Command::Push(frame) => draft.push_frame(frame)?,
+        Command::Plan(frame) => draft.plan_frame(frame)?,
+        Command::PlanChildren { parent, caller, children } => {
+            draft.plan_children(&parent, caller.as_deref(), children)?;
+        }
+        Command::Ensure { session_id, title, parent } => draft.ensure(session_id, title, parent)?,
+        Command::Import { frames } => draft.import(frames)?,
+        Command::Identify { frame, identity } => draft.identify(tree.resolve(&frame)?, identity)?,
+        Command::Activate { frame } => draft.begin(tree.resolve(&frame)?)?,
+        Command::SetStatus { frame, status: FrameStatus::Invalidated, results, .. } => {
+            draft.invalidate(tree.resolve(&frame)?, results.unwrap_or_default())?;
+        }
+        Command::SetStatus { frame, status, results, results_compacted } => {
+            draft.set_status(tree.resolve(&frame)?, status, results, results_compacted)?;
+        }
+        Command::Pop { frame, status, results } => draft.pop(tree.resolve(&frame)?, status, results)?,
+        Command::Invalidate { frame, reason } => draft.invalidate(tree.resolve(&frame)?, reason)?,
+        Command::SetActive { frame } => draft.set_active(tree.resolve(&frame)?)?,
+        Command::ReplaceId { frame, session_id } => draft.replace_id(tree.resolve(&frame)?, session_id)?,
+        Command::Summarize { frame, results } => draft.summarize(tree.resolve(&frame)?, results)?,
+        Command::AddArtifact { frame, artifact } => draft.add_artifact(tree.resolve(&frame)?, artifact)?,
+        Command::AddDecision { frame, decision } => draft.add_decision(tree.resolve(&frame)?, decision)?,
+        Command::SetLogPath { frame, log_path } => draft.set_log_path(tree.resolve(&frame)?, log_path)?,
+        Command::AppendLog { frame, entries } => draft.append_entries(tree.resolve(&frame)?, entries)?,
+        Command::AllocateChunk { frame, chunk } => draft.allocate_chunk(tree.resolve(&frame)?, chunk)?,
+        Command::WriteChunk { frame, name, content } => draft.write_chunk(tree.resolve(&frame)?, name, content)?,
+        Command::FreeChunk { frame, name } => draft.free_chunk(tree.resolve(&frame)?, name)?,
+        Command::UpdateRegisters { frame, registers } => draft.update_registers(tree.resolve(&frame)?, &registers),
+    }
+    Ok(draft.finish())
+}
+
+fn not_empty(field: &'static str, text: &str) -> Result<()> {
+    if text.trim().is_empty() { Err(Error::Empty { field }) } else { Ok(()) }
+}

@@ -1,0 +1,222 @@
+//! Code of the host that panics or calls back: a panic in a command breaks the stack and leaves nothing half-done, a
+//! panic in a query changes nothing, and nobody waits for himself.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use callstack_core::context::TokenCounter;
+use callstack_core::store::Store;
+use callstack_core::{
+    Error, Event, EventQuery, NewFrame, Result, Settings, SqliteOptions, SqliteStore, Stack, StackOptions,
+};
+use tempfile::tempdir;
+
+/// Panics when it is switched on.
+#[derive(Clone, Default)]
+struct Switch(Arc<AtomicBool>);
+
+impl Switch {
+    fn set(&self, on: bool) {
+        self.0.store(on, Ordering::Relaxed);
+    }
+
+    fn panic_if_on(&self) {
+        assert!(!self.0.load(Ordering::Relaxed), "provoked by a test");
+    }
+}
+
+/// A store that panics in the middle of a transaction.
+struct Faulty {
+    store: SqliteStore,
+    switch: Switch,
+}
+
+impl Store for Faulty {
+    fn begin(&mut self) -> Result<()> {
+        self.store.begin()
+    }
+
+    fn read(&mut self, query: &EventQuery, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+        self.store.read(query, each)
+    }
+
+    fn append(&mut self, events: &[Event]) -> Result<()> {
+        self.store.append(events)?;
+        self.switch.panic_if_on();
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.store.commit()
+    }
+
+    fn rollback(&mut self) {
+        self.store.rollback();
+    }
+
+    fn has_news(&mut self) -> Result<bool> {
+        self.store.has_news()
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.store.sync()
+    }
+}
+
+fn panics<T>(call: impl FnOnce() -> T) -> bool {
+    catch_unwind(AssertUnwindSafe(call)).is_err()
+}
+
+fn assert_broken(stack: &Stack) {
+    assert!(stack.is_broken());
+    let refusals = [
+        stack.push(NewFrame::new("Later")).map(drop),
+        stack.add_decision("ses_1", "late").map(drop),
+        stack.frame("ses_1").map(drop),
+        stack.context("ses_1", &Settings::default()).map(drop),
+        stack.refresh().map(drop),
+        stack.flush(),
+        stack.clone().close(),
+    ];
+    for refusal in refusals {
+        assert_eq!(refusal.unwrap_err(), Error::Broken {});
+    }
+}
+
+#[test]
+fn a_store_that_panics_in_a_command_breaks_the_stack_and_commits_nothing() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("stack.db");
+    let switch = Switch::default();
+    let store = || SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+    let faulty = Faulty { store: store(), switch: switch.clone() };
+    let stack = Stack::open_with_store(folder.path(), faulty, StackOptions::default()).unwrap();
+    stack.push(NewFrame::new("First").id("ses_1")).unwrap();
+
+    switch.set(true);
+    assert!(panics(|| stack.push(NewFrame::new("Second").id("ses_2"))));
+    switch.set(false);
+    assert_broken(&stack);
+    assert_eq!(stack.read(|tree| tree.len()), 1, "the tree is not half-changed");
+
+    // The transaction is over: somebody else can commit, while the broken stack is still there.
+    let other = Stack::open_with_store(folder.path(), store(), StackOptions::default()).unwrap();
+    assert!(other.frame("ses_2").is_err(), "the command was rolled back");
+    other.push(NewFrame::new("Third").id("ses_3")).unwrap();
+    drop(stack);
+    other.close().unwrap();
+    let again = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    assert_eq!(again.read(|tree| tree.len()), 2);
+}
+
+#[test]
+fn a_clock_that_panics_breaks_the_stack_in_a_command_and_not_in_a_query() {
+    let switch = Switch::default();
+    let clock = switch.clone();
+    let clock = Arc::new(move || {
+        clock.panic_if_on();
+        5
+    });
+    let stack = Stack::with_options(StackOptions { clock, ..StackOptions::default() });
+    stack.push(NewFrame::new("First").id("ses_1")).unwrap();
+    switch.set(true);
+    assert!(panics(|| stack.context("ses_1", &Settings::default())));
+    assert!(!stack.is_broken(), "a query changes nothing");
+    assert!(panics(|| stack.add_decision("ses_1", "now")));
+    switch.set(false);
+    assert_broken(&stack);
+}
+
+/// A counter that calls whatever the test wants.
+struct Calling<Call>(Call);
+
+impl<Call: Fn() + Send + Sync> TokenCounter for Calling<Call> {
+    fn count(&self, text: &str) -> usize {
+        (self.0)();
+        text.len()
+    }
+}
+
+#[test]
+fn a_counter_that_panics_in_a_query_changes_nothing() {
+    let switch = Switch::default();
+    let counting = switch.clone();
+    let counter = Arc::new(Calling(move || counting.panic_if_on()));
+    let stack = Stack::with_options(StackOptions { counter, ..StackOptions::default() });
+    stack.push(NewFrame::new("First").id("ses_1")).unwrap();
+    switch.set(true);
+    assert!(panics(|| stack.context("ses_1", &Settings::of_total(40_000))));
+    switch.set(false);
+    assert!(!stack.is_broken());
+    stack.context("ses_1", &Settings::of_total(40_000)).unwrap();
+    stack.push(NewFrame::new("Second")).unwrap();
+}
+
+/// Runs something in a thread of its own, which must come to its end.
+fn in_time<T: Send + 'static>(what: &str, run: impl FnOnce() -> T + Send + 'static) -> T {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(run()));
+    receiver.recv_timeout(Duration::from_secs(30)).unwrap_or_else(|_| panic!("{what} waits for ever"))
+}
+
+#[test]
+fn a_query_inside_of_read_does_not_wait_for_a_command_that_waits_for_the_read() {
+    in_time("a query inside of read", || {
+        let stack = Stack::in_memory();
+        stack.push(NewFrame::new("First").id("ses_1")).unwrap();
+        for round in 0..20 {
+            let other = stack.clone();
+            let (started, begin) = mpsc::channel();
+            let pushing = thread::spawn(move || {
+                started.send(()).unwrap();
+                other.push(NewFrame::new(format!("Round {round}"))).unwrap();
+            });
+            let seen = stack.read(|tree| {
+                begin.recv().unwrap();
+                // Long enough for the other thread to wait for this one.
+                thread::sleep(Duration::from_millis(5));
+                let inside = stack.frame("ses_1").unwrap().title;
+                let context = stack.context("ses_1", &Settings::default()).unwrap();
+                assert_eq!(stack.read(|again| again.len()), tree.len(), "both are the same tree");
+                (inside, context.tokens > 0)
+            });
+            assert_eq!(seen, ("First".to_owned(), true));
+            pushing.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_command_inside_of_read_is_refused() {
+    let stack = Stack::in_memory();
+    stack.push(NewFrame::new("First").id("ses_1")).unwrap();
+    let refused = stack.read(|_| stack.read(|_| stack.add_decision("ses_1", "inside")));
+    assert_eq!(refused.unwrap_err(), Error::InsideRead {});
+    stack.add_decision("ses_1", "outside").unwrap();
+    assert_eq!(stack.frame("ses_1").unwrap().decisions, ["outside"]);
+}
+
+#[test]
+fn a_command_inside_of_a_token_counter_is_refused_and_a_query_answered() {
+    in_time("a counter that calls its stack", || {
+        let calling: Arc<OnceLock<Stack>> = Arc::default();
+        let refusals = Arc::new(AtomicBool::new(false));
+        let (inside, refused) = (calling.clone(), refusals.clone());
+        let counter = Arc::new(Calling(move || {
+            if let Some(stack) = inside.get() {
+                assert_eq!(stack.frame("ses_1").unwrap().title, "First");
+                assert_eq!(stack.push(NewFrame::new("Inside")).unwrap_err(), Error::InsideRead {});
+                refused.store(true, Ordering::Relaxed);
+            }
+        }));
+        let stack = Stack::with_options(StackOptions { counter, ..StackOptions::default() });
+        stack.push(NewFrame::new("First").id("ses_1")).unwrap();
+        assert!(calling.set(stack.clone()).is_ok());
+        stack.context("ses_1", &Settings::of_total(40_000)).unwrap();
+        assert!(refusals.load(Ordering::Relaxed), "the counter was asked");
+        assert_eq!(stack.read(|tree| tree.len()), 1);
+    });
+}
