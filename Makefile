@@ -48,11 +48,12 @@ bindings: $(NODE_MODULES)
 test-node: native $(NODE_MODULES)
 	$(NPM) test --prefix bindings
 
-lint:
+lint: $(NODE_MODULES)
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets --all-features -- -D warnings
 	$(CARGO) clippy --all-targets --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --all-features
+	$(NPM) run lint --prefix bindings
 
 bench:
 	$(CARGO) bench

@@ -21,13 +21,17 @@ const packages = {
 
 mkdirSync(destination, { recursive: true })
 for (const [folder, files] of Object.entries(packages)) {
-  if (named.length > 0 && !named.includes(JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")).name)) continue
+  if (named.length > 0 && !named.includes(JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")).name))
+    continue
   // Elsewhere: a library in the workspace would be found before the one that is built next.
   const stage = mkdtempSync(join(tmpdir(), "callstack-pack-"))
   const own = { "package.json": `${folder}/package.json`, "README.md": `${folder}/README.md` }
   for (const [name, source] of Object.entries({ ...own, ...files })) {
     cpSync(join(root, source), join(stage, name), { recursive: true })
   }
-  execFileSync("npm", ["pack", "--silent", "--pack-destination", resolve(destination)], { cwd: stage, stdio: "inherit" })
+  execFileSync("npm", ["pack", "--silent", "--pack-destination", resolve(destination)], {
+    cwd: stage,
+    stdio: "inherit",
+  })
   rmSync(stage, { recursive: true })
 }

@@ -38,7 +38,10 @@ function withRoot(stack) {
 // New files are slow on some file systems: CALLSTACK_BENCH_FOLDER chooses another place.
 const folder = mkdtempSync(join(process.env.CALLSTACK_BENCH_FOLDER ?? tmpdir(), "callstack-bench-"))
 const source = fileURLToPath(new URL("../../../", import.meta.url))
-const printed = execFileSync("cargo", ["bench", "--quiet", "--bench", "binding", "--", folder], { cwd: source, encoding: "utf8" })
+const printed = execFileSync("cargo", ["bench", "--quiet", "--bench", "binding", "--", folder], {
+  cwd: source,
+  encoding: "utf8",
+})
 const rust = JSON.parse(printed)
 
 const stack = Stack.fromState(readFileSync(join(folder, "state.json"), "utf8"))
@@ -65,9 +68,14 @@ rmSync(folder, { recursive: true })
 
 const runtime = process.versions.bun ? `Bun ${process.versions.bun}` : `Node ${process.versions.node}`
 const { length } = context.xml
-console.log(`63 frames; the context has ${length} characters of XML, its parts ${context.stable.length + context.volatile.length}`)
+console.log(
+  `63 frames; the context has ${length} characters of XML, its parts ${context.stable.length + context.volatile.length}`,
+)
 console.table(
   Object.fromEntries(
-    rows.map(([name, here, pure, limit]) => [name, { [`${runtime} (µs)`]: +here.toFixed(2), "Rust (µs)": +pure.toFixed(2), "at most (µs)": limit ?? "" }]),
+    rows.map(([name, here, pure, limit]) => [
+      name,
+      { [`${runtime} (µs)`]: +here.toFixed(2), "Rust (µs)": +pure.toFixed(2), "at most (µs)": limit ?? "" },
+    ]),
   ),
 )

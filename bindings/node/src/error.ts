@@ -44,7 +44,7 @@ export type ErrorCode =
   /** The stack has been closed. */
   | "closed"
   /** The native library was not found, cannot be loaded, or does not fit this package. */
-  | "library";
+  | "library"
 
 /**
  * A call that could not be carried out. It has changed nothing. The message says what to do, and can be shown to an
@@ -65,8 +65,13 @@ export class CallstackError extends Error {
   /** The parts of the message, such as `{handle: "f3", total: 100, needed: 214}` for `budget_too_small`. */
   readonly details: Readonly<Record<string, unknown>>
 
-  constructor(code: ErrorCode, message: string, details: Readonly<Record<string, unknown>> = {}) {
-    super(message)
+  constructor(
+    code: ErrorCode,
+    message: string,
+    details: Readonly<Record<string, unknown>> = {},
+    options?: ErrorOptions,
+  ) {
+    super(message, options)
     this.code = code
     this.details = details
   }

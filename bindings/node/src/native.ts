@@ -131,7 +131,9 @@ export class Native {
         "install both in the same version"
       throw new CallstackError("library", message, { path, abi, needed: ABI })
     }
-    this.#functions = new Map(Object.entries(SIGNATURES).map(([name, letters]) => [name, declare(library, name, letters)]))
+    this.#functions = new Map(
+      Object.entries(SIGNATURES).map(([name, letters]) => [name, declare(library, name, letters)]),
+    )
     this.#freeText = library.func("void callstack_text_free(void *text)")
     this.#close = library.func("int32_t callstack_close(void *stack, void *error)")
     this.#errorName = library.func("const char *callstack_error_name(void *error)")
@@ -214,7 +216,8 @@ function load(path: string): LibraryHandle {
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     const message = `the native library of callstack-core cannot be loaded from ${path}: ${reason}`
-    throw new CallstackError("library", message, { path, reason })
+    // biome-ignore lint/style/useErrorCause: the rule does not see the cause in the fourth argument
+    throw new CallstackError("library", message, { path, reason }, { cause: error })
   }
 }
 

@@ -25,8 +25,8 @@ import type {
   NewRun,
   Next,
   OutlineOptions,
-  PopStatus,
   Popped,
+  PopStatus,
   Register,
   Reply,
   RunSettings,
@@ -312,8 +312,12 @@ export class Stack implements Disposable {
    * Calls for the same frame and settings are answered from a cache while nothing in it has changed.
    */
   context(frame: FrameRef, settings?: Settings): Context {
-    const [xml, stable, volatile, report] = this.#native.texts(4, "context", this.#address, frame, json(settings)) as
-      [string, string, string, string]
+    const [xml, stable, volatile, report] = this.#native.texts(4, "context", this.#address, frame, json(settings)) as [
+      string,
+      string,
+      string,
+      string,
+    ]
     return new Context(xml, stable, volatile, report)
   }
 
@@ -458,7 +462,9 @@ function json(record: object | undefined): string | undefined {
   if (record === undefined) return undefined
   const text = JSON.stringify(record)
   // Half of a surrogate pair is written as an escape, and is no character elsewhere.
-  return text.includes("\\ud") ? text.replaceAll(/\\(?:ud[89a-f]..|.)/g, (escape) => (escape.length > 2 ? "\ufffd" : escape)) : text
+  return text.includes("\\ud")
+    ? text.replaceAll(/\\(?:ud[89a-f]..|.)/g, (escaped) => (escaped.length > 2 ? "\ufffd" : escaped))
+    : text
 }
 
 function numberOf(status: FrameStatus): number {

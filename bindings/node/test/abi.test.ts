@@ -2,11 +2,12 @@
 
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { test } from "node:test"
 import koffi from "koffi"
 import { findLibrary } from "#internal/library.js"
 import { SIGNATURES } from "#internal/native.js"
-import { root } from "./common.js"
+import { folder, root } from "./common.js"
 
 const header = readFileSync(new URL("include/callstack.h", root), "utf8")
 
@@ -53,15 +54,22 @@ test("every function survives NULL, impossible lengths and bytes that are no tex
   const freeText = library.func("void callstack_text_free(void *text)")
   const freeError = library.func("void callstack_error_free(void *error)")
   const close = library.func("int32_t callstack_close(void *stack, void *error)")
-  const open = library.func("int32_t callstack_in_memory(const char *options, size_t options_len, void *out, void *error)")
+  const open = library.func(
+    "int32_t callstack_in_memory(const char *options, size_t options_len, void *out, void *error)",
+  )
   const place = new BigUint64Array(1)
   const error = new BigUint64Array(1)
   assert.equal(open('{"history": true}', 17, place, null), 0)
   const stack = place[0]
   let calls = 0
+  const scratch = join(folder(), "f1")
+  /** A valid text for a parameter. Some functions write files: never relative to where the tests run. */
+  const textFor = (parameter: string) => (parameter === "const char *folder" ? scratch : "f1")
 
   for (const [name, parameters] of prototypes) {
-    const types = parameters.map((parameter) => (/^size_t /.test(parameter) ? "size_t" : /^CallstackStatus/.test(parameter) ? "int32_t" : "void *"))
+    const types = parameters.map((parameter) =>
+      /^size_t /.test(parameter) ? "size_t" : /^CallstackStatus/.test(parameter) ? "int32_t" : "void *",
+    )
     const call = library.func(`callstack_${name}`, "int32_t", types)
     const outputs = parameters.map(() => new BigUint64Array(2))
     const attempt = (change: (index: number, parameter: string) => unknown): number => {
@@ -70,8 +78,8 @@ test("every function survives NULL, impossible lengths and bytes that are no tex
         const changed = change(index, parameter)
         if (changed !== undefined) return changed
         if (/Callstack \*stack$/.test(parameter)) return stack
-        if (/^const char/.test(parameter)) return Buffer.from("f1")
-        if (/^size_t/.test(parameter)) return 2
+        if (/^const char/.test(parameter)) return Buffer.from(textFor(parameter))
+        if (/^size_t/.test(parameter)) return Buffer.byteLength(textFor(parameters[index - 1] ?? ""))
         if (/^CallstackStatus/.test(parameter)) return 77
         if (/\*out_/.test(parameter)) return outputs[index]
         return error
@@ -100,12 +108,26 @@ test("every function survives NULL, impossible lengths and bytes that are no tex
     // The first text is read first: what is wrong with it is what is told.
     const first = parameters.findIndex((parameter) => /^const char/.test(parameter))
     if (first >= 0) {
-      assert.equal(attempt((index) => (index === first ? null : undefined)), NULL, name)
-      assert.equal(attempt((index) => (index === first ? Buffer.from([0xc3, 0x28]) : undefined)), UTF8, name)
-      assert.equal(attempt((index) => (index === first + 1 ? 2n ** 63n : undefined)), LENGTH, name)
+      assert.equal(
+        attempt((index) => (index === first ? null : undefined)),
+        NULL,
+        name,
+      )
+      assert.equal(
+        attempt((index) => (index === first ? Buffer.from([0xc3, 0x28]) : undefined)),
+        UTF8,
+        name,
+      )
+      assert.equal(
+        attempt((index) => (index === first + 1 ? 2n ** 63n : undefined)),
+        LENGTH,
+        name,
+      )
     }
     // Nothing at all is an answer to some functions and an error to others; it harms none.
-    attempt((_, parameter) => (/Callstack \*stack$/.test(parameter) ? undefined : /^size_t|^CallstackStatus/.test(parameter) ? 0 : null))
+    attempt((_, parameter) =>
+      /Callstack \*stack$/.test(parameter) ? undefined : /^size_t|^CallstackStatus/.test(parameter) ? 0 : null,
+    )
   }
   assert.ok(calls > 300, `only ${calls} calls`)
   place[0] = stack as bigint

@@ -28,9 +28,12 @@ test("an error names the thing and has its parts as values", () => {
 test("what the types forbid is an error too", () => {
   using stack = Stack.inMemory()
   stack.push({ title: "Build", sessionID: "ses_1" })
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  const loose = stack as any
-  assert.match(fails(() => loose.setStatus("f1", "done"), "setting").message, /`done`, but must be one of planned, in_progress/)
+  // A caller in JavaScript: nothing checks its arguments.
+  const loose = stack as unknown as Record<keyof Stack, (...values: unknown[]) => unknown>
+  assert.match(
+    fails(() => loose.setStatus("f1", "done"), "setting").message,
+    /`done`, but must be one of planned, in_progress/,
+  )
   assert.match(fails(() => loose.pop("f1", "planned", ""), "setting").message, /must be 2 \(completed\)/)
   assert.match(fails(() => loose.push({ titel: "Build" }), "json").message, /unknown field `titel`/)
   assert.match(fails(() => loose.push({ title: 5 }), "json").message, /expected a string/)
@@ -44,15 +47,19 @@ test("what the types forbid is an error too", () => {
 })
 
 test("a library that is not there is told with all places that were looked at", () => {
-  const missing = run('import { Stack } from "callstack-core"; try { Stack.inMemory() } catch (e) { console.log(e.code, e.message) }', {
-    env: { CALLSTACK_LIBRARY: "/no/such/library.so" },
-  })
+  const missing = run(
+    'import { Stack } from "callstack-core"; try { Stack.inMemory() } catch (e) { console.log(e.code, e.message) }',
+    {
+      env: { CALLSTACK_LIBRARY: "/no/such/library.so" },
+    },
+  )
   assert.match(missing.stdout, /^library .*CALLSTACK_LIBRARY: \/no\/such\/library\.so/, missing.stderr)
 })
 
 test("a library that cannot be loaded, or has another interface, is told by name", () => {
   const path = folder()
-  const load = 'import { Stack } from "callstack-core"; try { Stack.inMemory() } catch (e) { console.log(e.code, e.message) }'
+  const load =
+    'import { Stack } from "callstack-core"; try { Stack.inMemory() } catch (e) { console.log(e.code, e.message) }'
   const text = join(path, "text.so")
   writeFileSync(text, "no library at all")
   const unreadable = run(load, { env: { CALLSTACK_LIBRARY: text } })
@@ -60,10 +67,17 @@ test("a library that cannot be loaded, or has another interface, is told by name
 
   const source = join(path, "other.c")
   const other = join(path, "other.so")
-  writeFileSync(source, 'unsigned callstack_abi(void) { return 99; }\nconst char *callstack_version(void) { return "9.9.9"; }\n')
+  writeFileSync(
+    source,
+    'unsigned callstack_abi(void) { return 99; }\nconst char *callstack_version(void) { return "9.9.9"; }\n',
+  )
   execFileSync("cc", ["-shared", "-fPIC", "-o", other, source])
   const misfit = run(load, { env: { CALLSTACK_LIBRARY: other } })
-  assert.match(misfit.stdout, /^library .*other\.so \(version 9\.9\.9\) has interface 99, but this package needs 1/, misfit.stderr)
+  assert.match(
+    misfit.stdout,
+    /^library .*other\.so \(version 9\.9\.9\) has interface 99, but this package needs 1/,
+    misfit.stderr,
+  )
 })
 
 test("errors of the package can be told from others", () => {

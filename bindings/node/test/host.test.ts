@@ -22,7 +22,9 @@ test("a push runs in a session of its own and is answered with its results", () 
   const { text, call, isError, effects } = stack.tool("ses_1", "stack_frame_push", task)
   assert.deepEqual([text, isError], [undefined, false])
   assert.ok(call !== undefined)
-  assert.deepEqual(pick(effects, "createSession"), [{ kind: "createSession", call, parentID: "ses_1", title: "Cart 🛒" }])
+  assert.deepEqual(pick(effects, "createSession"), [
+    { kind: "createSession", call, parentID: "ses_1", title: "Cart 🛒" },
+  ])
   const [prompt] = pick(stack.report({ kind: "callStarted", call, sessionID: "ses_2" }), "prompt")
   assert.match(prompt?.text ?? "", /frame f2: Cart 🛒/)
   const tooDeep = stack.tool("ses_2", "stack_frame_push", task)
@@ -34,8 +36,15 @@ test("a push runs in a session of its own and is answered with its results", () 
   assert.match(answer?.text ?? "", /^f2 \(Cart 🛒\) is completed\.\nResults: It adds up\n/)
   const messages = [{ id: "m1", role: "user", text: "Go", parts: [{ type: "text", text: "Go" }] }]
   stack.report({ kind: "sessionMessages", sessionID: "ses_2", messages })
-  stack.report({ kind: "sessionMessages", sessionID: "ses_2", messages: [...messages, { id: "m2", role: "assistant", text: "Done" }] })
-  assert.deepEqual(stack.readLog("f2").lines.map(({ entry }) => (entry as { id: string }).id), ["m1", "m2"])
+  stack.report({
+    kind: "sessionMessages",
+    sessionID: "ses_2",
+    messages: [...messages, { id: "m2", role: "assistant", text: "Done" }],
+  })
+  assert.deepEqual(
+    stack.readLog("f2").lines.map(({ entry }) => (entry as { id: string }).id),
+    ["m1", "m2"],
+  )
   stack.close()
 })
 
@@ -46,7 +55,10 @@ test("a session has a context in two parts, or none", () => {
   assert.match(context?.volatile ?? "", /^<stack-now session="f1">/)
   assert.equal(stack.sessionContext("nobody"), undefined)
   assert.ok((stack.deadline() ?? Infinity) <= Date.now())
-  assert.deepEqual(pick(stack.poll(), "log").map(({ message }) => message), ["Context generated"])
+  assert.deepEqual(
+    pick(stack.poll(), "log").map(({ message }) => message),
+    ["Context generated"],
+  )
   stack.close()
 })
 

@@ -21,11 +21,20 @@ test("chunks are seen by their frame and those below it, word for word", () => {
   )
   const context = stack.context(cart)
   assert.ok(context.stable.includes(`<![CDATA[${content}]]></chunk>`))
-  assert.deepEqual(context.report.chunks?.map(({ name, shown }) => [name, shown]), [["prices", "whole"], ["notes", "whole"]])
+  assert.deepEqual(
+    context.report.chunks?.map(({ name, shown }) => [name, shown]),
+    [
+      ["prices", "whole"],
+      ["notes", "whole"],
+    ],
+  )
   stack.writeChunk(cart, "prices", "in cents")
   stack.freeChunk(cart, "notes")
-  assert.deepEqual(stack.frame(shop).heap?.map((chunk) => chunk.content), ["in cents"])
-  assert.deepEqual(fails(() => stack.freeChunk(cart, "notes"), "unknown_chunk").details.known, ["prices"])
+  assert.deepEqual(
+    stack.frame(shop).heap?.map((chunk) => chunk.content),
+    ["in cents"],
+  )
+  assert.deepEqual(fails(() => stack.freeChunk(cart, "notes"), "unknown_chunk").details["known"], ["prices"])
   fails(() => stack.allocateChunk(cart, { name: "prices", content: "" }), "chunk_exists")
   stack.close()
 })
@@ -67,8 +76,15 @@ test("a run is driven step by step, and goes on in another process", () => {
 
   stack = Stack.open(path)
   assert.deepEqual(stack.advanceRun(run), second, "the same messages")
-  stack.runReply(run, { calls: [call("c", "write_file", { path: "calc.py" }), call("d", "pop_frame", { result: "calc.py is there" })] })
-  assert.deepEqual(stack.advanceRun(run), { next: "call", id: "c", name: "write_file", arguments: '{"path":"calc.py"}' })
+  stack.runReply(run, {
+    calls: [call("c", "write_file", { path: "calc.py" }), call("d", "pop_frame", { result: "calc.py is there" })],
+  })
+  assert.deepEqual(stack.advanceRun(run), {
+    next: "call",
+    id: "c",
+    name: "write_file",
+    arguments: '{"path":"calc.py"}',
+  })
   fails(() => stack.runReply(run, { text: "too early" }), "out_of_turn")
   stack.runAnswer(run, "c", "Written")
   const third = ask(stack.advanceRun(run))

@@ -35,7 +35,7 @@ for (const [kind, text] of Object.entries(texts)) {
     assert.equal(stack.frame("f2").title, text)
     const context = stack.context("f2")
     assert.ok(context.tokens <= 4000)
-    // eslint-disable-next-line no-control-regex
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that XML forbids
     assert.doesNotMatch(context.xml, /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/)
   })
 }

@@ -52,7 +52,14 @@ export class Context {
     this.#begun.set(sessionID, context)
     if (user === undefined || context === undefined) return
     const messageID = `${user.info.id}-stack`
-    const part = { id: `${messageID}-now`, sessionID, messageID, type: "text" as const, text: context.volatile, synthetic: true }
+    const part = {
+      id: `${messageID}-now`,
+      sessionID,
+      messageID,
+      type: "text" as const,
+      text: context.volatile,
+      synthetic: true,
+    }
     messages.push({ info: { ...user.info, id: messageID }, parts: [part] })
   }
 

@@ -31,7 +31,15 @@ export async function hostEvent(event: Event, host: Host): Promise<HostEvent | u
       if (info.role !== "assistant" || info.time.completed === undefined || info.summary === true) return undefined
       const { id: messageID, sessionID, tokens } = info
       const used = tokens.input + tokens.output + tokens.cache.read + tokens.cache.write
-      return { kind: "message", sessionID, messageID, role: "assistant", text: "", tokens: used, contextLimit: host.limits.get(sessionID) }
+      return {
+        kind: "message",
+        sessionID,
+        messageID,
+        role: "assistant",
+        text: "",
+        tokens: used,
+        contextLimit: host.limits.get(sessionID),
+      }
     }
     case "message.part.updated": {
       const { part } = event.properties

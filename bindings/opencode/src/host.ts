@@ -93,7 +93,8 @@ export class Host {
   }
 
   #answer(call: number, abort: AbortSignal): Promise<string> {
-    const aborted = () => void this.safe("abort", () => this.report({ kind: "callAborted", call }))(undefined, undefined)
+    const aborted = () =>
+      void this.safe("abort", () => this.report({ kind: "callAborted", call }))(undefined, undefined)
     const answer = new Promise<string>((resolve) => {
       this.#waiting.set(call, (text) => {
         abort.removeEventListener("abort", aborted)

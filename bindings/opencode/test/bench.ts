@@ -52,7 +52,7 @@ const turns = Array.from({ length: REQUESTS }, (_, step) => {
   if (step % 3 === 0) return call("stack_add_decision", { decision: `Decision ${step}` })
   return call("write", { filePath: `file${step % 10}.txt`, content: String(step) })
 })
-const model = await startModel(byTask({ "Work": turns }))
+const model = await startModel(byTask({ Work: turns }))
 const project = makeProject(model.url, { plugin: null, files: { ".opencode/plugin/measure.js": measure } })
 const taken = join(project.path, "taken.json")
 project.env["TAKEN"] = taken
@@ -77,7 +77,12 @@ function fill(root: string, child: string): void {
   const text = "The parser reads options, paths and tables; errors name the line; the tests cover it. ".repeat(8)
   for (let number = 1; number < FRAMES; number++) {
     const parent = frames[Math.floor((number - 1) / FAN_OUT)] as string
-    const handle = stack.push({ title: `Part ${number} of it`, successCriteria: text, parent, sessionID: `filler-${number}` })
+    const handle = stack.push({
+      title: `Part ${number} of it`,
+      successCriteria: text,
+      parent,
+      sessionID: `filler-${number}`,
+    })
     stack.addArtifact(handle, `src/part${number}.ts`)
     frames.push(handle)
   }
@@ -87,7 +92,8 @@ function fill(root: string, child: string): void {
 }
 
 function print(taken: Record<string, number[]>): void {
-  const at = (sorted: number[], share: number) => (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(3)
+  const at = (sorted: number[], share: number) =>
+    (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(3)
   console.log(`inside of OpenCode, ${FRAMES} frames, ${REQUESTS} requests; milliseconds`)
   console.log(`${"".padEnd(38)}${["count", "median", "95 %", "longest"].map((word) => word.padStart(9)).join("")}`)
   for (const [name, times] of Object.entries(taken)) {

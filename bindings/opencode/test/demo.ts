@@ -26,8 +26,16 @@ console.log(stable)
 rule("… and behind the newest message")
 console.log(volatile)
 rule("Figures")
-const sizes = model.requests.map((request) => contextOf(request)).map((context) => context.stable.length + context.volatile.length)
-console.log(`${model.requests.length} requests of ${new Set(model.requests.map(({ sessionID }) => sessionID)).size} sessions in ${seconds} s`)
-console.log(`contexts of ${Math.min(...sizes)} to ${Math.max(...sizes)} characters; the one above has ${stack.context("f3").tokens} tokens of ${Stack.settings().budget.total} at most`)
-console.log(`the second child saw ${stable.includes("price(id) in cents") ? "the results of the first" : "nothing of the first"}, and nothing of the conversation that led to them`)
+const sizes = model.requests
+  .map((request) => contextOf(request))
+  .map((context) => context.stable.length + context.volatile.length)
+console.log(
+  `${model.requests.length} requests of ${new Set(model.requests.map(({ sessionID }) => sessionID)).size} sessions in ${seconds} s`,
+)
+console.log(
+  `contexts of ${Math.min(...sizes)} to ${Math.max(...sizes)} characters; the one above has ${stack.context("f3").tokens} tokens of ${Stack.settings().budget.total} at most`,
+)
+console.log(
+  `the second child saw ${stable.includes("price(id) in cents") ? "the results of the first" : "nothing of the first"}, and nothing of the conversation that led to them`,
+)
 stack.close()

@@ -2,7 +2,16 @@
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { byTask, call, contextOf, type ModelRequest, type ProjectOptions, scenario, type Turn, WIRES } from "./harness/index.js"
+import {
+  byTask,
+  call,
+  contextOf,
+  type ModelRequest,
+  type ProjectOptions,
+  scenario,
+  type Turn,
+  WIRES,
+} from "./harness/index.js"
 
 const STEPS = 30
 
@@ -12,7 +21,8 @@ function steps(short: (step: number) => Turn): Turn[] {
   return Array.from({ length: STEPS }, (_, step) => (step % 2 === 0 ? print : short(step)))
 }
 
-const decide = (step: number) => call("stack_add_decision", { decision: `Decision ${step}: prices are integers, since rounding errors add up` })
+const decide = (step: number) =>
+  call("stack_add_decision", { decision: `Decision ${step}: prices are integers, since rounding errors add up` })
 const echo = (step: number) => call("bash", { command: `echo ${step}`, description: "Say the step" })
 
 /** The share of the bytes of all requests but the last that the next one begins with. */
@@ -28,8 +38,12 @@ function kept(requests: readonly ModelRequest[]): number {
   return (100 * same) / all
 }
 
-async function measure(t: Parameters<typeof scenario>[0], options: ProjectOptions, turns: Turn[]): Promise<ModelRequest[]> {
-  const { model, server } = await scenario(t, byTask({ "Work": turns }), options)
+async function measure(
+  t: Parameters<typeof scenario>[0],
+  options: ProjectOptions,
+  turns: Turn[],
+): Promise<ModelRequest[]> {
+  const { model, server } = await scenario(t, byTask({ Work: turns }), options)
   const { sessionID, text } = await server.prompt("Work")
   assert.equal(text, "Done.")
   assert.equal(model.work(sessionID).length, STEPS + 1)
@@ -43,7 +57,11 @@ for (const wire of Object.keys(WIRES) as (keyof typeof WIRES)[]) {
     const share = kept(requests)
     console.log(`prompt cache, ${wire}: ${share.toFixed(2)} % of the bytes are kept`)
     assert.ok(share >= 97, `${share.toFixed(2)} % are kept`)
-    assert.equal(new Set(requests.map((request) => contextOf(request).stable)).size, 1, "the stable part does not change")
+    assert.equal(
+      new Set(requests.map((request) => contextOf(request).stable)).size,
+      1,
+      "the stable part does not change",
+    )
   })
 }
 

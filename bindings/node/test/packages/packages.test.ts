@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
-import { readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { test } from "node:test"
@@ -56,7 +56,14 @@ test("packed and installed into an empty folder, the package works under Node an
   assert.deepEqual(archives, [`callstack-core-${version}.tgz`, `callstack-core-linux-x64-${version}.tgz`])
 
   writeFileSync(join(project, "package.json"), JSON.stringify({ name: "empty", private: true, type: "module" }))
-  run("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", ...archives.map((archive) => join(packed, archive)))
+  run(
+    "npm",
+    "install",
+    "--ignore-scripts",
+    "--no-audit",
+    "--no-fund",
+    ...archives.map((archive) => join(packed, archive)),
+  )
   const installed = readdirSync(join(project, "node_modules", "callstack-core")).sort()
   assert.deepEqual(installed, ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "dist", "package.json"])
   const library = readFileSync(join(project, "node_modules", "callstack-core-linux-x64", "libcallstack.so"))
@@ -74,6 +81,15 @@ test("packed and installed into an empty folder, the package works under Node an
   )
 
   writeFileSync(join(project, "typed.ts"), typed)
-  const options = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2022", "--lib", "es2022,esnext.disposable"]
+  const options = [
+    "--noEmit",
+    "--strict",
+    "--module",
+    "nodenext",
+    "--target",
+    "es2022",
+    "--lib",
+    "es2022,esnext.disposable",
+  ]
   run(process.execPath, command("typescript", "bin/tsc"), ...options, "--types", "", "typed.ts")
 })

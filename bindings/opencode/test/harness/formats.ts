@@ -57,7 +57,11 @@ export function conversationOf(body: Body): string {
 /** All texts in a piece of content. */
 export function textOf(content: unknown): string {
   if (typeof content === "string") return content
-  if (Array.isArray(content)) return content.map(textOf).filter((text) => text !== "").join("\n")
+  if (Array.isArray(content))
+    return content
+      .map(textOf)
+      .filter((text) => text !== "")
+      .join("\n")
   if (typeof content !== "object" || content === null) return ""
   const { text, content: inner } = content as Json
   return typeof text === "string" ? text : textOf(inner)

@@ -5,8 +5,28 @@ import { type Frame, Stack } from "callstack-core"
 import { type Model, type ModelRequest, type Script, startModel } from "./model.js"
 import { makeProject, type Project, type ProjectOptions, type Server, serve } from "./opencode.js"
 
-export { answers, byTask, call, type Model, type ModelRequest, type Reply, type Script, startModel, type Turn } from "./model.js"
-export { makeProject, PLUGIN, type Project, type ProjectOptions, run, type Server, serve, until, WIRES } from "./opencode.js"
+export {
+  answers,
+  byTask,
+  call,
+  type Model,
+  type ModelRequest,
+  type Reply,
+  type Script,
+  startModel,
+  type Turn,
+} from "./model.js"
+export {
+  makeProject,
+  PLUGIN,
+  type Project,
+  type ProjectOptions,
+  run,
+  type Server,
+  serve,
+  until,
+  WIRES,
+} from "./opencode.js"
 
 /** An OpenCode at work. */
 export interface Scenario {
@@ -65,6 +85,9 @@ export function done(results: string, status = "completed"): object {
 }
 
 /** Arguments of a push or plan. */
-export function task(title: string, more: object = {}): { title: string; successCriteria: string; successCriteriaCompacted: string } {
+export function task(
+  title: string,
+  more: object = {},
+): { title: string; successCriteria: string; successCriteriaCompacted: string } {
   return { title, successCriteria: `${title} works`, successCriteriaCompacted: `${title} works`, ...more }
 }

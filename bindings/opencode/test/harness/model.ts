@@ -65,7 +65,10 @@ export interface Model {
 }
 
 /** Starts a model that answers by a script. Titles and summaries it makes itself, unless the script does. */
-export async function startModel(script: Script, summary: Script = () => ({ text: "A summary of the work so far" })): Promise<Model> {
+export async function startModel(
+  script: Script,
+  summary: Script = () => ({ text: "A summary of the work so far" }),
+): Promise<Model> {
   const requests: ModelRequest[] = []
   const failures: unknown[] = []
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
@@ -131,5 +134,8 @@ export function call(tool: string, args: object = {}): Reply {
 /** What the tool calls of the last turn have answered, in order. */
 export function answers(request: ModelRequest): string[] {
   const last = request.messages.findLastIndex(({ role }) => role === "assistant")
-  return request.messages.slice(last + 1).filter(({ role }) => role === "tool").map(({ text }) => text)
+  return request.messages
+    .slice(last + 1)
+    .filter(({ role }) => role === "tool")
+    .map(({ text }) => text)
 }

@@ -91,8 +91,18 @@ export function makeProject(modelUrl: string, options: ProjectOptions = {}): Pro
     mkdirSync(dirname(join(path, name)), { recursive: true })
     writeFileSync(join(path, name), text)
   }
-  const places = ["config", "data", "cache", "state"].map((name) => [`XDG_${name.toUpperCase()}_HOME`, join(home, name)])
-  const env = { PATH: process.env["PATH"], LANG: "C.UTF-8", HOME: home, ...Object.fromEntries(places), ...QUIET, ...options.env }
+  const places = ["config", "data", "cache", "state"].map((name) => [
+    `XDG_${name.toUpperCase()}_HOME`,
+    join(home, name),
+  ])
+  const env = {
+    PATH: process.env["PATH"],
+    LANG: "C.UTF-8",
+    HOME: home,
+    ...Object.fromEntries(places),
+    ...QUIET,
+    ...options.env,
+  }
   return { path, stack: join(path, ".opencode", "stack"), env }
 }
 
@@ -112,7 +122,10 @@ export async function serve(project: Project): Promise<Server> {
   const prompt = async (text: string, known?: string) => {
     const sessionID = known ?? (await client.session.create({ body: { title: "Test" } })).data?.id
     if (sessionID === undefined) throw new Error(`there is no session\n${output}`)
-    const { data, error } = await client.session.prompt({ path: { id: sessionID }, body: { parts: [{ type: "text", text }] } })
+    const { data, error } = await client.session.prompt({
+      path: { id: sessionID },
+      body: { parts: [{ type: "text", text }] },
+    })
     const last = data?.parts.findLast((part) => part.type === "text")
     return { sessionID, text: last?.text ?? "", error: error ?? data?.info.error }
   }
@@ -129,7 +142,11 @@ export async function run({ path, env }: Project, ...words: string[]): Promise<s
 }
 
 /** Waits until something is so. */
-export async function until<T>(what: string, look: () => T | undefined | false | Promise<T | undefined | false>, limit = 20_000): Promise<T> {
+export async function until<T>(
+  what: string,
+  look: () => T | undefined | false | Promise<T | undefined | false>,
+  limit = 20_000,
+): Promise<T> {
   for (const end = Date.now() + limit; ; await new Promise((resolve) => setTimeout(resolve, 25))) {
     const found = await look()
     if (found !== undefined && found !== false) return found
@@ -163,13 +180,17 @@ function configuration(modelUrl: string, { wire = "chat", plugin, config }: Proj
 
 async function listening(child: ChildProcess, output: () => string): Promise<string> {
   try {
-    return await until("OpenCode listens", () => {
-      if (child.exitCode !== null) throw new Error("OpenCode has ended")
-      return /listening on (http:\S+)/.exec(output())?.[1]
-    }, 60_000)
+    return await until(
+      "OpenCode listens",
+      () => {
+        if (child.exitCode !== null) throw new Error("OpenCode has ended")
+        return /listening on (http:\S+)/.exec(output())?.[1]
+      },
+      60_000,
+    )
   } catch (error) {
     child.kill("SIGKILL")
-    throw new Error(`${String(error)}\n${output()}`)
+    throw new Error(`${String(error)}\n${output()}`, { cause: error })
   }
 }
 
