@@ -46,13 +46,12 @@ export class Host {
     name: string,
     hook: (input: Input, output: Output) => void | Promise<void>,
   ): (input: Input, output: Output) => Promise<void> {
-    return async (input, output) => {
-      try {
-        await hook(input, output)
-      } catch (error) {
-        this.#log("error", `${name} failed: ${messageOf(error)}`)
-      }
-    }
+    return (input, output) => this.#logFailure(name, () => hook(input, output))
+  }
+
+  /** Starts work that nobody waits for. If it fails, the failure is logged. */
+  background(name: string, work: () => Promise<void>): void {
+    void this.#logFailure(name, work)
   }
 
   /** Tells the engine what has happened, and does what follows. */
@@ -92,9 +91,17 @@ export class Host {
     this.#stack.close()
   }
 
+  /** Never rejects. */
+  async #logFailure(name: string, work: () => void | Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      this.#log("error", `${name} failed: ${messageOf(error)}`)
+    }
+  }
+
   #answer(call: number, abort: AbortSignal): Promise<string> {
-    const aborted = () =>
-      void this.safe("abort", () => this.report({ kind: "callAborted", call }))(undefined, undefined)
+    const aborted = () => this.background("abort", () => this.report({ kind: "callAborted", call }))
     const answer = new Promise<string>((resolve) => {
       this.#waiting.set(call, (text) => {
         abort.removeEventListener("abort", aborted)
@@ -126,7 +133,7 @@ export class Host {
           break
         case "prompt":
           // It takes as long as the work does; the engine is told of its end.
-          void this.safe("prompt", () => this.#prompt(effect))(undefined, undefined)
+          this.background("prompt", () => this.#prompt(effect))
           break
         case "answer":
           this.#waiting.get(effect.call)?.(effect.text)
@@ -136,7 +143,7 @@ export class Host {
           await this.client.session.abort({ path: { id: effect.sessionID } })
           break
         case "compactSession":
-          void this.safe("compaction", () => this.#compact(effect))(undefined, undefined)
+          this.background("compaction", () => this.#compact(effect))
           break
         case "compactionPrompt":
           takePrompt?.(effect.text)
@@ -187,10 +194,10 @@ export class Host {
     clearTimeout(this.#timer)
     const deadline = this.#isClosed ? undefined : this.#stack.deadline()
     if (deadline === undefined) return
-    const poll = this.safe("poll", async () => {
+    const poll = async () => {
       if (!this.#isClosed) await this.#perform(this.#stack.poll())
-    })
-    this.#timer = setTimeout(() => void poll(undefined, undefined), Math.max(0, deadline - Date.now()))
+    }
+    this.#timer = setTimeout(() => this.background("poll", poll), Math.max(0, deadline - Date.now()))
     this.#timer.unref()
   }
 }
