@@ -4,7 +4,7 @@
 import { readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { Stack } from "callstack-core"
-import { byTask, call, makeProject, PLUGIN, serve, startModel } from "./harness/index.js"
+import { byTask, call, makeProject, PLUGIN, readJson, serve, startModel } from "./harness/index.js"
 
 const FRAMES = 1_000
 const FAN_OUT = 8
@@ -67,7 +67,7 @@ try {
   await server.stop()
   model.stop()
 }
-print(JSON.parse(readFileSync(taken, "utf8")) as Record<string, number[]>)
+print(readJson(readFileSync(taken, "utf8")))
 rmSync(taken)
 
 /** A tree of a thousand frames, most of them finished; the child's is deep in it. */
@@ -76,7 +76,7 @@ function fill(root: string, child: string): void {
   const frames = [stack.ensure(root, { title: "Root" })]
   const text = "The parser reads options, paths and tables; errors name the line; the tests cover it. ".repeat(8)
   for (let number = 1; number < FRAMES; number++) {
-    const parent = frames[Math.floor((number - 1) / FAN_OUT)] as string
+    const parent = frames[Math.floor((number - 1) / FAN_OUT)] ?? null
     const handle = stack.push({
       title: `Part ${number} of it`,
       successCriteria: text,
@@ -87,7 +87,7 @@ function fill(root: string, child: string): void {
     frames.push(handle)
   }
   for (const handle of frames.slice(FRAMES / 2, FRAMES - 1)) stack.pop(handle, "completed", text, text.slice(0, 200))
-  stack.replaceId(frames.at(-1) as string, child)
+  stack.replaceId(frames.at(-1) ?? "", child)
   stack.close()
 }
 

@@ -4,18 +4,8 @@ import assert from "node:assert/strict"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { test } from "node:test"
-import {
-  answers,
-  byTask,
-  call,
-  contextOf,
-  done,
-  type ModelRequest,
-  PLUGIN,
-  scenario,
-  task,
-  until,
-} from "./harness/index.js"
+import type { FrameRecord, StackState } from "callstack-core"
+import { answers, byTask, call, contextOf, done, PLUGIN, readJson, scenario, task, until } from "./harness/index.js"
 import { shop } from "./harness/shop.js"
 
 test("children are planned, work, and hand their results up and across", async (t) => {
@@ -26,26 +16,26 @@ test("children are planned, work, and hand their results up and across", async (
   const root = model.work(sessionID)
   assert.equal(root.length, 5)
   assert.match(
-    answers(root[2] as ModelRequest)[0] ?? "",
+    answers(root[2])[0] ?? "",
     /^f2 \(Catalogue\) is completed\.\nResults: Articles are in src\/catalogue\.ts: articles[^\n]*12 tests\.\nArtifacts: src\/catalogue\.ts\nDecisions: Prices are integers: cents\nNext: stack_frame_activate f3 \(Cart\)\.$/,
   )
-  assert.match(answers(root[3] as ModelRequest)[0] ?? "", /^f3 \(Cart\) is completed\.\nResults: Totals are right\n/)
+  assert.match(answers(root[3])[0] ?? "", /^f3 \(Cart\) is completed\.\nResults: Totals are right\n/)
 
   const children = [...new Set(model.requests.map((request) => request.sessionID))].filter((id) => id !== sessionID)
   assert.equal(children.length, 2)
-  const [catalogue, cart] = children.map((id) => model.work(id)) as [ModelRequest[], ModelRequest[]]
+  const [catalogue, cart] = children.map((id) => model.work(id))
   assert.match(
-    contextOf(catalogue[0]).stable,
+    contextOf(catalogue?.[0]).stable,
     /<stack-context session="f2">[\s\S]*<ancestors count="1">\n<frame id="f1"/,
   )
-  assert.doesNotMatch(contextOf(catalogue[0]).stable, /completed-siblings|<dependencies>/)
+  assert.doesNotMatch(contextOf(catalogue?.[0]).stable, /completed-siblings|<dependencies>/)
   assert.match(
-    contextOf(cart[0]).stable,
+    contextOf(cart?.[0]).stable,
     /<completed-siblings>\n<frame id="f2" status="completed"[\s\S]*price\(id\) in cents/,
   )
-  assert.match(contextOf(cart[0]).volatile, /<stack-now session="f3">[\s\S]*<title>Cart<\/title>/)
+  assert.match(contextOf(cart?.[0]).volatile, /<stack-now session="f3">[\s\S]*<title>Cart<\/title>/)
   assert.match(
-    cart[0]?.messages[0]?.text ?? "",
+    cart?.[0]?.messages[0]?.text ?? "",
     /^Your task is frame f3: Cart\nIt is done when: Cart works, with tests/,
   )
 
@@ -65,7 +55,7 @@ test("children are planned, work, and hand their results up and across", async (
 
   await server.stop()
   const read = (...path: string[]) => readFileSync(join(project.stack, ...path), "utf8")
-  const state = JSON.parse(read("state.json")) as { frames: Record<string, { status: string }>; rootFrameIDs: string[] }
+  const state = readJson<StackState>(read("state.json"))
   assert.deepEqual(
     Object.values(state.frames).map((frame) => frame.status),
     ["completed", "completed", "completed"],
@@ -77,7 +67,7 @@ test("children are planned, work, and hand their results up and across", async (
     [children[0], "stack_add_decision"],
     [children[1], "Your task is frame f3"],
   ]) {
-    assert.equal((JSON.parse(read("frames", `${id}.json`)) as { sessionID: string }).sessionID, id)
+    assert.equal(readJson<FrameRecord>(read("frames", `${id}.json`)).sessionID, id)
     assert.ok(read("logs", `${id}.jsonl`).includes(String(words)), `the log of ${id} has no ${words}`)
   }
   for (const line of ["Frame created", "Frame planned", "Frame activated", "Frame completed", "Context generated"]) {

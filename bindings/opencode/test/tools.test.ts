@@ -11,6 +11,7 @@ import {
   done,
   PLUGIN,
   type Reply,
+  readJson,
   type Script,
   scenario,
   task,
@@ -195,10 +196,10 @@ test("settings come from the plugin's options, over the environment, and nonsens
   })
   const { server, project, model, log } = await scenario(t, script, { plugin: [PLUGIN, options], env })
   const { sessionID, text } = await server.prompt("Build")
-  assert.equal((JSON.parse(text) as { budget: { total: number } }).budget.total, 900)
+  assert.equal(readJson<{ budget: { total: number } }>(text).budget.total, 900)
   assert.doesNotMatch(contextOf(model.work(sessionID)[0]).stable, /when-to-create-child-frames/)
   const autonomy = await server.prompt("Go on", sessionID)
-  assert.equal((JSON.parse(autonomy.text) as { level: string }).level, "manual")
+  assert.equal(readJson<{ level: string }>(autonomy.text).level, "manual")
   const stack = Stack.open(`${project.path}/state/stack`)
   t.after(() => stack.close())
   assert.equal(stack.frames().length, 1)

@@ -43,8 +43,13 @@ function read(item: Json): Message[] {
     ...((item["tool_calls"] as { function: { name: string } }[] | undefined) ?? []).map((call) => call.function.name),
   ]
   const text = textOf(said)
-  if (messages.length === 0 || text !== "") messages.push({ role: item["role"] as Message["role"], text, calls })
+  if (messages.length === 0 || text !== "") messages.push({ role: roleOf(item), text, calls })
   return messages
+}
+
+function roleOf({ role }: { role?: unknown }): Message["role"] {
+  if (role === "user" || role === "assistant" || role === "tool") return role
+  throw new Error(`a message has the role ${String(role)}`)
 }
 
 /** System prompt and conversation as they come over the wire, in the order in which a prompt cache sees them. */

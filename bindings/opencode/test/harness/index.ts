@@ -5,6 +5,7 @@ import { type Frame, Stack } from "callstack-core"
 import { type Model, type ModelRequest, type Script, startModel } from "./model.js"
 import { makeProject, type Project, type ProjectOptions, type Server, serve } from "./opencode.js"
 
+export { readJson } from "./json.js"
 export {
   answers,
   byTask,

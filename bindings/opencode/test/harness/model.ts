@@ -1,8 +1,8 @@
 // A scripted model on loopback, in the three wire formats that OpenCode speaks: the only thing that these tests make up.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
 import { type Body, conversationOf, messagesOf, toolsOf } from "./formats.js"
+import { readJson } from "./json.js"
 import { send } from "./replies.js"
 
 /** A message of a request, in any format. */
@@ -93,9 +93,10 @@ export async function startModel(
     })
   })
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
-  const { port } = server.address() as AddressInfo
+  const address = server.address()
+  if (address === null || typeof address === "string") throw new Error("the model does not listen on a port")
   return {
-    url: `http://127.0.0.1:${port}/v1`,
+    url: `http://127.0.0.1:${address.port}/v1`,
     requests,
     failures,
     work: (sessionID) => requests.filter((request) => request.purpose === "work" && request.sessionID === sessionID),
@@ -106,7 +107,7 @@ export async function startModel(
 async function readBody(request: IncomingMessage): Promise<Body> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk as Buffer)
-  return JSON.parse(Buffer.concat(chunks).toString()) as Body
+  return readJson(Buffer.concat(chunks).toString())
 }
 
 /** A turn of a script. */
@@ -132,7 +133,8 @@ export function call(tool: string, args: object = {}): Reply {
 }
 
 /** What the tool calls of the last turn have answered, in order. */
-export function answers(request: ModelRequest): string[] {
+export function answers(request: ModelRequest | undefined): string[] {
+  if (request === undefined) return []
   const last = request.messages.findLastIndex(({ role }) => role === "assistant")
   return request.messages
     .slice(last + 1)

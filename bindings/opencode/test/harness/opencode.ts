@@ -1,12 +1,13 @@
 // The real OpenCode, serving a project of its own from a folder of its own, with a scripted model and this plugin.
 
 import { type ChildProcess, execFile, spawn } from "node:child_process"
-import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { createOpencodeClient, type OpencodeClient } from "@opencode-ai/sdk"
+import { readJson } from "./json.js"
 
 /** The package of the AI SDK that speaks a wire format. */
 export const WIRES = {
@@ -155,7 +156,7 @@ export async function until<T>(
 }
 
 function version(): string {
-  return (require("opencode-ai/package.json") as { version: string }).version
+  return readJson<{ version: string }>(readFileSync(require.resolve("opencode-ai/package.json"), "utf8")).version
 }
 
 function configuration(modelUrl: string, { wire = "chat", plugin, config }: ProjectOptions): object {
