@@ -26,14 +26,19 @@ function lettersOf(parameters: readonly string[]): string {
   for (const parameter of parameters) {
     if (/^const char \*/.test(parameter)) letters += "t"
     else if (/^(CallstackStatus|int32_t) \w/.test(parameter)) letters += "n"
-    else if (/\*out_/.test(parameter)) letters += "o"
+    else if (/^CallstackText \*out_/.test(parameter)) letters += "o"
+    else if (/\*out_/.test(parameter)) letters += "v"
   }
   return letters
 }
 
 test("the signatures are those of the header", () => {
   const declared = Object.fromEntries([...prototypes].map(([name, parameters]) => [name, lettersOf(parameters)]))
-  assert.deepEqual({ ...SIGNATURES }, declared)
+  // The prototypes do not say which texts may be NULL.
+  const written = Object.fromEntries(
+    Object.entries(SIGNATURES).map(([name, letters]) => [name, letters.replaceAll("?", "")]),
+  )
+  assert.deepEqual(written, declared)
   const abi = /#define CALLSTACK_ABI (\d+)/.exec(header)?.[1]
   assert.match(readFileSync(new URL("bindings/node/src/native.ts", root), "utf8"), new RegExp(`const ABI = ${abi}\n`))
 })
@@ -60,7 +65,8 @@ test("every function survives NULL, impossible lengths and bytes that are no tex
   const place = new BigUint64Array(1)
   const error = new BigUint64Array(1)
   assert.equal(open('{"history": true}', 17, place, null), 0)
-  const stack = place[0]
+  const [stack] = place
+  assert.ok(stack !== undefined)
   let calls = 0
   const scratch = join(folder(), "f1")
   /** A valid text for a parameter. Some functions write files: never relative to where the tests run. */
@@ -130,6 +136,6 @@ test("every function survives NULL, impossible lengths and bytes that are no tex
     )
   }
   assert.ok(calls > 300, `only ${calls} calls`)
-  place[0] = stack as bigint
+  place[0] = stack
   assert.equal(close(place, null), 0)
 })

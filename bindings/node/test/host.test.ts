@@ -42,7 +42,7 @@ test("a push runs in a session of its own and is answered with its results", () 
     messages: [...messages, { id: "m2", role: "assistant", text: "Done" }],
   })
   assert.deepEqual(
-    stack.readLog("f2").lines.map(({ entry }) => (entry as { id: string }).id),
+    stack.readLog("f2").lines.map(({ entry }) => (entry as { id?: string }).id),
     ["m1", "m2"],
   )
   stack.close()

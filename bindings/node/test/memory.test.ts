@@ -34,7 +34,7 @@ test("chunks are seen by their frame and those below it, word for word", () => {
     stack.frame(shop).heap?.map((chunk) => chunk.content),
     ["in cents"],
   )
-  assert.deepEqual(fails(() => stack.freeChunk(cart, "notes"), "unknown_chunk").details["known"], ["prices"])
+  assert.deepEqual(fails(() => stack.freeChunk(cart, "notes"), "unknown_chunk").details.known, ["prices"])
   fails(() => stack.allocateChunk(cart, { name: "prices", content: "" }), "chunk_exists")
   stack.close()
 })

@@ -121,7 +121,8 @@ test("a context has three texts and a report, and stays within its budget", () =
   const small = stack.context(pay, { budget: { total: 300 }, guidance: "none", minimumRelevance: 50 })
   assert.ok(small.tokens <= 300)
   const error = fails(() => stack.context(pay, { budget: { total: 1 } }), "budget_too_small")
-  const needed = error.details["needed"] as number
+  const { needed } = error.details
+  assert.ok(needed !== undefined)
   assert.ok(stack.context(pay, { budget: { total: needed }, guidance: "none" }).tokens <= needed)
   assert.deepEqual(Object.keys(Stack.settings()).sort(), ["budget", "guidance", "heapCeiling", "minimumRelevance"])
 })
@@ -154,7 +155,7 @@ test("a stack in a folder lasts, and its history makes it again", () => {
 
   const decisions = first.history({ kind: "decisionAdded" })
   assert.equal(decisions.length, 1)
-  assert.equal(decisions[0]?.["decision"], "so be it")
+  assert.equal(decisions[0]?.decision, "so be it")
   assert.deepEqual(first.history({ kind: "decisionAdded", frame: "ses_1" }), decisions)
   assert.deepEqual(first.history({ kind: "decisionAdded", frame: "f2" }), [])
   fails(() => first.history({ frame: "nobody" }), "unknown_frame")
@@ -218,7 +219,7 @@ test("files of a newer version and files that are none are refused and left alon
   const path = folder()
   writeFileSync(join(path, "stack.db"), "this is no database, whatever its name says")
   const error = fails(() => Stack.open(path), "damaged")
-  assert.equal(error.details["path"], join(path, "stack.db"))
+  assert.equal(error.details.path, join(path, "stack.db"))
   assert.match(readFileSync(join(path, "stack.db"), "utf8"), /^this is no database/)
   fails(() => Stack.fromState({ version: 99, frames: {}, rootFrameIDs: [], updatedAt: 1 }), "version")
   fails(() => Stack.open(""), "empty")
