@@ -122,7 +122,7 @@ test("without the native library there is one message, and OpenCode goes on with
   assert.equal(lines.length, 1, lines.join("\n"))
   assert.match(
     lines[0] ?? "",
-    /^off, OpenCode goes on without it: the native library of callstack-core was not found[\s\S]*\/nowhere\/libcallstack\.so/,
+    /^disabled, OpenCode continues without it: the native library of callstack-core was not found[\s\S]*\/nowhere\/libcallstack\.so/,
   )
 })
 
@@ -135,7 +135,7 @@ test("a stack that cannot be opened is left as it is, and OpenCode goes on", asy
   const server = await serve(project)
   t.after(() => server.stop())
   assert.equal((await server.prompt("Look")).text, "Still here")
-  assert.match(logOf(server).join("\n"), /off, OpenCode goes on without it: .*stack\.db is damaged/)
+  assert.match(logOf(server).join("\n"), /disabled, OpenCode continues without it: .*stack\.db is damaged/)
 })
 
 test("a context that cannot be made is left out, with the reason in the log", async (t) => {
