@@ -1,4 +1,4 @@
-// The table of signatures against the C header, and every function with everything wrong in turn.
+// Compares the table of signatures with the C header, and calls every function with each argument wrong in turn.
 
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
@@ -11,7 +11,7 @@ import { folder, root } from "./common.js"
 
 const header = readFileSync(new URL("include/callstack.h", root), "utf8")
 
-/** Every function that can fail, with its parameters as the header has them. */
+/** Every function that returns an error code, with its parameters as in the header. */
 const prototypes = new Map<string, string[]>(
   [...header.matchAll(/^CallstackCode callstack_(\w+)\(([^)]*)\)/gm)].map(([, name = "", parameters = ""]) => [
     name,
@@ -46,13 +46,13 @@ test("the signatures are those of the header", () => {
 test("every error code of the header has a type", () => {
   const codes = [...header.matchAll(/#define CALLSTACK_ERROR_(\w+) /g)].map(([, name]) => String(name).toLowerCase())
   const source = readFileSync(new URL("bindings/node/src/error.ts", root), "utf8")
-  // Mistakes with pointers that this package does not make.
+  // Errors about pointers, which this package cannot cause.
   const internal = ["null", "length", "utf8"]
   for (const code of codes.filter((code) => !internal.includes(code))) assert.ok(source.includes(`"${code}"`), code)
   assert.ok(codes.length > 25)
 })
 
-test("every function survives NULL, impossible lengths and bytes that are no text, in every position", () => {
+test("every function survives NULL, impossible lengths and bytes that are not UTF-8, in every position", () => {
   const library = koffi.load(findLibrary())
   const code = (name: string) => Number(new RegExp(`#define CALLSTACK_ERROR_${name} (\\d+)`).exec(header)?.[1])
   const [NULL, LENGTH, UTF8] = [code("NULL"), code("LENGTH"), code("UTF8")]
@@ -69,7 +69,7 @@ test("every function survives NULL, impossible lengths and bytes that are no tex
   assert.ok(stack !== undefined)
   let calls = 0
   const scratch = join(folder(), "f1")
-  /** A valid text for a parameter. Some functions write files: never relative to where the tests run. */
+  /** A valid text for a parameter. Functions that write files get a temporary folder, not the working directory. */
   const textFor = (parameter: string) => (parameter === "const char *folder" ? scratch : "f1")
 
   for (const [name, parameters] of prototypes) {
@@ -103,15 +103,15 @@ test("every function survives NULL, impossible lengths and bytes that are no tex
       const at = (value: unknown) => attempt((index) => (index === position ? value : undefined))
       if (/Callstack \*stack$/.test(parameter)) assert.equal(at(null), NULL, `${name}: no stack`)
       else if (/^const char/.test(parameter)) {
-        // Another argument may be wrong before this one, with whatever code.
+        // An argument before this one may be wrong too, so the code may be any error.
         assert.notEqual(at(null), 0, `${name}: ${parameter} is NULL with a length`)
-        assert.notEqual(at(Buffer.from([0xff, 0xfe])), 0, `${name}: ${parameter} is no UTF-8`)
+        assert.notEqual(at(Buffer.from([0xff, 0xfe])), 0, `${name}: ${parameter} is not UTF-8`)
         const long = attempt((index) => (index === position + 1 ? 2n ** 64n - 1n : undefined))
         assert.notEqual(long, 0, `${name}: ${parameter} of 2^64 - 1 bytes`)
-      } else if (/\*out_stack$/.test(parameter)) assert.equal(at(null), NULL, `${name}: nowhere to put the stack`)
+      } else if (/\*out_stack$/.test(parameter)) assert.equal(at(null), NULL, `${name}: no output for the stack`)
       else if (/\*out_/.test(parameter) || /\*\*error$/.test(parameter)) at(null)
     })
-    // The first text is read first: what is wrong with it is what is told.
+    // The first text is read first, so its error is the one that is returned.
     const first = parameters.findIndex((parameter) => /^const char/.test(parameter))
     if (first >= 0) {
       assert.equal(
@@ -130,7 +130,7 @@ test("every function survives NULL, impossible lengths and bytes that are no tex
         name,
       )
     }
-    // Nothing at all is an answer to some functions and an error to others; it harms none.
+    // With all arguments empty, some functions succeed and others fail; none may crash.
     attempt((_, parameter) =>
       /Callstack \*stack$/.test(parameter) ? undefined : /^size_t|^CallstackStatus/.test(parameter) ? 0 : null,
     )

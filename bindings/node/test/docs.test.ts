@@ -1,4 +1,4 @@
-// Every example of the README runs as it is printed.
+// Runs every JavaScript example of the READMEs.
 
 import assert from "node:assert/strict"
 import { spawnSync } from "node:child_process"
@@ -7,7 +7,7 @@ import { test } from "node:test"
 import { fileURLToPath } from "node:url"
 import { folder, root } from "./common.js"
 
-/** Where a module finds the package by its name. */
+/** A folder inside the package, so that the examples can import the package by its name. */
 const place = new URL("bindings/node/build/docs/", root)
 
 for (const readme of ["README.md", "bindings/node/README.md"]) {

@@ -1,4 +1,4 @@
-// Errors: typed, named, and helpful to whoever made the call.
+// Errors: their codes, messages and details.
 
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
@@ -8,7 +8,7 @@ import { test } from "node:test"
 import { CallstackError, Stack } from "callstack-core"
 import { fails, folder, run } from "./common.js"
 
-test("an error names the thing and has its parts as values", () => {
+test("an error has a code, a message and the values of the message", () => {
   using stack = Stack.inMemory()
   stack.push({ title: "Build", sessionID: "ses_1" })
   const error = fails(() => stack.activate("f1"), "transition")
@@ -25,10 +25,10 @@ test("an error names the thing and has its parts as values", () => {
   assert.equal(stack.handles().length, 1)
 })
 
-test("what the types forbid is an error too", () => {
+test("arguments that the types forbid are errors", () => {
   using stack = Stack.inMemory()
   stack.push({ title: "Build", sessionID: "ses_1" })
-  // A caller in JavaScript: nothing checks its arguments.
+  // Stands for a caller in JavaScript, whose arguments the compiler does not check.
   const loose = stack as unknown as Record<keyof Stack, (...values: unknown[]) => unknown>
   assert.match(
     fails(() => loose.setStatus("f1", "done"), "setting").message,
@@ -46,7 +46,7 @@ test("what the types forbid is an error too", () => {
   assert.equal(stack.handles().length, 1)
 })
 
-test("a library that is not there is told with all places that were looked at", () => {
+test("the error for a missing library lists all places that were searched", () => {
   const missing = run(
     'import { Stack } from "callstack-core"; try { Stack.inMemory() } catch (e) { console.log(e.code, e.message) }',
     {
@@ -56,7 +56,7 @@ test("a library that is not there is told with all places that were looked at", 
   assert.match(missing.stdout, /^library .*CALLSTACK_LIBRARY: \/no\/such\/library\.so/, missing.stderr)
 })
 
-test("a library that cannot be loaded, or has another interface, is told by name", () => {
+test("the error for a library that cannot be loaded, or has another interface, names the file", () => {
   const path = folder()
   const load =
     'import { Stack } from "callstack-core"; try { Stack.inMemory() } catch (e) { console.log(e.code, e.message) }'
@@ -80,7 +80,7 @@ test("a library that cannot be loaded, or has another interface, is told by name
   )
 })
 
-test("errors of the package can be told from others", () => {
+test("errors of the package differ from other errors by their class", () => {
   assert.equal(new CallstackError("io", "message").details instanceof Object, true)
   assert.equal(new Error("x") instanceof CallstackError, false)
 })

@@ -1,4 +1,4 @@
-// A host with sessions: events in, effects out, tools, contexts by session.
+// A host with sessions: events, effects, tools, and contexts of sessions.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -16,7 +16,7 @@ function shop(): Stack {
   return stack
 }
 
-test("a push runs in a session of its own and is answered with its results", () => {
+test("a push runs in its own session, and its results answer it", () => {
   const stack = shop()
   const task = { title: "Cart 🛒", successCriteria: "Totals", successCriteriaCompacted: "totals" }
   const { text, call, isError, effects } = stack.tool("ses_1", "stack_frame_push", task)
@@ -71,7 +71,7 @@ test("there are 32 tools, with schemas", () => {
   }
 })
 
-test("events and settings that cannot be are refused", () => {
+test("invalid events and settings are rejected", () => {
   const stack = shop()
   fails(() => stack.report({ kind: "sessionExploded" } as unknown as HostEvent), "json")
   assert.match(stack.configure({ calls: { maxDepth: -1 } })[0] ?? "", /`calls.maxDepth`/)

@@ -1,11 +1,11 @@
-// What agents remember: chunks on the heap, registers, and runs driven from JavaScript.
+// Agent memory: chunks on the heap, registers, and runs driven from JavaScript.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { type Next, Stack } from "callstack-core"
 import { fails, folder } from "./common.js"
 
-test("chunks are seen by their frame and those below it, word for word", () => {
+test("a frame and the frames below it see its chunks verbatim", () => {
   const stack = Stack.inMemory()
   const shop = stack.push({ title: "Build a shop" })
   const cart = stack.push({ title: "Cart", parent: shop })
@@ -39,7 +39,7 @@ test("chunks are seen by their frame and those below it, word for word", () => {
   stack.close()
 })
 
-test("registers are cut to their limits, and children inherit", () => {
+test("registers are truncated to their limits, and children inherit them", () => {
   const stack = Stack.inMemory()
   const shop = stack.push({ title: "Build a shop" })
   stack.updateRegisters(shop, { R1_PLAN: "1. cart", R3_PHASE: "é".repeat(61) })
@@ -51,7 +51,7 @@ test("registers are cut to their limits, and children inherit", () => {
   stack.close()
 })
 
-test("a run is driven step by step, and goes on in another process", () => {
+test("a run is driven step by step, and continues after a restart", () => {
   const path = folder()
   let stack = Stack.open(path)
   const run = stack.startRun({ task: "Build a calculator", settings: { memory: "registers" } })

@@ -1,4 +1,4 @@
-// The whole façade, in JavaScript's habits.
+// The Stack class: commands, queries, contexts, persistence.
 
 import assert from "node:assert/strict"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
@@ -55,7 +55,7 @@ test("frames are pushed, planned, activated, popped and invalidated", () => {
   assert.equal(stack.active(), "f5")
 })
 
-test("queries answer handles, and records on demand", () => {
+test("queries return handles, or records", () => {
   using stack = Stack.inMemory()
   assert.equal(stack.active(), undefined)
   stack.push({ title: "Root", sessionID: "root" })
@@ -112,7 +112,7 @@ test("a context has three texts and a report, and stays within its budget", () =
 
   const before = stack.context(pay).stable
   stack.addDecision(root, "Pay by card")
-  assert.equal(stack.context(pay).stable, before, "a decision moves no stable byte")
+  assert.equal(stack.context(pay).stable, before, "a decision changes no stable byte")
   assert.equal(stack.info().cache.entries, 1)
   stack.clearCache(pay)
   assert.equal(stack.info().cache.entries, 0)
@@ -127,7 +127,7 @@ test("a context has three texts and a report, and stays within its budget", () =
   assert.deepEqual(Object.keys(Stack.settings()).sort(), ["budget", "guidance", "heapCeiling", "minimumRelevance"])
 })
 
-test("a stack in a folder lasts, and its history makes it again", () => {
+test("a stack in a folder is persistent, and can be rebuilt from its history", () => {
   const path = folder()
   const first = Stack.open(join(path, "first"), { durability: "full", busyTimeout: 1000 })
   first.push({ title: "Build", sessionID: "ses_1" })
@@ -185,7 +185,7 @@ test("a stack in a folder lasts, and its history makes it again", () => {
   fails(() => Stack.rebuild(join(path, "again"), history), "not_empty")
 })
 
-test("plans are imported, and what is wrong with them is told", () => {
+test("plans are imported, and their problems are listed", () => {
   using stack = Stack.inMemory()
   const plan = {
     master: { tasks: [{ id: 1, title: "Set up", status: "done", dependencies: [] }, { id: 2 }, "nonsense"] },
@@ -197,7 +197,7 @@ test("plans are imported, and what is wrong with them is told", () => {
   assert.match(JSON.stringify(damaged.info().repairs), /`odd` is unknown/)
 })
 
-test("memory keeps a history if it is asked to", () => {
+test("a stack in memory keeps a history on request", () => {
   using stack = Stack.inMemory({ history: true })
   stack.push({ title: "Build" })
   assert.equal(stack.history()[0]?.kind, "added")
@@ -205,7 +205,7 @@ test("memory keeps a history if it is asked to", () => {
   fails(() => other.history(), "in_memory")
 })
 
-test("a closed stack says so, and closing is over after the first time", () => {
+test("a closed stack throws, and closing it again does nothing", () => {
   const stack = Stack.inMemory()
   stack.close()
   stack.close()
@@ -215,7 +215,7 @@ test("a closed stack says so, and closing is over after the first time", () => {
   fails(() => stack.context("f1"), "closed")
 })
 
-test("files of a newer version and files that are none are refused and left alone", () => {
+test("files of a newer version and files that are not stacks are rejected and left unchanged", () => {
   const path = folder()
   writeFileSync(join(path, "stack.db"), "this is no database, whatever its name says")
   const error = fails(() => Stack.open(path), "damaged")

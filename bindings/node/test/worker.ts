@@ -1,4 +1,4 @@
-// A worker thread of threads.test.ts: pushes frames, records decisions, makes contexts.
+// A worker thread of threads.test.ts: pushes frames, records decisions, reads contexts.
 
 import { parentPort, workerData } from "node:worker_threads"
 import { Stack } from "callstack-core"

@@ -1,5 +1,5 @@
-// What the plugin costs inside of OpenCode, with a thousand frames: each hook over a hundred requests, and the start.
-// `make bench-opencode` prints it.
+// Measures the plugin inside OpenCode with a thousand frames: each hook over a hundred requests, and the start.
+// `make bench-opencode` runs it.
 
 import { readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
@@ -9,10 +9,10 @@ import { byTask, call, makeProject, PLUGIN, readJson, serve, startModel } from "
 const FRAMES = 1_000
 const FAN_OUT = 8
 const REQUESTS = 100
-/** Milliseconds. */
+/** Limits of the medians, in milliseconds. */
 const LIMITS = { hook: 1, start: 150 }
 
-/** A plugin around the plugin, that takes the time of all its hooks. */
+/** A plugin that wraps the plugin and measures all its hooks. */
 const measure = `
 import { writeFileSync } from "node:fs"
 import plugin from ${JSON.stringify(PLUGIN)}
@@ -70,7 +70,7 @@ try {
 print(readJson(readFileSync(taken, "utf8")))
 rmSync(taken)
 
-/** A tree of a thousand frames, most of them finished; the child's is deep in it. */
+/** Fills the stack with a tree of a thousand frames, about half of them finished. The child's frame is deep in the tree. */
 function fill(root: string, child: string): void {
   const stack = Stack.open(project.stack)
   const frames = [stack.ensure(root, { title: "Root" })]
@@ -94,12 +94,12 @@ function fill(root: string, child: string): void {
 function print(taken: Record<string, number[]>): void {
   const at = (sorted: number[], share: number) =>
     (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(3)
-  console.log(`inside of OpenCode, ${FRAMES} frames, ${REQUESTS} requests; milliseconds`)
+  console.log(`inside OpenCode, ${FRAMES} frames, ${REQUESTS} requests; milliseconds`)
   console.log(`${"".padEnd(38)}${["count", "median", "95 %", "longest"].map((word) => word.padStart(9)).join("")}`)
   for (const [name, times] of Object.entries(taken)) {
     const sorted = [...times].sort((one, other) => one - other)
     const figures = [String(sorted.length), at(sorted, 0.5), at(sorted, 0.95), at(sorted, 1)]
-    // Tools are no hooks: they wait for a commit.
+    // Tools have no limit: they wait for a commit.
     const limit = name === "start" ? LIMITS.start : name.startsWith("stack_") ? Infinity : LIMITS.hook
     const verdict = Number(figures[1]) <= limit ? "" : `  over ${limit}`
     console.log(`${name.padEnd(38)}${figures.map((figure) => figure.padStart(9)).join("")}${verdict}`)

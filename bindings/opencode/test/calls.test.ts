@@ -1,4 +1,4 @@
-// Push and activate as calls: the child works in a session of its own, and its results are the parent's answer.
+// Push and activate as calls: the child works in its own session, and its results answer the parent's tool call.
 
 import assert from "node:assert/strict"
 import { existsSync, readFileSync } from "node:fs"
@@ -8,7 +8,7 @@ import type { FrameRecord, StackState } from "callstack-core"
 import { answers, byTask, call, contextOf, done, PLUGIN, readJson, scenario, task, until } from "./harness/index.js"
 import { shop } from "./harness/shop.js"
 
-test("children are planned, work, and hand their results up and across", async (t) => {
+test("children are planned and run, and the parent and the siblings get their results", async (t) => {
   const { model, server, project, frames, log } = await scenario(t, shop)
   const { sessionID, text } = await server.prompt("Build a shop")
   assert.equal(text, "The shop is open.")
@@ -75,7 +75,7 @@ test("children are planned, work, and hand their results up and across", async (
   }
 })
 
-test("a nested child two levels deep returns through both", async (t) => {
+test("a child two levels deep returns through both levels", async (t) => {
   const { model, server, frames } = await scenario(
     t,
     byTask({
@@ -97,7 +97,7 @@ test("a nested child two levels deep returns through both", async (t) => {
   assert.match(contextOf(model.work(found.get("Inner")?.sessionID ?? "")[0]).stable, /<ancestors count="2">/)
 })
 
-test("a child that never pops, and one that meets an error, are salvaged, and the parent goes on", async (t) => {
+test("a child that never pops, and one that meets an error, are salvaged, and the parent continues", async (t) => {
   const { server, frames, log } = await scenario(
     t,
     byTask({
@@ -140,7 +140,7 @@ test("a child that never pops, and one that meets an error, are salvaged, and th
   assert.ok(log().includes("Frame salvaged"))
 })
 
-test("a child that is aborted, and one over its time limit, are salvaged, and the parent goes on", async (t) => {
+test("a child that is aborted, and one over its time limit, are salvaged, and the parent continues", async (t) => {
   const never = new Promise(() => undefined)
   const { model, server, frames } = await scenario(
     t,
@@ -178,7 +178,7 @@ test("a child that is aborted, and one over its time limit, are salvaged, and th
   assert.equal(text, "I am here again")
 })
 
-test("a child in the background does not hold its parent up", async (t) => {
+test("a child in the background does not block its parent", async (t) => {
   let finish: () => void = () => undefined
   const wait = new Promise<void>((resolve) => (finish = resolve))
   const { server, frames } = await scenario(
@@ -198,7 +198,7 @@ test("a child in the background does not hold its parent up", async (t) => {
   await until("it is done", () => frames().get("Behind")?.status === "completed")
 })
 
-test("calls go only so deep, and what is refused leaves nothing behind", async (t) => {
+test("the depth of calls is limited, and a rejected call creates no frame", async (t) => {
   const { server, frames } = await scenario(
     t,
     byTask({

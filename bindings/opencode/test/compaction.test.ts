@@ -1,4 +1,4 @@
-// Compaction, by hand and when the context is full: what is asked for, what is kept, what is refused.
+// Compaction, manual and automatic: its prompt, the information that survives, and summaries that are rejected.
 
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
@@ -8,7 +8,7 @@ import { byTask, call, contextOf, done, scenario, task, until } from "./harness/
 
 const SUMMARY = "Lexer and parser are written in src, the printer is left; run the tests with make test"
 
-/** A script that plans and records, and goes on after its conversation was replaced. */
+/** A script that plans and records, and continues after its conversation was replaced by a summary. */
 const build = byTask({
   "Build a compiler": [
     {
@@ -25,7 +25,7 @@ const build = byTask({
 
 const model = { providerID: "scripted", modelID: "main" }
 
-test("a manual compaction asks for what the frame needs, and tasks and decisions outlive it", async (t) => {
+test("a manual compaction asks for what the frame needs; tasks and decisions survive it", async (t) => {
   const {
     model: asked,
     server,
@@ -59,7 +59,7 @@ test("a manual compaction asks for what the frame needs, and tasks and decisions
     assert.ok(log().includes(line), line)
 })
 
-test("when the context is full OpenCode compacts by itself, and the frame goes on", async (t) => {
+test("OpenCode compacts a full context automatically, and the frame continues", async (t) => {
   const {
     model: asked,
     server,
@@ -86,7 +86,7 @@ test("when the context is full OpenCode compacts by itself, and the frame goes o
   assert.match(contextOf(asked.work(sessionID).at(-1)).volatile, /Printer/)
 })
 
-test("a summary that says nothing is refused, and what the frame knows stays", async (t) => {
+test("an empty summary is rejected, and the frame keeps its results", async (t) => {
   const summaries = [SUMMARY, "Done.", SUMMARY.replace("printer", "formatter")]
   const { server, frames, log } = await scenario(t, build, { summary: () => ({ text: summaries.shift() ?? "" }) })
   const { sessionID } = await server.prompt("Build a compiler")
@@ -102,7 +102,7 @@ test("a summary that says nothing is refused, and what the frame knows stays", a
   await until("a better one is taken", () => frames().get("Test")?.results?.includes("formatter"))
 })
 
-test("a checkpoint that was asked for is made when the session is idle", async (t) => {
+test("a requested checkpoint is made when the session is idle", async (t) => {
   const {
     model: asked,
     server,
@@ -121,7 +121,7 @@ test("a checkpoint that was asked for is made when the session is idle", async (
   )
 })
 
-test("a child that is compacted while it works keeps its frame, and finishes it", async (t) => {
+test("a child that is compacted during its work keeps its frame and finishes it", async (t) => {
   const { server, frames } = await scenario(
     t,
     (request) => {

@@ -1,4 +1,4 @@
-// The heap: what an agent keeps in sight stays so, byte for byte, whatever becomes of the conversation.
+// The heap: requests contain an agent's chunks byte for byte, even after the conversation has been compacted.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -6,7 +6,7 @@ import { byTask, call, contextOf, done, type ModelRequest, type Reply, scenario,
 
 const SUMMARY = "Lexer and parser are written in src, the printer is left; run the tests with make test"
 
-/** Texts that are easily lost on the way: markup, quotes, line ends, white space, other scripts. */
+/** Texts that are easily damaged in transport: markup, quotes, line ends, white space, other scripts. */
 const CHUNKS = {
   grammar: 'expr := term ("+" term)*  \n\tterm := <number> | "&" name\n\n  -- trailing space \n',
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the text holds the source of a template on purpose
@@ -24,7 +24,7 @@ const registers = {
   arguments: { R4_CONSTRAINTS: "never change the ABI", R2_NEXT: "the printer" },
 }
 
-/** Every chunk stands in the stable part word for word, and the registers in the volatile one. */
+/** Checks that the stable part contains every chunk verbatim, and the volatile part the registers. */
 function assertSeesAll(request: ModelRequest | undefined) {
   const { stable, volatile } = contextOf(request)
   for (const [name, content] of Object.entries(CHUNKS)) {
@@ -33,7 +33,7 @@ function assertSeesAll(request: ModelRequest | undefined) {
   assert.match(volatile, /<R2_NEXT>the printer<\/R2_NEXT>\n<R4_CONSTRAINTS>never change the ABI<\/R4_CONSTRAINTS>/)
 }
 
-test("chunks and registers outlive a manual compaction byte for byte", async (t) => {
+test("chunks and registers survive a manual compaction byte for byte", async (t) => {
   const {
     model: asked,
     server,
@@ -76,7 +76,7 @@ test("chunks and registers outlive a manual compaction byte for byte", async (t)
   assert.ok(!log().includes("Refused"))
 })
 
-test("chunks and registers outlive an automatic compaction byte for byte", async (t) => {
+test("chunks and registers survive an automatic compaction byte for byte", async (t) => {
   const {
     model: asked,
     server,
@@ -101,7 +101,7 @@ test("chunks and registers outlive an automatic compaction byte for byte", async
   assertSeesAll(asked.work(sessionID).at(-1))
 })
 
-test("chunks of the tree are seen by all its frames, those of a frame by it and what is below it", async (t) => {
+test("all frames of a tree see its chunks; a frame and the frames below it see the frame's chunks", async (t) => {
   const {
     model: asked,
     server,
@@ -143,7 +143,7 @@ test("chunks of the tree are seen by all its frames, those of a frame by it and 
   )
 })
 
-test("a chunk that does not fit is named with a note, and can be read", async (t) => {
+test("a chunk that does not fit is listed with a note and can be read", async (t) => {
   const long = "0123456789abcdef".repeat(2_000)
   const { model: asked, server } = await scenario(
     t,

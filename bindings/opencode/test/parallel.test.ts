@@ -1,4 +1,4 @@
-// Many tool calls at once: nothing is lost.
+// Parallel tool calls lose no change.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -6,7 +6,7 @@ import { answers, byTask, call, done, scenario, task } from "./harness/index.js"
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index)
 
-test("ten steps of parallel artifacts and decisions: 20 of 20 are there", async (t) => {
+test("ten steps of parallel artifacts and decisions record all 20", async (t) => {
   const { server, frames } = await scenario(
     t,
     byTask({
@@ -30,7 +30,7 @@ test("ten steps of parallel artifacts and decisions: 20 of 20 are there", async 
   )
 })
 
-test("twenty parallel pushes: every child has its session, and every answer is its own", async (t) => {
+test("twenty parallel pushes: every child has its own session, and every call gets its own answer", async (t) => {
   const pushes = numbers(20).map((number) => ({ tool: "stack_frame_push", arguments: task(`Part ${number}!`) }))
   const children = numbers(20).map(
     (number) => [`Part ${number}!`, [call("stack_frame_pop", done(`part ${number} is done`))]] as const,

@@ -1,4 +1,4 @@
-// What lasts: OpenCode is killed in the middle of its work, and two of them work on one project.
+// Persistence: OpenCode is killed during its work, and two OpenCode servers share one project.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -18,7 +18,7 @@ import {
   until,
 } from "./harness/index.js"
 
-test("killed in mid-run and started anew, the tree is whole and the work goes on", async (t) => {
+test("after a kill during the work and a restart, the tree is complete and the work continues", async (t) => {
   const never = new Promise(() => undefined)
   const { model, server, project, frames } = await scenario(
     t,
@@ -27,7 +27,7 @@ test("killed in mid-run and started anew, the tree is whole and the work goes on
         call("stack_frame_plan_children", { children: [task("Catalogue"), task("Cart")] }),
         call("stack_frame_activate", { sessionID: "f2" }),
         call("stack_frame_activate", { sessionID: "f3" }),
-        // Whatever OpenCode makes of the call that died: the agent looks, and goes on.
+        // The call that was interrupted may have any answer: the agent looks at the status and continues.
         call("stack_status"),
         call("stack_frame_activate", { sessionID: "f3" }),
         (request) => ({ text: answers(request)[0] ?? "" }),
@@ -68,7 +68,7 @@ test("killed in mid-run and started anew, the tree is whole and the work goes on
   assert.deepEqual(after.get("Cart")?.decisions, ["Carts last a week"])
 })
 
-test("two servers on one project share its tree, and neither loses anything", async (t) => {
+test("two servers on one project share its tree without losing a change", async (t) => {
   const record = (name: string) =>
     Array.from({ length: 10 }, (_, step) => call("stack_frame_plan", task(`${name} ${step}`)))
   const model = await startModel(
@@ -80,7 +80,7 @@ test("two servers on one project share its tree, and neither loses anything", as
   )
   t.after(() => model.stop())
   const project = makeProject(model.url)
-  // One after the other: OpenCode's own database is made by the first that starts.
+  // Start them one after the other: the first one creates OpenCode's own database.
   const first = await serve(project)
   t.after(() => first.stop())
   const second = await serve(project)

@@ -1,4 +1,4 @@
-// The plugin as a part of OpenCode: how it is loaded, what it must not touch, and what happens when it cannot work.
+// The plugin inside OpenCode: how it is loaded, requests that it must not change, and failures.
 
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
@@ -28,7 +28,7 @@ import {
 
 const status = byTask({ Look: [call("stack_status"), (request) => ({ text: answers(request)[0] ?? "" })] })
 
-test("opencode run: tools, nested calls, and nothing on the console but the answer", async (t) => {
+test("opencode run: tools, nested calls, and only the answer on the console", async (t) => {
   const model = await startModel(
     byTask({
       "Build a shop": [
@@ -54,7 +54,7 @@ test("opencode run: tools, nested calls, and nothing on the console but the answ
   for (const { name } of Stack.tools()) assert.ok(offered?.has(name), `${name} is not in the model's request`)
 })
 
-test("it loads by its package's name, installed as OpenCode installs it", async (t) => {
+test("it loads by its package name, installed without scripts as OpenCode does", async (t) => {
   const model = await startModel(status)
   t.after(() => model.stop())
   const packages = mkdtempSync(join(tmpdir(), "callstack-packages-"))
@@ -72,7 +72,7 @@ test("it loads by its package's name, installed as OpenCode installs it", async 
   assert.match((await server.prompt("Look")).text, /^This session works on f1/)
 })
 
-test("titles have no context, and work has it once", async (t) => {
+test("requests for titles have no context, and requests for work have it once", async (t) => {
   const { model, server } = await scenario(t, status)
   const { data: session } = await server.client.session.create({ body: {} })
   await server.prompt("Look", session?.id)
@@ -85,7 +85,7 @@ test("titles have no context, and work has it once", async (t) => {
   }
 })
 
-test("a frame takes its title from a session that has one, and else from the first message", async (t) => {
+test("a frame takes its title from its session if that has one, otherwise from the first message", async (t) => {
   const { server, frames } = await scenario(t, status)
   const { data: session } = await server.client.session.create({ body: {} })
   await server.prompt("Look at the parser of options and tell me", session?.id)
@@ -96,7 +96,7 @@ test("a frame takes its title from a session that has one, and else from the fir
   )
 })
 
-test("a session that goes on after its root is popped gets a new frame", async (t) => {
+test("a session that continues after its root was popped gets a new frame", async (t) => {
   const { model, server, frames } = await scenario(
     t,
     byTask({
@@ -111,7 +111,7 @@ test("a session that goes on after its root is popped gets a new frame", async (
   assert.match(contextOf(model.work(sessionID).at(-1)).stable, /session="f2"/)
 })
 
-test("without the native library there is one message, and OpenCode goes on without the plugin", async (t) => {
+test("without the native library the plugin logs one message, and OpenCode continues without it", async (t) => {
   const { model, server } = await scenario(t, () => ({ text: "Still here" }), {
     env: { CALLSTACK_LIBRARY: "/nowhere/libcallstack.so" },
   })
@@ -126,7 +126,7 @@ test("without the native library there is one message, and OpenCode goes on with
   )
 })
 
-test("a stack that cannot be opened is left as it is, and OpenCode goes on", async (t) => {
+test("a stack that cannot be opened is left unchanged, and OpenCode continues", async (t) => {
   const model = await startModel(() => ({ text: "Still here" }))
   t.after(() => model.stop())
   const project = makeProject(model.url)
@@ -138,7 +138,7 @@ test("a stack that cannot be opened is left as it is, and OpenCode goes on", asy
   assert.match(logOf(server).join("\n"), /disabled, OpenCode continues without it: .*stack\.db is damaged/)
 })
 
-test("a context that cannot be made is left out, with the reason in the log", async (t) => {
+test("a context that does not fit its budget is omitted, and the log has the reason", async (t) => {
   const { model, server, log } = await scenario(t, status, { plugin: [PLUGIN, { context: { budget: { total: 9 } } }] })
   const { sessionID, text } = await server.prompt("Look")
   assert.match(text, /^This session works on f1/)
@@ -149,7 +149,7 @@ test("a context that cannot be made is left out, with the reason in the log", as
   )
 })
 
-test("one server for two directories keeps two stacks apart", async (t) => {
+test("one server for two directories keeps two separate stacks", async (t) => {
   const { server, project, frames } = await scenario(t, status)
   const other = makeProject("")
   cpSync(join(project.path, "opencode.json"), join(other.path, "opencode.json"))
@@ -165,7 +165,7 @@ test("one server for two directories keeps two stacks apart", async (t) => {
   assert.deepEqual([...framesOf(other).keys()], ["Elsewhere"])
 })
 
-test("it outlives any number of garbage collections", async (t) => {
+test("it survives many garbage collections", async (t) => {
   const collect =
     "export default { id: 'collect', server: async () => ({ 'tool.execute.after': async () => Bun.gc(true) }) }"
   const turns = Array.from({ length: 5 }, () => call("stack_status"))

@@ -1,4 +1,4 @@
-// Sessions that OpenCode's own Task tool starts: each with a frame, a context and an end of its own.
+// Sessions that OpenCode's Task tool starts: each has its own frame, context and end.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -7,7 +7,7 @@ import { answers, byTask, call, contextOf, PLUGIN, scenario, task, until } from 
 const ONE = { description: "look at the parser", prompt: "Inspect the parser", subagent_type: "general" }
 const TWO = { description: "look at the printer", prompt: "Inspect the printer", subagent_type: "general" }
 
-test("two subagents at once each have their own context, a frame under the right parent, and an end", async (t) => {
+test("two subagents at once: each has its own context, a frame below the right parent, and an end", async (t) => {
   const { model, server, frames, log } = await scenario(
     t,
     byTask({
@@ -68,7 +68,7 @@ test("two subagents at once each have their own context, a frame under the right
   assert.equal(frames().get("Test")?.status, "in_progress")
 })
 
-test("without subagents the Task tool's sessions have neither frame nor context", async (t) => {
+test("with subagents disabled, sessions of the Task tool have neither frame nor context", async (t) => {
   const { model, server, frames } = await scenario(
     t,
     byTask({ "Look around": [call("task", ONE), { text: "Seen" }], "Inspect the parser": [{ text: "Three modules" }] }),
@@ -80,7 +80,7 @@ test("without subagents the Task tool's sessions have neither frame nor context"
   assert.deepEqual(contextOf(child), { stable: "", volatile: "" })
 })
 
-test("a call within a subagent goes below the subagent", async (t) => {
+test("a call by a subagent creates a frame below the subagent's frame", async (t) => {
   const { server, frames } = await scenario(
     t,
     byTask({

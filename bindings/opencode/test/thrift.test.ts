@@ -1,4 +1,4 @@
-// Prompt-cache thrift: how much of a request stands unchanged at the beginning of the next one.
+// Prompt caching: how many bytes of a request the next request begins with.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -15,7 +15,7 @@ import {
 
 const STEPS = 30
 
-/** Every second step prints 4 KB, every other one does something short. */
+/** Steps that alternately print 4 KB and do something short. */
 function steps(short: (step: number) => Turn): Turn[] {
   const print = call("bash", { command: "head -c 4096 /dev/zero | tr '\\0' x", description: "Print 4 KB" })
   return Array.from({ length: STEPS }, (_, step) => (step % 2 === 0 ? print : short(step)))
@@ -25,7 +25,7 @@ const decide = (step: number) =>
   call("stack_add_decision", { decision: `Decision ${step}: prices are integers, since rounding errors add up` })
 const echo = (step: number) => call("bash", { command: `echo ${step}`, description: "Say the step" })
 
-/** The share of the bytes of all requests but the last that the next one begins with. */
+/** Returns the percentage of the bytes of all requests (except the last) that the next request begins with. */
 function kept(requests: readonly ModelRequest[]): number {
   let [same, all] = [0, 0]
   for (const [index, { conversation: before }] of requests.slice(0, -1).entries()) {
@@ -51,7 +51,7 @@ async function measure(
 }
 
 for (const wire of Object.keys(WIRES) as (keyof typeof WIRES)[]) {
-  test(`at least 97 % of a request are kept for the next one (${wire})`, async (t) => {
+  test(`the next request begins with at least 97 % of the one before (${wire})`, async (t) => {
     const requests = await measure(t, { wire }, steps(decide))
     for (const request of requests) assert.notEqual(contextOf(request).volatile, "")
     const share = kept(requests)
@@ -65,7 +65,7 @@ for (const wire of Object.keys(WIRES) as (keyof typeof WIRES)[]) {
   })
 }
 
-test("without the plugin everything is kept", async (t) => {
+test("without the plugin, the next request begins with the whole one before", async (t) => {
   const share = kept(await measure(t, { plugin: null }, steps(echo)))
   console.log(`prompt cache, no plugin: ${share.toFixed(2)} % of the bytes are kept`)
   assert.ok(share > 99.9, `${share.toFixed(2)} % are kept`)

@@ -1,4 +1,4 @@
-// Every tool in the real OpenCode, with good arguments and with bad ones; plans that change; autonomy at all levels.
+// Every tool in the real OpenCode, with valid and invalid arguments; changes of plans; all levels of autonomy.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -18,10 +18,10 @@ import {
   until,
 } from "./harness/index.js"
 
-test("every tool answers, and says what is wrong with bad arguments", async (t) => {
+test("every tool answers, and explains what is wrong with invalid arguments", async (t) => {
   const tools = Stack.tools()
   assert.equal(tools.length, 32)
-  // Everything about the frame of the session itself, and last the tools that run or finish something.
+  // Arguments for this test; otherwise a tool's example. The tools that run or finish a frame come last.
   const named: Record<string, object> = {
     stack_frame_details: { frameID: "f1" },
     stack_tree: { rootID: "f1", showDetails: true },
@@ -42,7 +42,7 @@ test("every tool answers, and says what is wrong with bad arguments", async (t) 
     ...tools.filter(({ name }) => !late.includes(name)),
     ...late.map((name) => tools.find((tool) => tool.name === name)),
   ]
-  // f2 to f5: planned by the first two calls.
+  // The first two calls plan f2 to f5 and activate f4.
   const plan = call("stack_frame_plan_children", { children: ["A", "B", "C", "D"].map((title) => task(title)) })
   const activate = call("stack_frame_activate", { sessionID: "f4" })
   const turns: Reply[] = [plan, activate]
@@ -61,7 +61,7 @@ test("every tool answers, and says what is wrong with bad arguments", async (t) 
   const answered: string[] = []
   const script: Script = (request) => {
     const first = request.messages[0]?.text ?? ""
-    // f4 is left open, so that it can be completed by hand.
+    // f4 stays open, so that stack_subagent_complete can finish it.
     if (first.includes("frame f4")) return { text: "Not finished" }
     if (first.startsWith("Your task is"))
       return request.messages.length < 4 ? call("stack_frame_pop", done("Worked")) : { text: "Done" }
@@ -92,7 +92,7 @@ test("every tool answers, and says what is wrong with bad arguments", async (t) 
   }
 })
 
-test("what is invalidated in the middle of a plan is not offered any more", async (t) => {
+test("an invalidated part of a plan is not suggested any more", async (t) => {
   const { model, server, frames, log } = await scenario(
     t,
     byTask({
@@ -158,7 +158,7 @@ test("autonomy: manual suggests nothing, suggest suggests, auto acts", async (t)
   assert.ok(log().includes("Suggestion added"))
 })
 
-test("what sessions do is seen, and leads to suggestions by itself", async (t) => {
+test("the plugin observes sessions and makes suggestions by itself", async (t) => {
   const missing = call("read", { filePath: "missing.txt" })
   const { model, server } = await scenario(
     t,
@@ -172,7 +172,7 @@ test("what sessions do is seen, and leads to suggestions by itself", async (t) =
   )
 })
 
-test("settings come from the plugin's options, over the environment, and nonsense is reported", async (t) => {
+test("the plugin's options override the environment, and invalid settings are reported", async (t) => {
   const options = {
     context: { budget: { total: 900 }, guidance: "brief" },
     autonomy: { level: "loud" },

@@ -1,4 +1,4 @@
-// The packages as they are published: packed, installed into an empty folder without install scripts, and used there.
+// Packs the packages, installs them into an empty folder without install scripts, and uses them there.
 
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
@@ -32,13 +32,13 @@ const status: FrameStatus = frame.status
 export const tokens: number = stack.context(frame.handle, { budget: { total: 1000 } }).tokens + status.length
 // @ts-expect-error: there is no such status
 stack.setStatus(frame.handle, "done")
-// @ts-expect-error: memory does not last
+// @ts-expect-error: a stack in memory has no durability
 Stack.inMemory({ durability: "full" })
 // @ts-expect-error: a frame has a title
 stack.push({ sessionID: "ses_1" })
 `
 
-/** The file of a package's command. */
+/** Returns the file of a package's command. */
 function command(name: string, file: string): string {
   return join(dirname(require.resolve(`${name}/package.json`)), file)
 }
@@ -77,7 +77,7 @@ test("packed and installed into an empty folder, the package works under Node an
   rmSync(join(project, "node_modules", "callstack-core-linux-x64"), { recursive: true })
   assert.throws(
     () => run(process.execPath, "main.mjs"),
-    /not found for linux-x64; looked at the package callstack-core-linux-x64: not there; the source tree .*: .*\.so/,
+    /not found for linux-x64; looked at the package callstack-core-linux-x64: not found; the source tree .*: .*\.so/,
   )
 
   writeFileSync(join(project, "typed.ts"), typed)

@@ -1,4 +1,4 @@
-// Replies in the three wire formats, streamed as server-sent events.
+// Sends replies in the three wire formats as server-sent events.
 
 import type { ServerResponse } from "node:http"
 import type { Reply, ToolCall } from "./model.js"
@@ -7,7 +7,7 @@ interface Call extends ToolCall {
   id: string
 }
 
-/** Sends a reply in the format that the path stands for. */
+/** Sends a reply in the format that belongs to the path. */
 export function send(response: ServerResponse, path: string, model: string, reply: Reply, number: number): void {
   if (reply.status !== undefined) {
     response.writeHead(reply.status, { "content-type": "application/json" })

@@ -1,4 +1,4 @@
-// The script of the first scenario and of `make demo`: a shop in two parts, each worked on in a frame of its own.
+// The script of the first scenario and of `make demo`: a shop in two parts, each in its own frame.
 
 import { byTask, call, type Script } from "./model.js"
 
@@ -9,7 +9,7 @@ const parts = ["Catalogue", "Cart"].map((title) => ({
 }))
 const [catalogue, cart] = parts
 
-/** Plans both parts, runs one after the other, and finishes. */
+/** Plans both parts, runs them one after the other, and finishes. */
 export const shop: Script = byTask({
   "Build a shop": [
     call("stack_frame_plan_children", { children: [catalogue, { ...cart, dependsOn: ["Catalogue"] }] }),
