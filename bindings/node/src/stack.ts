@@ -5,6 +5,7 @@ import { CallstackError } from "./error.js"
 import { readJson, writeJson } from "./json.js"
 import { type Address, type Inputs, Native, type StackTextName } from "./native.js"
 import type {
+  Budget,
   Chunk,
   Effect,
   EventKind,
@@ -70,7 +71,7 @@ const forgotten = new FinalizationRegistry<Address>((address) => {
  *
  * Calls are synchronous. A call that fails throws a {@link CallstackError} and changes nothing. Every method that takes a
  * {@link FrameRef} may throw `unknown_frame` or `ambiguous_frame`; every command on a stack in a folder may throw
- * `busy`, `disk_full`, `read_only`, `io` or `damaged`; every method throws `closed` after {@link Stack.close}.
+ * `busy`, `disk_full`, `read_only`, `io` or `damaged`; after {@link Stack.close} every other method throws `closed`.
  *
  * ```js
  * using stack = Stack.open(".opencode/stack")   // or close() it
@@ -136,7 +137,7 @@ export class Stack implements Disposable {
    *
    * @throws `setting` if a variable is not a whole number of at least 1.
    */
-  static settings(): Required<Settings> {
+  static settings(): Required<Settings> & { budget: Required<Budget> } {
     return readJson(Native.get().text("settings", undefined))
   }
 

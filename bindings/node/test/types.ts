@@ -44,6 +44,8 @@ export function calls(native: Native, stack: Address): void {
 export function records(stack: Stack): void {
   const frame = stack.frame("f1")
   const results: string | undefined = frame.results
+  const total: number = Stack.settings().budget.total
+  const decisions: string[] = stack.history({ kind: "decisionAdded" }).map((event) => event.decision)
   const priority: unknown = unknownKey(frame, "priority")
 
   // @ts-expect-error: a typo
@@ -73,5 +75,5 @@ export function records(stack: Stack): void {
   stack.push({ sessionID: "ses_1" })
   // @ts-expect-error: a stack in memory has no durability
   Stack.inMemory({ durability: "full" })
-  console.log(results, priority, needed)
+  console.log(results, priority, needed, total, decisions)
 }

@@ -3,7 +3,7 @@
 import { parentPort, workerData } from "node:worker_threads"
 import { Stack } from "callstack-core"
 
-const { path, number, rounds } = workerData
+const { path, number, rounds }: { path: string; number: number; rounds: number } = workerData
 const stack = Stack.open(path)
 let seen = 0
 for (let round = 0; round < rounds; round++) {

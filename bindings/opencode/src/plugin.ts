@@ -32,11 +32,11 @@ export async function server(input: PluginInput, options: PluginOptions = {}): P
 
 function hooks(host: Host, tools: readonly Tool[]): Hooks {
   const context = new Context(host)
-  const tell = host.safe("event", async ({ event }: { event: Event }) => {
+  const report = host.safe("event", async ({ event }: { event: Event }) => {
     // OpenCode does not wait for this hook.
     void context.prepare()
-    const told = await hostEvent(event, host)
-    if (told !== undefined) await host.report(told)
+    const reported = await hostEvent(event, host)
+    if (reported !== undefined) await host.report(reported)
   })
   const schemas = new Map(tools.map((tool) => [tool.name, tool.parameters]))
   return {
@@ -46,7 +46,7 @@ function hooks(host: Host, tools: readonly Tool[]): Hooks {
       const schema = schemas.get(toolID)
       if (schema !== undefined) (output as { jsonSchema?: object }).jsonSchema = schema
     }),
-    event: (input) => tell(input, undefined),
+    event: (input) => report(input, undefined),
     "chat.message": host.safe("chat.message", async ({ sessionID, agent, model }, { message, parts }) => {
       host.modes.set(sessionID, { agent: agent ?? message.agent, model: model ?? message.model })
       await host.report({ kind: "message", sessionID, messageID: message.id, role: "user", text: textOf(parts) })
