@@ -56,12 +56,13 @@ bindings: $(NODE_MODULES)
 test-node: native $(NODE_MODULES)
 	$(NPM) test --prefix bindings
 
-lint:
+lint: $(NODE_MODULES)
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
 	$(CARGO) clippy --all-targets --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps --workspace --all-features
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps -p callstack-core
+	$(NPM) run lint --prefix bindings
 
 bench:
 	$(CARGO) bench -p callstack-core

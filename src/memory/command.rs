@@ -62,7 +62,7 @@ fn log_messages(draft: &mut Draft<'_>) {
         (handle, log_path, all.map(|message| entry(message, step)).collect())
     });
     for (handle, log_path, entries) in logs.collect::<Vec<_>>() {
-        draft.append_log(handle, log_path, entries);
+        draft.append_log(handle, log_path, entries, true);
     }
 }
 

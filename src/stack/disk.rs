@@ -184,8 +184,9 @@ fn catch_up(store: &mut dyn Store, mut mirror: Option<&mut Mirror>, tree: &Share
     })
 }
 
-/// Writes the lines of the logs, then commits the events. If anything fails the lines are taken back, unless the commit
-/// has lasted all the same or nobody knows: a log may have a line too many, but never lacks one.
+/// Writes the lines of the logs, then commits the events. If anything fails the lines are taken back. Only lines that
+/// repeat the events stay if the commit may have lasted all the same: a log may have a message too many, but never lacks
+/// one.
 fn persist(
     store: &mut dyn Store,
     folder: Option<&Path>,
@@ -200,25 +201,26 @@ fn persist(
     let moves = match prepared {
         Ok(moves) => moves,
         Err(error) => {
-            take_back(&written);
+            take_back(&written, true);
             return Err(error);
         }
     };
-    let has_new_log = written.iter().any(Appended::is_first);
+    let has_new_log = written.iter().any(|lines| lines.appended.is_first());
     if events.is_empty() {
         return Ok(Committed { events, has_new_log });
     }
     if let Err(error) = store.append(&events) {
         moves.undo();
-        take_back(&written);
+        take_back(&written, true);
         return Err(error);
     }
     if let Err(error) = store.commit() {
         store.rollback();
-        if !may_have_lasted(store, &events) {
+        let is_undone = !may_have_lasted(store, &events);
+        if is_undone {
             moves.undo();
-            take_back(&written);
         }
+        take_back(&written, is_undone);
         return Err(error);
     }
     moves.finish();
@@ -241,22 +243,29 @@ fn append_lines(
     folder: Option<&Path>,
     log: Vec<LogAppend>,
     syncs_logs: bool,
-    written: &mut Vec<Appended>,
+    written: &mut Vec<Written>,
 ) -> Result<()> {
     let Some(folder) = folder else { return Ok(()) };
-    for LogAppend { log_path, is_new, entries, .. } in log {
+    for LogAppend { log_path, is_new, entries, repeats_events, .. } in log {
         let path = folder.join(log_path);
         if is_new {
             // A file of that name is not this frame's.
             files::set_aside(&path)?;
         }
-        written.push(logs::append(&path, &entries, syncs_logs)?);
+        written.push(Written { appended: logs::append(&path, &entries, syncs_logs)?, repeats_events });
     }
     Ok(())
 }
 
-fn take_back(written: &[Appended]) {
-    written.iter().rev().for_each(Appended::undo);
+/// Lines that were appended to a log.
+struct Written {
+    appended: Appended,
+    repeats_events: bool,
+}
+
+/// Takes back all lines, or only those that do not repeat events.
+fn take_back(written: &[Written], all: bool) {
+    written.iter().rev().filter(|lines| all || !lines.repeats_events).for_each(|lines| lines.appended.undo());
 }
 
 /// The present and the next path of each log that moves.

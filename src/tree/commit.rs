@@ -37,6 +37,8 @@ pub struct LogAppend {
     pub is_new: bool,
     /// The lines, each a JSON value.
     pub entries: Vec<Value>,
+    /// The lines repeat what events of the commit say, so they stay if nobody knows whether the events were committed.
+    pub repeats_events: bool,
 }
 
 /// A commit in the making, on top of a tree that does not change meanwhile. Events get their revisions here, and
@@ -64,12 +66,12 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds lines to the log of a frame, which is set to be the frame's log if it is not.
-    pub(crate) fn append_log(&mut self, handle: Handle, log_path: String, entries: Vec<Value>) {
+    pub(crate) fn append_log(&mut self, handle: Handle, log_path: String, entries: Vec<Value>, repeats_events: bool) {
         let is_new = self.tree.node(handle).record().log_path.as_ref() != Some(&log_path);
         if is_new {
             self.push(handle, Change::LogPathSet { log_path: log_path.clone() });
         }
-        self.commit.log.push(LogAppend { handle, log_path, is_new, entries });
+        self.commit.log.push(LogAppend { handle, log_path, is_new, entries, repeats_events });
     }
 
     /// The events so far.

@@ -1,4 +1,4 @@
-// What the engine costs through this package, with the figures of pure Rust beside them: the same calls, the same tree.
+// Measures calls through this package and prints the same calls in pure Rust beside them, on the same tree.
 
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
@@ -7,10 +7,10 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Stack } from "callstack-core"
 
-/** Rounds, and calls in each; the median of the rounds counts. */
+/** The number of rounds. The result is the median of the rounds. */
 const ROUNDS = 21
 
-/** Microseconds that a call takes. */
+/** Returns the time of one call, in microseconds. `calls`: the number of calls in a round. */
 function time(calls, call) {
   const rounds = Array.from({ length: ROUNDS }, (_, round) => {
     const start = process.hrtime.bigint()
@@ -35,10 +35,13 @@ function withRoot(stack) {
   return stack
 }
 
-// New files are slow on some file systems: CALLSTACK_BENCH_FOLDER chooses another place.
+// Creating files is slow on some file systems: CALLSTACK_BENCH_FOLDER sets another folder.
 const folder = mkdtempSync(join(process.env.CALLSTACK_BENCH_FOLDER ?? tmpdir(), "callstack-bench-"))
 const source = fileURLToPath(new URL("../../../", import.meta.url))
-const printed = execFileSync("cargo", ["bench", "--quiet", "--bench", "binding", "--", folder], { cwd: source, encoding: "utf8" })
+const printed = execFileSync("cargo", ["bench", "--quiet", "--bench", "binding", "--", folder], {
+  cwd: source,
+  encoding: "utf8",
+})
 const rust = JSON.parse(printed)
 
 const stack = Stack.fromState(readFileSync(join(folder, "state.json"), "utf8"))
@@ -54,7 +57,7 @@ const cold = () => {
 
 const rows = [
   ["context, from the cache", time(20_000, () => stack.context(frame)), rust.cached, 15],
-  ["context, made anew", time(5_000, cold), rust.cold, 40],
+  ["context, not cached", time(5_000, cold), rust.cold, 40],
   ["the record of a frame", time(20_000, () => stack.frame(frame)), rust.frame],
   ["push in memory", time(500, (number) => push(memory, number)), rust.pushMemory, 10],
   ["push on SQLite, no mirror", time(100, (number) => push(bare, number)), rust.pushSqlite, 120],
@@ -65,9 +68,14 @@ rmSync(folder, { recursive: true })
 
 const runtime = process.versions.bun ? `Bun ${process.versions.bun}` : `Node ${process.versions.node}`
 const { length } = context.xml
-console.log(`63 frames; the context has ${length} characters of XML, its parts ${context.stable.length + context.volatile.length}`)
+console.log(
+  `63 frames; the context has ${length} characters of XML; its two parts together have ${context.stable.length + context.volatile.length}`,
+)
 console.table(
   Object.fromEntries(
-    rows.map(([name, here, pure, limit]) => [name, { [`${runtime} (µs)`]: +here.toFixed(2), "Rust (µs)": +pure.toFixed(2), "at most (µs)": limit ?? "" }]),
+    rows.map(([name, here, pure, limit]) => [
+      name,
+      { [`${runtime} (µs)`]: +here.toFixed(2), "Rust (µs)": +pure.toFixed(2), "at most (µs)": limit ?? "" },
+    ]),
   ),
 )

@@ -1,17 +1,21 @@
-// What an agent should see before its next model call.
+// The context of a frame.
 
+import { readJson } from "./json.js"
 import type { Report } from "./types.js"
 
-/** The context of a frame: three texts, and what went into them. */
+/**
+ * The context of a frame: what its agent should see before the next model call. Use either `xml`, or `stable` and
+ * `volatile`: both ways carry the same information.
+ */
 export class Context {
-  /** All of it as one XML document, the static part first. */
+  /** The whole context as one XML document, the stable part first. */
   readonly xml: string
   /**
-   * The part that seldom changes, for the system prompt, where it is cached: it keeps its bytes until a frame is pushed,
-   * popped or invalidated.
+   * The part that rarely changes, for the system prompt. It keeps its bytes, so that prompt caches stay valid, until a
+   * frame is pushed, popped or invalidated, or a chunk that it shows changes.
    */
   readonly stable: string
-  /** The part that changes often, for the place behind the newest message. */
+  /** The part that changes often. Put it after the newest message. */
   readonly volatile: string
   readonly #json: string
   #report: Report | undefined
@@ -24,13 +28,13 @@ export class Context {
     this.#json = json
   }
 
-  /** What was considered, and what became of it. Read from JSON when it is first asked for. */
+  /** Which frames and chunks were considered, and how much of each is shown. Parsed on first access. */
   get report(): Report {
-    this.#report ??= JSON.parse(this.#json) as Report
+    this.#report ??= readJson<Report>(this.#json)
     return this.#report
   }
 
-  /** Upper bound of the tokens, of `xml` as well as of the two parts together. */
+  /** An upper bound of the tokens of `xml`, and of `stable` and `volatile` together. */
   get tokens(): number {
     return this.report.tokens
   }

@@ -1,6 +1,11 @@
-// The one error that the package throws.
+// CallstackError, the error that this package throws.
 
-/** What went wrong, for programs. Each is one of the codes of the C header, in lower case. */
+import type { FrameStatus, Handle } from "./types.js"
+
+/**
+ * What went wrong, for programs: the error codes of the C header in lower case, and two of this package:
+ * `closed` and `library`.
+ */
 export type ErrorCode =
   | "unknown_frame"
   | "ambiguous_frame"
@@ -37,18 +42,91 @@ export type ErrorCode =
   | "busy"
   | "damaged"
   | "full"
-  /** An error in the library itself. */
+  /** A bug in the library; please report it. */
   | "panic"
-  /** An earlier command met an error in the library; close the stack and open it again. */
+  /** An earlier command ended in a `panic`. Close the stack and open it again. */
   | "broken"
-  /** The stack has been closed. */
+  /** The stack was closed. */
   | "closed"
-  /** The native library was not found, cannot be loaded, or does not fit this package. */
-  | "library";
+  /** The native library was not found, cannot be loaded, or has another version of the C interface than this package needs. */
+  | "library"
 
 /**
- * A call that could not be carried out. It has changed nothing. The message says what to do, and can be shown to an
- * agent as it is.
+ * The values in the message of a {@link CallstackError}. Each `code` has some of these keys; all others are undefined.
+ */
+export interface ErrorDetails {
+  /** `io`: what failed, such as `write`. */
+  readonly action?: string
+  /** `damaged`: what to do. */
+  readonly advice?: string
+  /** `library`: the version of the C interface that the library has. */
+  readonly abi?: number
+  /** `library`: the architecture of this process. */
+  readonly arch?: string
+  /** `ambiguous_frame`: the IDs that match. */
+  readonly candidates?: readonly string[]
+  /** `panic`: the message of the panic. */
+  readonly cause?: string
+  /** `dependency`: the frame that cannot be depended on. */
+  readonly dependency?: string
+  /** `setting`: the values that are allowed. `out_of_turn`: what the run waits for. */
+  readonly expected?: string
+  /** `empty`, `too_long`, `not_one_line`: the name of the field. */
+  readonly field?: string
+  /** `version`: the version of the file. `out_of_turn`: what was given instead. */
+  readonly found?: number | string
+  /** `dependency`, `parent_circle`: the frame that the call is about. */
+  readonly frame?: string
+  /** `transition`: the present status. */
+  readonly from?: FrameStatus
+  /** The handle of the frame that the call is about. */
+  readonly handle?: Handle
+  /** `unknown_chunk`: the names of the chunks that the frame sees. */
+  readonly known?: readonly string[]
+  /** `too_long`: the length, in characters. */
+  readonly length?: number
+  /** `too_long`: the limit in characters. `too_deep`: in levels. `full`: in frames. */
+  readonly limit?: number
+  /** `library`: the places that were searched. */
+  readonly looked?: readonly string[]
+  /** `json`, `history`, `io`, `damaged`: the reason. */
+  readonly message?: string
+  /** `chunk_exists`, `unknown_chunk`, `setting`, `second_stack_operation`: the name of the chunk, setting or tool. */
+  readonly name?: string
+  /** `budget_too_small`: the least total budget, in tokens. `library`: the version of the C interface that is needed. */
+  readonly needed?: number
+  /** `parent_circle`: the parent that is below the frame. */
+  readonly parent?: string
+  /** The file or folder. */
+  readonly path?: string
+  /** `library`: the operating system of this process. */
+  readonly platform?: string
+  /** `dependency`, `library`: the reason. */
+  readonly reason?: string
+  /** `unknown_frame`, `ambiguous_frame`: the name that was given. */
+  readonly reference?: string
+  /** `history`: the event that does not fit. */
+  readonly revision?: number
+  /** `duplicate_id`, `no_frame`: the ID. */
+  readonly sessionID?: string
+  /** `parent_closed`, `not_open`, `results_fixed`: the status of the frame. */
+  readonly status?: FrameStatus
+  /** `version`: the newest version that this library reads. */
+  readonly supported?: number
+  /** `transition`: the status that was asked for. */
+  readonly to?: FrameStatus
+  /** `budget_too_small`: the total budget, in tokens. */
+  readonly total?: number
+  /** `setting`: the value that was given. */
+  readonly value?: string
+  /** `busy`: how long the call has waited, in milliseconds. */
+  readonly waited?: number
+  /** `json`, `version`, `in_memory`: the thing that the error is about. */
+  readonly what?: string
+}
+
+/**
+ * Thrown by a call that failed. The call has changed nothing. The message says what to do and can be shown to an agent.
  *
  * ```js
  * try {
@@ -62,11 +140,11 @@ export class CallstackError extends Error {
   override readonly name = "CallstackError"
   /** What went wrong, for programs. */
   readonly code: ErrorCode
-  /** The parts of the message, such as `{handle: "f3", total: 100, needed: 214}` for `budget_too_small`. */
-  readonly details: Readonly<Record<string, unknown>>
+  /** The values in the message, such as `{ handle: "f3", total: 100, needed: 214 }` for `budget_too_small`. */
+  readonly details: ErrorDetails
 
-  constructor(code: ErrorCode, message: string, details: Readonly<Record<string, unknown>> = {}) {
-    super(message)
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}, options?: ErrorOptions) {
+    super(message, options)
     this.code = code
     this.details = details
   }

@@ -1,6 +1,7 @@
-// A call stack instead of a chat log for LLM agents.
+// The public API of callstack-core: a call stack of frames for LLM agents, instead of one long chat.
 
 export { Context } from "./context.js"
-export { CallstackError, type ErrorCode } from "./error.js"
+export { CallstackError, type ErrorCode, type ErrorDetails } from "./error.js"
 export { Stack } from "./stack.js"
 export type * from "./types.js"
+export { unknownKey } from "./unknown.js"

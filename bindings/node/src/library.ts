@@ -1,4 +1,4 @@
-// Where the native library is.
+// Finds the native library.
 
 import { existsSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -6,26 +6,31 @@ import { arch, env, platform } from "node:process"
 import { fileURLToPath } from "node:url"
 import { CallstackError } from "./error.js"
 
-/** A place where the library may be. */
+/** A place where the library may be found. */
 interface Place {
-  /** What the place is, for people. */
+  /** A description for error messages. */
   readonly what: string
-  /** The file; undefined if there is no such place here. */
+  /** The file; undefined if the place does not exist on this machine. */
   readonly path: string | undefined
 }
 
-/** What the library is called in a platform's package, and where cargo builds it. */
+/** The name of the library by operating system: in the platform's package, and as cargo builds it. */
 const FILES: Readonly<Record<string, { packaged: string; built: string }>> = {
   linux: { packaged: "libcallstack.so", built: "libcallstack_core.so" },
   darwin: { packaged: "libcallstack.dylib", built: "libcallstack_core.dylib" },
   win32: { packaged: "callstack.dll", built: "callstack_core.dll" },
 }
 
-/** The file of the library, from the environment, the platform's package, or a checkout of the source. */
+/**
+ * Returns the file of the library. Looks at the environment variable `CALLSTACK_LIBRARY`, then in the platform's package,
+ * then in the source tree. If `CALLSTACK_LIBRARY` is set, only that file counts.
+ *
+ * @throws a {@link CallstackError} with code `library` that lists all places, if none has the file.
+ */
 export function findLibrary(): string {
   const chosen = env["CALLSTACK_LIBRARY"]
   if (chosen !== undefined && chosen !== "") {
-    // Who names a library does not want another one.
+    // No fallback: another library than the named one would be a surprise.
     if (existsSync(chosen)) return chosen
     throw notFound([{ what: "the environment variable CALLSTACK_LIBRARY", path: chosen }])
   }
@@ -54,7 +59,7 @@ function inSource(file: string): string {
 }
 
 function notFound(places: readonly Place[]): CallstackError {
-  const looked = places.map(({ what, path }) => `${what}: ${path ?? "not there"}`)
+  const looked = places.map(({ what, path }) => `${what}: ${path ?? "not found"}`)
   const message =
     `the native library of callstack-core was not found for ${platform}-${arch}; looked at ${looked.join("; ")}. ` +
     "Install the platform's package, or set CALLSTACK_LIBRARY to the library's file"

@@ -1,38 +1,46 @@
-// Calls into the native library: texts in as strings, texts out as strings, failures as errors.
+// Calls to the native library: strings in, strings out, failures as errors.
 
 import koffi, { type LibraryHandle } from "koffi"
-import { CallstackError, type ErrorCode } from "./error.js"
+import { CallstackError, type ErrorCode, type ErrorDetails } from "./error.js"
+import { readJson } from "./json.js"
 import { findLibrary } from "./library.js"
 
-/** The number of the C interface that this package is made for (`CALLSTACK_ABI`). */
+/** The version of the C interface that this package needs (`CALLSTACK_ABI`). */
 const ABI = 1
 
 /**
- * What each function takes between the stack and the error, one letter each: a text in (t), a number in (n), an output
- * (o). N: there is no stack to take. A test compares them with the header.
+ * The parameters of each function between the stack and the error, one letter each:
+ *
+ * - `t`: a text; `t?`: a text that may be NULL
+ * - `n`: a number
+ * - `o`: an output that receives a text
+ * - `v`: an output that receives a value: a flag, a time, or the address of a new stack
+ * - `N` at the beginning: the function takes no stack
+ *
+ * The types of all calls follow from these letters. A test compares the letters with the C header.
  */
 export const SIGNATURES = {
-  open: "Ntto",
-  in_memory: "Nto",
-  from_state: "Ntto",
-  rebuild: "Nttto",
+  open: "Ntt?v",
+  in_memory: "Nt?v",
+  from_state: "Ntt?v",
+  rebuild: "Nttt?v",
   flush: "",
-  refresh: "o",
+  refresh: "v",
   poll: "o",
-  deadline: "o",
+  deadline: "v",
   info: "o",
   push: "to",
   plan: "to",
   plan_children: "tto",
-  ensure: "ttto",
-  identify: "tttt",
+  ensure: "tt?t?o",
+  identify: "ttt?t?",
   activate: "t",
   replace_id: "tt",
-  set_status: "tntt",
-  pop: "tntto",
-  summarize: "ttt",
+  set_status: "tnt?t?",
+  pop: "tntt?o",
+  summarize: "ttt?",
   invalidate: "tto",
-  add_artifact: "tto",
+  add_artifact: "ttv",
   add_decision: "tt",
   set_active: "t",
   import: "to",
@@ -42,9 +50,9 @@ export const SIGNATURES = {
   frames: "to",
   state: "o",
   export_files: "t",
-  outline: "to",
-  context: "ttoooo",
-  clear_cache: "t",
+  outline: "t?o",
+  context: "tt?oooo",
+  clear_cache: "t?",
   settings: "No",
   allocate_chunk: "tt",
   write_chunk: "ttt",
@@ -57,49 +65,85 @@ export const SIGNATURES = {
   run_status: "to",
   run_reply: "tt",
   run_answer: "tttn",
-  configure: "to",
+  configure: "t?o",
   event: "to",
   tools: "No",
   tool: "ttto",
   session_context: "too",
   append_log: "tt",
-  read_log: "tto",
+  read_log: "tt?o",
   set_log_path: "tt",
-  history: "to",
+  history: "t?o",
   export_history: "o",
 } as const
 
-/** A function of the C interface, without its prefix. */
-type Name = keyof typeof SIGNATURES
+type Signatures = typeof SIGNATURES
 
-/** A text or a number for the library; undefined is NULL. */
+/** A function of the C interface, without its prefix. */
+export type Name = keyof Signatures
+
+/** A text or a number for the library; undefined is passed as NULL. */
 type Argument = string | number | undefined
 
 /** The address of a stack. */
 export type Address = bigint
 
-type Foreign = (...values: unknown[]) => number
+/** The inputs that letters stand for, as a tuple. */
+type InputsOf<Letters extends string> = Letters extends `t?${infer Rest}`
+  ? [string | undefined, ...InputsOf<Rest>]
+  : Letters extends `t${infer Rest}`
+    ? [string, ...InputsOf<Rest>]
+    : Letters extends `n${infer Rest}`
+      ? [number, ...InputsOf<Rest>]
+      : Letters extends `${string}${infer Rest}`
+        ? InputsOf<Rest>
+        : []
 
-/** A function and the letters of its inputs. */
+/** The letters of the outputs. */
+type OutputsOf<Letters extends string> = Letters extends `${infer First}${infer Rest}`
+  ? `${First extends "o" | "v" ? First : ""}${OutputsOf<Rest>}`
+  : ""
+
+/** The inputs of each function. */
+export type Inputs = { [N in Name]: InputsOf<Signatures[N]> }
+
+/** The stack of each function; undefined for a function that takes none. */
+type Stacks = { [N in Name]: Signatures[N] extends `N${string}` ? undefined : Address }
+
+/** The functions with exactly these outputs. */
+type NameWith<Outputs extends string> = { [N in Name]: OutputsOf<Signatures[N]> extends Outputs ? N : never }[Name]
+
+/** A function without outputs. */
+export type RunName = NameWith<"">
+/** A function that answers one text. */
+export type TextName = NameWith<"o">
+/** A function that takes a stack and answers one text. */
+export type StackTextName = { [N in TextName]: Stacks[N] extends Address ? N : never }[TextName]
+/** A function that answers one value. */
+export type ValueName = NameWith<"v">
+
+type Foreign = (...values: unknown[]) => number
+type ErrorText = (error: bigint) => string
+
+/** A function of the library, with the letters of its inputs: `t` and `n`. */
 interface Declared {
   readonly call: Foreign
   readonly inputs: string
 }
-type ErrorText = (error: bigint) => string
 
-/** Most outputs that a function has. */
+/** The largest number of outputs of a function. */
 const OUTPUTS = 4
-/** Words of 8 bytes that an output takes: those of a CallstackText. */
+/** The size of an output, in words of 8 bytes: the size of a CallstackText. */
 const OUTPUT_WORDS = 2
 
 /** The library, loaded once in each thread. */
 export class Native {
   static #loaded: Native | undefined
 
-  // What koffi has made must not be collected: its finalizers do what Bun 1.3 does not allow there, and dies of.
+  // koffi's objects must not be collected: their finalizers make calls that Bun 1.3 forbids there, and Bun crashes.
   static readonly #kept: unknown[] = []
 
-  readonly #functions: ReadonlyMap<string, Declared>
+  readonly #functions: ReadonlyMap<Name, Declared>
   readonly #freeText: Foreign
   readonly #close: Foreign
   readonly #errorName: ErrorText
@@ -107,12 +151,12 @@ export class Native {
   readonly #errorDetails: ErrorText
   readonly #freeError: Foreign
 
-  // What the library writes to. Calls do not overlap, so one set serves all.
+  // The memory that the library writes to. Calls in one thread do not overlap, so all calls share it.
   readonly #words = new BigUint64Array(OUTPUTS * OUTPUT_WORDS + 1)
   readonly #outputs = Array.from({ length: OUTPUTS }, (_, index) => this.#words.subarray(index * OUTPUT_WORDS))
   readonly #error = this.#words.subarray(OUTPUTS * OUTPUT_WORDS)
 
-  /** The library; it is looked for and loaded by the first call. */
+  /** Returns the library. The first call finds and loads it. Throws a {@link CallstackError} with code `library`. */
   static get(): Native {
     Native.#loaded ??= new Native(findLibrary())
     return Native.#loaded
@@ -129,9 +173,10 @@ export class Native {
       const message =
         `the library ${path} (version ${version}) has interface ${abi}, but this package needs ${ABI}; ` +
         "install both in the same version"
-      throw new CallstackError("library", message, { path, abi, needed: ABI })
+      throw new CallstackError("library", message, { path, abi: Number(abi), needed: ABI })
     }
-    this.#functions = new Map(Object.entries(SIGNATURES).map(([name, letters]) => [name, declare(library, name, letters)]))
+    const names = Object.keys(SIGNATURES) as Name[]
+    this.#functions = new Map(names.map((name) => [name, declare(library, name)]))
     this.#freeText = library.func("void callstack_text_free(void *text)")
     this.#close = library.func("int32_t callstack_close(void *stack, void *error)")
     this.#errorName = library.func("const char *callstack_error_name(void *error)")
@@ -141,39 +186,50 @@ export class Native {
   }
 
   /** Calls a function that answers nothing. */
-  run(name: Name, stack: Address, ...inputs: Argument[]): void {
+  run<N extends RunName>(name: N, stack: Stacks[N], ...inputs: Inputs[N]): void {
     this.#call(name, stack, inputs, 0)
   }
 
   /** Calls a function that answers a text. */
-  text(name: Name, stack: Address | undefined, ...inputs: Argument[]): string {
+  text<N extends TextName>(name: N, stack: Stacks[N], ...inputs: Inputs[N]): string {
     this.#call(name, stack, inputs, 1)
     return this.#take(0)
   }
 
-  /** Calls a function that answers several texts; undefined: it has none to give. */
-  texts(count: number, name: Name, stack: Address, ...inputs: Argument[]): string[] | undefined {
-    this.#call(name, stack, inputs, count)
-    if (this.#words[0] === 0n) return undefined
-    return Array.from({ length: count }, (_, index) => this.#take(index))
+  /** Calls a function that answers two texts. Returns undefined if it has no answer. */
+  twoTexts<N extends NameWith<"oo">>(name: N, stack: Stacks[N], ...inputs: Inputs[N]): [string, string] | undefined {
+    this.#call(name, stack, inputs, 2)
+    return this.#word(0) === 0n ? undefined : [this.#take(0), this.#take(1)]
   }
 
-  /** Calls a function that answers a number: a flag, a time, or the address of a new stack. */
-  number(name: Name, stack: Address | undefined, ...inputs: Argument[]): bigint {
-    // A flag is shorter than the word that is read.
+  /** Calls a function that answers four texts. */
+  fourTexts<N extends NameWith<"oooo">>(
+    name: N,
+    stack: Stacks[N],
+    ...inputs: Inputs[N]
+  ): [string, string, string, string] {
+    this.#call(name, stack, inputs, 4)
+    return [this.#take(0), this.#take(1), this.#take(2), this.#take(3)]
+  }
+
+  /** Calls a function that answers a value: a flag (0 or 1), a time, or the address of a new stack. */
+  value<N extends ValueName>(name: N, stack: Stacks[N], ...inputs: Inputs[N]): bigint {
+    // A flag is shorter than a word: the library does not write the other bytes.
     this.#words[0] = 0n
     this.#call(name, stack, inputs, 1)
-    return this.#words[0]
+    return this.#word(0)
   }
 
-  /** Flushes and frees a stack, whatever comes of the flush. */
+  /** Flushes and frees a stack. The stack is freed even if the flush fails. */
   close(stack: Address): void {
     this.#words[0] = stack
     this.#check(this.#close(this.#outputs[0], this.#error))
   }
 
   #call(name: Name, stack: Address | undefined, values: readonly Argument[], outputs: number): void {
-    const { call, inputs } = this.#functions.get(name) as Declared
+    const declared = this.#functions.get(name)
+    if (declared === undefined) throw new TypeError(`the library has no function ${name}`)
+    const { call, inputs } = declared
     const passed: unknown[] = stack === undefined ? [] : [stack]
     for (let index = 0; index < inputs.length; index++) {
       const value = values[index]
@@ -187,11 +243,16 @@ export class Native {
     this.#check(call(...passed))
   }
 
-  /** The text of an output, which is freed. */
+  /** A word of the shared memory. The index is never out of range; 0n is NULL. */
+  #word(index: number): bigint {
+    return this.#words[index] ?? 0n
+  }
+
+  /** Reads the text of an output and frees it. */
   #take(output: number): string {
     const place = output * OUTPUT_WORDS
     try {
-      return koffi.decode.string(this.#words[place], this.#words[place + 1])
+      return koffi.decode.string(this.#word(place), this.#word(place + 1))
     } finally {
       this.#freeText(this.#outputs[output])
     }
@@ -199,10 +260,11 @@ export class Native {
 
   #check(code: number): void {
     if (code === 0) return
-    const error = this.#error[0] as bigint
+    const error = this.#word(OUTPUTS * OUTPUT_WORDS)
+    // A test checks that ErrorCode has every name of the header.
     const name = this.#errorName(error) as ErrorCode
     const message = this.#errorMessage(error)
-    const details = JSON.parse(this.#errorDetails(error)) as Record<string, unknown>
+    const details = readJson<ErrorDetails>(this.#errorDetails(error))
     this.#freeError(this.#error)
     throw new CallstackError(name, message, details)
   }
@@ -214,18 +276,20 @@ function load(path: string): LibraryHandle {
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     const message = `the native library of callstack-core cannot be loaded from ${path}: ${reason}`
-    throw new CallstackError("library", message, { path, reason })
+    // biome-ignore lint/style/useErrorCause: the rule does not see the cause in the fourth argument
+    throw new CallstackError("library", message, { path, reason }, { cause: error })
   }
 }
 
-function declare(library: LibraryHandle, name: string, letters: string): Declared {
+function declare(library: LibraryHandle, name: Name): Declared {
+  const letters = SIGNATURES[name]
   const types: string[] = letters.startsWith("N") ? [] : ["void *"]
   for (const letter of letters) {
     if (letter === "t") types.push("const char *", "size_t")
     else if (letter === "n") types.push("int32_t")
-    else if (letter === "o") types.push("void *")
+    else if (letter === "o" || letter === "v") types.push("void *")
   }
   types.push("void *")
   const call: Foreign = library.func(`callstack_${name}`, "int32_t", types)
-  return { call, inputs: letters.replaceAll(/[No]/g, "") }
+  return { call, inputs: letters.replaceAll(/[^tn]/g, "") }
 }

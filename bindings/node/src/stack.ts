@@ -1,11 +1,14 @@
-// The stack that hosts hold: commands in, answers out, contexts on demand.
+// The Stack class: commands, queries and contexts.
 
 import { Context } from "./context.js"
 import { CallstackError } from "./error.js"
-import { type Address, Native } from "./native.js"
+import { readJson, writeJson } from "./json.js"
+import { type Address, type Inputs, Native, type StackTextName } from "./native.js"
 import type {
+  Budget,
   Chunk,
   Effect,
+  EventKind,
   EventQuery,
   Frame,
   FrameQuery,
@@ -25,8 +28,8 @@ import type {
   NewRun,
   Next,
   OutlineOptions,
-  PopStatus,
   Popped,
+  PopStatus,
   Register,
   Reply,
   RunSettings,
@@ -41,7 +44,7 @@ import type {
   ToolAnswer,
 } from "./types.js"
 
-/** The numbers of the statuses (`CALLSTACK_STATUS_…`). */
+/** The numbers of the statuses in the C interface (`CALLSTACK_STATUS_…`). */
 const STATUSES: Readonly<Record<FrameStatus, number>> = {
   planned: 0,
   in_progress: 1,
@@ -51,21 +54,24 @@ const STATUSES: Readonly<Record<FrameStatus, number>> = {
   invalidated: 5,
 }
 
-/** Frees the stacks that nobody closed and nobody can reach any more. */
+/** Frees stacks that were garbage-collected without being closed. */
 const forgotten = new FinalizationRegistry<Address>((address) => {
   try {
     Native.get().close(address)
   } catch {
-    // What was acknowledged is in the database; the next open writes the files beside it.
+    // The database holds everything that was acknowledged; the next open writes the files beside it.
   }
 })
 
 /**
- * A call stack: a tree of frames, and the contexts of its frames.
+ * A call stack: a tree of frames, and a context for each frame.
  *
- * A stack in a folder lasts: what a command has acknowledged is there after the death of the process. Any number of
- * processes and worker threads may have the folder open, each with a `Stack` of its own. A call that fails throws a
- * {@link CallstackError} and has changed nothing.
+ * A stack in a folder is persistent: when a command returns, its change survives the death of the process. Several
+ * processes and worker threads may open the same folder at the same time, each with its own `Stack`.
+ *
+ * Calls are synchronous. A call that fails throws a {@link CallstackError} and changes nothing. Every method that takes a
+ * {@link FrameRef} may throw `unknown_frame` or `ambiguous_frame`; every command on a stack in a folder may throw
+ * `busy`, `disk_full`, `read_only`, `io` or `damaged`; after {@link Stack.close} every other method throws `closed`.
  *
  * ```js
  * using stack = Stack.open(".opencode/stack")   // or close() it
@@ -74,49 +80,65 @@ const forgotten = new FinalizationRegistry<Address>((address) => {
  * ```
  */
 export class Stack implements Disposable {
-  readonly #native: Native
+  readonly #native = Native.get()
   #open: Address | undefined
 
-  private constructor(native: Native, address: Address) {
-    this.#native = native
+  private constructor(address: Address) {
     this.#open = address
     forgotten.register(this, address, this)
   }
 
-  /** Opens the stack of a folder, and makes both if they are not there. */
+  /**
+   * Opens the stack in a folder. Creates the folder and the stack if they do not exist.
+   *
+   * @param folder - A path, absolute or relative to the working directory.
+   * @throws `damaged` or `version` if a file cannot be read or comes from a newer version (the file is left unchanged),
+   * `empty` if the folder is the empty string, `json` for wrong options.
+   */
   static open(folder: string, options?: StackOptions): Stack {
-    return Stack.#make("open", folder, json(options))
+    return new Stack(Native.get().value("open", undefined, folder, writeJson(options)))
   }
 
-  /** An empty stack in memory. */
+  /** Creates an empty stack in memory. Nothing is written to the disk. */
   static inMemory(options?: MemoryOptions): Stack {
-    return Stack.#make("in_memory", json(options))
+    return new Stack(Native.get().value("in_memory", undefined, writeJson(options)))
   }
 
   /**
-   * A stack in memory that begins with a state: an object, or the text of a `state.json`. What was inconsistent is mended
-   * and listed in {@link Stack.info}; no frame is lost.
+   * Creates a stack in memory from a state: an object, or the text of a `state.json`. Inconsistencies are repaired and
+   * listed in {@link StackInfo.repairs}; no frame is lost.
+   *
+   * @throws `json` if the text is not a state, `version` if it comes from a newer version.
    */
   static fromState(state: StackState | string, options?: Pick<MemoryOptions, "tokens">): Stack {
-    return Stack.#make("from_state", typeof state === "string" ? state : json(state), json(options))
-  }
-
-  /** Makes the stack of an exported history in an empty folder: the same frames, handles and history. */
-  static rebuild(folder: string, history: string, options?: StackOptions): Stack {
-    return Stack.#make("rebuild", folder, history, json(options))
+    return new Stack(
+      Native.get().value(
+        "from_state",
+        undefined,
+        typeof state === "string" ? state : writeJson(state),
+        writeJson(options),
+      ),
+    )
   }
 
   /**
-   * The default settings, with what the environment variables `STACK_TOKEN_BUDGET_TOTAL`, `…_ANCESTORS`, `…_SIBLINGS` and
-   * `…_CURRENT` say.
+   * Rebuilds a stack in an empty folder from the text of {@link Stack.exportHistory}: the same frames, handles and history.
+   *
+   * @throws `not_empty` if the folder holds a stack, `json` or `history` (which name the line or the event) if the text
+   * is damaged or incomplete.
    */
-  static settings(): Required<Settings> {
-    return JSON.parse(Native.get().text("settings", undefined)) as Required<Settings>
+  static rebuild(folder: string, history: string, options?: StackOptions): Stack {
+    return new Stack(Native.get().value("rebuild", undefined, folder, history, writeJson(options)))
   }
 
-  static #make(name: "open" | "in_memory" | "from_state" | "rebuild", ...inputs: (string | undefined)[]): Stack {
-    const native = Native.get()
-    return new Stack(native, native.number(name, undefined, ...inputs))
+  /**
+   * Returns the default settings of contexts. The environment variables `STACK_TOKEN_BUDGET_TOTAL`,
+   * `STACK_TOKEN_BUDGET_ANCESTORS`, `STACK_TOKEN_BUDGET_SIBLINGS` and `STACK_TOKEN_BUDGET_CURRENT` (tokens) override them.
+   *
+   * @throws `setting` if a variable is not a whole number of at least 1.
+   */
+  static settings(): Required<Settings> & { budget: Required<Budget> } {
+    return readJson(Native.get().text("settings", undefined))
   }
 
   get #address(): Address {
@@ -124,7 +146,10 @@ export class Stack implements Disposable {
     return this.#open
   }
 
-  /** Flushes the stack and gives it back. Closing it again does nothing. */
+  /**
+   * Flushes and frees the stack. Closing it again does nothing. If the flush fails, the stack is closed all the same and
+   * the error says what could not be written.
+   */
   close(): void {
     if (this.#open === undefined) return
     const address = this.#open
@@ -138,93 +163,153 @@ export class Stack implements Disposable {
     this.close()
   }
 
-  /** Brings everything to the disk: the files beside the database too, and safe from a loss of power. */
+  /**
+   * Writes everything to the disk, including the files beside the database. Everything acknowledged so far then survives a
+   * loss of power. Does nothing for a stack in memory.
+   */
   flush(): void {
     this.#native.run("flush", this.#address)
   }
 
-  /** Shows readers what other processes have done since the last command or refresh. True: there was something new. */
+  /**
+   * Reads what other processes have changed since the last command or refresh, so that queries show it. Commands do this
+   * by themselves. Returns whether anything was new.
+   */
   refresh(): boolean {
-    return this.#native.number("refresh", this.#address) !== 0n
+    return this.#native.value("refresh", this.#address) !== 0n
   }
 
   /**
-   * Does what was left for later and is due, and says what the host is to do. A host that reports events, or may be idle
-   * for long, calls it at {@link Stack.deadline}.
+   * Does the deferred work that is due (writes `state.json`, finishes idle subagents, stops calls at their time limit) and
+   * returns the effects that the host must carry out. A host that reports events, or may be idle for long, calls it at
+   * the time of {@link Stack.deadline}.
    */
   poll(): Effect[] {
     return this.#record("poll")
   }
 
-  /** When {@link Stack.poll} will have something to do, in milliseconds since the Unix epoch; undefined: it has nothing. */
+  /** Returns when {@link Stack.poll} has work to do, in milliseconds since the Unix epoch; undefined if it has none. */
   deadline(): number | undefined {
-    return Number(this.#native.number("deadline", this.#address)) || undefined
+    return Number(this.#native.value("deadline", this.#address)) || undefined
   }
 
-  /** How the stack is doing: frames, cache, files, repairs. */
+  /** Returns the number of frames, the cache statistics, the state of the files, and the repairs. */
   info(): StackInfo {
     return this.#record("info")
   }
 
-  /** Makes a frame that is worked on at once, and makes it the active one. */
+  /**
+   * Creates a frame with status `in_progress` and makes it the active frame. Returns its handle.
+   *
+   * ```js
+   * const cart = stack.push({ title: "Shopping cart", successCriteria: "Totals are right", parent: "f1" })
+   * ```
+   *
+   * @throws `duplicate_id`, `empty`, `dependency`, `parent_closed`, `parent_planned`, or `json` for a frame of the wrong
+   * shape.
+   */
   push(frame: NewFrame): Handle {
-    return this.#native.text("push", this.#address, json(frame))
+    return this.#native.text("push", this.#address, writeJson(frame))
   }
 
-  /** Makes a frame for later. */
+  /** Creates a planned frame and returns its handle. Like {@link Stack.push}, but the parent may be planned too. */
   plan(frame: NewFrame): Handle {
-    return this.#native.text("plan", this.#address, json(frame))
+    return this.#native.text("plan", this.#address, writeJson(frame))
   }
 
-  /** Makes several planned children of one frame, all or none. A child may depend on those before it. */
+  /**
+   * Creates several planned children of one frame, all or none, and returns their handles. Their own `parent` is ignored. A
+   * child may depend on an earlier one by its `sessionID`.
+   */
   planChildren(parent: FrameRef, children: readonly NewFrame[]): Handle[] {
-    return this.#record("plan_children", parent, json(children))
+    return this.#record("plan_children", parent, writeJson(children))
   }
 
-  /** The frame of a session; a placeholder is made, below `parent` or as a root, if the session has none. */
+  /**
+   * Returns the frame of a session. If the session has none, creates a placeholder below `parent`, or as a root.
+   *
+   * @param sessionID - The whole ID of the session.
+   * @param placeholder - `title` defaults to `Session` and the first 8 characters of the ID.
+   */
   ensure(sessionID: string, placeholder: { title?: string; parent?: FrameRef } = {}): Handle {
     return this.#native.text("ensure", this.#address, sessionID, placeholder.title, placeholder.parent)
   }
 
-  /** Gives a placeholder its title and criteria, once. */
+  /**
+   * Gives a placeholder its title and criteria. This works once.
+   *
+   * @throws `identity_fixed` if the frame has its title and criteria already, `empty` for an empty title.
+   */
   identify(frame: FrameRef, identity: Identity): void {
     const { title, successCriteria, successCriteriaCompacted } = identity
     this.#native.run("identify", this.#address, frame, title, successCriteria, successCriteriaCompacted)
   }
 
-  /** Begins a planned frame, and makes it the active one. */
+  /**
+   * Starts a planned frame: sets its status to `in_progress` and makes it the active frame.
+   *
+   * @throws `transition` if the frame is not planned.
+   */
   activate(frame: FrameRef): void {
     this.#native.run("activate", this.#address, frame)
   }
 
-  /** Gives a frame another ID. Its handle stays. */
+  /**
+   * Gives a frame another ID. Its handle stays the same.
+   *
+   * @throws `duplicate_id` if another frame has the ID, `empty` if the ID is empty.
+   */
   replaceId(frame: FrameRef, sessionID: string): void {
     this.#native.run("replace_id", this.#address, frame, sessionID)
   }
 
-  /** Changes the status of a frame as its present one allows. To invalidate this way, give the reason as the results. */
+  /**
+   * Changes the status of a frame. Allowed are `planned` to `in_progress`, `in_progress` to `blocked` and back, both to
+   * `completed` or `failed`, and any status to `invalidated`; then `results` is the reason.
+   *
+   * @throws `transition` if the present status does not allow the change.
+   */
   setStatus(frame: FrameRef, status: FrameStatus, results?: string, resultsCompacted?: string): void {
     this.#native.run("set_status", this.#address, frame, numberOf(status), results, resultsCompacted)
   }
 
-  /** Finishes a frame with results, in full, and dense for the prompts of others. The nearest open frame above goes on. */
+  /**
+   * Finishes a frame. If it or a frame below it was active, the nearest open ancestor becomes active.
+   *
+   * ```js
+   * stack.pop(cart, "completed", "Cart with totals in src/cart.ts, 12 tests", "src/cart.ts: total()")
+   * ```
+   *
+   * @param results - The results in full.
+   * @param resultsCompacted - A short form for the contexts of other frames.
+   * @throws `transition` if the present status does not allow it.
+   */
   pop(frame: FrameRef, status: PopStatus, results: string, resultsCompacted?: string): Popped {
     return this.#record("pop", frame, numberOf(status), results, resultsCompacted)
   }
 
-  /** Records what has been achieved so far by a frame that goes on. Its own context shows it; others see it at the end. */
+  /**
+   * Records the results so far of an open frame, for example before its conversation is compacted. Its own context shows
+   * them; other frames see its results when it is finished.
+   *
+   * @throws `results_fixed` if the frame is not open, `empty` for empty results.
+   */
   summarize(frame: FrameRef, results: string, resultsCompacted?: string): void {
     this.#native.run("summarize", this.#address, frame, results, resultsCompacted)
   }
 
-  /** Takes a frame, and what is planned below it, out of the plan. */
+  /**
+   * Invalidates a frame and the planned frames below it.
+   *
+   * @throws `empty` without a reason, `transition` if the present status does not allow it.
+   */
   invalidate(frame: FrameRef, reason: string): Invalidated {
     return this.#record("invalidate", frame, reason)
   }
 
-  /** Records a file or another resource that the frame's work produced. False: it was there. */
+  /** Records a file or another resource that the frame produced. Returns false if it was recorded already. */
   addArtifact(frame: FrameRef, artifact: string): boolean {
-    return this.#native.number("add_artifact", this.#address, frame, artifact) !== 0n
+    return this.#native.value("add_artifact", this.#address, frame, artifact) !== 0n
   }
 
   /** Records a decision. */
@@ -232,233 +317,316 @@ export class Stack implements Disposable {
     this.#native.run("add_decision", this.#address, frame, decision)
   }
 
-  /** Makes an open frame the active one. */
+  /**
+   * Makes an open frame the active frame.
+   *
+   * @throws `not_open` if the frame is neither `in_progress` nor `blocked`.
+   */
   setActive(frame: FrameRef): void {
     this.#native.run("set_active", this.#address, frame)
   }
 
-  /** Adds the frames of a plan, all or none: Task Master's `tasks.json`, Beads' `issues.jsonl`, or a `state.json`. */
+  /**
+   * Adds the frames of a plan, all or none: the text of Task Master's `tasks.json`, of Beads' `issues.jsonl`, or of a
+   * `state.json`.
+   *
+   * @throws `json` or `version` if the text cannot be read, `duplicate_id` if a frame's ID is taken.
+   */
   import(plan: string): Imported {
     return this.#record("import", plan)
   }
 
-  /** The handle of a frame named by handle, ID, or a beginning of its ID. */
+  /**
+   * Returns the handle of a frame.
+   *
+   * @throws `ambiguous_frame` with the `candidates` if the beginning of an ID matches several frames.
+   */
   resolve(frame: FrameRef): Handle {
     return this.#native.text("resolve", this.#address, frame)
   }
 
-  /** The frame being worked on, if any. */
+  /** Returns the handle of the active frame; undefined if no frame is active. */
   active(): Handle | undefined {
     return this.#native.text("active", this.#address) || undefined
   }
 
-  /** The record of a frame. */
+  /** Returns the record of a frame. */
   frame(frame: FrameRef): Frame {
     return this.#record("frame", frame)
   }
 
-  /** The records of all frames, or of those that a query means. */
+  /** Returns the records of all frames, or of the frames that match a query, in creation order. */
   frames(query: FrameQuery = {}): Frame[] {
-    return this.#record("frames", json({ ...query, records: true }))
+    return this.#record("frames", writeJson({ ...query, records: true }))
   }
 
-  /** The handles of all frames, or of those that a query means. */
+  /** Returns the handles of all frames, or of the frames that match a query, in creation order. */
   handles(query: FrameQuery = {}): Handle[] {
-    return this.#record("frames", json(query))
+    return this.#record("frames", writeJson(query))
   }
 
-  /** The parent, its parent, and so on up to the root. */
+  /** Returns the ancestors of a frame, from the parent up to the root. */
   ancestors(frame: FrameRef): Handle[] {
     return this.handles({ relation: "ancestors", frame })
   }
 
-  /** The children, in creation order. */
+  /** Returns the children of a frame, in creation order. */
   children(frame: FrameRef): Handle[] {
     return this.handles({ relation: "children", frame })
   }
 
-  /** The other children of the parent, in creation order. */
+  /** Returns the siblings of a frame, in creation order, without the frame itself. */
   siblings(frame: FrameRef): Handle[] {
     return this.handles({ relation: "siblings", frame })
   }
 
-  /** All frames with this status, in creation order. */
+  /** Returns all frames with a status, in creation order. */
   withStatus(status: FrameStatus): Handle[] {
     return this.handles({ status })
   }
 
-  /** Planned frames that can begin: all that they depend on is completed. */
+  /** Returns the planned frames whose dependencies are all completed. */
   ready(): Handle[] {
     return this.handles({ relation: "ready" })
   }
 
-  /** The whole tree, as `state.json` holds it. */
+  /** Returns the whole tree in the layout of `state.json`. {@link Stack.fromState} reads it. */
   state(): StackState {
     return this.#record("state")
   }
 
-  /** Writes `state.json` and `frames/` to another folder: for other tools, or to take along. */
+  /**
+   * Writes `state.json` and `frames/` to another folder. {@link Stack.open} imports them there.
+   *
+   * @param folder - A path, absolute or relative to the working directory.
+   * @throws `not_empty` if a stack lives in that folder.
+   */
   exportFiles(folder: string): void {
     this.#native.run("export_files", this.#address, folder)
   }
 
-  /** The tree as text for people. */
+  /** Returns the tree as text for people. */
   outline(options?: OutlineOptions): string {
-    return this.#native.text("outline", this.#address, json(options))
+    return this.#native.text("outline", this.#address, writeJson(options))
   }
 
   /**
-   * The context of a frame: what its agent should see before the next model call. Never more tokens than the budget.
-   * Calls for the same frame and settings are answered from a cache while nothing in it has changed.
+   * Returns the context of a frame: what its agent should see before the next model call. It never exceeds its budget. A
+   * cache answers repeated calls with the same settings until something in the context changes.
+   *
+   * ```js
+   * const { stable, volatile, tokens } = stack.context("ses_1", { budget: { total: 2000 } })
+   * ```
+   *
+   * @throws `budget_too_small`, with the tokens `needed` in the details; `setting` or `json` for wrong settings.
    */
   context(frame: FrameRef, settings?: Settings): Context {
-    const [xml, stable, volatile, report] = this.#native.texts(4, "context", this.#address, frame, json(settings)) as
-      [string, string, string, string]
+    const [xml, stable, volatile, report] = this.#native.fourTexts("context", this.#address, frame, writeJson(settings))
     return new Context(xml, stable, volatile, report)
   }
 
-  /** Forgets the cached contexts of a frame, or all of them. */
+  /** Removes the cached contexts of a frame, or of all frames, from the cache. */
   clearCache(frame?: FrameRef): void {
     this.#native.run("clear_cache", this.#address, frame)
   }
 
   /**
-   * Puts the settings of a host in force: the defaults, over them what the environment variables `STACK_…` say, over them
-   * `settings`. The texts say what made no sense and does not count. From now on there are lines for the log.
+   * Sets the settings of a host. `settings` override the environment variables `STACK_…`, which override the defaults.
+   * Returns one message for each value that is invalid and ignored. From now on, effects include lines for the host's log.
    */
   configure(settings?: HostSettings): string[] {
-    return this.#record("configure", json(settings))
+    return this.#record("configure", writeJson(settings))
   }
 
   /**
-   * Tells what has happened in the host, and answers what it is to do. What follows for the frames is done before this
-   * returns.
+   * Reports an event of the host and returns the effects that the host must carry out, in order. All changes to frames are
+   * made before this returns. A command that is refused appears in the log.
+   *
+   * @throws `json` for an event of the wrong shape.
    */
   report(event: HostEvent): Effect[] {
-    return this.#record("event", json(event))
+    return this.#record("event", writeJson(event))
   }
 
-  /** The agent's tools, for hosts to register. */
+  /** Returns the tools for agents, which a host registers. */
   static tools(): Tool[] {
-    return JSON.parse(Native.get().text("tools", undefined)) as Tool[]
-  }
-
-  /** Calls a tool for the agent of a session. What is wrong with the arguments, the answer says. */
-  tool(sessionID: string, name: string, args: object = {}): ToolAnswer {
-    return this.#record("tool", sessionID, name, json(args))
+    return readJson(Native.get().text("tools", undefined))
   }
 
   /**
-   * The context of a session's frame, made by the settings of {@link Stack.configure}; undefined: the session has no frame,
-   * or is to have no context.
+   * Executes a tool call of the agent of a session. Wrong arguments do not throw: the answer explains them to the agent.
+   *
+   * @param name - A name of {@link Stack.tools}.
+   */
+  tool(sessionID: string, name: string, args: object = {}): ToolAnswer {
+    return this.#record("tool", sessionID, name, writeJson(args))
+  }
+
+  /**
+   * Returns the context of a session's frame, made with the settings of {@link Stack.configure}. Returns undefined if the
+   * session has no frame, or if the settings give it no context.
+   *
+   * @throws `budget_too_small`, with the tokens `needed` in the details.
    */
   sessionContext(sessionID: string): SessionContext | undefined {
-    const parts = this.#native.texts(2, "session_context", this.#address, sessionID)
-    return parts && { stable: parts[0] as string, volatile: parts[1] as string }
+    const parts = this.#native.twoTexts("session_context", this.#address, sessionID)
+    return parts && { stable: parts[0], volatile: parts[1] }
   }
 
   /**
-   * Puts a new chunk on the heap of a frame. It and all frames below it see the chunk until it is freed: their contexts
-   * show it word for word, whatever becomes of the conversation.
+   * Allocates a chunk on the heap of a frame. The frame and all frames below it see the chunk until it is freed: their
+   * contexts show it verbatim, even after the conversation has been compacted.
+   *
+   * @throws `chunk_exists` if the frame sees a chunk of that name, `empty`, `too_long`, `not_one_line`.
    */
   allocateChunk(frame: FrameRef, chunk: NewChunk): void {
-    this.#native.run("allocate_chunk", this.#address, frame, json(chunk))
+    this.#native.run("allocate_chunk", this.#address, frame, writeJson(chunk))
   }
 
-  /** Replaces the content of a chunk that a frame sees. */
+  /**
+   * Replaces the content of a chunk that a frame sees.
+   *
+   * @throws `unknown_chunk` with the names that are `known`, `too_long`.
+   */
   writeChunk(frame: FrameRef, name: string, content: string): void {
     this.#native.run("write_chunk", this.#address, frame, name, content)
   }
 
-  /** Takes a chunk that a frame sees off the heap. */
+  /**
+   * Frees a chunk that a frame sees.
+   *
+   * @throws `unknown_chunk` with the names that are `known`.
+   */
   freeChunk(frame: FrameRef, name: string): void {
     this.#native.run("free_chunk", this.#address, frame, name)
   }
 
-  /** All chunks that a frame sees, those of its root first, each with the frame that it belongs to. */
+  /** Returns all chunks that a frame sees, each with the frame that it belongs to. The chunks of the root come first. */
   chunks(frame: FrameRef): { handle: Handle; chunk: Chunk }[] {
     return this.#record("chunks", frame)
   }
 
   /**
-   * Puts values into registers of a frame, which uses them from then on: its contexts show them, and its children inherit
-   * some when they begin. What is too long is cut; registers that are not named stay.
+   * Sets registers of a frame. From then on its contexts show them, and its children inherit some of them when they start.
+   * Values that are too long are truncated ({@link Register} has the limits). Registers that are not named keep their values.
    */
   updateRegisters(frame: FrameRef, registers: Partial<Record<Register, string>>): void {
-    this.#native.run("update_registers", this.#address, frame, json(registers))
+    this.#native.run("update_registers", this.#address, frame, writeJson(registers))
   }
 
-  /** The tools by which an agent in a run manages its own memory, to be offered to the model beside the host's own. */
+  /** Returns the tools with which an agent in a run manages its memory. Offer them to the model beside your own tools. */
   static memoryTools(memory: RunSettings["memory"] = "heap"): Tool[] {
-    return JSON.parse(Native.get().text("memory_tools", undefined, memory)) as Tool[]
+    return readJson(Native.get().text("memory_tools", undefined, memory))
   }
 
   /**
-   * Starts a run: an agent at work that manages its own memory. Its frames are frames of the tree, and all that is said
-   * in them is kept, so that it can go on after the death of the process. Returns its root frame, which names the run.
+   * Starts a run: an agent that manages its own memory. Its frames are frames of the tree and its messages are stored, so a
+   * run in a folder continues after the death of the process. Returns the handle of its root frame, which identifies the
+   * run.
+   *
+   * ```js
+   * const run = stack.startRun({ task: "Build a calculator", settings: { memory: "registers" } })
+   * for (let next = stack.advanceRun(run); next.next !== "over"; next = stack.advanceRun(run)) {
+   *   if (next.next === "ask") stack.runReply(run, await ask(next.system, next.messages))
+   *   else stack.runAnswer(run, next.id, await execute(next.name, next.arguments))
+   * }
+   * ```
+   *
+   * @throws `empty` without a task, `duplicate_id`, `json`.
    */
   startRun(run: NewRun): Handle {
-    return this.#native.text("start_run", this.#address, json(run))
+    return this.#native.text("start_run", this.#address, writeJson(run))
   }
 
   /**
-   * Carries out the calls about memory that are next, and tells what the run needs of the host then: the answer of a model
-   * ({@link Stack.runReply}), the answer to a call ({@link Stack.runAnswer}), or nothing more.
+   * Executes the pending calls of memory tools and returns what the run needs next: a reply of the model (give it to
+   * {@link Stack.runReply}), the answer to a tool call (give it to {@link Stack.runAnswer}), or nothing, because the run is
+   * over. Returns the same until that is done.
+   *
+   * @throws `no_run` if the frame is not the root of a run.
    */
   advanceRun(run: FrameRef): Next {
     return this.#record("advance_run", run)
   }
 
-  /** Where a run is. */
+  /**
+   * Returns the settings and the progress of a run.
+   *
+   * @throws `no_run` if the frame is not the root of a run.
+   */
   runStatus(run: FrameRef): RunStatus {
     return this.#record("run_status", run)
   }
 
-  /** Brings what the model has said. */
+  /**
+   * Gives the model's reply to a run.
+   *
+   * @throws `out_of_turn` if calls wait for answers or the run is over, `no_run`.
+   */
   runReply(run: FrameRef, reply: Reply): void {
-    this.#native.run("run_reply", this.#address, run, json(reply))
+    this.#native.run("run_reply", this.#address, run, writeJson(reply))
   }
 
-  /** Brings the answer to the call that {@link Stack.advanceRun} has told of; `isError`: it says why nothing was done. */
+  /**
+   * Gives a run the answer to the tool call that {@link Stack.advanceRun} returned.
+   *
+   * @param call - The ID of the call.
+   * @param isError - Whether the answer explains why the call was not executed. Default false.
+   * @throws `out_of_turn` if another call is next, `no_run`.
+   */
   runAnswer(run: FrameRef, call: string, answer: string, isError = false): void {
     this.#native.run("run_answer", this.#address, run, call, answer, isError ? 1 : 0)
   }
 
-  /** Adds entries to the full log of a frame, all or none, each as a line of JSON. */
+  /**
+   * Appends entries to the full log of a frame, all or none, each as one line of JSON in `logs/{id}.jsonl`.
+   *
+   * @throws `in_memory` if the stack has no folder, `json` for entries nested more than 100 levels deep.
+   */
   appendLog(frame: FrameRef, entries: readonly unknown[]): void {
-    this.#native.run("append_log", this.#address, frame, json(entries))
+    this.#native.run("append_log", this.#address, frame, writeJson(entries))
   }
 
-  /** Reads lines of a frame's log: all, a range, the last ones, or those with some text. */
+  /**
+   * Reads lines of a frame's log: all, a range, the last ones, or those that contain a text. A frame without a log has none.
+   *
+   * @throws `in_memory` if the stack has no folder.
+   */
   readLog(frame: FrameRef, query?: LogQuery): LogPage {
-    return this.#record("read_log", frame, json(query))
+    return this.#record("read_log", frame, writeJson(query))
   }
 
-  /** Names the file that holds a frame's full log, when the host keeps it elsewhere. */
+  /**
+   * Sets the file that holds a frame's full log, for hosts that keep the log elsewhere. Contexts name the file while it
+   * exists; the library never writes to it.
+   *
+   * @param logPath - A path, absolute or relative to the stack's folder.
+   */
   setLogPath(frame: FrameRef, logPath: string): void {
     this.#native.run("set_log_path", this.#address, frame, logPath)
   }
 
-  /** What has happened, oldest first. */
-  history(query?: EventQuery): StackEvent[] {
-    return this.#record("history", json(query))
+  /**
+   * Returns events of the history, oldest first.
+   *
+   * @throws `in_memory` if the stack keeps no history ({@link MemoryOptions.history}), `setting` for an unknown kind.
+   */
+  history<Kind extends EventKind = EventKind>(query?: EventQuery<Kind>): Extract<StackEvent, { kind: Kind }>[] {
+    return this.#record("history", writeJson(query))
   }
 
-  /** The whole history as text, one event in JSON on each line. {@link Stack.rebuild} reads it. */
+  /**
+   * Returns the whole history as text, one event in JSON on each line. {@link Stack.rebuild} reads it.
+   *
+   * @throws `in_memory` if the stack keeps no history ({@link MemoryOptions.history}).
+   */
   exportHistory(): string {
     return this.#native.text("export_history", this.#address)
   }
 
-  #record<T>(name: Parameters<Native["text"]>[0], ...inputs: (string | number | undefined)[]): T {
-    return JSON.parse(this.#native.text(name, this.#address, ...inputs)) as T
+  #record<N extends StackTextName, T>(name: N, ...inputs: Inputs[N]): T {
+    return readJson(this.#native.text(name, this.#address, ...inputs))
   }
-}
-
-function json(record: object | undefined): string | undefined {
-  if (record === undefined) return undefined
-  const text = JSON.stringify(record)
-  // Half of a surrogate pair is written as an escape, and is no character elsewhere.
-  return text.includes("\\ud") ? text.replaceAll(/\\(?:ud[89a-f]..|.)/g, (escape) => (escape.length > 2 ? "\ufffd" : escape)) : text
 }
 
 function numberOf(status: FrameStatus): number {

@@ -1,136 +1,144 @@
-// The records, with the names that the documented files have.
+// The records of the API. Their keys have the same names as in the documented files.
 
-/** Where a frame is in its life. */
+import type { Stack } from "./stack.js"
+import type { unknownKey } from "./unknown.js"
+
+/** The status of a frame. A frame is open while it is `in_progress` or `blocked`. */
 export type FrameStatus = "planned" | "in_progress" | "completed" | "failed" | "blocked" | "invalidated"
 
-/** How a frame may end. */
+/** The status that a pop gives a frame. */
 export type PopStatus = "completed" | "failed" | "blocked"
 
-/** The number of a frame in its tree, such as `f3`: given once, and never again to another frame. */
+/** The number of a frame in its tree, such as `f3`. It never changes, and no other frame ever gets it. */
 export type Handle = string
 
-/** A frame named by its handle, its ID, or a beginning of its ID that fits no other frame. */
+/** A frame, named by its handle, its ID, or a beginning of its ID that matches no other frame. */
 export type FrameRef = string
 
-/** What a stack in a folder is opened with. */
+/** Options of a stack in a folder. */
 export interface StackOptions {
   /**
-   * What survives what. `"normal"` (the default): what was acknowledged survives the death of the process; a loss of
-   * power may take the last moments. `"full"`: that too.
+   * Which failures an acknowledged command survives. `"normal"` (the default): the death of the process; after a loss of
+   * power the last commands may be missing. `"full"`: a loss of power too.
    */
   durability?: "normal" | "full"
   /** How long a command waits for other processes, in milliseconds. Default 10,000. */
   busyTimeout?: number
-  /** Whether `state.json` and `frames/` are kept up to date beside the database. Default true. */
+  /** Whether `state.json` and `frames/` beside the database are kept up to date. Default true. */
   mirror?: boolean
-  /** How tokens are counted: estimated (the default), or a token for four characters. */
+  /** How tokens are counted: by an estimate (`"approx"`, the default), or one token for four characters. */
   tokens?: "approx" | "chars4"
 }
 
-/** What a stack in memory is made with. */
+/** Options of a stack in memory. */
 export interface MemoryOptions {
-  /** How tokens are counted: estimated (the default), or a token for four characters. */
+  /** How tokens are counted: by an estimate (`"approx"`, the default), or one token for four characters. */
   tokens?: "approx" | "chars4"
-  /** Whether it keeps its events, as stacks in folders do. Default false. */
+  /** Whether the stack keeps its events for {@link Stack.history}, as stacks in folders do. Default false. */
   history?: boolean
 }
 
-/** A frame to be pushed or planned. */
+/** A frame to push or plan. */
 export interface NewFrame {
   /** Short name, two to five words. */
   title: string
   /** What must be true when the frame is done. */
   successCriteria?: string
-  /** The same, dense, for prompts. */
+  /** A short form of the criteria, for contexts. */
   successCriteriaCompacted?: string
-  /** The frame's ID: the host's session. Without one it gets an ID of the form `plan-…`. */
+  /** The ID of the frame: the ID of the host's session. Default: a new ID of the form `plan-…`. */
   sessionID?: string
   /**
-   * The frame above; null makes a root. Without this key: the open frame of the session `caller`, else the active
-   * frame, else none.
+   * The parent; null creates a root. Default: the open frame of the session `caller`; if there is none, the active frame;
+   * if there is none, the frame is a root.
    */
   parent?: FrameRef | null
-  /** ID of the session that makes the call. */
+  /** The ID of the session that creates the frame. Only used to find the default parent. */
   caller?: string
-  /** The frames whose results this one needs. */
+  /** The frames whose results this frame needs. */
   dependsOn?: FrameRef[]
 }
 
-/** The part of a frame that never changes. */
+/** The title and the criteria of a frame. They never change. */
 export interface Identity {
   /** Short name, two to five words. */
   title: string
   /** What must be true when the frame is done. */
   successCriteria?: string
-  /** The same, dense, for prompts. */
+  /** A short form of the criteria, for contexts. */
   successCriteriaCompacted?: string
 }
 
-/** Everything there is to know about a frame. Times are milliseconds since the Unix epoch. */
+/**
+ * The record of a frame. Times are milliseconds since the Unix epoch. A frame from an imported file may have more keys;
+ * {@link unknownKey} reads them.
+ */
 export interface FrameRecord {
-  /** The frame's ID: the host's session, or `plan-…` until it is activated. */
+  /** The ID of the frame: the ID of the host's session, or `plan-…` until the frame has a session. */
   sessionID: string
-  /** ID of the parent; absent for a root. */
+  /** The ID of the parent; absent for a root. */
   parentSessionID?: string
-  /** Where the frame is in its life. */
+  /** The status. */
   status: FrameStatus
   /** Short name. */
   title: string
   /** What must be true when the frame is done. */
   successCriteria: string
-  /** The same, dense, for prompts. */
+  /** A short form of the criteria, for contexts. */
   successCriteriaCompacted: string
-  /** What was achieved, in full. */
+  /** The results in full. */
   results?: string
-  /** The same, dense, for the prompts of others. */
+  /** A short form of the results, for the contexts of other frames. */
   resultsCompacted?: string
-  /** When the frame was made. */
+  /** When the frame was created. */
   createdAt: number
   /** When the frame last changed. */
   updatedAt: number
-  /** Files and other resources that the work produced. */
+  /** Files and other resources that the frame produced. */
   artifacts: string[]
-  /** Decisions taken on the way. */
+  /** Decisions that were recorded. */
   decisions: string[]
-  /** IDs of the frames whose results this one needs. */
+  /** The IDs of the frames whose results this frame needs. */
   dependsOn?: string[]
-  /** Path of the frame's full log. */
+  /** The path of the frame's full log. */
   logPath?: string
   /** Why the frame was invalidated. */
   invalidationReason?: string
   /** When the frame was invalidated. */
   invalidatedAt?: number
-  /** IDs of the children that are still planned. */
+  /** The IDs of the children that are still planned. */
   plannedChildren?: string[]
-  /** Made only because a session appeared: title and criteria may still be given, once. */
+  /** Whether the frame is a placeholder: it was created for a session, and {@link Stack.identify} can name it once. */
   placeholder?: boolean
-  /** Its chunks on the heap. */
+  /** The chunks that belong to the frame. */
   heap?: Chunk[]
-  /** Its registers that are not empty, if it uses any. */
+  /** The registers that are not empty, if the frame uses registers. */
   registers?: Partial<Record<Register, string>>
-  /** Keys of imported files that this version does not know are kept. */
-  [key: string]: unknown
 }
 
-/** A named text on the heap of a frame, seen by it and all frames below it until it is freed. */
+/** A named text on the heap of a frame. The frame and all frames below it see it until it is freed. */
 export interface Chunk {
-  /** Its name, which no other chunk in sight has. */
+  /** The name, unique among the chunks that a frame sees. */
   name: string
-  /** The text, word for word. */
+  /** The text, verbatim. */
   content: string
   /** A short summary for the index. */
   description?: string
-  /** When it was allocated. */
+  /** When the chunk was allocated, in milliseconds since the Unix epoch. */
   allocatedAt: number
-  /** When it was last written. */
+  /** When the chunk was last written, in milliseconds since the Unix epoch. */
   writtenAt: number
-  /** The step of the run in which it was allocated; absent outside of runs. */
+  /** The step of the run in which the chunk was allocated; absent outside of runs. */
   allocatedStep?: number
-  /** The step of the run in which it was last written; absent outside of runs. */
+  /** The step of the run in which the chunk was last written; absent outside of runs. */
   writtenStep?: number
 }
 
-/** The registers: short notes that an agent works by. */
+/**
+ * The registers: short notes that an agent works by. Longer values are truncated to these limits, in characters: 240
+ * (`R0_GOAL`), 980 (`R1_PLAN`), 200 (`R2_NEXT`), 60 (`R3_PHASE`), 720 (`R4_CONSTRAINTS`), 480 (`R5_ASSUMPTIONS`), 600
+ * (`R6_OPEN_QUESTIONS`), 300 (`R7_STATUS`).
+ */
 export type Register =
   | "R0_GOAL"
   | "R1_PLAN"
@@ -141,9 +149,9 @@ export type Register =
   | "R6_OPEN_QUESTIONS"
   | "R7_STATUS"
 
-/** A chunk to be allocated. */
+/** A chunk to allocate. */
 export interface NewChunk {
-  /** Its name: 1 to 100 characters on one line. */
+  /** The name: 1 to 100 characters on one line. */
   name: string
   /** The text: up to 100,000 characters. */
   content: string
@@ -151,35 +159,35 @@ export interface NewChunk {
   description?: string
 }
 
-/** What a run is started with. */
+/** Settings of a run. */
 export interface RunSettings {
-  /** Stack and heap (the default), or these and registers. */
+  /** `"heap"`: the agent has a stack and a heap (the default). `"registers"`: it has registers too. */
   memory?: "heap" | "registers"
-  /** The most frames that may be above another one. Default 5. */
+  /** How many ancestors a frame may have. Default 5. */
   maxDepth?: number
-  /** Characters on the heap past which the agent is warned. Default 5000. */
+  /** The size of the heap, in characters, above which the agent is warned. Default 5000. */
   heapCeiling?: number
 }
 
-/** A run to be started. */
+/** A run to start. */
 export interface NewRun {
-  /** What the agent is to do. */
+  /** The task of the agent. */
   task: string
-  /** Which memory it has, and how much. */
+  /** The settings. */
   settings?: RunSettings
-  /** The title of its frame; by default the beginning of the task. */
+  /** The title of the root frame. Default: the beginning of the task. */
   title?: string
-  /** The ID of its frame; by default one is made. */
+  /** The ID of the root frame. Default: a new ID. */
   sessionID?: string
 }
 
-/** A tool that a model calls. */
+/** A tool call of a model. */
 export interface ToolCall {
-  /** The call's ID, by which its answer is found. */
+  /** The ID of the call. Its answer names it. */
   id: string
-  /** The tool's name. */
+  /** The name of the tool. */
   name: string
-  /** The arguments as the model wrote them: a JSON object, if it kept to the schema. */
+  /** The arguments as the model wrote them: the text of a JSON object, if the model followed the schema. */
   arguments: string
 }
 
@@ -189,109 +197,111 @@ export type RunMessage =
   | { role: "assistant"; text: string; calls?: ToolCall[] }
   | { role: "tool"; call: string; name: string; text: string; isError?: boolean }
 
-/** What a model has said. */
+/** A reply of a model. */
 export interface Reply {
+  /** The text. Default: empty. */
   text?: string
+  /** The tool calls. Default: none. */
   calls?: ToolCall[]
 }
 
-/** What a run needs next. */
+/** What a run needs next; `next` says which of the three. */
 export type Next =
   | {
-      /** Ask a model this, and bring what it says. */
+      /** Send `system` and `messages` to the model and give its reply to {@link Stack.runReply}. */
       next: "ask"
-      /** The number of the step, from 1 on. */
+      /** The number of the step, counted from 1. */
       step: number
-      /** The present frame. */
+      /** The current frame. */
       frame: Handle
-      /** How many frames are above it. */
+      /** The number of ancestors of the current frame. */
       depth: number
-      /** What the model is told before everything else. */
+      /** The system prompt. It never changes during a run. */
       system: string
-      /** The conversation of the present frame; the newest message ends with the memory. */
+      /** The conversation of the current frame. The newest message ends with the memory: step, registers and heap. */
       messages: RunMessage[]
     }
   | ({
-      /** Do what this call asks for, and bring the answer. */
+      /** Execute this tool call and give its answer to {@link Stack.runAnswer}. */
       next: "call"
     } & ToolCall)
   | {
       /** Nothing: the root frame is finished. */
       next: "over"
-      /** How it ended. */
+      /** The status of the root frame. */
       status: FrameStatus
-      /** Its results. */
+      /** The results of the root frame. */
       results: string
     }
 
-/** Where a run is. */
+/** The settings and the progress of a run. */
 export interface RunStatus {
-  /** What it was started with. */
+  /** The settings with which the run was started. */
   settings: Required<RunSettings>
-  /** How many times a model has answered. */
+  /** How many times the model has replied. */
   steps: number
-  /** The present frame. */
+  /** The current frame. */
   frame: Handle
-  /** How many frames are above it. */
+  /** The number of ancestors of the current frame. */
   depth: number
-  /** How many steps in a row, the last one included, have made the same calls. */
+  /** How many steps in a row, including the last one, made the same calls. */
   repeats: number
 }
 
-/** A frame of a stack: its record and its handle. */
+/** A frame of a stack: the record and the handle. */
 export interface Frame extends FrameRecord {
-  /** The frame's number. */
+  /** The handle. */
   handle: Handle
 }
 
-/** Which frames are meant. */
+/** Selects frames. */
 export interface FrameQuery {
   /**
-   * `"all"` (the default), `"roots"`, `"ready"` (planned, and all that they depend on is completed), or how they stand to
-   * `frame`: `"ancestors"` (from the parent up), `"children"`, `"siblings"`, `"subtree"` (the frame and all below it).
+   * `"all"` (the default), `"roots"`, `"ready"` (planned frames whose dependencies are all completed), or a relation to
+   * `frame`: `"ancestors"` (from the parent up), `"children"`, `"siblings"`, `"subtree"` (the frame and all frames below it).
    */
   relation?: "all" | "roots" | "ready" | "ancestors" | "children" | "siblings" | "subtree"
-  /** The frame that the relation is to. */
+  /** The frame that `relation` refers to. */
   frame?: FrameRef
   /** Only frames with this status. */
   status?: FrameStatus
 }
 
-/** What a pop left behind. */
+/** The answer of a pop. */
 export interface Popped {
   /** The frame that was popped. */
   handle: Handle
-  /** Its parent; null: it was a root, and its tree is done. */
+  /** Its parent; null if it was a root, and its tree is finished. */
   parent: Handle | null
-  /** The frame that is active now. */
+  /** The frame that is active now; null if there is none. */
   active: Handle | null
   /** Frames below it that are still in progress or blocked. */
   stillOpen: Handle[]
-  /** Frames below it that were planned and never begun. */
+  /** Frames below it that were planned and never started. */
   stillPlanned: Handle[]
 }
 
-/** What an invalidation touched, and what it did not. */
+/** The answer of an invalidation. */
 export interface Invalidated {
   /** The frame itself, then the planned frames below it. */
   invalidated: Handle[]
-  /** Frames below it that are in progress or blocked, which were not touched. */
+  /** Frames below it that are in progress or blocked. They were not changed. */
   stillOpen: Handle[]
-  /** Frames that depend on an invalidated one and are not finished. */
+  /** Unfinished frames that depend on an invalidated frame. */
   dependents: Handle[]
 }
 
-/** What came of an import. */
+/** The answer of an import. */
 export interface Imported {
   /** The new frames. */
   handles: Handle[]
-  /** What could not be read or did not fit, with its place in the text. */
+  /** The parts that could not be read or did not fit, each with its place in the text. */
   problems: { place: string; message: string }[]
 }
 
-/** Tokens to spend on a context. */
+/** Limits on the size of a context, in tokens. */
 export interface Budget {
-  /** The most tokens a context may have. Default 4000. */
+  /** Limit of the whole context. It is never exceeded. Default 4000. */
   total?: number
   /** Quota of the ancestors. Default 1500. */
   ancestors?: number
@@ -301,234 +311,276 @@ export interface Budget {
   current?: number
   /** Quota of what surrounds the current frame. Default 200. */
   overhead?: number
-  /** Quota of the chunks on the heap that are shown word for word. Default 1500. */
+  /** Quota of the chunks on the heap that are shown verbatim. Default 1500. */
   heap?: number
 }
 
-/** What shapes a context, beside the tree. */
+/** Settings of contexts. */
 export interface Settings {
-  /** Tokens to spend. */
+  /** Limits on the size, in tokens. */
   budget?: Budget
-  /** Siblings that score less are left out, 0 to 100. Default 30. */
+  /** Siblings with a lower relevance score are omitted; 0 to 100. Default 30. */
   minimumRelevance?: number
-  /** How much standing advice. Default `"full"`. */
+  /** How much general advice the context contains. Default `"full"`. */
   guidance?: "full" | "brief" | "none"
-  /** Characters on the heap past which the agent is warned. Default 5000. */
+  /** The size of the heap, in characters, above which the agent is warned. Default 5000. */
   heapCeiling?: number
 }
 
-/** What was considered for a context, and what became of it. */
+/** Which frames and chunks were considered for a context, and how much of each is shown. */
 export interface Report {
-  /** Upper bound of the tokens of the whole. Never more than the total budget. */
+  /** An upper bound of the tokens of the whole context. Never more than the total budget. */
   tokens: number
-  /** The frame whose context it is. */
+  /** The frame of the context. */
   handle: Handle
-  /** Upper bound of the stable part's tokens. */
+  /** An upper bound of the tokens of the stable part. */
   stableTokens: number
-  /** Upper bound of the volatile part's tokens. */
+  /** An upper bound of the tokens of the volatile part. */
   volatileTokens: number
-  /** Every frame considered. */
+  /** Every frame that was considered. */
   entries: ReportEntry[]
-  /** Every chunk on the heap that the frame sees; absent if there are none. */
+  /** Every chunk that the frame sees; absent if there are none. */
   chunks?: ReportChunk[]
 }
 
-/** What became of a chunk that the frame of a context sees. */
+/** How much of a chunk is shown in a context. */
 export interface ReportChunk {
-  /** The chunk's name. */
+  /** The name of the chunk. */
   name: string
-  /** The frame that it belongs to. */
+  /** The frame that the chunk belongs to. */
   handle: Handle
-  /** How much of it is shown: nothing, its line in the index, or all of it. */
+  /** `"omitted"`: nothing. `"index"`: its line in the index. `"whole"`: the whole text. */
   shown: "omitted" | "index" | "whole"
-  /** What showing it costs, in tokens. */
+  /** The cost of what is shown, in tokens. */
   tokens: number
 }
 
-/** What became of one frame that was considered for a context. */
+/** How much of a frame is shown in a context. */
 export interface ReportEntry {
   /** The frame. */
   handle: Handle
-  /** Where it is or would be shown. */
+  /** The section that shows it, or would show it. */
   section: "current-frame" | "ancestors" | "dependencies" | "completed-siblings" | "planned-children"
-  /** How much of it is shown. */
+  /** How much of it is shown, from nothing (`"omitted"`) to everything (`"full"`). */
   rung: "omitted" | "stub" | "compact" | "standard" | "full"
-  /** How much it matters to the current frame, 0 to 100. */
+  /** The relevance to the current frame, 0 to 100. */
   score: number
-  /** What showing it costs, in tokens. */
+  /** The cost of what is shown, in tokens. */
   tokens: number
-  /** Path of the frame's log, if the context names it. */
+  /** The path of the frame's log, if the context names it. */
   log?: string
-  /** Why it is left out, if it is. */
+  /** Why the frame is omitted; absent if it is not. */
   omission?: "irrelevant" | "budget" | "rank"
 }
 
-/** How a tree is drawn. */
+/** Options of {@link Stack.outline}. */
 export interface OutlineOptions {
-  /** With branches and marks (the default), or plainly indented. */
+  /** `"marked"`: with branches and status marks (the default). `"indented"`: with indentation only. */
   style?: "marked" | "indented"
-  /** Only this frame and what is below it. */
+  /** Show only this frame and the frames below it. Default: all frames. */
   root?: FrameRef
-  /** Criteria, results, artifacts and decisions too. Default false. */
+  /** Whether criteria, results, artifacts and decisions are shown. Default false. */
   details?: boolean
-  /** Levels below the first; all by default. */
+  /** The number of levels below the first. Default: all. */
   depth?: number
-  /** The longest line, in characters; 0: no limit. Default 120. */
+  /** The maximum length of a line, in characters; 0 means no limit. Default 120. */
   width?: number
 }
 
-/** How a stack is doing. */
+/** The state and the statistics of a stack. */
 export interface StackInfo {
-  /** How many events the tree has seen. */
+  /** The number of events so far. */
   revision: number
-  /** How many frames there are. */
+  /** The number of frames. */
   frames: number
-  /** The frame being worked on. */
+  /** The active frame; null if there is none. */
   active: Handle | null
-  /** How the cache of contexts has done. */
+  /** Statistics of the cache of contexts. */
   cache: { hits: number; misses: number; entries: number }
-  /** How the files beside the database are doing; null if the stack keeps none. */
+  /**
+   * The files beside the database: the revision in `state.json`, the number of frames whose files are out of date, and why
+   * they could not be written (null if they could). Null if the stack has no such files.
+   */
   mirror: { revision: number; staleFrames: number; error: string | null } | null
-  /** What was wrong with the files or the state that the stack began with, and what was made of it. */
+  /** The problems of the files or the state that the stack was opened with, and how each was repaired. */
   repairs: { frame: string | null; message: string }[]
 }
 
-/** The whole tree, as `state.json` holds it. */
+/** The whole tree in the layout of `state.json`. An imported state may have more keys; {@link unknownKey} reads them. */
 export interface StackState {
-  /** Version of the layout: 1. */
+  /** The version of the layout: 1. */
   version: number
-  /** How many events the tree has seen. */
+  /** The number of events so far. */
   revision?: number
   /** All frames, by ID. */
   frames: Record<string, FrameRecord>
-  /** ID of the active frame. */
+  /** The ID of the active frame. */
   activeFrameID?: string
-  /** IDs of the frames without a parent. */
+  /** The IDs of the roots. */
   rootFrameIDs: string[]
-  /** When anything last changed, in milliseconds since the Unix epoch. */
+  /** When the tree last changed, in milliseconds since the Unix epoch. */
   updatedAt: number
-  /** Keys that this version does not know are kept. */
-  [key: string]: unknown
 }
 
-/** The name of what an event changes. */
-export type EventKind =
-  | "added"
-  | "imported"
-  | "dependenciesAdded"
-  | "identified"
-  | "statusChanged"
-  | "invalidated"
-  | "idReplaced"
-  | "logPathSet"
-  | "logMoved"
-  | "artifactAdded"
-  | "decisionAdded"
-  | "activeChanged"
-  | "summarized"
-  | "chunkAllocated"
-  | "chunkWritten"
-  | "chunkFreed"
-  | "registersChanged"
-  | "runStarted"
-  | "called"
-  | "messagesAdded"
+/** The changes that an event can record. `kind` says which, and the other keys depend on it. */
+export type Change =
+  /** The frame was created: pushed, planned, made for a session, or imported. */
+  | { kind: "added"; frame: FrameRecord }
+  /** This frame and the following ones were imported together. `extra`: keys of the imported state that are unknown. */
+  | { kind: "imported"; extra?: Record<string, unknown> }
+  /** The frame depends on frames that were added later in the same command. */
+  | { kind: "dependenciesAdded"; dependsOn: string[] }
+  /** A placeholder got its title and criteria. */
+  | { kind: "identified"; identity: Required<Identity> }
+  /** The frame was activated, blocked, resumed or popped. */
+  | { kind: "statusChanged"; status: FrameStatus; results?: string; resultsCompacted?: string }
+  /** The frame continues, with these results so far. */
+  | { kind: "summarized"; results: string; resultsCompacted: string }
+  /** The frame was invalidated. */
+  | { kind: "invalidated"; reason: string }
+  /** The frame got another ID. */
+  | { kind: "idReplaced"; sessionID: string }
+  /** The log of the frame is another file: an absolute path, or one relative to the stack's folder. */
+  | { kind: "logPathSet"; logPath: string }
+  /** The log of the frame was renamed with its ID: a path relative to the stack's folder. */
+  | { kind: "logMoved"; logPath: string }
+  /** An artifact was recorded. */
+  | { kind: "artifactAdded"; artifact: string }
+  /** A decision was recorded. */
+  | { kind: "decisionAdded"; decision: string }
+  /** True: the frame became the active one. False: it was active, and now no frame is. */
+  | { kind: "activeChanged"; active: boolean }
+  /** A chunk was allocated on the heap of the frame. */
+  | { kind: "chunkAllocated"; chunk: Chunk }
+  /** A chunk of the frame was written. `step`: the step of the run; 0 outside of runs. */
+  | { kind: "chunkWritten"; name: string; content: string; step: number }
+  /** A chunk of the frame was freed. */
+  | { kind: "chunkFreed"; name: string }
+  /** Registers of the frame were set. The others keep their values. */
+  | { kind: "registersChanged"; registers: Partial<Record<Register, string>> }
+  /** A run was started with the frame as its root. */
+  | { kind: "runStarted"; run: RunSettings }
+  /** The frame was pushed by a tool call of a model, which waits for its results. `call`: the ID of the call. */
+  | { kind: "called"; call: string }
+  /** Messages were added to the conversation of the frame. */
+  | { kind: "messagesAdded"; messages: RunMessage[] }
 
-/** One change to one frame. Further keys depend on the kind. */
-export interface StackEvent {
-  /** Place in the history: 1 for the first event of a tree, then one more each. */
+/** The name of a change. */
+export type EventKind = Change["kind"]
+
+/** The keys that every event has. */
+export interface EventHead {
+  /** The position in the history: 1 for the first event of a tree, then one more for each. */
   revision: number
   /** When it happened, in milliseconds since the Unix epoch. */
   time: number
   /** The frame that changed. */
   handle: Handle
-  /** What changed. */
-  kind: EventKind
-  [key: string]: unknown
 }
 
-/** Which events of a history are meant. */
-export interface EventQuery {
+/**
+ * A change to one frame.
+ *
+ * ```js
+ * for (const event of stack.history()) if (event.kind === "decisionAdded") console.log(event.handle, event.decision)
+ * ```
+ */
+export type StackEvent = EventHead & Change
+
+/** Selects events of a history. */
+export interface EventQuery<Kind extends EventKind = EventKind> {
   /** Only events after this revision. */
   since?: number
   /** Only events of this frame. */
   frame?: FrameRef
   /** Only events of this kind. */
-  kind?: EventKind
-  /** At most so many, the oldest. */
+  kind?: Kind
+  /** At most this many events, the oldest ones. */
   limit?: number
 }
 
-/** Which lines of a log are meant. */
+/** Selects lines of a log. */
 export interface LogQuery {
-  /** The first line, counted from 1. */
+  /** The first line, counted from 1. Default 1. */
   from?: number
-  /** The last line, included. */
+  /** The last line, inclusive. Default: the last line of the log. */
   to?: number
-  /** Only lines with this text, whatever its case. */
+  /** Only lines that contain this text, in upper or lower case. */
   search?: string
-  /** Of all these only the last so many. */
+  /** Only the last this many of the selected lines. */
   tail?: number
 }
 
 /** Lines of a log. */
 export interface LogPage {
-  /** The lines that were meant, in order. */
+  /** The selected lines, in order. */
   lines: { number: number; entry: unknown }[]
-  /** How many lines the log has in all. */
+  /** The number of lines in the whole log. */
   total: number
-  /** The lines among those meant that could not be read. */
+  /** The selected lines that could not be read. */
   damaged: { number: number; message: string }[]
 }
 
-/** Settings of a host. What is not given stays as the environment or the defaults say. */
+/** Settings of a host. They override the environment variables, which override the defaults. */
 export interface HostSettings {
-  /** What contexts are made with. */
+  /** Settings of the contexts. */
   context?: Settings
-  /** Which child sessions get frames, and when they are done. Times in milliseconds. */
+  /** Which child sessions get frames, and when these are finished. */
   subagents?: {
+    /** Whether child sessions get frames. Default true. */
     enabled?: boolean
+    /** How long a session without a matching title must exist, in milliseconds. Default 60,000. */
     minDuration?: number
+    /** How many messages a session without a matching title must have. Default 3. */
     minMessageCount?: number
+    /** Whether the frame of an idle subagent is finished. Default true. */
     autoCompleteOnIdle?: boolean
+    /** After how many idle milliseconds it is finished. Default 5000. */
     idleCompletionDelay?: number
+    /** Whether requests of subagents get a context. Default true. */
     injectParentContext?: boolean
+    /** Whether the last message of a subagent becomes the results of its frame. Default true. */
     propagateSummaries?: boolean
-    /** Regular expressions that the titles of subagents fit. */
+    /** Regular expressions. A session whose title matches one is a subagent. */
     patterns?: string[]
   }
-  /** Suggestions, and what is done without being asked. */
+  /** Suggestions to the agent, and automatic actions. */
   autonomy?: {
+    /** `"manual"`: nothing. `"suggest"`: suggestions (the default). `"auto"`: actions, if the confidence is high enough. */
     level?: "manual" | "suggest" | "auto"
-    /** From which confidence on a push is recommended, 0 to 100. */
+    /** The least confidence for a push, 0 to 100. Default 70. */
     pushThreshold?: number
-    /** From which confidence on a pop is recommended, 0 to 100. */
+    /** The least confidence for a pop, 0 to 100. Default 80. */
     popThreshold?: number
+    /** Whether contexts show suggestions. Default true. */
     suggestInContext?: boolean
+    /** The names of the heuristics in use. Default: all seven. */
     enabledHeuristics?: string[]
   }
-  /** Frames that run in sessions of their own. */
+  /** Frames that run in their own sessions while their callers wait. */
   calls?: {
-    /** The frames that may be above the one that is called. Default 5. */
+    /** How many ancestors the frame of a call may have. Default 5. */
     maxDepth?: number
-    /** After how many milliseconds a call is stopped; 0, the default: never. */
+    /** After how many milliseconds a call is stopped; 0 (the default) means never. */
     timeLimit?: number
   }
 }
 
 /** A message of a session. */
 export interface SessionMessage {
+  /** The ID of the message. */
   id: string
+  /** The role of its author, such as `user`. */
   role: string
-  /** Its text parts together. */
+  /** All its text parts, joined. */
   text: string
-  /** The host marks it as the summary of a compaction. */
+  /** Whether the host marks it as the summary of a compaction. Default false. */
   summary?: boolean
-  /** All its parts as the host keeps them, for the log. */
+  /** All its parts as the host stores them, for the log. */
   parts?: readonly unknown[]
 }
 
-/** Something that has happened in a host. Events may come twice, and in any order. */
+/** An event of a host. Events may be reported twice and in any order. */
 export type HostEvent =
   | { kind: "sessionCreated"; sessionID: string; parentID?: string | undefined; title?: string }
   | { kind: "sessionUpdated"; sessionID: string; title: string }
@@ -541,9 +593,9 @@ export type HostEvent =
       messageID: string
       role: "user" | "assistant"
       text: string
-      /** Tokens in the session's context, as its model has counted them. */
+      /** The tokens in the session's context, as its model counted them. */
       tokens?: number | undefined
-      /** How many it can hold. */
+      /** The size of the model's context window, in tokens. */
       contextLimit?: number | undefined
     }
   | { kind: "toolExecuted"; sessionID: string; tool: string; path?: string | undefined; failed?: boolean }
@@ -551,52 +603,57 @@ export type HostEvent =
   | { kind: "callEnded"; call: number; error?: string | undefined }
   | { kind: "callAborted"; call: number }
 
-/** Something that a host is to do. */
+/** Something that the host must do. */
 export type Effect =
+  /** Write a line to the log of the host. `data` is for the log only; its keys depend on the message. */
   | { kind: "log"; level: "debug" | "info" | "warn"; message: string; data: Record<string, unknown> }
-  /** Answer with `sessionCreated`, or `sessionDeleted` if it is not there. */
+  /** Report `sessionCreated`, or `sessionDeleted` if the session does not exist. */
   | { kind: "describeSession"; sessionID: string }
-  /** Answer with `sessionMessages`, without messages if it is not there. */
+  /** Report `sessionMessages`, without messages if the session does not exist. */
   | { kind: "readMessages"; sessionID: string }
-  /** Answer with `callStarted`, or `callEnded` with an error. */
+  /** Create a session. Report `callStarted`, or `callEnded` with an error. */
   | { kind: "createSession"; call: number; parentID: string; title: string }
-  /** Prompt the session with the caller's model, wait, and answer with `callEnded`. */
+  /** Prompt the session with the model of the session `callerID`, wait for the end, and report `callEnded`. */
   | { kind: "prompt"; call: number; sessionID: string; callerID: string; text: string }
-  /** Give the tool call that waits for this its answer. */
+  /** Answer the tool call that waits for `call`. */
   | { kind: "answer"; call: number; text: string }
+  /** Abort the session. */
   | { kind: "abortSession"; sessionID: string }
-  /** Answer with `sessionCompacted`, without messages if it cannot be done. */
+  /** Compact the session. Report `sessionCompacted`, without messages if it failed. */
   | { kind: "compactSession"; sessionID: string }
-  /** Add the text to what the summary is asked for. */
+  /** Add the text to the prompt that asks for the summary. */
   | { kind: "compactionPrompt"; sessionID: string; text: string }
 
-/** A tool as hosts register it. */
+/** A tool, as hosts register it. */
 export interface Tool {
+  /** The name. */
   name: string
+  /** The group that the tool belongs to, for documentation. */
   group: "frames" | "planning" | "context" | "compaction" | "subagents" | "autonomy"
+  /** The description for the model. */
   description: string
-  /** JSON Schema of an object. */
+  /** The parameters: JSON Schema of an object. */
   parameters: { type: "object"; properties: Record<string, object>; required?: string[] }
-  /** Arguments that are valid. */
+  /** An example of valid arguments. */
   example: object
 }
 
-/** What a tool answers. */
+/** The answer to a tool call of an agent. */
 export interface ToolAnswer {
-  /** The answer; without it, it comes with an effect `answer`. */
+  /** The text of the answer. If it is absent, an effect `answer` brings it later. */
   text?: string
-  /** The call that is answered later. If nobody waits any more, report `callAborted`. */
+  /** The number of a call that is answered later. Report `callAborted` if nobody waits for it any more. */
   call?: number
-  /** The text says why nothing was done. */
+  /** Whether the text explains why nothing was done. */
   isError: boolean
-  /** What the host is to do. */
+  /** What the host must do, in order. */
   effects: Effect[]
 }
 
-/** The two parts of a session's context. */
+/** The context of a session, in two parts. */
 export interface SessionContext {
-  /** For the system prompt: it keeps its bytes until a frame is pushed, popped or invalidated. */
+  /** For the system prompt. It keeps its bytes until a frame is pushed, popped or invalidated. */
   stable: string
-  /** For the place behind the newest message of this one request. */
+  /** For this request only: put it after the newest message. */
   volatile: string
 }

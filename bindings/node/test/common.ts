@@ -1,4 +1,4 @@
-// What several tests need: folders of their own, other processes, and errors that must come.
+// Helpers of several tests: temporary folders, other processes, expected errors.
 
 import assert from "node:assert/strict"
 import { spawnSync } from "node:child_process"
@@ -15,21 +15,21 @@ export const isBun = versions["bun"] !== undefined
 /** The root of the repository. */
 export const root = new URL("../../../../", import.meta.url)
 
-/** A new folder, which is removed when the tests of the file are done. */
+/** Creates a temporary folder. It is removed after the tests of the file. */
 export function folder(): string {
   const path = mkdtempSync(join(tmpdir(), "callstack-"))
   after(() => rmSync(path, { recursive: true, force: true }))
   return path
 }
 
-/** How a process is run. */
+/** Options of a process. */
 interface RunOptions {
   env?: Record<string, string>
   cwd?: string
   flags?: string[]
 }
 
-/** Runs a module in a process of the same runtime. */
+/** Runs the code of a module in a new process of the same runtime (Node or Bun). */
 export function run(code: string, { env = {}, cwd = import.meta.dirname, flags = [] }: RunOptions = {}) {
   const source = isBun ? ["--eval", code] : ["--input-type=module", "--eval", code]
   const done = spawnSync(execPath, [...flags, ...source], {
@@ -40,7 +40,7 @@ export function run(code: string, { env = {}, cwd = import.meta.dirname, flags =
   return { status: done.status, stdout: done.stdout, stderr: done.stderr }
 }
 
-/** Checks that a call throws a {@link CallstackError} with this code, and returns it. */
+/** Checks that a call throws a {@link CallstackError} with this code. Returns the error. */
 export function fails(call: () => unknown, code: ErrorCode): CallstackError {
   try {
     call()
@@ -49,10 +49,10 @@ export function fails(call: () => unknown, code: ErrorCode): CallstackError {
     assert.equal(error.code, code, error.message)
     return error
   }
-  return assert.fail(`nothing was thrown, ${code} was expected`)
+  return assert.fail(`expected ${code}, but nothing was thrown`)
 }
 
-/** Collects garbage, as far as the runtime lets us. */
+/** Runs the garbage collector, if the runtime allows it. */
 export async function collect(): Promise<void> {
   for (let round = 0; round < 3; round++) {
     if (isBun) (globalThis as { Bun?: { gc(now: boolean): void } }).Bun?.gc(true)
@@ -61,7 +61,7 @@ export async function collect(): Promise<void> {
   }
 }
 
-/** Memory of this process, in megabytes. */
+/** Returns the resident memory of this process, in megabytes. */
 export function megabytes(): number {
   return process.memoryUsage.rss() / (1024 * 1024)
 }

@@ -1,18 +1,18 @@
-// Every example of the README runs as it is printed.
+// Runs every JavaScript example of the READMEs.
 
 import assert from "node:assert/strict"
 import { spawnSync } from "node:child_process"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
-import { fileURLToPath } from "node:url"
 import { test } from "node:test"
+import { fileURLToPath } from "node:url"
 import { folder, root } from "./common.js"
 
-/** Where a module finds the package by its name. */
+/** A folder inside the package, so that the examples can import the package by its name. */
 const place = new URL("bindings/node/build/docs/", root)
 
 for (const readme of ["README.md", "bindings/node/README.md"]) {
   const text = readFileSync(new URL(readme, root), "utf8")
-  const examples = [...text.matchAll(/^```js\n([^]*?)^```$/gm)].map(([, code = ""]) => code)
+  const examples = [...text.matchAll(/^```js\n([\s\S]*?)^```$/gm)].map(([, code = ""]) => code)
 
   test(`${readme} has examples`, () => assert.ok(examples.length > 0))
 

@@ -1,4 +1,4 @@
-// Errors: typed, named, and helpful to whoever made the call.
+// Errors: their codes, messages and details.
 
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
@@ -8,7 +8,7 @@ import { test } from "node:test"
 import { CallstackError, Stack } from "callstack-core"
 import { fails, folder, run } from "./common.js"
 
-test("an error names the thing and has its parts as values", () => {
+test("an error has a code, a message and the values of the message", () => {
   using stack = Stack.inMemory()
   stack.push({ title: "Build", sessionID: "ses_1" })
   const error = fails(() => stack.activate("f1"), "transition")
@@ -25,12 +25,15 @@ test("an error names the thing and has its parts as values", () => {
   assert.equal(stack.handles().length, 1)
 })
 
-test("what the types forbid is an error too", () => {
+test("arguments that the types forbid are errors", () => {
   using stack = Stack.inMemory()
   stack.push({ title: "Build", sessionID: "ses_1" })
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  const loose = stack as any
-  assert.match(fails(() => loose.setStatus("f1", "done"), "setting").message, /`done`, but must be one of planned, in_progress/)
+  // Stands for a caller in JavaScript, whose arguments the compiler does not check.
+  const loose = stack as unknown as Record<keyof Stack, (...values: unknown[]) => unknown>
+  assert.match(
+    fails(() => loose.setStatus("f1", "done"), "setting").message,
+    /`done`, but must be one of planned, in_progress/,
+  )
   assert.match(fails(() => loose.pop("f1", "planned", ""), "setting").message, /must be 2 \(completed\)/)
   assert.match(fails(() => loose.push({ titel: "Build" }), "json").message, /unknown field `titel`/)
   assert.match(fails(() => loose.push({ title: 5 }), "json").message, /expected a string/)
@@ -43,16 +46,20 @@ test("what the types forbid is an error too", () => {
   assert.equal(stack.handles().length, 1)
 })
 
-test("a library that is not there is told with all places that were looked at", () => {
-  const missing = run('import { Stack } from "callstack-core"; try { Stack.inMemory() } catch (e) { console.log(e.code, e.message) }', {
-    env: { CALLSTACK_LIBRARY: "/no/such/library.so" },
-  })
+test("the error for a missing library lists all places that were searched", () => {
+  const missing = run(
+    'import { Stack } from "callstack-core"; try { Stack.inMemory() } catch (e) { console.log(e.code, e.message) }',
+    {
+      env: { CALLSTACK_LIBRARY: "/no/such/library.so" },
+    },
+  )
   assert.match(missing.stdout, /^library .*CALLSTACK_LIBRARY: \/no\/such\/library\.so/, missing.stderr)
 })
 
-test("a library that cannot be loaded, or has another interface, is told by name", () => {
+test("the error for a library that cannot be loaded, or has another interface, names the file", () => {
   const path = folder()
-  const load = 'import { Stack } from "callstack-core"; try { Stack.inMemory() } catch (e) { console.log(e.code, e.message) }'
+  const load =
+    'import { Stack } from "callstack-core"; try { Stack.inMemory() } catch (e) { console.log(e.code, e.message) }'
   const text = join(path, "text.so")
   writeFileSync(text, "no library at all")
   const unreadable = run(load, { env: { CALLSTACK_LIBRARY: text } })
@@ -60,13 +67,20 @@ test("a library that cannot be loaded, or has another interface, is told by name
 
   const source = join(path, "other.c")
   const other = join(path, "other.so")
-  writeFileSync(source, 'unsigned callstack_abi(void) { return 99; }\nconst char *callstack_version(void) { return "9.9.9"; }\n')
+  writeFileSync(
+    source,
+    'unsigned callstack_abi(void) { return 99; }\nconst char *callstack_version(void) { return "9.9.9"; }\n',
+  )
   execFileSync("cc", ["-shared", "-fPIC", "-o", other, source])
   const misfit = run(load, { env: { CALLSTACK_LIBRARY: other } })
-  assert.match(misfit.stdout, /^library .*other\.so \(version 9\.9\.9\) has interface 99, but this package needs 1/, misfit.stderr)
+  assert.match(
+    misfit.stdout,
+    /^library .*other\.so \(version 9\.9\.9\) has interface 99, but this package needs 1/,
+    misfit.stderr,
+  )
 })
 
-test("errors of the package can be told from others", () => {
+test("errors of the package differ from other errors by their class", () => {
   assert.equal(new CallstackError("io", "message").details instanceof Object, true)
   assert.equal(new Error("x") instanceof CallstackError, false)
 })

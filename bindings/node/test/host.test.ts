@@ -1,4 +1,4 @@
-// A host with sessions: events in, effects out, tools, contexts by session.
+// A host with sessions: events, effects, tools, and contexts of sessions.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -16,13 +16,15 @@ function shop(): Stack {
   return stack
 }
 
-test("a push runs in a session of its own and is answered with its results", () => {
+test("a push runs in its own session, and its results answer it", () => {
   const stack = shop()
   const task = { title: "Cart 🛒", successCriteria: "Totals", successCriteriaCompacted: "totals" }
   const { text, call, isError, effects } = stack.tool("ses_1", "stack_frame_push", task)
   assert.deepEqual([text, isError], [undefined, false])
   assert.ok(call !== undefined)
-  assert.deepEqual(pick(effects, "createSession"), [{ kind: "createSession", call, parentID: "ses_1", title: "Cart 🛒" }])
+  assert.deepEqual(pick(effects, "createSession"), [
+    { kind: "createSession", call, parentID: "ses_1", title: "Cart 🛒" },
+  ])
   const [prompt] = pick(stack.report({ kind: "callStarted", call, sessionID: "ses_2" }), "prompt")
   assert.match(prompt?.text ?? "", /frame f2: Cart 🛒/)
   const tooDeep = stack.tool("ses_2", "stack_frame_push", task)
@@ -34,8 +36,15 @@ test("a push runs in a session of its own and is answered with its results", () 
   assert.match(answer?.text ?? "", /^f2 \(Cart 🛒\) is completed\.\nResults: It adds up\n/)
   const messages = [{ id: "m1", role: "user", text: "Go", parts: [{ type: "text", text: "Go" }] }]
   stack.report({ kind: "sessionMessages", sessionID: "ses_2", messages })
-  stack.report({ kind: "sessionMessages", sessionID: "ses_2", messages: [...messages, { id: "m2", role: "assistant", text: "Done" }] })
-  assert.deepEqual(stack.readLog("f2").lines.map(({ entry }) => (entry as { id: string }).id), ["m1", "m2"])
+  stack.report({
+    kind: "sessionMessages",
+    sessionID: "ses_2",
+    messages: [...messages, { id: "m2", role: "assistant", text: "Done" }],
+  })
+  assert.deepEqual(
+    stack.readLog("f2").lines.map(({ entry }) => (entry as { id?: string }).id),
+    ["m1", "m2"],
+  )
   stack.close()
 })
 
@@ -46,7 +55,10 @@ test("a session has a context in two parts, or none", () => {
   assert.match(context?.volatile ?? "", /^<stack-now session="f1">/)
   assert.equal(stack.sessionContext("nobody"), undefined)
   assert.ok((stack.deadline() ?? Infinity) <= Date.now())
-  assert.deepEqual(pick(stack.poll(), "log").map(({ message }) => message), ["Context generated"])
+  assert.deepEqual(
+    pick(stack.poll(), "log").map(({ message }) => message),
+    ["Context generated"],
+  )
   stack.close()
 })
 
@@ -59,7 +71,7 @@ test("there are 32 tools, with schemas", () => {
   }
 })
 
-test("events and settings that cannot be are refused", () => {
+test("invalid events and settings are rejected", () => {
   const stack = shop()
   fails(() => stack.report({ kind: "sessionExploded" } as unknown as HostEvent), "json")
   assert.match(stack.configure({ calls: { maxDepth: -1 } })[0] ?? "", /`calls.maxDepth`/)

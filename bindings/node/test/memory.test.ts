@@ -1,11 +1,11 @@
-// What agents remember: chunks on the heap, registers, and runs driven from JavaScript.
+// Agent memory: chunks on the heap, registers, and runs driven from JavaScript.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { type Next, Stack } from "callstack-core"
 import { fails, folder } from "./common.js"
 
-test("chunks are seen by their frame and those below it, word for word", () => {
+test("a frame and the frames below it see its chunks verbatim", () => {
   const stack = Stack.inMemory()
   const shop = stack.push({ title: "Build a shop" })
   const cart = stack.push({ title: "Cart", parent: shop })
@@ -21,16 +21,25 @@ test("chunks are seen by their frame and those below it, word for word", () => {
   )
   const context = stack.context(cart)
   assert.ok(context.stable.includes(`<![CDATA[${content}]]></chunk>`))
-  assert.deepEqual(context.report.chunks?.map(({ name, shown }) => [name, shown]), [["prices", "whole"], ["notes", "whole"]])
+  assert.deepEqual(
+    context.report.chunks?.map(({ name, shown }) => [name, shown]),
+    [
+      ["prices", "whole"],
+      ["notes", "whole"],
+    ],
+  )
   stack.writeChunk(cart, "prices", "in cents")
   stack.freeChunk(cart, "notes")
-  assert.deepEqual(stack.frame(shop).heap?.map((chunk) => chunk.content), ["in cents"])
+  assert.deepEqual(
+    stack.frame(shop).heap?.map((chunk) => chunk.content),
+    ["in cents"],
+  )
   assert.deepEqual(fails(() => stack.freeChunk(cart, "notes"), "unknown_chunk").details.known, ["prices"])
   fails(() => stack.allocateChunk(cart, { name: "prices", content: "" }), "chunk_exists")
   stack.close()
 })
 
-test("registers are cut to their limits, and children inherit", () => {
+test("registers are truncated to their limits, and children inherit them", () => {
   const stack = Stack.inMemory()
   const shop = stack.push({ title: "Build a shop" })
   stack.updateRegisters(shop, { R1_PLAN: "1. cart", R3_PHASE: "é".repeat(61) })
@@ -42,7 +51,7 @@ test("registers are cut to their limits, and children inherit", () => {
   stack.close()
 })
 
-test("a run is driven step by step, and goes on in another process", () => {
+test("a run is driven step by step, and continues after a restart", () => {
   const path = folder()
   let stack = Stack.open(path)
   const run = stack.startRun({ task: "Build a calculator", settings: { memory: "registers" } })
@@ -67,8 +76,15 @@ test("a run is driven step by step, and goes on in another process", () => {
 
   stack = Stack.open(path)
   assert.deepEqual(stack.advanceRun(run), second, "the same messages")
-  stack.runReply(run, { calls: [call("c", "write_file", { path: "calc.py" }), call("d", "pop_frame", { result: "calc.py is there" })] })
-  assert.deepEqual(stack.advanceRun(run), { next: "call", id: "c", name: "write_file", arguments: '{"path":"calc.py"}' })
+  stack.runReply(run, {
+    calls: [call("c", "write_file", { path: "calc.py" }), call("d", "pop_frame", { result: "calc.py is there" })],
+  })
+  assert.deepEqual(stack.advanceRun(run), {
+    next: "call",
+    id: "c",
+    name: "write_file",
+    arguments: '{"path":"calc.py"}',
+  })
   fails(() => stack.runReply(run, { text: "too early" }), "out_of_turn")
   stack.runAnswer(run, "c", "Written")
   const third = ask(stack.advanceRun(run))

@@ -1,4 +1,4 @@
-// The whole façade, in JavaScript's habits.
+// The Stack class: commands, queries, contexts, persistence.
 
 import assert from "node:assert/strict"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
@@ -55,7 +55,7 @@ test("frames are pushed, planned, activated, popped and invalidated", () => {
   assert.equal(stack.active(), "f5")
 })
 
-test("queries answer handles, and records on demand", () => {
+test("queries return handles, or records", () => {
   using stack = Stack.inMemory()
   assert.equal(stack.active(), undefined)
   stack.push({ title: "Root", sessionID: "root" })
@@ -66,7 +66,12 @@ test("queries answer handles, and records on demand", () => {
 
   assert.deepEqual(stack.handles(), ["f1", "f2", "f3", "f4", "f5", "f6"])
   assert.deepEqual(stack.handles({ relation: "roots" }), ["f1", "f2"])
-  assert.deepEqual(stack.handles({ relation: "subtree", frame: "root", status: "in_progress" }), ["f1", "f3", "f6", "f5"])
+  assert.deepEqual(stack.handles({ relation: "subtree", frame: "root", status: "in_progress" }), [
+    "f1",
+    "f3",
+    "f6",
+    "f5",
+  ])
   assert.deepEqual(stack.ancestors("below"), ["f3", "f1"])
   assert.deepEqual(stack.children("root"), ["f3", "f4", "f5"])
   assert.deepEqual(stack.siblings("a"), ["f4", "f5"])
@@ -74,7 +79,10 @@ test("queries answer handles, and records on demand", () => {
   assert.equal(stack.resolve("belo"), "f6")
   const completed = stack.frames({ relation: "siblings", frame: "a", status: "completed" })
   assert.deepEqual(completed, [stack.frame("b")])
-  assert.deepEqual(stack.frames().map((frame) => frame.title), ["Root", "Other root", "a", "b", "c", "Below a"])
+  assert.deepEqual(
+    stack.frames().map((frame) => frame.title),
+    ["Root", "Other root", "a", "b", "c", "Below a"],
+  )
   fails(() => stack.handles({ relation: "children" }), "empty")
 
   assert.match(stack.outline(), /\[x\] f4 b/)
@@ -94,9 +102,9 @@ test("a context has three texts and a report, and stays within its budget", () =
 
   const context = stack.context(pay)
   assert.ok(context instanceof Context)
-  assert.match(context.xml, /^<stack-context session="f3">[^]*src\/cart\.ts: total\(\)[^]*<\/stack-context>\n?$/)
-  assert.match(context.stable, /^<stack-context[^]*src\/cart\.ts: total\(\)/)
-  assert.match(context.volatile, /^<stack-now[^]*Pay for the cart/)
+  assert.match(context.xml, /^<stack-context session="f3">[\s\S]*src\/cart\.ts: total\(\)[\s\S]*<\/stack-context>\n?$/)
+  assert.match(context.stable, /^<stack-context[\s\S]*src\/cart\.ts: total\(\)/)
+  assert.match(context.volatile, /^<stack-now[\s\S]*Pay for the cart/)
   assert.ok(context.tokens > 0 && context.tokens <= 4000)
   assert.equal(context.report.handle, pay)
   const sibling = context.report.entries.find((entry) => entry.section === "completed-siblings")
@@ -104,7 +112,7 @@ test("a context has three texts and a report, and stays within its budget", () =
 
   const before = stack.context(pay).stable
   stack.addDecision(root, "Pay by card")
-  assert.equal(stack.context(pay).stable, before, "a decision moves no stable byte")
+  assert.equal(stack.context(pay).stable, before, "a decision changes no stable byte")
   assert.equal(stack.info().cache.entries, 1)
   stack.clearCache(pay)
   assert.equal(stack.info().cache.entries, 0)
@@ -113,12 +121,13 @@ test("a context has three texts and a report, and stays within its budget", () =
   const small = stack.context(pay, { budget: { total: 300 }, guidance: "none", minimumRelevance: 50 })
   assert.ok(small.tokens <= 300)
   const error = fails(() => stack.context(pay, { budget: { total: 1 } }), "budget_too_small")
-  const needed = error.details["needed"] as number
+  const { needed } = error.details
+  assert.ok(needed !== undefined)
   assert.ok(stack.context(pay, { budget: { total: needed }, guidance: "none" }).tokens <= needed)
   assert.deepEqual(Object.keys(Stack.settings()).sort(), ["budget", "guidance", "heapCeiling", "minimumRelevance"])
 })
 
-test("a stack in a folder lasts, and its history makes it again", () => {
+test("a stack in a folder is persistent, and can be rebuilt from its history", () => {
   const path = folder()
   const first = Stack.open(join(path, "first"), { durability: "full", busyTimeout: 1000 })
   first.push({ title: "Build", sessionID: "ses_1" })
@@ -134,7 +143,11 @@ test("a stack in a folder lasts, and its history makes it again", () => {
 
   first.appendLog("f1", [{ role: "user", text: "Build a shop" }, "two", null])
   const page = first.readLog("f1", { search: "SHOP" })
-  assert.deepEqual(page, { lines: [{ number: 1, entry: { role: "user", text: "Build a shop" } }], total: 3, damaged: [] })
+  assert.deepEqual(page, {
+    lines: [{ number: 1, entry: { role: "user", text: "Build a shop" } }],
+    total: 3,
+    damaged: [],
+  })
   assert.equal(first.readLog("f1", { from: 2, to: 3 }).lines.length, 2)
   assert.equal(first.readLog("f2").total, 0)
   first.setLogPath("f2", "/var/log/two.jsonl")
@@ -142,12 +155,15 @@ test("a stack in a folder lasts, and its history makes it again", () => {
 
   const decisions = first.history({ kind: "decisionAdded" })
   assert.equal(decisions.length, 1)
-  assert.equal(decisions[0]?.["decision"], "so be it")
+  assert.equal(decisions[0]?.decision, "so be it")
   assert.deepEqual(first.history({ kind: "decisionAdded", frame: "ses_1" }), decisions)
   assert.deepEqual(first.history({ kind: "decisionAdded", frame: "f2" }), [])
   fails(() => first.history({ frame: "nobody" }), "unknown_frame")
   assert.ok(first.history().length > decisions.length)
-  assert.deepEqual(first.history({ since: 1, limit: 1 }).map((event) => event.revision), [2])
+  assert.deepEqual(
+    first.history({ since: 1, limit: 1 }).map((event) => event.revision),
+    [2],
+  )
 
   const [history, state] = [first.exportHistory(), first.state()]
   first.exportFiles(join(path, "exported"))
@@ -162,13 +178,18 @@ test("a stack in a folder lasts, and its history makes it again", () => {
   using object = Stack.fromState(state)
   assert.deepEqual(object.state(), state)
   using imported = Stack.open(join(path, "exported"))
-  assert.deepEqual(imported.frames().map((frame) => frame.title), ["Build", "Parse"])
+  assert.deepEqual(
+    imported.frames().map((frame) => frame.title),
+    ["Build", "Parse"],
+  )
   fails(() => Stack.rebuild(join(path, "again"), history), "not_empty")
 })
 
-test("plans are imported, and what is wrong with them is told", () => {
+test("plans are imported, and their problems are listed", () => {
   using stack = Stack.inMemory()
-  const plan = { master: { tasks: [{ id: 1, title: "Set up", status: "done", dependencies: [] }, { id: 2 }, "nonsense"] } }
+  const plan = {
+    master: { tasks: [{ id: 1, title: "Set up", status: "done", dependencies: [] }, { id: 2 }, "nonsense"] },
+  }
   const { handles, problems } = stack.import(JSON.stringify(plan))
   assert.deepEqual(handles.map((handle) => stack.frame(handle).title).slice(0, 2), ["master", "Set up"])
   assert.ok(problems.length > 0 && problems.every((problem) => problem.place && problem.message))
@@ -176,7 +197,7 @@ test("plans are imported, and what is wrong with them is told", () => {
   assert.match(JSON.stringify(damaged.info().repairs), /`odd` is unknown/)
 })
 
-test("memory keeps a history if it is asked to", () => {
+test("a stack in memory keeps a history on request", () => {
   using stack = Stack.inMemory({ history: true })
   stack.push({ title: "Build" })
   assert.equal(stack.history()[0]?.kind, "added")
@@ -184,7 +205,7 @@ test("memory keeps a history if it is asked to", () => {
   fails(() => other.history(), "in_memory")
 })
 
-test("a closed stack says so, and closing is over after the first time", () => {
+test("a closed stack throws, and closing it again does nothing", () => {
   const stack = Stack.inMemory()
   stack.close()
   stack.close()
@@ -194,11 +215,11 @@ test("a closed stack says so, and closing is over after the first time", () => {
   fails(() => stack.context("f1"), "closed")
 })
 
-test("files of a newer version and files that are none are refused and left alone", () => {
+test("files of a newer version and files that are not stacks are rejected and left unchanged", () => {
   const path = folder()
   writeFileSync(join(path, "stack.db"), "this is no database, whatever its name says")
   const error = fails(() => Stack.open(path), "damaged")
-  assert.equal(error.details["path"], join(path, "stack.db"))
+  assert.equal(error.details.path, join(path, "stack.db"))
   assert.match(readFileSync(join(path, "stack.db"), "utf8"), /^this is no database/)
   fails(() => Stack.fromState({ version: 99, frames: {}, rootFrameIDs: [], updatedAt: 1 }), "version")
   fails(() => Stack.open(""), "empty")

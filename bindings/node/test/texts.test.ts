@@ -1,4 +1,4 @@
-// Texts of all kinds come back as they were, or as UTF-8 has them.
+// All kinds of texts come back unchanged; characters that UTF-8 cannot represent are replaced.
 
 import assert from "node:assert/strict"
 import { join } from "node:path"
@@ -35,12 +35,12 @@ for (const [kind, text] of Object.entries(texts)) {
     assert.equal(stack.frame("f2").title, text)
     const context = stack.context("f2")
     assert.ok(context.tokens <= 4000)
-    // eslint-disable-next-line no-control-regex
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that XML forbids
     assert.doesNotMatch(context.xml, /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/)
   })
 }
 
-test("lone surrogates become U+FFFD, wherever they stand", () => {
+test("lone surrogates become U+FFFD in every position", () => {
   using stack = Stack.inMemory()
   const text = "\ud800 a \udfff b \ud83d"
   const expected = "\ufffd a \ufffd b \ufffd"
@@ -55,7 +55,7 @@ test("lone surrogates become U+FFFD, wherever they stand", () => {
   assert.equal(stack.frame("ses_2").title, expected)
 })
 
-test("ten megabytes go in and out, and no context grows by them", () => {
+test("a text of ten megabytes comes back unchanged and does not enlarge the context", () => {
   using stack = Stack.inMemory()
   const text = "0123456789".repeat(1024 * 1024)
   stack.push({ title: "Root", sessionID: "ses_1" })

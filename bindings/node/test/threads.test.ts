@@ -1,4 +1,4 @@
-// Worker threads, each with a stack of its own on one folder.
+// Worker threads on one folder, each with its own stack.
 
 import assert from "node:assert/strict"
 import { join } from "node:path"
@@ -7,7 +7,7 @@ import { Worker } from "node:worker_threads"
 import { Stack } from "callstack-core"
 import { folder } from "./common.js"
 
-test("eight worker threads work on one folder, and nothing is lost", async () => {
+test("eight worker threads work on one folder without losing a change", async () => {
   const path = join(folder(), "stack")
   using stack = Stack.open(path)
   stack.push({ title: "Root", sessionID: "root" })

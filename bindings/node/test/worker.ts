@@ -1,9 +1,9 @@
-// A worker thread of threads.test.ts: pushes frames, records decisions, makes contexts.
+// A worker thread of threads.test.ts: pushes frames, records decisions, reads contexts.
 
 import { parentPort, workerData } from "node:worker_threads"
 import { Stack } from "callstack-core"
 
-const { path, number, rounds } = workerData
+const { path, number, rounds }: { path: string; number: number; rounds: number } = workerData
 const stack = Stack.open(path)
 let seen = 0
 for (let round = 0; round < rounds; round++) {

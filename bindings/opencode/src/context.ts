@@ -1,24 +1,24 @@
-// A session's context in its requests: the stable part in the system prompt, the volatile part behind the newest message.
+// Adds contexts to model requests: the stable part to the system prompt, the volatile part after the newest message.
 
 import type { Message, Part } from "@opencode-ai/sdk"
 import type { SessionContext } from "callstack-core"
 import type { Host } from "./host.js"
 
-/** Agents of OpenCode's own whose requests are no work on a frame. */
+/** OpenCode's helper agents. Their requests get no context. */
 const HELPERS = ["title", "summary", "compaction"]
 
-/** A message with its parts, as OpenCode hands it to plugins. */
+/** A message with its parts, as OpenCode passes it to plugins. */
 interface Entry {
   info: Message
   parts: Part[]
 }
 
-/** Puts contexts into requests. */
+/** Adds the contexts of frames to the requests of their sessions. */
 export class Context {
-  /** Sessions whose next messages are those to be compacted. */
+  /** Sessions whose next request is for a compaction; it gets no context. */
   readonly compacting = new Set<string>()
   readonly #host: Host
-  /** Contexts of requests that are being made: both parts of one are of the same moment. */
+  /** The contexts of requests in preparation, by session, so that both parts come from the same revision. */
   readonly #begun = new Map<string, SessionContext | undefined>()
   #helperPrompts: Promise<string[]> | undefined
 
@@ -26,15 +26,15 @@ export class Context {
     this.#host = host
   }
 
-  /** Asks for what {@link Context.addStable} will need, so that it need not wait. */
+  /** Requests the prompts of the helper agents early, so that {@link Context.addStable} does not wait for them. */
   prepare(): Promise<string[]> {
     this.#helperPrompts ??= this.#readHelperPrompts()
-    // Asked again next time. Who needs it now hears of it.
+    // Try again next time. The caller that awaits the promise gets the error.
     this.#helperPrompts.catch(() => (this.#helperPrompts = undefined))
     return this.#helperPrompts
   }
 
-  /** Adds the stable part to a system prompt, unless it is that of a title or a summary. */
+  /** Adds the stable part to a system prompt, unless it is the prompt of a helper agent. */
   async addStable(sessionID: string, system: string[]): Promise<void> {
     const prompts = await this.prepare()
     if (prompts.some((prompt) => system[0]?.startsWith(prompt))) return
@@ -43,7 +43,7 @@ export class Context {
     if (context !== undefined) system.push(context.stable)
   }
 
-  /** Adds the volatile part behind the newest message of this one request. */
+  /** Adds the volatile part after the newest message, for this request only. */
   addVolatile(messages: Entry[]): void {
     const sessionID = messages[0]?.info.sessionID
     if (sessionID === undefined || this.compacting.delete(sessionID)) return
@@ -52,13 +52,20 @@ export class Context {
     this.#begun.set(sessionID, context)
     if (user === undefined || context === undefined) return
     const messageID = `${user.info.id}-stack`
-    const part = { id: `${messageID}-now`, sessionID, messageID, type: "text" as const, text: context.volatile, synthetic: true }
+    const part = {
+      id: `${messageID}-now`,
+      sessionID,
+      messageID,
+      type: "text" as const,
+      text: context.volatile,
+      synthetic: true,
+    }
     messages.push({ info: { ...user.info, id: messageID }, parts: [part] })
   }
 
   async #readHelperPrompts(): Promise<string[]> {
     const { data } = await this.#host.client.app.agents()
-    if (data === undefined) throw new Error("OpenCode does not tell which agents it has")
+    if (data === undefined) throw new Error("OpenCode did not return its list of agents")
     const helpers = data.filter(({ name }) => HELPERS.includes(name))
     return helpers.map(({ prompt }) => prompt ?? "").filter((prompt) => prompt !== "")
   }

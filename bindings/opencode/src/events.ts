@@ -1,11 +1,11 @@
-// What OpenCode tells, in the engine's words.
+// Converts OpenCode's events into events of the engine.
 
 import { isAbsolute, relative } from "node:path"
 import type { Event, Message, Part } from "@opencode-ai/sdk"
 import type { HostEvent, SessionMessage } from "callstack-core"
 import type { Host } from "./host.js"
 
-/** An event for the engine; undefined if it says nothing to it. */
+/** Converts an event of OpenCode; returns undefined for an event that the engine does not use. */
 export async function hostEvent(event: Event, host: Host): Promise<HostEvent | undefined> {
   switch (event.type) {
     case "session.created":
@@ -31,7 +31,15 @@ export async function hostEvent(event: Event, host: Host): Promise<HostEvent | u
       if (info.role !== "assistant" || info.time.completed === undefined || info.summary === true) return undefined
       const { id: messageID, sessionID, tokens } = info
       const used = tokens.input + tokens.output + tokens.cache.read + tokens.cache.write
-      return { kind: "message", sessionID, messageID, role: "assistant", text: "", tokens: used, contextLimit: host.limits.get(sessionID) }
+      return {
+        kind: "message",
+        sessionID,
+        messageID,
+        role: "assistant",
+        text: "",
+        tokens: used,
+        contextLimit: host.limits.get(sessionID),
+      }
     }
     case "message.part.updated": {
       const { part } = event.properties
@@ -43,19 +51,19 @@ export async function hostEvent(event: Event, host: Host): Promise<HostEvent | u
   }
 }
 
-/** A message for the engine, with all its parts for the log. */
+/** Converts a message, with all its parts for the log. */
 export function sessionMessage({ info, parts }: { info: Message; parts: Part[] }): SessionMessage {
   const summary = info.role === "assistant" && info.summary === true
   return { id: info.id, role: info.role, text: textOf(parts), summary, parts }
 }
 
-/** What somebody has said: text parts together, without those that OpenCode has made up. */
+/** Returns the text of a message: its text parts, one per line, without those that OpenCode generated. */
 export function textOf(parts: readonly Part[]): string {
   const texts = parts.map((part) => (part.type === "text" && part.synthetic !== true ? part.text : ""))
   return texts.filter((text) => text !== "").join("\n")
 }
 
-/** The file that a tool has written, from the project's folder if it is in there. */
+/** Returns the path of the file that a tool wrote: relative to the project's folder if the file is inside it. */
 export function pathOf(directory: string, args: unknown, metadata: unknown): string | undefined {
   const path = textAt(metadata, "filepath") ?? textAt(args, "filePath")
   if (path === undefined || !isAbsolute(path)) return path
@@ -63,7 +71,7 @@ export function pathOf(directory: string, args: unknown, metadata: unknown): str
   return inside.startsWith("..") ? path : inside
 }
 
-/** An error of OpenCode's in words. */
+/** Returns the message of an error of any kind. */
 export function messageOf(error: unknown): string {
   const data = typeof error === "object" && error !== null && "data" in error ? error.data : undefined
   return textAt(data, "message") ?? textAt(error, "message") ?? textAt(error, "name") ?? String(error)

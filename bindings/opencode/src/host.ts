@@ -1,10 +1,10 @@
-// OpenCode as a host of the engine: it carries out effects, waits for answers, and wakes the engine when something is due.
+// OpenCode as a host of the engine: carries out effects, waits for answers, and polls the engine when something is due.
 
 import type { PluginInput } from "@opencode-ai/plugin"
 import type { Effect, HostEvent, HostSettings, SessionContext, SessionMessage, Stack } from "callstack-core"
 import { messageOf, sessionMessage } from "./events.js"
 
-/** The model and agent that a session works with. */
+/** The agent and the model of a session. */
 interface Mode {
   agent?: string | undefined
   model?: { providerID: string; modelID: string } | undefined
@@ -12,19 +12,19 @@ interface Mode {
 
 type EffectOf<Kind extends Effect["kind"]> = Extract<Effect, { kind: Kind }>
 
-/** Takes the text for a summary that is being asked for. */
+/** Receives text for the prompt of a compaction. */
 type TakePrompt = (text: string) => void
 
-/** What connects one stack with OpenCode. */
+/** Connects one stack with OpenCode. */
 export class Host {
   readonly client: PluginInput["client"]
   readonly directory: string
-  /** By session. */
+  /** The mode of each session, by session ID. */
   readonly modes = new Map<string, Mode>()
-  /** How many tokens the context of a session can hold. */
+  /** The context window of each session's model, in tokens, by session ID. */
   readonly limits = new Map<string, number | undefined>()
   readonly #stack: Stack
-  /** Tool calls that wait for their answers. */
+  /** Tool calls that wait for their answers, by the number of the call. */
   readonly #waiting = new Map<number, (text: string) => void>()
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
@@ -35,32 +35,31 @@ export class Host {
     this.directory = directory
   }
 
-  /** Puts settings in force. What makes no sense is logged, and does not count. */
+  /** Applies settings. Invalid values are logged and ignored. */
   configure(settings: HostSettings): void {
     for (const message of this.#stack.configure(settings)) this.#log("warn", message)
     this.#schedule()
   }
 
-  /** A hook that never throws: what goes wrong is logged, and OpenCode goes on without it. */
+  /** Wraps a hook so that it never throws: a failure is logged, and OpenCode continues without the hook. */
   safe<Input, Output>(
     name: string,
     hook: (input: Input, output: Output) => void | Promise<void>,
   ): (input: Input, output: Output) => Promise<void> {
-    return async (input, output) => {
-      try {
-        await hook(input, output)
-      } catch (error) {
-        this.#log("error", `${name} failed: ${messageOf(error)}`)
-      }
-    }
+    return (input, output) => this.#logFailure(name, () => hook(input, output))
   }
 
-  /** Tells the engine what has happened, and does what follows. */
+  /** Starts work that nobody waits for. If it fails, the failure is logged. */
+  background(name: string, work: () => Promise<void>): void {
+    void this.#logFailure(name, work)
+  }
+
+  /** Reports an event to the engine and carries out the effects. */
   async report(event: HostEvent, takePrompt?: TakePrompt): Promise<void> {
     if (!this.#isClosed) await this.#perform(this.#stack.report(event), takePrompt)
   }
 
-  /** The context of a session as it is now. */
+  /** Returns the present context of a session; undefined if it has none. */
   context(sessionID: string): SessionContext | undefined {
     this.#stack.refresh()
     const context = this.#stack.sessionContext(sessionID)
@@ -68,7 +67,7 @@ export class Host {
     return context
   }
 
-  /** Calls a tool, and waits for its answer. */
+  /** Executes a tool call and waits for its answer. Never rejects: the answer explains a failure. */
   async tool(sessionID: string, name: string, args: object, abort: AbortSignal): Promise<string> {
     try {
       const { text, call, effects } = this.#stack.tool(sessionID, name, args)
@@ -80,20 +79,30 @@ export class Host {
     }
   }
 
-  /** The messages of a session; none if it is not there. */
+  /** Returns the messages of a session; none if the session does not exist. */
   async messages(sessionID: string): Promise<SessionMessage[]> {
     const { data } = await this.client.session.messages({ path: { id: sessionID } })
     return (data ?? []).map(sessionMessage)
   }
 
+  /** Stops the timer and closes the stack. */
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)
     this.#stack.close()
   }
 
+  /** Runs work and logs its failure. The promise never rejects. */
+  async #logFailure(name: string, work: () => void | Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      this.#log("error", `${name} failed: ${messageOf(error)}`)
+    }
+  }
+
   #answer(call: number, abort: AbortSignal): Promise<string> {
-    const aborted = () => void this.safe("abort", () => this.report({ kind: "callAborted", call }))(undefined, undefined)
+    const aborted = () => this.background("abort", () => this.report({ kind: "callAborted", call }))
     const answer = new Promise<string>((resolve) => {
       this.#waiting.set(call, (text) => {
         abort.removeEventListener("abort", aborted)
@@ -124,8 +133,8 @@ export class Host {
           await this.#create(effect)
           break
         case "prompt":
-          // It takes as long as the work does; the engine is told of its end.
-          void this.safe("prompt", () => this.#prompt(effect))(undefined, undefined)
+          // The prompt lasts until the child has finished. An event tells the engine about the end.
+          this.background("prompt", () => this.#prompt(effect))
           break
         case "answer":
           this.#waiting.get(effect.call)?.(effect.text)
@@ -135,7 +144,7 @@ export class Host {
           await this.client.session.abort({ path: { id: effect.sessionID } })
           break
         case "compactSession":
-          void this.safe("compaction", () => this.#compact(effect))(undefined, undefined)
+          this.background("compaction", () => this.#compact(effect))
           break
         case "compactionPrompt":
           takePrompt?.(effect.text)
@@ -172,7 +181,7 @@ export class Host {
   async #compact({ sessionID }: EffectOf<"compactSession">): Promise<void> {
     const model = this.modes.get(sessionID)?.model
     const done = model && (await this.client.session.summarize({ path: { id: sessionID }, body: model }))
-    // If it was done, OpenCode tells of it by an event.
+    // After a successful compaction OpenCode sends an event.
     if (done?.data !== true) await this.report({ kind: "sessionCompacted", sessionID, messages: [] })
   }
 
@@ -181,15 +190,15 @@ export class Host {
     void this.client.app.log({ body }).catch(() => undefined)
   }
 
-  /** Wakes the engine when something will be due. */
+  /** Sets the timer for the next poll of the engine. */
   #schedule(): void {
     clearTimeout(this.#timer)
     const deadline = this.#isClosed ? undefined : this.#stack.deadline()
     if (deadline === undefined) return
-    const poll = this.safe("poll", async () => {
+    const poll = async () => {
       if (!this.#isClosed) await this.#perform(this.#stack.poll())
-    })
-    this.#timer = setTimeout(() => void poll(undefined, undefined), Math.max(0, deadline - Date.now()))
+    }
+    this.#timer = setTimeout(() => this.background("poll", poll), Math.max(0, deadline - Date.now()))
     this.#timer.unref()
   }
 }

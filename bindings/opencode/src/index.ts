@@ -1,4 +1,4 @@
-// The OpenCode plugin. Its default export is all that OpenCode may find in this file.
+// The entry point of the plugin. OpenCode requires that this file exports nothing else.
 
 import type { PluginModule } from "@opencode-ai/plugin"
 import { server } from "./plugin.js"

@@ -1,4 +1,4 @@
-// From OpenCode's hooks to events, and from tools to the stack. Nothing is decided here: the engine does that.
+// Connects OpenCode's hooks and tools with the engine. The engine makes all decisions.
 
 import { join } from "node:path"
 import type { Hooks, PluginInput, PluginOptions } from "@opencode-ai/plugin"
@@ -8,20 +8,20 @@ import { Context } from "./context.js"
 import { hostEvent, pathOf, textOf } from "./events.js"
 import { Host } from "./host.js"
 
-/** The plugin for one directory. Without the native library there is one line in the log, and no plugin. */
+/** Starts the plugin for one directory. If the stack cannot be opened, logs one message and registers no hooks. */
 export async function server(input: PluginInput, options: PluginOptions = {}): Promise<Hooks> {
   const { folder, ...settings } = options
   const place = join(input.directory, typeof folder === "string" ? folder : ".opencode/stack")
   let stack: Stack
   let tools: Tool[]
   try {
-    // Loaded here and not above, where a library that is missing would make OpenCode drop this file silently.
+    // A static import would make OpenCode drop this file silently if the native library is missing.
     const callstack = await import("callstack-core")
     stack = callstack.Stack.open(place)
     tools = callstack.Stack.tools()
   } catch (error) {
-    const message = `[stack] off, OpenCode goes on without it: ${error instanceof Error ? error.message : String(error)}`
-    // Not awaited: OpenCode answers when it has loaded its plugins.
+    const message = `[stack] disabled, OpenCode continues without it: ${error instanceof Error ? error.message : String(error)}`
+    // Not awaited: OpenCode answers requests only after it has loaded its plugins.
     void input.client.app.log({ body: { service: "callstack", level: "error", message } }).catch(() => undefined)
     return {}
   }
@@ -32,21 +32,21 @@ export async function server(input: PluginInput, options: PluginOptions = {}): P
 
 function hooks(host: Host, tools: readonly Tool[]): Hooks {
   const context = new Context(host)
-  const tell = host.safe("event", async ({ event }: { event: Event }) => {
-    // Nobody waits for this hook.
+  const report = host.safe("event", async ({ event }: { event: Event }) => {
+    // OpenCode does not wait for this hook.
     void context.prepare()
-    const told = await hostEvent(event, host)
-    if (told !== undefined) await host.report(told)
+    const reported = await hostEvent(event, host)
+    if (reported !== undefined) await host.report(reported)
   })
   const schemas = new Map(tools.map((tool) => [tool.name, tool.parameters]))
   return {
     tool: Object.fromEntries(tools.map((tool) => [tool.name, definition(host, tool)])),
-    // As they are registered, all arguments would be required.
+    // OpenCode would mark all arguments as required.
     "tool.definition": host.safe("tool.definition", ({ toolID }, output) => {
       const schema = schemas.get(toolID)
       if (schema !== undefined) (output as { jsonSchema?: object }).jsonSchema = schema
     }),
-    event: (input) => tell(input, undefined),
+    event: (input) => report(input, undefined),
     "chat.message": host.safe("chat.message", async ({ sessionID, agent, model }, { message, parts }) => {
       host.modes.set(sessionID, { agent: agent ?? message.agent, model: model ?? message.model })
       await host.report({ kind: "message", sessionID, messageID: message.id, role: "user", text: textOf(parts) })
@@ -72,7 +72,7 @@ function hooks(host: Host, tools: readonly Tool[]): Hooks {
 
 type Definition = NonNullable<Hooks["tool"]>[string]
 
-/** A tool as OpenCode registers it. Its arguments are checked by the engine. */
+/** Returns a tool in the form that OpenCode registers. The engine checks the arguments. */
 function definition(host: Host, { name, description, parameters }: Tool): Definition {
   return {
     description,

@@ -1,18 +1,18 @@
-// What the plugin costs inside of OpenCode, with a thousand frames: each hook over a hundred requests, and the start.
-// `make bench-opencode` prints it.
+// Measures the plugin inside OpenCode with a thousand frames: each hook over a hundred requests, and the start.
+// `make bench-opencode` runs it.
 
 import { readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { Stack } from "callstack-core"
-import { byTask, call, makeProject, PLUGIN, serve, startModel } from "./harness/index.js"
+import { byTask, call, makeProject, PLUGIN, readJson, serve, startModel } from "./harness/index.js"
 
 const FRAMES = 1_000
 const FAN_OUT = 8
 const REQUESTS = 100
-/** Milliseconds. */
+/** Limits of the medians, in milliseconds. */
 const LIMITS = { hook: 1, start: 150 }
 
-/** A plugin around the plugin, that takes the time of all its hooks. */
+/** A plugin that wraps the plugin and measures all its hooks. */
 const measure = `
 import { writeFileSync } from "node:fs"
 import plugin from ${JSON.stringify(PLUGIN)}
@@ -52,7 +52,7 @@ const turns = Array.from({ length: REQUESTS }, (_, step) => {
   if (step % 3 === 0) return call("stack_add_decision", { decision: `Decision ${step}` })
   return call("write", { filePath: `file${step % 10}.txt`, content: String(step) })
 })
-const model = await startModel(byTask({ "Work": turns }))
+const model = await startModel(byTask({ Work: turns }))
 const project = makeProject(model.url, { plugin: null, files: { ".opencode/plugin/measure.js": measure } })
 const taken = join(project.path, "taken.json")
 project.env["TAKEN"] = taken
@@ -67,33 +67,39 @@ try {
   await server.stop()
   model.stop()
 }
-print(JSON.parse(readFileSync(taken, "utf8")) as Record<string, number[]>)
+print(readJson(readFileSync(taken, "utf8")))
 rmSync(taken)
 
-/** A tree of a thousand frames, most of them finished; the child's is deep in it. */
+/** Fills the stack with a tree of a thousand frames, about half of them finished. The child's frame is deep in the tree. */
 function fill(root: string, child: string): void {
   const stack = Stack.open(project.stack)
   const frames = [stack.ensure(root, { title: "Root" })]
   const text = "The parser reads options, paths and tables; errors name the line; the tests cover it. ".repeat(8)
   for (let number = 1; number < FRAMES; number++) {
-    const parent = frames[Math.floor((number - 1) / FAN_OUT)] as string
-    const handle = stack.push({ title: `Part ${number} of it`, successCriteria: text, parent, sessionID: `filler-${number}` })
+    const parent = frames[Math.floor((number - 1) / FAN_OUT)] ?? null
+    const handle = stack.push({
+      title: `Part ${number} of it`,
+      successCriteria: text,
+      parent,
+      sessionID: `filler-${number}`,
+    })
     stack.addArtifact(handle, `src/part${number}.ts`)
     frames.push(handle)
   }
   for (const handle of frames.slice(FRAMES / 2, FRAMES - 1)) stack.pop(handle, "completed", text, text.slice(0, 200))
-  stack.replaceId(frames.at(-1) as string, child)
+  stack.replaceId(frames.at(-1) ?? "", child)
   stack.close()
 }
 
 function print(taken: Record<string, number[]>): void {
-  const at = (sorted: number[], share: number) => (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(3)
-  console.log(`inside of OpenCode, ${FRAMES} frames, ${REQUESTS} requests; milliseconds`)
+  const at = (sorted: number[], share: number) =>
+    (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(3)
+  console.log(`inside OpenCode, ${FRAMES} frames, ${REQUESTS} requests; milliseconds`)
   console.log(`${"".padEnd(38)}${["count", "median", "95 %", "longest"].map((word) => word.padStart(9)).join("")}`)
   for (const [name, times] of Object.entries(taken)) {
     const sorted = [...times].sort((one, other) => one - other)
     const figures = [String(sorted.length), at(sorted, 0.5), at(sorted, 0.95), at(sorted, 1)]
-    // Tools are no hooks: they wait for a commit.
+    // Tools have no limit: they wait for a commit.
     const limit = name === "start" ? LIMITS.start : name.startsWith("stack_") ? Infinity : LIMITS.hook
     const verdict = Number(figures[1]) <= limit ? "" : `  over ${limit}`
     console.log(`${name.padEnd(38)}${figures.map((figure) => figure.padStart(9)).join("")}${verdict}`)

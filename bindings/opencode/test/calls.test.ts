@@ -1,50 +1,73 @@
-// Push and activate as calls: the child works in a session of its own, and its results are the parent's answer.
+// Push and activate as calls: the child works in its own session, and its results answer the parent's tool call.
 
 import assert from "node:assert/strict"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { test } from "node:test"
-import { answers, byTask, call, contextOf, done, type ModelRequest, PLUGIN, scenario, task, until } from "./harness/index.js"
+import type { FrameRecord, StackState } from "callstack-core"
+import { answers, byTask, call, contextOf, done, PLUGIN, readJson, scenario, task, until } from "./harness/index.js"
 import { shop } from "./harness/shop.js"
 
-test("children are planned, work, and hand their results up and across", async (t) => {
+test("children are planned and run, and the parent and the siblings get their results", async (t) => {
   const { model, server, project, frames, log } = await scenario(t, shop)
   const { sessionID, text } = await server.prompt("Build a shop")
   assert.equal(text, "The shop is open.")
 
   const root = model.work(sessionID)
   assert.equal(root.length, 5)
-  assert.match(answers(root[2] as ModelRequest)[0] ?? "", /^f2 \(Catalogue\) is completed\.\nResults: Articles are in src\/catalogue\.ts: articles[^\n]*12 tests\.\nArtifacts: src\/catalogue\.ts\nDecisions: Prices are integers: cents\nNext: stack_frame_activate f3 \(Cart\)\.$/)
-  assert.match(answers(root[3] as ModelRequest)[0] ?? "", /^f3 \(Cart\) is completed\.\nResults: Totals are right\n/)
+  assert.match(
+    answers(root[2])[0] ?? "",
+    /^f2 \(Catalogue\) is completed\.\nResults: Articles are in src\/catalogue\.ts: articles[^\n]*12 tests\.\nArtifacts: src\/catalogue\.ts\nDecisions: Prices are integers: cents\nNext: stack_frame_activate f3 \(Cart\)\.$/,
+  )
+  assert.match(answers(root[3])[0] ?? "", /^f3 \(Cart\) is completed\.\nResults: Totals are right\n/)
 
   const children = [...new Set(model.requests.map((request) => request.sessionID))].filter((id) => id !== sessionID)
   assert.equal(children.length, 2)
-  const [catalogue, cart] = children.map((id) => model.work(id)) as [ModelRequest[], ModelRequest[]]
-  assert.match(contextOf(catalogue[0]).stable, /<stack-context session="f2">[^]*<ancestors count="1">\n<frame id="f1"/)
-  assert.doesNotMatch(contextOf(catalogue[0]).stable, /completed-siblings|<dependencies>/)
-  assert.match(contextOf(cart[0]).stable, /<completed-siblings>\n<frame id="f2" status="completed"[^]*price\(id\) in cents/)
-  assert.match(contextOf(cart[0]).volatile, /<stack-now session="f3">[^]*<title>Cart<\/title>/)
-  assert.match(cart[0]?.messages[0]?.text ?? "", /^Your task is frame f3: Cart\nIt is done when: Cart works, with tests/)
+  const [catalogue, cart] = children.map((id) => model.work(id))
+  assert.match(
+    contextOf(catalogue?.[0]).stable,
+    /<stack-context session="f2">[\s\S]*<ancestors count="1">\n<frame id="f1"/,
+  )
+  assert.doesNotMatch(contextOf(catalogue?.[0]).stable, /completed-siblings|<dependencies>/)
+  assert.match(
+    contextOf(cart?.[0]).stable,
+    /<completed-siblings>\n<frame id="f2" status="completed"[\s\S]*price\(id\) in cents/,
+  )
+  assert.match(contextOf(cart?.[0]).volatile, /<stack-now session="f3">[\s\S]*<title>Cart<\/title>/)
+  assert.match(
+    cart?.[0]?.messages[0]?.text ?? "",
+    /^Your task is frame f3: Cart\nIt is done when: Cart works, with tests/,
+  )
 
   const found = frames()
   const status = (title: string) => [found.get(title)?.status, found.get(title)?.parentSessionID]
-  assert.deepEqual([status("Test"), status("Catalogue"), status("Cart")], [
-    ["completed", undefined],
-    ["completed", sessionID],
-    ["completed", sessionID],
-  ])
+  assert.deepEqual(
+    [status("Test"), status("Catalogue"), status("Cart")],
+    [
+      ["completed", undefined],
+      ["completed", sessionID],
+      ["completed", sessionID],
+    ],
+  )
   assert.deepEqual(found.get("Catalogue")?.artifacts, ["src/catalogue.ts"])
   assert.deepEqual(found.get("Catalogue")?.decisions, ["Prices are integers: cents"])
   assert.ok(existsSync(join(project.path, "src/catalogue.ts")))
 
   await server.stop()
   const read = (...path: string[]) => readFileSync(join(project.stack, ...path), "utf8")
-  const state = JSON.parse(read("state.json")) as { frames: Record<string, { status: string }>; rootFrameIDs: string[] }
-  assert.deepEqual(Object.values(state.frames).map((frame) => frame.status), ["completed", "completed", "completed"])
+  const state = readJson<StackState>(read("state.json"))
+  assert.deepEqual(
+    Object.values(state.frames).map((frame) => frame.status),
+    ["completed", "completed", "completed"],
+  )
   assert.deepEqual(state.rootFrameIDs, [sessionID])
   assert.deepEqual(Object.keys(state.frames), [sessionID, ...children])
-  for (const [id, words] of [[sessionID, "Build a shop"], [children[0], "stack_add_decision"], [children[1], "Your task is frame f3"]]) {
-    assert.equal((JSON.parse(read("frames", `${id}.json`)) as { sessionID: string }).sessionID, id)
+  for (const [id, words] of [
+    [sessionID, "Build a shop"],
+    [children[0], "stack_add_decision"],
+    [children[1], "Your task is frame f3"],
+  ]) {
+    assert.equal(readJson<FrameRecord>(read("frames", `${id}.json`)).sessionID, id)
     assert.ok(read("logs", `${id}.jsonl`).includes(String(words)), `the log of ${id} has no ${words}`)
   }
   for (const line of ["Frame created", "Frame planned", "Frame activated", "Frame completed", "Context generated"]) {
@@ -52,11 +75,14 @@ test("children are planned, work, and hand their results up and across", async (
   }
 })
 
-test("a nested child two levels deep returns through both", async (t) => {
+test("a child two levels deep returns through both levels", async (t) => {
   const { model, server, frames } = await scenario(
     t,
     byTask({
-      "Build a shop": [call("stack_frame_push", task("Outer")), (request) => ({ text: `root: ${answers(request)[0]}` })],
+      "Build a shop": [
+        call("stack_frame_push", task("Outer")),
+        (request) => ({ text: `root: ${answers(request)[0]}` }),
+      ],
       "frame f2": [
         call("stack_frame_push", task("Inner")),
         (request) => call("stack_frame_pop", done(`outer got: ${answers(request)[0]?.split("\n")[1]}`)),
@@ -71,14 +97,26 @@ test("a nested child two levels deep returns through both", async (t) => {
   assert.match(contextOf(model.work(found.get("Inner")?.sessionID ?? "")[0]).stable, /<ancestors count="2">/)
 })
 
-test("a child that never pops, and one that meets an error, are salvaged, and the parent goes on", async (t) => {
+test("a child that never pops, and one that meets an error, are salvaged, and the parent continues", async (t) => {
   const { server, frames, log } = await scenario(
     t,
     byTask({
       "Build a shop": [
         call("stack_frame_push", task("Forgetful")),
-        (request) => (assert.match(answers(request)[0] ?? "", /^f2 \(Forgetful\) is blocked\.\nResults: \[auto-completed: its session ended without stack_frame_pop\] The lexer works\n/), call("stack_frame_push", task("Unlucky"))),
-        (request) => (assert.match(answers(request)[0] ?? "", /^f3 \(Unlucky\) is blocked\.\nResults: \[auto-completed: its session ended with an error: [^\]]*no such model/), call("stack_frame_activate", { sessionID: "f2" })),
+        (request) => {
+          assert.match(
+            answers(request)[0] ?? "",
+            /^f2 \(Forgetful\) is blocked\.\nResults: \[auto-completed: its session ended without stack_frame_pop\] The lexer works\n/,
+          )
+          return call("stack_frame_push", task("Unlucky"))
+        },
+        (request) => {
+          assert.match(
+            answers(request)[0] ?? "",
+            /^f3 \(Unlucky\) is blocked\.\nResults: \[auto-completed: its session ended with an error: [^\]]*no such model/,
+          )
+          return call("stack_frame_activate", { sessionID: "f2" })
+        },
         (request) => ({ text: answers(request)[0] ?? "" }),
       ],
       "frame f2": [
@@ -91,30 +129,45 @@ test("a child that never pops, and one that meets an error, are salvaged, and th
   )
   const { text, error } = await server.prompt("Build a shop")
   assert.equal(error, undefined)
-  assert.match(text, /^f2 \(Forgetful\) is completed\.\nResults: Lexer and parser work\n/, "it went on in its own session")
+  assert.match(
+    text,
+    /^f2 \(Forgetful\) is completed\.\nResults: Lexer and parser work\n/,
+    "it went on in its own session",
+  )
   const found = frames()
   assert.deepEqual([found.get("Forgetful")?.status, found.get("Unlucky")?.status], ["completed", "blocked"])
   assert.deepEqual(found.get("Forgetful")?.artifacts, ["lexer.ts"])
   assert.ok(log().includes("Frame salvaged"))
 })
 
-test("a child that is aborted, and one over its time limit, are salvaged, and the parent goes on", async (t) => {
+test("a child that is aborted, and one over its time limit, are salvaged, and the parent continues", async (t) => {
   const never = new Promise(() => undefined)
   const { model, server, frames } = await scenario(
     t,
     byTask({
       "Build a shop": [
         call("stack_frame_push", task("Slow", { timeLimit: 4000 })),
-        (request) => (assert.match(answers(request)[0] ?? "", /^f2 \(Slow\) is blocked\.\nResults: \[auto-completed: its time limit of 4000 ms was exceeded\] First steps are done\n/), call("stack_frame_push", task("Endless"))),
+        (request) => {
+          assert.match(
+            answers(request)[0] ?? "",
+            /^f2 \(Slow\) is blocked\.\nResults: \[auto-completed: its time limit of 4000 ms was exceeded\] First steps are done\n/,
+          )
+          return call("stack_frame_push", task("Endless"))
+        },
         { text: "I am here again" },
         { text: "I am here again" },
       ],
-      "frame f2": [{ text: "First steps are done", calls: [{ tool: "stack_status", arguments: {} }] }, { after: never }],
+      "frame f2": [
+        { text: "First steps are done", calls: [{ tool: "stack_status", arguments: {} }] },
+        { after: never },
+      ],
       "frame f3": [{ after: never }],
     }),
   )
   const first = server.prompt("Build a shop")
-  const { sessionID } = await until("the endless child is asked", () => model.requests.find((request) => request.messages[0]?.text.includes("frame f3")))
+  const { sessionID } = await until("the endless child is asked", () =>
+    model.requests.find((request) => request.messages[0]?.text.includes("frame f3")),
+  )
   const root = model.requests[0]?.sessionID ?? ""
   await server.client.session.abort({ path: { id: root } })
   await first
@@ -125,13 +178,16 @@ test("a child that is aborted, and one over its time limit, are salvaged, and th
   assert.equal(text, "I am here again")
 })
 
-test("a child in the background does not hold its parent up", async (t) => {
-  let finish = () => {}
+test("a child in the background does not block its parent", async (t) => {
+  let finish: () => void = () => undefined
   const wait = new Promise<void>((resolve) => (finish = resolve))
   const { server, frames } = await scenario(
     t,
     byTask({
-      "Build a shop": [call("stack_frame_push", task("Behind", { background: true })), (request) => ({ text: answers(request)[0] ?? "" })],
+      "Build a shop": [
+        call("stack_frame_push", task("Behind", { background: true })),
+        (request) => ({ text: answers(request)[0] ?? "" }),
+      ],
       "frame f2": [{ ...call("stack_frame_pop", done("Done behind")), after: wait }],
     }),
   )
@@ -142,16 +198,22 @@ test("a child in the background does not hold its parent up", async (t) => {
   await until("it is done", () => frames().get("Behind")?.status === "completed")
 })
 
-test("calls go only so deep, and what is refused leaves nothing behind", async (t) => {
+test("the depth of calls is limited, and a rejected call creates no frame", async (t) => {
   const { server, frames } = await scenario(
     t,
     byTask({
       "Build a shop": [call("stack_frame_push", task("Child")), (request) => ({ text: answers(request)[0] ?? "" })],
-      "frame f2": [call("stack_frame_push", task("Grandchild")), (request) => call("stack_frame_pop", done(answers(request)[0] ?? "", "failed"))],
+      "frame f2": [
+        call("stack_frame_push", task("Grandchild")),
+        (request) => call("stack_frame_pop", done(answers(request)[0] ?? "", "failed")),
+      ],
     }),
     { plugin: [PLUGIN, { calls: { maxDepth: 1 } }] },
   )
   const { text } = await server.prompt("Build a shop")
-  assert.match(text, /^f2 \(Child\) is failed\.\nResults: stack_frame_push: no frame can be started below frame f2, because the maximum depth is 1/)
+  assert.match(
+    text,
+    /^f2 \(Child\) is failed\.\nResults: stack_frame_push: no frame can be started below frame f2, because the maximum depth is 1/,
+  )
   assert.deepEqual([...frames().keys()], ["Test", "Child"])
 })

@@ -1,4 +1,4 @@
-// Compaction, by hand and when the context is full: what is asked for, what is kept, what is refused.
+// Compaction, manual and automatic: its prompt, the information that survives, and summaries that are rejected.
 
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
@@ -8,10 +8,15 @@ import { byTask, call, contextOf, done, scenario, task, until } from "./harness/
 
 const SUMMARY = "Lexer and parser are written in src, the printer is left; run the tests with make test"
 
-/** A script that plans and records, and goes on after its conversation was replaced. */
+/** A script that plans and records, and continues after its conversation was replaced by a summary. */
 const build = byTask({
   "Build a compiler": [
-    { calls: [{ tool: "stack_frame_plan", arguments: task("Printer") }, { tool: "stack_add_decision", arguments: { decision: "Recursive descent" } }] },
+    {
+      calls: [
+        { tool: "stack_frame_plan", arguments: task("Printer") },
+        { tool: "stack_add_decision", arguments: { decision: "Recursive descent" } },
+      ],
+    },
     { text: "Planned" },
     { text: "Going on" },
   ],
@@ -20,15 +25,24 @@ const build = byTask({
 
 const model = { providerID: "scripted", modelID: "main" }
 
-test("a manual compaction asks for what the frame needs, and tasks and decisions outlive it", async (t) => {
-  const { model: asked, server, project, frames, log } = await scenario(t, build, { summary: () => ({ text: SUMMARY }) })
+test("a manual compaction asks for what the frame needs; tasks and decisions survive it", async (t) => {
+  const {
+    model: asked,
+    server,
+    project,
+    frames,
+    log,
+  } = await scenario(t, build, { summary: () => ({ text: SUMMARY }) })
   const { sessionID } = await server.prompt("Build a compiler")
   await server.client.session.summarize({ path: { id: sessionID }, body: model })
   await until("the summary is stored", () => frames().get("Test")?.results === SUMMARY)
 
   const request = asked.requests.find(({ purpose }) => purpose === "summary")
   const text = request?.messages.map((message) => message.text).join("\n") ?? ""
-  assert.match(text, /The conversation has grown too long[^]*The frame: Test\nIts success criteria: Build a compiler\nDecisions \(already recorded, do not repeat them\): Recursive descent\n/)
+  assert.match(
+    text,
+    /The conversation has grown too long[\s\S]*The frame: Test\nIts success criteria: Build a compiler\nDecisions \(already recorded, do not repeat them\): Recursive descent\n/,
+  )
   assert.deepEqual(contextOf(request), { stable: "", volatile: "" }, "a summary has no context")
 
   await server.prompt("Go on", sessionID)
@@ -37,27 +51,42 @@ test("a manual compaction asks for what the frame needs, and tasks and decisions
     assert.ok(next.volatile.includes(part), `${part} is not in\n${next.volatile}`)
   }
   assert.equal(frames().get("Test")?.status, "in_progress")
-  assert.match(readFileSync(join(project.stack, "logs", `${sessionID}.jsonl`), "utf8"), /Build a compiler[^]*stack_frame_plan/)
-  for (const line of ["Compaction started", "Summary extracted", "Frame summarized"]) assert.ok(log().includes(line), line)
+  assert.match(
+    readFileSync(join(project.stack, "logs", `${sessionID}.jsonl`), "utf8"),
+    /Build a compiler[\s\S]*stack_frame_plan/,
+  )
+  for (const line of ["Compaction started", "Summary extracted", "Frame summarized"])
+    assert.ok(log().includes(line), line)
 })
 
-test("when the context is full OpenCode compacts by itself, and the frame goes on", async (t) => {
-  const { model: asked, server, frames } = await scenario(
+test("OpenCode compacts a full context automatically, and the frame continues", async (t) => {
+  const {
+    model: asked,
+    server,
+    frames,
+  } = await scenario(
     t,
     (request) => {
       const isFirst = request.messages.every(({ role }) => role !== "assistant")
       const isOriginal = request.messages[0]?.text === "Build a compiler"
-      return isFirst && isOriginal ? { ...call("stack_frame_plan", task("Printer")), tokens: 199_000 } : { text: "Going on" }
+      return isFirst && isOriginal
+        ? { ...call("stack_frame_plan", task("Printer")), tokens: 199_000 }
+        : { text: "Going on" }
     },
     { summary: () => ({ text: SUMMARY }) },
   )
   const { sessionID } = await server.prompt("Build a compiler")
   await until("the summary is stored", () => frames().get("Test")?.results === SUMMARY)
-  await until("the work goes on", () => asked.work(sessionID).at(-1)?.messages.some((message) => message.text.includes(SUMMARY)))
+  await until("the work goes on", () =>
+    asked
+      .work(sessionID)
+      .at(-1)
+      ?.messages.some((message) => message.text.includes(SUMMARY)),
+  )
   assert.match(contextOf(asked.work(sessionID).at(-1)).volatile, /Printer/)
 })
 
-test("a summary that says nothing is refused, and what the frame knows stays", async (t) => {
+test("an empty summary is rejected, and the frame keeps its results", async (t) => {
   const summaries = [SUMMARY, "Done.", SUMMARY.replace("printer", "formatter")]
   const { server, frames, log } = await scenario(t, build, { summary: () => ({ text: summaries.shift() ?? "" }) })
   const { sessionID } = await server.prompt("Build a compiler")
@@ -73,8 +102,12 @@ test("a summary that says nothing is refused, and what the frame knows stays", a
   await until("a better one is taken", () => frames().get("Test")?.results?.includes("formatter"))
 })
 
-test("a checkpoint that was asked for is made when the session is idle", async (t) => {
-  const { model: asked, server, frames } = await scenario(
+test("a requested checkpoint is made when the session is idle", async (t) => {
+  const {
+    model: asked,
+    server,
+    frames,
+  } = await scenario(
     t,
     byTask({ "Build a compiler": [call("stack_frame_summarize", { note: "Mind the seed 42" }), { text: "Asked" }] }),
     { summary: () => ({ text: SUMMARY }) },
@@ -82,25 +115,34 @@ test("a checkpoint that was asked for is made when the session is idle", async (
   await server.prompt("Build a compiler")
   await until("the summary is stored", () => frames().get("Test")?.results === SUMMARY)
   const request = asked.requests.find(({ purpose }) => purpose === "summary")
-  assert.match(request?.messages.map(({ text }) => text).join("\n") ?? "", /A checkpoint was requested[^]*Special request: Mind the seed 42\n/)
+  assert.match(
+    request?.messages.map(({ text }) => text).join("\n") ?? "",
+    /A checkpoint was requested[\s\S]*Special request: Mind the seed 42\n/,
+  )
 })
 
-test("a child that is compacted while it works keeps its frame, and finishes it", async (t) => {
+test("a child that is compacted during its work keeps its frame and finishes it", async (t) => {
   const { server, frames } = await scenario(
     t,
     (request) => {
       const text = request.messages.map((message) => message.text).join("\n")
       if (text.includes("frame f2") || text.includes(SUMMARY)) {
         const isFirst = request.messages.every(({ role }) => role !== "assistant")
-        if (isFirst && !text.includes(SUMMARY)) return { ...call("stack_add_decision", { decision: "Two passes" }), tokens: 199_000 }
+        if (isFirst && !text.includes(SUMMARY))
+          return { ...call("stack_add_decision", { decision: "Two passes" }), tokens: 199_000 }
         return text.includes("is completed") ? { text: "Done" } : call("stack_frame_pop", done("The compiler compiles"))
       }
-      return request.messages.some(({ role }) => role === "tool") ? { text: "All done" } : call("stack_frame_push", task("Compiler"))
+      return request.messages.some(({ role }) => role === "tool")
+        ? { text: "All done" }
+        : call("stack_frame_push", task("Compiler"))
     },
     { summary: () => ({ text: SUMMARY }) },
   )
   const { text } = await server.prompt("Build it")
   assert.equal(text, "All done")
   const frame = frames().get("Compiler")
-  assert.deepEqual([frame?.status, frame?.results, frame?.decisions], ["completed", "The compiler compiles", ["Two passes"]])
+  assert.deepEqual(
+    [frame?.status, frame?.results, frame?.decisions],
+    ["completed", "The compiler compiles", ["Two passes"]],
+  )
 })

@@ -1,4 +1,4 @@
-// `make demo`: the real OpenCode builds a shop with a scripted model, and what the plugin makes of it is shown.
+// `make demo`: the real OpenCode builds a shop with a scripted model. Prints the tree, a context and figures.
 
 import { Stack } from "callstack-core"
 import { contextOf, makeProject, serve, startModel } from "./harness/index.js"
@@ -15,19 +15,27 @@ model.stop()
 
 const stack = Stack.open(project.stack)
 const rule = (title: string) => console.log(`\n── ${title} ${"─".repeat(Math.max(0, 96 - title.length))}`)
-rule("OpenCode was asked: Build a shop")
-console.log(`It answered: ${text}`)
+rule("The prompt to OpenCode: Build a shop")
+console.log(`The answer: ${text}`)
 rule("The tree of frames")
 console.log(stack.outline({ details: true }))
 const cart = model.requests.find(({ messages }) => messages[0]?.text.includes("frame f3"))
 const { stable, volatile } = contextOf(cart)
-rule("What the second child's first request has of it, in the system prompt")
+rule("The context in the first request of the second child: in the system prompt")
 console.log(stable)
-rule("… and behind the newest message")
+rule("The context in the first request of the second child: after the newest message")
 console.log(volatile)
 rule("Figures")
-const sizes = model.requests.map((request) => contextOf(request)).map((context) => context.stable.length + context.volatile.length)
-console.log(`${model.requests.length} requests of ${new Set(model.requests.map(({ sessionID }) => sessionID)).size} sessions in ${seconds} s`)
-console.log(`contexts of ${Math.min(...sizes)} to ${Math.max(...sizes)} characters; the one above has ${stack.context("f3").tokens} tokens of ${Stack.settings().budget.total} at most`)
-console.log(`the second child saw ${stable.includes("price(id) in cents") ? "the results of the first" : "nothing of the first"}, and nothing of the conversation that led to them`)
+const sizes = model.requests
+  .map((request) => contextOf(request))
+  .map((context) => context.stable.length + context.volatile.length)
+console.log(
+  `${model.requests.length} requests of ${new Set(model.requests.map(({ sessionID }) => sessionID)).size} sessions in ${seconds} s`,
+)
+console.log(
+  `contexts of ${Math.min(...sizes)} to ${Math.max(...sizes)} characters; the one above has ${stack.context("f3").tokens} tokens of at most ${Stack.settings().budget.total}`,
+)
+console.log(
+  `the second child saw ${stable.includes("price(id) in cents") ? "the results of the first" : "nothing of the first"}, and nothing of the conversation that led to them`,
+)
 stack.close()

@@ -1,4 +1,4 @@
-// The plugin as a part of OpenCode: how it is loaded, what it must not touch, and what happens when it cannot work.
+// The plugin inside OpenCode: how it is loaded, requests that it must not change, and failures.
 
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
@@ -8,14 +8,34 @@ import { join } from "node:path"
 import { test } from "node:test"
 import { fileURLToPath } from "node:url"
 import { Stack } from "callstack-core"
-import { answers, byTask, call, contextOf, done, framesOf, logOf, makeProject, PLUGIN, run, scenario, serve, startModel, task, until } from "./harness/index.js"
+import {
+  answers,
+  byTask,
+  call,
+  contextOf,
+  done,
+  framesOf,
+  logOf,
+  makeProject,
+  PLUGIN,
+  run,
+  scenario,
+  serve,
+  startModel,
+  task,
+  until,
+} from "./harness/index.js"
 
-const status = byTask({ "Look": [call("stack_status"), (request) => ({ text: answers(request)[0] ?? "" })] })
+const status = byTask({ Look: [call("stack_status"), (request) => ({ text: answers(request)[0] ?? "" })] })
 
-test("opencode run: tools, nested calls, and nothing on the console but the answer", async (t) => {
+test("opencode run: tools, nested calls, and only the answer on the console", async (t) => {
   const model = await startModel(
     byTask({
-      "Build a shop": [call("stack_frame_push", task("Cart")), call("stack_frame_pop", done("The shop is open")), { text: "The shop is open." }],
+      "Build a shop": [
+        call("stack_frame_push", task("Cart")),
+        call("stack_frame_pop", done("The shop is open")),
+        { text: "The shop is open." },
+      ],
       "frame f2": [call("stack_frame_push", task("Totals")), call("stack_frame_pop", done("The cart adds up"))],
       "frame f3": [call("stack_frame_pop", done("Totals are right"))],
     }),
@@ -26,12 +46,15 @@ test("opencode run: tools, nested calls, and nothing on the console but the answ
   assert.match(printed, /The shop is open\./)
   assert.doesNotMatch(printed, /\[stack\]|Frame created/, "the log is no output")
   const found = [...framesOf(project).values()]
-  assert.deepEqual(found.map(({ status }) => status), ["completed", "completed", "completed"])
+  assert.deepEqual(
+    found.map(({ status }) => status),
+    ["completed", "completed", "completed"],
+  )
   const offered = model.requests.find(({ purpose }) => purpose === "work")?.tools
   for (const { name } of Stack.tools()) assert.ok(offered?.has(name), `${name} is not in the model's request`)
 })
 
-test("it loads by its package's name, installed as OpenCode installs it", async (t) => {
+test("it loads by its package name, installed without scripts as OpenCode does", async (t) => {
   const model = await startModel(status)
   t.after(() => model.stop())
   const packages = mkdtempSync(join(tmpdir(), "callstack-packages-"))
@@ -41,13 +64,15 @@ test("it loads by its package's name, installed as OpenCode installs it", async 
   const place = join(project.env["XDG_CACHE_HOME"] ?? "", "opencode", "packages", "opencode-callstack@0.1.0")
   mkdirSync(place, { recursive: true })
   const files = ["opencode-callstack", "callstack-core", "callstack-core-linux-x64"].map(file)
-  execFileSync("npm", ["install", "--prefix", place, "--ignore-scripts", "--no-audit", "--no-fund", ...files], { stdio: "ignore" })
+  execFileSync("npm", ["install", "--prefix", place, "--ignore-scripts", "--no-audit", "--no-fund", ...files], {
+    stdio: "ignore",
+  })
   const server = await serve(project)
   t.after(() => server.stop())
   assert.match((await server.prompt("Look")).text, /^This session works on f1/)
 })
 
-test("titles have no context, and work has it once", async (t) => {
+test("requests for titles have no context, and requests for work have it once", async (t) => {
   const { model, server } = await scenario(t, status)
   const { data: session } = await server.client.session.create({ body: {} })
   await server.prompt("Look", session?.id)
@@ -60,18 +85,23 @@ test("titles have no context, and work has it once", async (t) => {
   }
 })
 
-test("a frame takes its title from a session that has one, and else from the first message", async (t) => {
+test("a frame takes its title from its session if that has one, otherwise from the first message", async (t) => {
   const { server, frames } = await scenario(t, status)
   const { data: session } = await server.client.session.create({ body: {} })
   await server.prompt("Look at the parser of options and tell me", session?.id)
   const [frame] = [...frames().values()]
-  assert.deepEqual([frame?.title, frame?.successCriteria], ["Look at the parser of options", "Look at the parser of options and tell me"])
+  assert.deepEqual(
+    [frame?.title, frame?.successCriteria],
+    ["Look at the parser of options", "Look at the parser of options and tell me"],
+  )
 })
 
-test("a session that goes on after its root is popped gets a new frame", async (t) => {
+test("a session that continues after its root was popped gets a new frame", async (t) => {
   const { model, server, frames } = await scenario(
     t,
-    byTask({ "Build a shop": [call("stack_frame_pop", done("The shop is open")), { text: "Open" }, { text: "Blogging" }] }),
+    byTask({
+      "Build a shop": [call("stack_frame_pop", done("The shop is open")), { text: "Open" }, { text: "Blogging" }],
+    }),
   )
   const { sessionID } = await server.prompt("Build a shop")
   await server.prompt("Now write a blog", sessionID)
@@ -81,17 +111,22 @@ test("a session that goes on after its root is popped gets a new frame", async (
   assert.match(contextOf(model.work(sessionID).at(-1)).stable, /session="f2"/)
 })
 
-test("without the native library there is one message, and OpenCode goes on without the plugin", async (t) => {
-  const { model, server } = await scenario(t, () => ({ text: "Still here" }), { env: { CALLSTACK_LIBRARY: "/nowhere/libcallstack.so" } })
+test("without the native library the plugin logs one message, and OpenCode continues without it", async (t) => {
+  const { model, server } = await scenario(t, () => ({ text: "Still here" }), {
+    env: { CALLSTACK_LIBRARY: "/nowhere/libcallstack.so" },
+  })
   assert.equal((await server.prompt("Look")).text, "Still here")
   const offered = [...(model.requests.find(({ purpose }) => purpose === "work")?.tools.keys() ?? [])]
   assert.ok(offered.length > 5 && !offered.some((name) => name.startsWith("stack_")), offered.join(", "))
   const lines = logOf(server)
   assert.equal(lines.length, 1, lines.join("\n"))
-  assert.match(lines[0] ?? "", /^off, OpenCode goes on without it: the native library of callstack-core was not found[^]*\/nowhere\/libcallstack\.so/)
+  assert.match(
+    lines[0] ?? "",
+    /^disabled, OpenCode continues without it: the native library of callstack-core was not found[\s\S]*\/nowhere\/libcallstack\.so/,
+  )
 })
 
-test("a stack that cannot be opened is left as it is, and OpenCode goes on", async (t) => {
+test("a stack that cannot be opened is left unchanged, and OpenCode continues", async (t) => {
   const model = await startModel(() => ({ text: "Still here" }))
   t.after(() => model.stop())
   const project = makeProject(model.url)
@@ -100,33 +135,43 @@ test("a stack that cannot be opened is left as it is, and OpenCode goes on", asy
   const server = await serve(project)
   t.after(() => server.stop())
   assert.equal((await server.prompt("Look")).text, "Still here")
-  assert.match(logOf(server).join("\n"), /off, OpenCode goes on without it: .*stack\.db is damaged/)
+  assert.match(logOf(server).join("\n"), /disabled, OpenCode continues without it: .*stack\.db is damaged/)
 })
 
-test("a context that cannot be made is left out, with the reason in the log", async (t) => {
+test("a context that does not fit its budget is omitted, and the log has the reason", async (t) => {
   const { model, server, log } = await scenario(t, status, { plugin: [PLUGIN, { context: { budget: { total: 9 } } }] })
   const { sessionID, text } = await server.prompt("Look")
   assert.match(text, /^This session works on f1/)
   assert.deepEqual(contextOf(model.work(sessionID)[0]), { stable: "", volatile: "" })
-  assert.ok(log().some((line) => /system\.transform failed: a context of frame f1 needs at least \d+ tokens/.test(line)), log().join("\n"))
+  assert.ok(
+    log().some((line) => /system\.transform failed: a context of frame f1 needs at least \d+ tokens/.test(line)),
+    log().join("\n"),
+  )
 })
 
-test("one server for two directories keeps two stacks apart", async (t) => {
+test("one server for two directories keeps two separate stacks", async (t) => {
   const { server, project, frames } = await scenario(t, status)
   const other = makeProject("")
   cpSync(join(project.path, "opencode.json"), join(other.path, "opencode.json"))
   await server.prompt("Look here")
   const query = { directory: other.path }
   const { data: session } = await server.client.session.create({ query, body: { title: "Elsewhere" } })
-  await server.client.session.prompt({ path: { id: session?.id ?? "" }, query, body: { parts: [{ type: "text", text: "Look there" }] } })
+  await server.client.session.prompt({
+    path: { id: session?.id ?? "" },
+    query,
+    body: { parts: [{ type: "text", text: "Look there" }] },
+  })
   assert.deepEqual([...frames().keys()], ["Test"])
   assert.deepEqual([...framesOf(other).keys()], ["Elsewhere"])
 })
 
-test("it outlives any number of garbage collections", async (t) => {
-  const collect = "export default { id: 'collect', server: async () => ({ 'tool.execute.after': async () => Bun.gc(true) }) }"
+test("it survives many garbage collections", async (t) => {
+  const collect =
+    "export default { id: 'collect', server: async () => ({ 'tool.execute.after': async () => Bun.gc(true) }) }"
   const turns = Array.from({ length: 5 }, () => call("stack_status"))
-  const { server, project } = await scenario(t, byTask({ "Look": turns }), { files: { ".opencode/plugin/collect.js": collect } })
+  const { server, project } = await scenario(t, byTask({ Look: turns }), {
+    files: { ".opencode/plugin/collect.js": collect },
+  })
   assert.equal((await server.prompt("Look")).text, "Done.")
   assert.equal((await server.prompt("Look again")).text, "Done.")
   assert.equal(framesOf(project).size, 1, "both are called alike")

@@ -1,4 +1,4 @@
-// Sessions that OpenCode's own Task tool starts: each with a frame, a context and an end of its own.
+// Sessions that OpenCode's Task tool starts: each has its own frame, context and end.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -7,21 +7,32 @@ import { answers, byTask, call, contextOf, PLUGIN, scenario, task, until } from 
 const ONE = { description: "look at the parser", prompt: "Inspect the parser", subagent_type: "general" }
 const TWO = { description: "look at the printer", prompt: "Inspect the printer", subagent_type: "general" }
 
-test("two subagents at once each have their own context, a frame under the right parent, and an end", async (t) => {
+test("two subagents at once: each has its own context, a frame below the right parent, and an end", async (t) => {
   const { model, server, frames, log } = await scenario(
     t,
     byTask({
       "Look around": [
-        { calls: [{ tool: "task", arguments: ONE }, { tool: "task", arguments: TWO }] },
+        {
+          calls: [
+            { tool: "task", arguments: ONE },
+            { tool: "task", arguments: TWO },
+          ],
+        },
         (request) => ({ text: answers(request).join("; ") }),
       ],
-      "Inspect the parser": [call("stack_add_decision", { decision: "The parser stays" }), { text: "The parser has three modules" }],
-      "Inspect the printer": [call("stack_add_decision", { decision: "The printer goes" }), { text: "The printer has two modules" }],
+      "Inspect the parser": [
+        call("stack_add_decision", { decision: "The parser stays" }),
+        { text: "The parser has three modules" },
+      ],
+      "Inspect the printer": [
+        call("stack_add_decision", { decision: "The printer goes" }),
+        { text: "The printer has two modules" },
+      ],
     }),
     { plugin: [PLUGIN, { subagents: { idleCompletionDelay: 300 } }] },
   )
   const { sessionID, text } = await server.prompt("Look around")
-  assert.match(text, /three modules[^]*two modules/)
+  assert.match(text, /three modules[\s\S]*two modules/)
   const root = frames().get("Test")
   const requests = model.requests.filter(({ purpose }) => purpose === "work")
   const handles = new Map<string, string>()
@@ -39,16 +50,25 @@ test("two subagents at once each have their own context, a frame under the right
     const found = [...frames().values()].filter((frame) => frame.sessionID !== root?.sessionID)
     return found.every(({ status }) => status === "completed") && found
   })
-  assert.deepEqual(subagents.map(({ parentSessionID }) => parentSessionID), [sessionID, sessionID])
+  assert.deepEqual(
+    subagents.map(({ parentSessionID }) => parentSessionID),
+    [sessionID, sessionID],
+  )
   const about = (word: string) => subagents.find(({ title }) => title.includes(word))
-  assert.deepEqual([about("parser")?.results, about("parser")?.decisions], ["The parser has three modules", ["The parser stays"]])
-  assert.deepEqual([about("printer")?.results, about("printer")?.decisions], ["The printer has two modules", ["The printer goes"]])
+  assert.deepEqual(
+    [about("parser")?.results, about("parser")?.decisions],
+    ["The parser has three modules", ["The parser stays"]],
+  )
+  assert.deepEqual(
+    [about("printer")?.results, about("printer")?.decisions],
+    ["The printer has two modules", ["The printer goes"]],
+  )
   assert.equal(about("parser")?.successCriteria, "Inspect the parser")
   for (const line of ["Subagent detected", "Subagent completed"]) assert.ok(log().includes(line), line)
   assert.equal(frames().get("Test")?.status, "in_progress")
 })
 
-test("without subagents the Task tool's sessions have neither frame nor context", async (t) => {
+test("with subagents disabled, sessions of the Task tool have neither frame nor context", async (t) => {
   const { model, server, frames } = await scenario(
     t,
     byTask({ "Look around": [call("task", ONE), { text: "Seen" }], "Inspect the parser": [{ text: "Three modules" }] }),
@@ -60,13 +80,16 @@ test("without subagents the Task tool's sessions have neither frame nor context"
   assert.deepEqual(contextOf(child), { stable: "", volatile: "" })
 })
 
-test("a call within a subagent goes below the subagent", async (t) => {
+test("a call by a subagent creates a frame below the subagent's frame", async (t) => {
   const { server, frames } = await scenario(
     t,
     byTask({
       "Look around": [call("task", ONE), { text: "Seen" }],
-      "Inspect the parser": [call("stack_frame_push", task("Tokens")), (request) => ({ text: answers(request)[0] ?? "" })],
-      "Tokens": [call("stack_frame_pop", { status: "completed", results: "Nine kinds", resultsCompacted: "nine" })],
+      "Inspect the parser": [
+        call("stack_frame_push", task("Tokens")),
+        (request) => ({ text: answers(request)[0] ?? "" }),
+      ],
+      Tokens: [call("stack_frame_pop", { status: "completed", results: "Nine kinds", resultsCompacted: "nine" })],
     }),
   )
   await server.prompt("Look around")

@@ -1,14 +1,27 @@
-// Every tool in the real OpenCode, with good arguments and with bad ones; plans that change; autonomy at all levels.
+// Every tool in the real OpenCode, with valid and invalid arguments; changes of plans; all levels of autonomy.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { Stack } from "callstack-core"
-import { answers, byTask, call, contextOf, done, PLUGIN, type Reply, type Script, scenario, task, until } from "./harness/index.js"
+import {
+  answers,
+  byTask,
+  call,
+  contextOf,
+  done,
+  PLUGIN,
+  type Reply,
+  readJson,
+  type Script,
+  scenario,
+  task,
+  until,
+} from "./harness/index.js"
 
-test("every tool answers, and says what is wrong with bad arguments", async (t) => {
+test("every tool answers, and explains what is wrong with invalid arguments", async (t) => {
   const tools = Stack.tools()
   assert.equal(tools.length, 32)
-  // Everything about the frame of the session itself, and last the tools that run or finish something.
+  // Arguments for this test; otherwise a tool's example. The tools that run or finish a frame come last.
   const named: Record<string, object> = {
     stack_frame_details: { frameID: "f1" },
     stack_tree: { rootID: "f1", showDetails: true },
@@ -18,9 +31,18 @@ test("every tool answers, and says what is wrong with bad arguments", async (t) 
     stack_subagent_complete: { sessionID: "f4", summary: "Three modules" },
     stack_frame_activate: { sessionID: "f5" },
   }
-  const late = ["stack_frame_invalidate", "stack_subagent_complete", "stack_frame_activate", "stack_frame_push", "stack_frame_pop"]
-  const order = [...tools.filter(({ name }) => !late.includes(name)), ...late.map((name) => tools.find((tool) => tool.name === name))]
-  // f2 to f5: planned by the first two calls.
+  const late = [
+    "stack_frame_invalidate",
+    "stack_subagent_complete",
+    "stack_frame_activate",
+    "stack_frame_push",
+    "stack_frame_pop",
+  ]
+  const order = [
+    ...tools.filter(({ name }) => !late.includes(name)),
+    ...late.map((name) => tools.find((tool) => tool.name === name)),
+  ]
+  // The first two calls plan f2 to f5 and activate f4.
   const plan = call("stack_frame_plan_children", { children: ["A", "B", "C", "D"].map((title) => task(title)) })
   const activate = call("stack_frame_activate", { sessionID: "f4" })
   const turns: Reply[] = [plan, activate]
@@ -39,9 +61,10 @@ test("every tool answers, and says what is wrong with bad arguments", async (t) 
   const answered: string[] = []
   const script: Script = (request) => {
     const first = request.messages[0]?.text ?? ""
-    // f4 is left open, so that it can be completed by hand.
+    // f4 stays open, so that stack_subagent_complete can finish it.
     if (first.includes("frame f4")) return { text: "Not finished" }
-    if (first.startsWith("Your task is")) return request.messages.length < 4 ? call("stack_frame_pop", done("Worked")) : { text: "Done" }
+    if (first.startsWith("Your task is"))
+      return request.messages.length < 4 ? call("stack_frame_pop", done("Worked")) : { text: "Done" }
     const count = request.messages.filter(({ role }) => role === "assistant").length
     if (count > 0) answered[count - 1] = answers(request).join("\n")
     return turns[count] ?? { text: "All tools were called" }
@@ -61,11 +84,15 @@ test("every tool answers, and says what is wrong with bad arguments", async (t) 
   for (const { name, parameters } of tools) {
     const schema = offered?.get(name) as { properties?: object; required?: string[] } | undefined
     assert.deepEqual(Object.keys(schema?.properties ?? {}), Object.keys(parameters.properties), name)
-    assert.deepEqual([...(schema?.required ?? [])].sort(), [...(parameters.required ?? [])].sort(), `${name} requires what it must`)
+    assert.deepEqual(
+      [...(schema?.required ?? [])].sort(),
+      [...(parameters.required ?? [])].sort(),
+      `${name} requires what it must`,
+    )
   }
 })
 
-test("what is invalidated in the middle of a plan is not offered any more", async (t) => {
+test("an invalidated part of a plan is not suggested any more", async (t) => {
   const { model, server, frames, log } = await scenario(
     t,
     byTask({
@@ -82,7 +109,10 @@ test("what is invalidated in the middle of a plan is not offered any more", asyn
   const { sessionID, text } = await server.prompt("Build a shop")
   assert.equal(text, "f3 (Search) is out of the plan. So are the planned frames below it: f5.")
   const found = frames()
-  assert.deepEqual(["Cart", "Search", "Stemming", "Pay"].map((title) => found.get(title)?.status), ["completed", "invalidated", "invalidated", "planned"])
+  assert.deepEqual(
+    ["Cart", "Search", "Stemming", "Pay"].map((title) => found.get(title)?.status),
+    ["completed", "invalidated", "invalidated", "planned"],
+  )
   assert.equal(found.get("Search")?.invalidationReason, "The database searches")
   const { volatile } = contextOf(model.work(sessionID).at(-1))
   assert.match(volatile, /stack_frame_activate f4/)
@@ -128,36 +158,59 @@ test("autonomy: manual suggests nothing, suggest suggests, auto acts", async (t)
   assert.ok(log().includes("Suggestion added"))
 })
 
-test("what sessions do is seen, and leads to suggestions by itself", async (t) => {
+test("the plugin observes sessions and makes suggestions by itself", async (t) => {
   const missing = call("read", { filePath: "missing.txt" })
-  const { model, server } = await scenario(t, byTask({ "Build a shop": [missing, missing, missing, missing, { text: "Hm" }] }))
+  const { model, server } = await scenario(
+    t,
+    byTask({ "Build a shop": [missing, missing, missing, missing, { text: "Hm" }] }),
+  )
   const { sessionID } = await server.prompt("Build a shop")
   await server.prompt("Go on", sessionID)
-  assert.match(contextOf(model.work(sessionID).at(-1)).volatile, /\[STACK SUGGESTION: start a child of f1 with stack_frame_push \(\d+ % sure; failure_boundary \d+: \d errors/)
+  assert.match(
+    contextOf(model.work(sessionID).at(-1)).volatile,
+    /\[STACK SUGGESTION: start a child of f1 with stack_frame_push \(\d+ % sure; failure_boundary \d+: \d errors/,
+  )
 })
 
-test("settings come from the plugin's options, over the environment, and nonsense is reported", async (t) => {
+test("the plugin's options override the environment, and invalid settings are reported", async (t) => {
   const options = {
     context: { budget: { total: 900 }, guidance: "brief" },
     autonomy: { level: "loud" },
     folder: "state/stack",
     surprise: {},
   }
-  const env = { STACK_TOKEN_BUDGET_TOTAL: "2000", STACK_SUBAGENT_MIN_MESSAGES: "many", STACK_AUTONOMY_LEVEL: "manual", STACK_SUBAGENT_IDLE_DELAY: "7" }
+  const env = {
+    STACK_TOKEN_BUDGET_TOTAL: "2000",
+    STACK_SUBAGENT_MIN_MESSAGES: "many",
+    STACK_AUTONOMY_LEVEL: "manual",
+    STACK_SUBAGENT_IDLE_DELAY: "7",
+  }
   const script = byTask({
-    "Build": [call("stack_context_info"), (request) => ({ text: answers(request)[0] ?? "" }), call("stack_autonomy"), (request) => ({ text: answers(request)[0] ?? "" })],
+    Build: [
+      call("stack_context_info"),
+      (request) => ({ text: answers(request)[0] ?? "" }),
+      call("stack_autonomy"),
+      (request) => ({ text: answers(request)[0] ?? "" }),
+    ],
     "": [],
   })
   const { server, project, model, log } = await scenario(t, script, { plugin: [PLUGIN, options], env })
   const { sessionID, text } = await server.prompt("Build")
-  assert.equal((JSON.parse(text) as { budget: { total: number } }).budget.total, 900)
+  assert.equal(readJson<{ budget: { total: number } }>(text).budget.total, 900)
   assert.doesNotMatch(contextOf(model.work(sessionID)[0]).stable, /when-to-create-child-frames/)
   const autonomy = await server.prompt("Go on", sessionID)
-  assert.equal((JSON.parse(autonomy.text) as { level: string }).level, "manual")
+  assert.equal(readJson<{ level: string }>(autonomy.text).level, "manual")
   const stack = Stack.open(`${project.path}/state/stack`)
   t.after(() => stack.close())
   assert.equal(stack.frames().length, 1)
-  for (const problem of [/STACK_SUBAGENT_MIN_MESSAGES is `many`/, /`autonomy.level`: unknown variant `loud`/, /surprise/]) {
-    assert.ok(log().some((line) => problem.test(line)), `${problem} is not among\n${log().join("\n")}`)
+  for (const problem of [
+    /STACK_SUBAGENT_MIN_MESSAGES is `many`/,
+    /`autonomy.level`: unknown variant `loud`/,
+    /surprise/,
+  ]) {
+    assert.ok(
+      log().some((line) => problem.test(line)),
+      `${problem} is not among\n${log().join("\n")}`,
+    )
   }
 })

@@ -63,7 +63,7 @@ impl Draft<'_> {
             let message = "it is nested more than 100 levels deep".into();
             return Err(Error::Json { what: "the log entry", message });
         }
-        self.append_log(handle, own_log_path(self.tree.node(handle).session_id(), handle), entries);
+        self.append_log(handle, own_log_path(self.tree.node(handle).session_id(), handle), entries, false);
         Ok(())
     }
 }

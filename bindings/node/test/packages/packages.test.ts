@@ -1,8 +1,8 @@
-// The packages as they are published: packed, installed into an empty folder without install scripts, and used there.
+// Packs the packages, installs them into an empty folder without install scripts, and uses them there.
 
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
-import { readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { test } from "node:test"
@@ -32,13 +32,13 @@ const status: FrameStatus = frame.status
 export const tokens: number = stack.context(frame.handle, { budget: { total: 1000 } }).tokens + status.length
 // @ts-expect-error: there is no such status
 stack.setStatus(frame.handle, "done")
-// @ts-expect-error: memory does not last
+// @ts-expect-error: a stack in memory has no durability
 Stack.inMemory({ durability: "full" })
 // @ts-expect-error: a frame has a title
 stack.push({ sessionID: "ses_1" })
 `
 
-/** The file of a package's command. */
+/** Returns the file of a package's command. */
 function command(name: string, file: string): string {
   return join(dirname(require.resolve(`${name}/package.json`)), file)
 }
@@ -56,7 +56,14 @@ test("packed and installed into an empty folder, the package works under Node an
   assert.deepEqual(archives, [`callstack-core-${version}.tgz`, `callstack-core-linux-x64-${version}.tgz`])
 
   writeFileSync(join(project, "package.json"), JSON.stringify({ name: "empty", private: true, type: "module" }))
-  run("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", ...archives.map((archive) => join(packed, archive)))
+  run(
+    "npm",
+    "install",
+    "--ignore-scripts",
+    "--no-audit",
+    "--no-fund",
+    ...archives.map((archive) => join(packed, archive)),
+  )
   const installed = readdirSync(join(project, "node_modules", "callstack-core")).sort()
   assert.deepEqual(installed, ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "dist", "package.json"])
   const library = readFileSync(join(project, "node_modules", "callstack-core-linux-x64", "libcallstack.so"))
@@ -70,10 +77,19 @@ test("packed and installed into an empty folder, the package works under Node an
   rmSync(join(project, "node_modules", "callstack-core-linux-x64"), { recursive: true })
   assert.throws(
     () => run(process.execPath, "main.mjs"),
-    /not found for linux-x64; looked at the package callstack-core-linux-x64: not there; the source tree .*: .*\.so/,
+    /not found for linux-x64; looked at the package callstack-core-linux-x64: not found; the source tree .*: .*\.so/,
   )
 
   writeFileSync(join(project, "typed.ts"), typed)
-  const options = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2022", "--lib", "es2022,esnext.disposable"]
+  const options = [
+    "--noEmit",
+    "--strict",
+    "--module",
+    "nodenext",
+    "--target",
+    "es2022",
+    "--lib",
+    "es2022,esnext.disposable",
+  ]
   run(process.execPath, command("typescript", "bin/tsc"), ...options, "--types", "", "typed.ts")
 })

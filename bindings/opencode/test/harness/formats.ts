@@ -1,10 +1,10 @@
-// Requests in the three wire formats (chat completions, responses, Anthropic messages), read into one form.
+// Reads requests in three wire formats (chat completions, responses, Anthropic messages) into one form.
 
 import type { Message } from "./model.js"
 
 type Json = Record<string, unknown>
 
-/** A request as it comes over the wire. */
+/** The body of a request in any of the three formats. */
 export interface Body {
   model: string
   messages?: Json[]
@@ -14,7 +14,7 @@ export interface Body {
   tools?: Json[]
 }
 
-/** The texts of the system prompt and the messages after it. */
+/** Returns the texts of the system prompt and the messages after it. */
 export function messagesOf(body: Body): { system: string[]; messages: Message[] } {
   const system: string[] = []
   const messages: Message[] = []
@@ -29,7 +29,7 @@ export function messagesOf(body: Body): { system: string[]; messages: Message[] 
 }
 
 function read(item: Json): Message[] {
-  // Responses: a call and its answer are items of their own.
+  // Responses: a tool call and its answer are separate items.
   if (item["type"] === "function_call") return [{ role: "assistant", text: "", calls: [String(item["name"])] }]
   if (item["type"] === "function_call_output") return [{ role: "tool", text: textOf(item["output"]), calls: [] }]
   const content = item["content"]
@@ -43,27 +43,36 @@ function read(item: Json): Message[] {
     ...((item["tool_calls"] as { function: { name: string } }[] | undefined) ?? []).map((call) => call.function.name),
   ]
   const text = textOf(said)
-  if (messages.length === 0 || text !== "") messages.push({ role: item["role"] as Message["role"], text, calls })
+  if (messages.length === 0 || text !== "") messages.push({ role: roleOf(item), text, calls })
   return messages
 }
 
-/** System prompt and conversation as they come over the wire, in the order in which a prompt cache sees them. */
+function roleOf({ role }: { role?: unknown }): Message["role"] {
+  if (role === "user" || role === "assistant" || role === "tool") return role
+  throw new Error(`a message has the role ${String(role)}`)
+}
+
+/** Returns the system prompt and the conversation as sent, in the order in which a prompt cache sees them. */
 export function conversationOf(body: Body): string {
-  // Marks of what is to be cached are no part of it.
+  // The marks for caching are not part of the text.
   const plain = (key: string, value: unknown) => (key === "cache_control" ? undefined : value)
   return JSON.stringify([body.instructions, body.system, body.input ?? body.messages], plain)
 }
 
-/** All texts in a piece of content. */
+/** Returns all texts in a piece of content, one per line. */
 export function textOf(content: unknown): string {
   if (typeof content === "string") return content
-  if (Array.isArray(content)) return content.map(textOf).filter((text) => text !== "").join("\n")
+  if (Array.isArray(content))
+    return content
+      .map(textOf)
+      .filter((text) => text !== "")
+      .join("\n")
   if (typeof content !== "object" || content === null) return ""
   const { text, content: inner } = content as Json
   return typeof text === "string" ? text : textOf(inner)
 }
 
-/** The tools of a request, with the schemas of their arguments. */
+/** Returns the tools of a request with the schemas of their arguments. */
 export function toolsOf(body: Body): Map<string, object> {
   const tools = new Map<string, object>()
   for (const tool of body.tools ?? []) {

@@ -1,25 +1,46 @@
-// What every scenario needs: an OpenCode with the plugin and a script, and what can be asked of them afterwards.
+// The API of the scenarios: starts OpenCode with the plugin and a scripted model, and reads the results.
 
 import type { TestContext } from "node:test"
 import { type Frame, Stack } from "callstack-core"
 import { type Model, type ModelRequest, type Script, startModel } from "./model.js"
 import { makeProject, type Project, type ProjectOptions, type Server, serve } from "./opencode.js"
 
-export { answers, byTask, call, type Model, type ModelRequest, type Reply, type Script, startModel, type Turn } from "./model.js"
-export { makeProject, PLUGIN, type Project, type ProjectOptions, run, type Server, serve, until, WIRES } from "./opencode.js"
+export { readJson } from "./json.js"
+export {
+  answers,
+  byTask,
+  call,
+  type Model,
+  type ModelRequest,
+  type Reply,
+  type Script,
+  startModel,
+  type Turn,
+} from "./model.js"
+export {
+  makeProject,
+  PLUGIN,
+  type Project,
+  type ProjectOptions,
+  run,
+  type Server,
+  serve,
+  until,
+  WIRES,
+} from "./opencode.js"
 
-/** An OpenCode at work. */
+/** A running OpenCode with a scripted model. */
 export interface Scenario {
   model: Model
   server: Server
   project: Project
-  /** The frames on the disk, by title. */
+  /** Returns the frames on the disk, by title. */
   frames(): Map<string, Frame>
-  /** Lines of OpenCode's log that the plugin has written, without the prefix. */
+  /** Returns the plugin's lines in OpenCode's log, without the prefix. */
   log(): string[]
 }
 
-/** Starts OpenCode with the plugin; both it and the model end with the test. */
+/** Starts OpenCode with the plugin, and a model. Both are stopped at the end of the test. */
 export async function scenario(
   test: TestContext,
   script: Script,
@@ -36,7 +57,7 @@ export async function scenario(
   return { model, server, project, frames: () => framesOf(project), log: () => logOf(server) }
 }
 
-/** The frames of a project's stack, by title. */
+/** Returns the frames of a project's stack, by title. */
 export function framesOf(project: Project): Map<string, Frame> {
   const stack = Stack.open(project.stack)
   try {
@@ -46,12 +67,12 @@ export function framesOf(project: Project): Map<string, Frame> {
   }
 }
 
-/** What the plugin has logged in a server, without the prefix. */
+/** Returns the plugin's lines in the log of a server, without the prefix. */
 export function logOf(server: Server): string[] {
   return [...server.output().matchAll(/message="\[stack\] ([^"]*)"/g)].map((match) => match[1] ?? "")
 }
 
-/** The stable part of a request's context, and the volatile one; empty if there is none. */
+/** Returns the stable and the volatile part of a request's context; empty texts if it has none. */
 export function contextOf(request: ModelRequest | undefined): { stable: string; volatile: string } {
   const stable = request?.system.filter((text) => text.includes("<stack-context")) ?? []
   const volatile = request?.messages.filter(({ text }) => text.includes("<stack-now")) ?? []
@@ -59,12 +80,15 @@ export function contextOf(request: ModelRequest | undefined): { stable: string; 
   return { stable: stable[0] ?? "", volatile: volatile[0]?.text ?? "" }
 }
 
-/** Arguments of a pop. */
+/** Returns arguments of a pop. */
 export function done(results: string, status = "completed"): object {
   return { status, results, resultsCompacted: results }
 }
 
-/** Arguments of a push or plan. */
-export function task(title: string, more: object = {}): { title: string; successCriteria: string; successCriteriaCompacted: string } {
+/** Returns arguments of a push or a plan. */
+export function task(
+  title: string,
+  more: object = {},
+): { title: string; successCriteria: string; successCriteriaCompacted: string } {
   return { title, successCriteria: `${title} works`, successCriteriaCompacted: `${title} works`, ...more }
 }

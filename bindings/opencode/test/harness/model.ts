@@ -1,20 +1,20 @@
-// A scripted model on loopback, in the three wire formats that OpenCode speaks: the only thing that these tests make up.
+// A scripted model on a local port, in the three wire formats that OpenCode uses. Everything else in these tests is real.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
 import { type Body, conversationOf, messagesOf, toolsOf } from "./formats.js"
+import { readJson } from "./json.js"
 import { send } from "./replies.js"
 
 /** A message of a request, in any format. */
 export interface Message {
   role: "user" | "assistant" | "tool"
-  /** All its texts together. */
+  /** All its texts, one per line. */
   text: string
-  /** The tools that it calls. */
+  /** The names of the tools that it calls. */
   calls: string[]
 }
 
-/** What a request is for. */
+/** The purpose of a request. */
 export type Purpose = "work" | "title" | "summary"
 
 /** A request to the model. */
@@ -24,48 +24,51 @@ export interface ModelRequest {
   purpose: Purpose
   system: string[]
   messages: Message[]
-  /** The tools that it may call, with their schemas. */
+  /** The tools that the model may call, with their schemas. */
   tools: Map<string, object>
-  /** System prompt and conversation as they came over the wire. */
+  /** The system prompt and the conversation as sent. */
   conversation: string
 }
 
-/** A call of a tool. */
+/** A tool call. */
 export interface ToolCall {
   tool: string
   arguments: object
 }
 
-/** What the model answers. */
+/** A reply of the model. */
 export interface Reply {
   text?: string
   calls?: ToolCall[]
-  /** Tokens that the request is said to have had. Default 100. */
+  /** The input tokens that the reply reports. Default 100. */
   tokens?: number
-  /** An HTTP status instead of an answer, with this text. */
+  /** An HTTP status to send instead of a reply, with `text` as the error message. */
   status?: number
-  /** What the answer waits for. */
+  /** The reply is sent after this promise. */
   after?: Promise<unknown>
 }
 
-/** What the model does with a request. */
+/** Chooses the reply to a request. */
 export type Script = (request: ModelRequest) => Reply
 
-/** A model that is listening. */
+/** A running model. */
 export interface Model {
   /** Its address, for OpenCode's configuration. */
   url: string
   /** All requests so far. */
   requests: ModelRequest[]
-  /** Where the script has thrown. */
+  /** The errors that the script has thrown. */
   failures: unknown[]
-  /** The requests of a session that are work. */
+  /** Returns the requests of a session with the purpose `work`. */
   work(sessionID: string): ModelRequest[]
   stop(): void
 }
 
-/** Starts a model that answers by a script. Titles and summaries it makes itself, unless the script does. */
-export async function startModel(script: Script, summary: Script = () => ({ text: "A summary of the work so far" })): Promise<Model> {
+/** Starts a model that replies by a script. `summary` replies to requests for summaries; titles are always the same. */
+export async function startModel(
+  script: Script,
+  summary: Script = () => ({ text: "A summary of the work so far" }),
+): Promise<Model> {
   const requests: ModelRequest[] = []
   const failures: unknown[] = []
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
@@ -83,16 +86,17 @@ export async function startModel(script: Script, summary: Script = () => ({ text
   }
   const server = createServer((request, response) => {
     serve(request, response).catch((error: unknown) => {
-      // A script that fails must not look like a model that is slow.
+      // Without a response, a failing script would look like a slow model.
       failures.push(error)
       response.writeHead(400, { "content-type": "application/json" })
       response.end(JSON.stringify({ error: { message: `the script has failed: ${String(error)}`, type: "script" } }))
     })
   })
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
-  const { port } = server.address() as AddressInfo
+  const address = server.address()
+  if (address === null || typeof address === "string") throw new Error("the model does not listen on a port")
   return {
-    url: `http://127.0.0.1:${port}/v1`,
+    url: `http://127.0.0.1:${address.port}/v1`,
     requests,
     failures,
     work: (sessionID) => requests.filter((request) => request.purpose === "work" && request.sessionID === sessionID),
@@ -103,15 +107,15 @@ export async function startModel(script: Script, summary: Script = () => ({ text
 async function readBody(request: IncomingMessage): Promise<Body> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk as Buffer)
-  return JSON.parse(Buffer.concat(chunks).toString()) as Body
+  return readJson(Buffer.concat(chunks).toString())
 }
 
 /** A turn of a script. */
 export type Turn = Reply | ((request: ModelRequest) => Reply)
 
 /**
- * A script by tasks: what a session's first message says chooses the turns, and how often the model has answered in it
- * chooses the turn. So any number of sessions may work at once.
+ * Makes a script from tasks. The first message of a session contains the key of its turns, and the number of replies so far
+ * is the index of the turn. So any number of sessions may work at the same time.
  */
 export function byTask(tasks: Record<string, Turn[]>): Script {
   return (request) => {
@@ -123,13 +127,17 @@ export function byTask(tasks: Record<string, Turn[]>): Script {
   }
 }
 
-/** A call of a tool, as a turn. */
+/** Returns a turn with one tool call. */
 export function call(tool: string, args: object = {}): Reply {
   return { calls: [{ tool, arguments: args }] }
 }
 
-/** What the tool calls of the last turn have answered, in order. */
-export function answers(request: ModelRequest): string[] {
+/** Returns the answers to the tool calls of the last turn, in order; none without a request. */
+export function answers(request: ModelRequest | undefined): string[] {
+  if (request === undefined) return []
   const last = request.messages.findLastIndex(({ role }) => role === "assistant")
-  return request.messages.slice(last + 1).filter(({ role }) => role === "tool").map(({ text }) => text)
+  return request.messages
+    .slice(last + 1)
+    .filter(({ role }) => role === "tool")
+    .map(({ text }) => text)
 }

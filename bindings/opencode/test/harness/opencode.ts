@@ -1,56 +1,57 @@
-// The real OpenCode, serving a project of its own from a folder of its own, with a scripted model and this plugin.
+// Runs the real OpenCode on a temporary project, with a scripted model and this plugin.
 
 import { type ChildProcess, execFile, spawn } from "node:child_process"
-import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { createOpencodeClient, type OpencodeClient } from "@opencode-ai/sdk"
+import { readJson } from "./json.js"
 
-/** The package of the AI SDK that speaks a wire format. */
+/** The package of the AI SDK for each wire format. */
 export const WIRES = {
   chat: "@ai-sdk/openai-compatible",
   responses: "@ai-sdk/openai",
   anthropic: "@ai-sdk/anthropic",
 } as const
 
-/** What a project is set up with. */
+/** Options of a project. */
 export interface ProjectOptions {
   wire?: keyof typeof WIRES
-  /** How the plugin stands in `opencode.json`; `null`: it does not. By default it is named by its path. */
+  /** The entry of the plugin in `opencode.json`; null: no entry. Default: the path of the plugin. */
   plugin?: string | [string, object] | null
-  /** More of `opencode.json`. */
+  /** Further keys of `opencode.json`. */
   config?: object
-  /** Files of the project, by path. */
+  /** The contents of the project's files, by path. */
   files?: Record<string, string>
-  /** More of the environment. */
+  /** Further environment variables. */
   env?: Record<string, string>
 }
 
-/** A folder that OpenCode works in. */
+/** A project that OpenCode works on. */
 export interface Project {
   /** The folder that the agent works on. */
   path: string
-  /** Where the plugin keeps its stack. */
+  /** The folder of the plugin's stack. */
   stack: string
   env: Record<string, string | undefined>
 }
 
-/** An OpenCode that is running. */
+/** A running OpenCode server. */
 export interface Server {
   client: OpencodeClient
   project: Project
-  /** What it has printed so far: with `--print-logs`, its log. */
+  /** Returns its output so far, which includes its log. */
   output(): string
-  /** Prompts a session, new unless one is given, and waits for the answer. */
+  /** Prompts a session and waits for the answer. Default: a new session. */
   prompt(text: string, sessionID?: string): Promise<{ sessionID: string; text: string; error: unknown }>
-  /** The process's signals. */
+  /** Sends a signal to the process and waits for its end. */
   kill(signal: NodeJS.Signals): Promise<void>
   stop(): Promise<void>
 }
 
-/** What OpenCode would otherwise fetch from outside, or do in the background. */
+/** Disables everything that OpenCode would fetch from the network or do in the background. */
 const QUIET = {
   OPENCODE_DISABLE_AUTOUPDATE: "1",
   OPENCODE_DISABLE_SHARE: "1",
@@ -67,16 +68,16 @@ const require = createRequire(import.meta.url)
 const opencode = dirname(require.resolve("opencode-ai/package.json"))
 const binary = join(opencode, "bin", "opencode.exe")
 
-/** The plugin's file, as built. */
+/** The built file of the plugin. */
 export const PLUGIN = require.resolve("opencode-callstack")
 
-/** Makes a project in a folder of its own. */
+/** Creates a project in a temporary folder. */
 export function makeProject(modelUrl: string, options: ProjectOptions = {}): Project {
   const folder = mkdtempSync(join(tmpdir(), "callstack-opencode-"))
   const path = join(folder, "project")
   const home = join(folder, "home")
-  // A folder that has all that it depends on is not installed anew. The project finds this package as it would be
-  // found beside OpenCode's own.
+  // OpenCode does not install a folder that has all its dependencies. The project finds this package through
+  // node_modules, as if it were installed beside OpenCode's own packages.
   const manifest = { dependencies: { "@opencode-ai/plugin": version() } }
   for (const config of [join(path, ".opencode"), join(home, "config", "opencode")]) {
     mkdirSync(config, { recursive: true })
@@ -91,8 +92,18 @@ export function makeProject(modelUrl: string, options: ProjectOptions = {}): Pro
     mkdirSync(dirname(join(path, name)), { recursive: true })
     writeFileSync(join(path, name), text)
   }
-  const places = ["config", "data", "cache", "state"].map((name) => [`XDG_${name.toUpperCase()}_HOME`, join(home, name)])
-  const env = { PATH: process.env["PATH"], LANG: "C.UTF-8", HOME: home, ...Object.fromEntries(places), ...QUIET, ...options.env }
+  const places = ["config", "data", "cache", "state"].map((name) => [
+    `XDG_${name.toUpperCase()}_HOME`,
+    join(home, name),
+  ])
+  const env = {
+    PATH: process.env["PATH"],
+    LANG: "C.UTF-8",
+    HOME: home,
+    ...Object.fromEntries(places),
+    ...QUIET,
+    ...options.env,
+  }
   return { path, stack: join(path, ".opencode", "stack"), env }
 }
 
@@ -112,7 +123,10 @@ export async function serve(project: Project): Promise<Server> {
   const prompt = async (text: string, known?: string) => {
     const sessionID = known ?? (await client.session.create({ body: { title: "Test" } })).data?.id
     if (sessionID === undefined) throw new Error(`there is no session\n${output}`)
-    const { data, error } = await client.session.prompt({ path: { id: sessionID }, body: { parts: [{ type: "text", text }] } })
+    const { data, error } = await client.session.prompt({
+      path: { id: sessionID },
+      body: { parts: [{ type: "text", text }] },
+    })
     const last = data?.parts.findLast((part) => part.type === "text")
     return { sessionID, text: last?.text ?? "", error: error ?? data?.info.error }
   }
@@ -120,7 +134,7 @@ export async function serve(project: Project): Promise<Server> {
   return { client, project, output: () => output, prompt, kill, stop: () => kill("SIGTERM") }
 }
 
-/** Runs `opencode run` in a project, and returns what it prints. */
+/** Runs `opencode run` in a project and returns its output. */
 export async function run({ path, env }: Project, ...words: string[]): Promise<string> {
   const running = promisify(execFile)(binary, ["run", ...words], { cwd: path, env, timeout: 60_000 })
   running.child.stdin?.end()
@@ -128,17 +142,21 @@ export async function run({ path, env }: Project, ...words: string[]): Promise<s
   return stdout + stderr
 }
 
-/** Waits until something is so. */
-export async function until<T>(what: string, look: () => T | undefined | false | Promise<T | undefined | false>, limit = 20_000): Promise<T> {
+/** Waits until `look` returns a value other than undefined and false, and returns it. `limit` is in milliseconds. */
+export async function until<T>(
+  what: string,
+  look: () => T | undefined | false | Promise<T | undefined | false>,
+  limit = 20_000,
+): Promise<T> {
   for (const end = Date.now() + limit; ; await new Promise((resolve) => setTimeout(resolve, 25))) {
     const found = await look()
     if (found !== undefined && found !== false) return found
-    if (Date.now() > end) throw new Error(`${limit} ms have passed without this: ${what}`)
+    if (Date.now() > end) throw new Error(`${limit} ms have passed, but this has not happened: ${what}`)
   }
 }
 
 function version(): string {
-  return (require("opencode-ai/package.json") as { version: string }).version
+  return readJson<{ version: string }>(readFileSync(require.resolve("opencode-ai/package.json"), "utf8")).version
 }
 
 function configuration(modelUrl: string, { wire = "chat", plugin, config }: ProjectOptions): object {
@@ -163,13 +181,17 @@ function configuration(modelUrl: string, { wire = "chat", plugin, config }: Proj
 
 async function listening(child: ChildProcess, output: () => string): Promise<string> {
   try {
-    return await until("OpenCode listens", () => {
-      if (child.exitCode !== null) throw new Error("OpenCode has ended")
-      return /listening on (http:\S+)/.exec(output())?.[1]
-    }, 60_000)
+    return await until(
+      "OpenCode listens",
+      () => {
+        if (child.exitCode !== null) throw new Error("OpenCode has ended")
+        return /listening on (http:\S+)/.exec(output())?.[1]
+      },
+      60_000,
+    )
   } catch (error) {
     child.kill("SIGKILL")
-    throw new Error(`${String(error)}\n${output()}`)
+    throw new Error(`${String(error)}\n${output()}`, { cause: error })
   }
 }
 

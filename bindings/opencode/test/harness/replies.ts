@@ -1,4 +1,4 @@
-// Replies in the three wire formats, streamed as server-sent events.
+// Sends replies in the three wire formats as server-sent events.
 
 import type { ServerResponse } from "node:http"
 import type { Reply, ToolCall } from "./model.js"
@@ -7,7 +7,7 @@ interface Call extends ToolCall {
   id: string
 }
 
-/** Sends a reply in the format that the path stands for. */
+/** Sends a reply in the format that belongs to the path. */
 export function send(response: ServerResponse, path: string, model: string, reply: Reply, number: number): void {
   if (reply.status !== undefined) {
     response.writeHead(reply.status, { "content-type": "application/json" })
@@ -32,8 +32,12 @@ interface Sent {
 }
 
 function chat(response: ServerResponse, { model, number, text, calls, tokens }: Sent): void {
-  const chunk = (fields: object) => response.write(`data: ${JSON.stringify({ id: `reply_${number}`, object: "chat.completion.chunk", created: 0, model, ...fields })}\n\n`)
-  const delta = (delta: object, finish_reason: string | null = null) => chunk({ choices: [{ index: 0, delta, finish_reason }] })
+  const chunk = (fields: object) =>
+    response.write(
+      `data: ${JSON.stringify({ id: `reply_${number}`, object: "chat.completion.chunk", created: 0, model, ...fields })}\n\n`,
+    )
+  const delta = (delta: object, finish_reason: string | null = null) =>
+    chunk({ choices: [{ index: 0, delta, finish_reason }] })
   const tool_calls = calls.map((call, index) => ({
     index,
     id: call.id,
@@ -49,12 +53,20 @@ function chat(response: ServerResponse, { model, number, text, calls, tokens }: 
 function responses(response: ServerResponse, { model, number, text, calls, tokens }: Sent): void {
   let sequence_number = 0
   const event = (type: string, fields: object) =>
-    response.write(`event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence_number++, ...fields })}\n\n`)
+    response.write(
+      `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence_number++, ...fields })}\n\n`,
+    )
   const base = { id: `resp_${number}`, object: "response", created_at: 0, model, status: "in_progress", output: [] }
   const output: object[] = []
   event("response.created", { response: base })
   if (text !== "") {
-    const item = { id: `msg_${number}`, type: "message", role: "assistant", status: "in_progress", content: [] as object[] }
+    const item = {
+      id: `msg_${number}`,
+      type: "message",
+      role: "assistant",
+      status: "in_progress",
+      content: [] as object[],
+    }
     const place = { item_id: item.id, output_index: 0, content_index: 0 }
     const part = { type: "output_text", text, annotations: [] }
     event("response.output_item.added", { output_index: 0, item })
@@ -67,7 +79,14 @@ function responses(response: ServerResponse, { model, number, text, calls, token
   }
   for (const call of calls) {
     const output_index = output.length
-    const item = { id: `fc_${call.id}`, type: "function_call", call_id: call.id, name: call.tool, arguments: "", status: "in_progress" }
+    const item = {
+      id: `fc_${call.id}`,
+      type: "function_call",
+      call_id: call.id,
+      name: call.tool,
+      arguments: "",
+      status: "in_progress",
+    }
     const done = { ...item, arguments: JSON.stringify(call.arguments), status: "completed" }
     event("response.output_item.added", { output_index, item })
     event("response.function_call_arguments.delta", { item_id: item.id, output_index, delta: done.arguments })
@@ -86,10 +105,20 @@ function responses(response: ServerResponse, { model, number, text, calls, token
 }
 
 function anthropic(response: ServerResponse, { model, number, text, calls, tokens }: Sent): void {
-  const event = (type: string, fields: object) => response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`)
+  const event = (type: string, fields: object) =>
+    response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`)
   const usage = { input_tokens: tokens, output_tokens: 1 }
   event("message_start", {
-    message: { id: `msg_${number}`, type: "message", role: "assistant", model, content: [], stop_reason: null, stop_sequence: null, usage },
+    message: {
+      id: `msg_${number}`,
+      type: "message",
+      role: "assistant",
+      model,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage,
+    },
   })
   const blocks = [
     ...(text === "" ? [] : [{ block: { type: "text", text: "" }, delta: { type: "text_delta", text } }]),
@@ -103,6 +132,9 @@ function anthropic(response: ServerResponse, { model, number, text, calls, token
     event("content_block_delta", { index, delta })
     event("content_block_stop", { index })
   })
-  event("message_delta", { delta: { stop_reason: calls.length > 0 ? "tool_use" : "end_turn", stop_sequence: null }, usage: { output_tokens: 10 } })
+  event("message_delta", {
+    delta: { stop_reason: calls.length > 0 ? "tool_use" : "end_turn", stop_sequence: null },
+    usage: { output_tokens: 10 },
+  })
   event("message_stop", {})
 }

@@ -1,11 +1,15 @@
-// The script of the first scenario and of `make demo`: a shop in two parts, each worked on in a frame of its own.
+// The script of the first scenario and of `make demo`: a shop in two parts, each in its own frame.
 
 import { byTask, call, type Script } from "./model.js"
 
-const parts = ["Catalogue", "Cart"].map((title) => ({ title, successCriteria: `${title} works, with tests`, successCriteriaCompacted: `${title} works` }))
+const parts = ["Catalogue", "Cart"].map((title) => ({
+  title,
+  successCriteria: `${title} works, with tests`,
+  successCriteriaCompacted: `${title} works`,
+}))
 const [catalogue, cart] = parts
 
-/** Plans both parts, runs one after the other, and finishes. */
+/** Plans both parts, runs them one after the other, and finishes. */
 export const shop: Script = byTask({
   "Build a shop": [
     call("stack_frame_plan_children", { children: [catalogue, { ...cart, dependsOn: ["Catalogue"] }] }),
@@ -26,7 +30,11 @@ export const shop: Script = byTask({
   ],
   "frame f3": [
     call("write", { filePath: "src/cart.ts", content: "export const cart = []\n" }),
-    call("stack_frame_pop", { status: "completed", results: "Totals are right", resultsCompacted: "src/cart.ts: add, remove, total" }),
+    call("stack_frame_pop", {
+      status: "completed",
+      results: "Totals are right",
+      resultsCompacted: "src/cart.ts: add, remove, total",
+    }),
     { text: "The cart is done." },
   ],
 })

@@ -1,0 +1,21 @@
+// JSON at the boundary to the native library.
+
+/**
+ * Reads a record that the native library has written. Its shape is not checked here: the Rust tests hold the library to
+ * the documented shapes, and a check in JavaScript would cost more than most calls. This is the only place where text
+ * becomes a typed record.
+ */
+export function readJson<T>(text: string): T {
+  return JSON.parse(text) as T
+}
+
+/** Writes a record for the native library; undefined stays undefined, which the library receives as NULL. */
+export function writeJson(record: object): string
+export function writeJson(record: object | undefined): string | undefined
+export function writeJson(record: object | undefined): string | undefined {
+  if (record === undefined) return undefined
+  const text = JSON.stringify(record)
+  if (!text.includes("\\ud")) return text
+  // JSON.stringify writes a lone surrogate as an escape such as \ud800. It is no character, so it becomes U+FFFD.
+  return text.replaceAll(/\\(?:ud[89a-f]..|.)/g, (escaped) => (escaped.length > 2 ? "\ufffd" : escaped))
+}
