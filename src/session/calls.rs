@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::shortening::one_line;
 use crate::frame::{FrameStatus, Handle};
+use crate::text::{beginning, one_line};
 use crate::tree::Tree;
 
 /// Longest results in an answer, in characters. The frame has them all.
@@ -188,7 +188,7 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>) -> String {
     let mut lines = vec![format!("{name} is {}.", node.status())];
     let results = frame.results.as_deref().unwrap_or_default().trim();
     if !results.is_empty() {
-        let shown: String = results.chars().take(RESULTS_CHARACTERS).collect();
+        let shown = beginning(results, RESULTS_CHARACTERS);
         let cut = if shown.len() < results.len() {
             format!("… (stack_frame_details {handle} has all)")
         } else {

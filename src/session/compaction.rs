@@ -26,9 +26,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::shortening::{one_line, whole_beginning};
 use crate::frame::Frame;
 use crate::keywords::keywords;
+use crate::text::{one_line, whole_beginning};
 
 /// Longest dense form of a summary, in characters.
 const COMPACTED_CHARACTERS: usize = 400;

@@ -10,9 +10,7 @@ pub mod compaction;
 mod effect;
 mod event;
 mod sessions;
-mod shortening;
 pub mod subagents;
-mod variables;
 
 pub use effect::{Action, Effect, LogLevel};
 pub use event::HostEvent;

@@ -9,9 +9,9 @@ use super::calls::{Calls, Progress};
 use super::compaction::{CompactionType, Compactions, Message, closing_results, judge};
 use super::effect::{Action, Effect, LogLevel};
 use super::event::HostEvent;
-use super::shortening::{beginning, one_line};
 use super::subagents::{Step, Subagents};
 use crate::frame::{Chunk, FrameRef, FrameStatus, Handle, Identity, NewChunk, PopStatus};
+use crate::text::{beginning, first_free, one_line};
 use crate::tree::{Command, Tree};
 
 /// Messages of a session that are remembered, so that one that is told twice counts once.
@@ -298,8 +298,7 @@ impl Sessions {
 
     /// A session goes on after its frame is finished: it gets another one in the same place.
     fn begin_anew(&mut self, tree: &Tree, session_id: &str, finished: Handle, actions: &mut Vec<Action>) {
-        let mut archived = (1..).map(|number| format!("{session_id}~{number}"));
-        let archived = archived.find(|id| tree.by_id(id).is_none()).expect("numbers do not end");
+        let archived = first_free(1.., |number| format!("{session_id}~{number}"), |id| tree.by_id(id).is_none());
         actions.push(Action::Command(Command::ReplaceId { frame: finished.into(), session_id: archived }));
         let parent = tree.node(finished).parent().filter(|parent| tree.node(*parent).status().is_open());
         let (session_id, parent) = (session_id.to_owned(), parent.map(FrameRef::Handle));
@@ -430,8 +429,8 @@ impl Sessions {
         let text = self.known.get(session_id)?.first_message.as_deref().filter(|text| !text.is_empty())?;
         let identity = Identity {
             title: title.unwrap_or_else(|| title_of(text)),
-            success_criteria: beginning(text.trim(), CRITERIA_CHARACTERS),
-            success_criteria_compacted: beginning(&one_line(text), COMPACTED_CHARACTERS),
+            success_criteria: beginning(text.trim(), CRITERIA_CHARACTERS).to_owned(),
+            success_criteria_compacted: beginning(&one_line(text), COMPACTED_CHARACTERS).to_owned(),
         };
         Some(Action::Command(Command::Identify { frame: FrameRef::Id(session_id.to_owned()), identity }))
     }
@@ -521,7 +520,7 @@ fn meaningful(title: &str) -> Option<String> {
 /// The first words of a message.
 pub(crate) fn title_of(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().take(TITLE_WORDS).collect();
-    beginning(&words.join(" "), TITLE_CHARACTERS)
+    beginning(&words.join(" "), TITLE_CHARACTERS).to_owned()
 }
 
 fn note_suggestion(frame: Handle, assessment: &Assessment, actions: &mut Vec<Action>) {

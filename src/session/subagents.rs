@@ -23,8 +23,8 @@ use std::collections::BTreeMap;
 use regex_lite::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 
-use super::variables::{Variables, flag, number};
 use crate::error::Error;
+use crate::variables::{Variables, flag, number};
 
 /// How long a completed session is remembered, in milliseconds.
 const REMEMBERED: u64 = 3_600_000;

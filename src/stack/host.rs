@@ -19,6 +19,7 @@ use crate::session::subagents::SubagentSettings;
 use crate::session::{Action, Effect, HostEvent, LogLevel, Sessions};
 use crate::store::LogQuery;
 use crate::tree::Tree;
+use crate::variables;
 
 /// Lines of the log that wait for the host to fetch them, at most; past that the oldest are dropped.
 const WAITING_LINES: usize = 1_000;
@@ -90,22 +91,16 @@ impl HostSettings {
     pub fn from_variables(look_up: impl Fn(&str) -> Option<String>, json: &str) -> (Self, Vec<Error>) {
         let mut settings = Self::default();
         let mut problems = Vec::new();
-        match Budget::from_variables(&look_up) {
-            Ok(budget) => settings.context.budget = budget,
-            Err(error) => problems.push(error),
-        }
-        let (subagents, wrong) = SubagentSettings::from_variables(&look_up);
-        problems.extend(wrong);
-        let (autonomy, wrong) = AutonomySettings::from_variables(&look_up);
-        problems.extend(wrong);
-        (settings.subagents, settings.autonomy) = (subagents, autonomy);
+        settings.context.budget = collected(Budget::from_variables(&look_up), &mut problems);
+        settings.subagents = collected(SubagentSettings::from_variables(&look_up), &mut problems);
+        settings.autonomy = collected(AutonomySettings::from_variables(&look_up), &mut problems);
         settings.overlay(json, &mut problems);
         (settings, problems)
     }
 
     /// The same with the environment of this process.
     pub fn from_environment(json: &str) -> (Self, Vec<Error>) {
-        Self::from_variables(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()), json)
+        Self::from_variables(variables::from_environment, json)
     }
 
     /// Takes over what a JSON object says, section by section and key by key.
@@ -137,6 +132,12 @@ impl HostSettings {
             }
         }
     }
+}
+
+/// Returns settings and adds the problems found with them to a list.
+fn collected<T>((settings, found): (T, Vec<Error>), problems: &mut Vec<Error>) -> T {
+    problems.extend(found);
+    settings
 }
 
 /// Puts one JSON value over another: objects key by key, everything else as a whole.

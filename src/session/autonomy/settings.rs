@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Heuristic;
 use crate::error::Error;
-use crate::session::variables::{Variables, flag, percentage};
+use crate::variables::{Variables, flag, percentage};
 
 /// How far the autonomy goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
