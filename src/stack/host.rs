@@ -16,9 +16,8 @@ use crate::session::autonomy::{AutonomyLevel, AutonomySettings};
 use crate::session::calls::{self, CallSettings};
 use crate::session::compaction::Message;
 use crate::session::subagents::SubagentSettings;
-use crate::session::{Action, Effect, HostEvent, LogLevel, Sessions};
+use crate::session::{Action, Effect, HostEvent, LogLevel, Sessions, Turn};
 use crate::store::LogQuery;
-use crate::tree::Tree;
 use crate::variables;
 
 /// Lines of the log that wait for the host to fetch them, at most; past that the oldest are dropped.
@@ -200,7 +199,7 @@ impl Stack {
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
     pub fn report(&self, event: HostEvent) -> Vec<Effect> {
-        self.host_turn(|sessions, tree, now| ((), sessions.report(tree, event, now))).1
+        self.host_turn(|turn| turn.report(event)).1
     }
 
     /// Does what is due: everything that [`Stack::poll`] does, and for the host idle subagents, calls that
@@ -209,7 +208,7 @@ impl Stack {
     pub fn poll_host(&self) -> Vec<Effect> {
         self.inner.host.state.lock().is_polling = true;
         self.poll();
-        self.host_turn(|sessions, tree, now| ((), sessions.poll(tree, now))).1
+        self.host_turn(|turn| turn.poll()).1
     }
 
     /// True if the host does what is due.
@@ -231,11 +230,9 @@ impl Stack {
         }
     }
 
-    /// Lets `turn` look at the sessions and the tree, and carries out what it says.
-    pub(crate) fn host_turn<T>(
-        &self,
-        turn: impl FnOnce(&mut Sessions, &Tree, u64) -> (T, Vec<Action>),
-    ) -> (T, Vec<Effect>) {
+    /// Runs `decide` with a turn, carries out the actions of the turn, and returns the value with the effects for the
+    /// host.
+    pub(crate) fn host_turn<T>(&self, decide: impl FnOnce(&mut Turn<'_>) -> T) -> (T, Vec<Effect>) {
         let _order = self.inner.host.order.lock();
         let now = (self.inner.clock)();
         let (value, actions) = {
@@ -243,7 +240,9 @@ impl Stack {
             let tree = self.inner.tree.read();
             let mut state = self.inner.host.state.lock();
             state.is_attached = true;
-            turn(&mut state.sessions, &tree, now)
+            let mut turn = Turn::new(&mut state.sessions, &tree, now);
+            let value = decide(&mut turn);
+            (value, turn.into_actions())
         };
         let mut effects = Vec::new();
         actions.into_iter().for_each(|action| self.carry_out(action, &mut effects));
