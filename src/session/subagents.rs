@@ -7,15 +7,20 @@
 //! while is completed; any activity before that calls it off.
 //!
 //! ```
-//! use callstack_core::session::subagents::{Step, Subagents};
+//! use callstack_core::Tree;
+//! use callstack_core::session::{HostEvent, Sessions};
 //!
-//! let mut subagents = Subagents::default();
-//! let step = subagents.created("ses_2", "ses_1", "look around (@general subagent)", 0);
-//! assert_eq!(step, Some(Step::CreateFrame("ses_2".into())));
-//! subagents.framed("ses_2");
-//! subagents.idle("ses_2", 9_000);
-//! assert_eq!(subagents.deadline(), Some(14_000));
-//! assert_eq!(subagents.poll(14_000), [Step::Complete("ses_2".into())]);
+//! let (tree, mut sessions) = (Tree::new(), Sessions::default());
+//! for (event, now) in [
+//!     (r#"{"kind": "sessionCreated", "sessionID": "ses_1"}"#, 0),
+//!     (r#"{"kind": "sessionCreated", "sessionID": "ses_2", "parentID": "ses_1", "title": "look (@general subagent)"}"#, 0),
+//!     (r#"{"kind": "sessionIdle", "sessionID": "ses_2"}"#, 9_000),
+//! ] {
+//!     sessions.report(&tree, serde_json::from_str::<HostEvent>(event).unwrap(), now);
+//! }
+//! let subagent = sessions.subagents.get("ses_2").unwrap();
+//! assert!(subagent.is_subagent && subagent.has_frame);
+//! assert_eq!((subagent.completes_at, sessions.deadline()), (Some(14_000), Some(14_000)));
 //! ```
 
 use std::collections::BTreeMap;
@@ -88,7 +93,7 @@ impl SubagentSettings {
 
 /// What should be done about a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub(super) enum Step {
     /// It is worth a frame below its parent's. [`Subagents::framed`] says that it has one.
     CreateFrame(String),
     /// It has been idle for long enough: its frame is done. [`Subagents::completed`] says that it was.
@@ -195,7 +200,7 @@ impl Subagents {
     }
 
     /// A child session was made, or is told of for the first time. Told again, it only gets its title.
-    pub fn created(&mut self, session_id: &str, parent_session_id: &str, title: &str, now: u64) -> Option<Step> {
+    pub(super) fn created(&mut self, session_id: &str, parent_session_id: &str, title: &str, now: u64) -> Option<Step> {
         if !self.settings.enabled {
             return None;
         }
@@ -220,7 +225,7 @@ impl Subagents {
     }
 
     /// A session has another title.
-    pub fn titled(&mut self, session_id: &str, title: &str) -> Option<Step> {
+    pub(super) fn titled(&mut self, session_id: &str, title: &str) -> Option<Step> {
         let fits = self.patterns.iter().any(|pattern| pattern.is_match(title));
         let session = self.sessions.get_mut(session_id)?;
         title.clone_into(&mut session.title);
@@ -233,7 +238,7 @@ impl Subagents {
     }
 
     /// A session has a frame.
-    pub fn framed(&mut self, session_id: &str) {
+    pub(super) fn framed(&mut self, session_id: &str) {
         if let Some(session) = self.sessions.get_mut(session_id).filter(|session| !session.has_frame) {
             session.has_frame = true;
             self.statistics.frames_created += 1;
@@ -241,7 +246,7 @@ impl Subagents {
     }
 
     /// A session has a new message.
-    pub fn message(&mut self, session_id: &str, now: u64) {
+    pub(super) fn message(&mut self, session_id: &str, now: u64) {
         if let Some(session) = self.sessions.get_mut(session_id) {
             session.message_count += 1;
         }
@@ -249,7 +254,7 @@ impl Subagents {
     }
 
     /// A session does something. If it was idle, it is not any more, and goes on.
-    pub fn activity(&mut self, session_id: &str, now: u64) {
+    pub(super) fn activity(&mut self, session_id: &str, now: u64) {
         if let Some(session) = self.sessions.get_mut(session_id) {
             session.last_activity_at = now;
             session.is_idle = false;
@@ -258,7 +263,7 @@ impl Subagents {
     }
 
     /// A session has nothing to do. Told again, nothing changes.
-    pub fn idle(&mut self, session_id: &str, now: u64) -> Option<Step> {
+    pub(super) fn idle(&mut self, session_id: &str, now: u64) -> Option<Step> {
         let settings = &self.settings;
         let session = self.sessions.get_mut(session_id).filter(|session| session.completed_at.is_none())?;
         let was_idle = std::mem::replace(&mut session.is_idle, true);
@@ -278,7 +283,7 @@ impl Subagents {
     }
 
     /// A session is done: by being idle, or by itself or a tool. False: it was before, or is not known.
-    pub fn completed(&mut self, session_id: &str, automatically: bool, now: u64) -> bool {
+    pub(crate) fn completed(&mut self, session_id: &str, automatically: bool, now: u64) -> bool {
         let session = self.sessions.get_mut(session_id).filter(|session| session.completed_at.is_none());
         let Some(session) = session else { return false };
         session.completed_at = Some(now);
@@ -291,19 +296,19 @@ impl Subagents {
     }
 
     /// A session that was completed goes on.
-    pub fn revived(&mut self, session_id: &str) {
+    pub(super) fn revived(&mut self, session_id: &str) {
         if let Some(session) = self.sessions.get_mut(session_id) {
             session.completed_at = None;
         }
     }
 
     /// A session is gone.
-    pub fn deleted(&mut self, session_id: &str) {
+    pub(super) fn deleted(&mut self, session_id: &str) {
         self.sessions.remove(session_id);
     }
 
     /// What is due: idle subagents to complete. Sessions completed an hour ago are forgotten.
-    pub fn poll(&mut self, now: u64) -> Vec<Step> {
+    pub(super) fn poll(&mut self, now: u64) -> Vec<Step> {
         self.sessions.retain(|_, session| {
             session.completed_at.is_none_or(|completed| now.saturating_sub(completed) < REMEMBERED)
         });
@@ -316,7 +321,7 @@ impl Subagents {
         .collect()
     }
 
-    /// When [`Subagents::poll`] will have something to complete, in milliseconds since the epoch.
+    /// When the next idle subagent is due for completion, in milliseconds since the epoch.
     pub fn deadline(&self) -> Option<u64> {
         self.sessions.values().filter_map(|session| session.completes_at).min()
     }
