@@ -30,8 +30,9 @@ fn run(arguments: &[String]) -> Result<(), String> {
         [file, frame, total] => (file, Some(frame), Some(total)),
         _ => return Err("usage: context FILE [FRAME] [TOTAL]".into()),
     };
-    let mut settings =
-        Settings { budget: callstack_core::Budget::from_environment().map_err(say)?, ..Settings::default() };
+    let (budget, problems) = callstack_core::Budget::from_environment();
+    problems.iter().for_each(|problem| eprintln!("{problem}"));
+    let mut settings = Settings { budget, ..Settings::default() };
     if let Some(total) = total {
         settings.budget.total =
             total.parse().map_err(|_| format!("TOTAL is `{total}`, but must be a number of tokens"))?;

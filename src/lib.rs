@@ -57,9 +57,11 @@ pub mod memory;
 pub mod session;
 pub mod stack;
 pub mod store;
+mod text;
 #[cfg(feature = "tools")]
 pub mod tools;
 pub mod tree;
+mod variables;
 
 pub use context::{Budget, Context, Guidance, Settings};
 pub use error::{Error, Result};

@@ -137,8 +137,9 @@ pub unsafe extern "C" fn callstack_settings(
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe {
-        guard(out_settings, error, || {
-            Ok(to_json(&Settings { budget: Budget::from_environment()?, ..Settings::default() }))
+        guard(out_settings, error, || match Budget::from_environment() {
+            (budget, problems) if problems.is_empty() => Ok(to_json(&Settings { budget, ..Settings::default() })),
+            (_, mut problems) => Err(problems.swap_remove(0).into()),
         })
     }
 }

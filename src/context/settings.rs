@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::frame::RunSettings;
+use crate::variables::{self, Variables};
 
 /// Budgets in tokens (specification, "Token Budget Configuration").
 ///
@@ -42,43 +43,34 @@ impl Budget {
         Self { total, ..Self::default() }
     }
 
-    /// The defaults, with what the environment variables `STACK_TOKEN_BUDGET_TOTAL`,
-    /// `…_ANCESTORS`, `…_SIBLINGS` and `…_CURRENT` set.
-    ///
-    /// # Errors
-    /// [`Error::Setting`] naming a variable that holds no whole number from 1 on.
-    pub fn from_environment() -> Result<Self> {
-        Self::from_variables(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+    /// The defaults, replaced by the environment variables `STACK_TOKEN_BUDGET_TOTAL`, `…_ANCESTORS`,
+    /// `…_SIBLINGS` and `…_CURRENT` that are set. The list has an [`Error::Setting`] for each variable that is no
+    /// whole number of tokens from 1 on; its default stays, and the other variables count.
+    pub fn from_environment() -> (Self, Vec<Error>) {
+        Self::from_variables(variables::from_environment)
     }
 
-    /// The same, with the variables looked up by a function.
+    /// As [`Budget::from_environment`], with the variables looked up by a function.
     ///
     /// ```
     /// use callstack_core::Budget;
-    /// let set = |name: &str| (name == "STACK_TOKEN_BUDGET_TOTAL").then(|| "9000".to_owned());
-    /// assert_eq!(Budget::from_variables(set).unwrap().total, 9000);
-    /// let error = Budget::from_variables(|_| Some("many".into())).unwrap_err();
-    /// assert!(error.to_string().starts_with("STACK_TOKEN_BUDGET_TOTAL is `many`"));
-    /// ```
     ///
-    /// # Errors
-    /// As [`Budget::from_environment`].
-    pub fn from_variables(look_up: impl Fn(&str) -> Option<String>) -> Result<Self> {
+    /// let (budget, problems) = Budget::from_variables(|name| match name {
+    ///     "STACK_TOKEN_BUDGET_TOTAL" => Some("9000".into()),
+    ///     "STACK_TOKEN_BUDGET_CURRENT" => Some("many".into()),
+    ///     _ => None,
+    /// });
+    /// assert_eq!((budget.total, budget.current), (9000, 800));
+    /// assert!(problems[0].to_string().starts_with("STACK_TOKEN_BUDGET_CURRENT is `many`"));
+    /// ```
+    pub fn from_variables(look_up: impl Fn(&str) -> Option<String>) -> (Self, Vec<Error>) {
         let mut budget = Self::default();
-        let fields: [(&str, &mut usize); 4] = [
-            ("STACK_TOKEN_BUDGET_TOTAL", &mut budget.total),
-            ("STACK_TOKEN_BUDGET_ANCESTORS", &mut budget.ancestors),
-            ("STACK_TOKEN_BUDGET_SIBLINGS", &mut budget.siblings),
-            ("STACK_TOKEN_BUDGET_CURRENT", &mut budget.current),
-        ];
-        for (name, field) in fields {
-            let Some(value) = look_up(name) else { continue };
-            *field = match value.trim().parse() {
-                Ok(0) | Err(_) => return Err(not_positive(name, value)),
-                Ok(number) => number,
-            };
-        }
-        Ok(budget)
+        let mut variables = Variables::new(&look_up);
+        variables.take("STACK_TOKEN_BUDGET_TOTAL", &mut budget.total, tokens);
+        variables.take("STACK_TOKEN_BUDGET_ANCESTORS", &mut budget.ancestors, tokens);
+        variables.take("STACK_TOKEN_BUDGET_SIBLINGS", &mut budget.siblings, tokens);
+        variables.take("STACK_TOKEN_BUDGET_CURRENT", &mut budget.current, tokens);
+        (budget, variables.problems)
     }
 
     fn check(&self) -> Result<()> {
@@ -89,14 +81,19 @@ impl Budget {
             ("budget.current", self.current),
         ];
         match fields.into_iter().find(|(_, value)| *value == 0) {
-            Some((name, value)) => Err(not_positive(name, value.to_string())),
+            Some((name, value)) => {
+                Err(Error::Setting { name: name.to_owned(), value: value.to_string(), expected: TOKENS })
+            }
             None => Ok(()),
         }
     }
 }
 
-fn not_positive(name: &str, value: String) -> Error {
-    Error::Setting { name: name.to_owned(), value, expected: "a whole number of tokens from 1 on" }
+const TOKENS: &str = "a whole number of tokens from 1 on";
+
+/// Reads a number of tokens from 1 on.
+fn tokens(value: &str) -> std::result::Result<usize, &'static str> {
+    value.parse().ok().filter(|number| *number > 0).ok_or(TOKENS)
 }
 
 /// How much of the standing advice on working with frames a context carries.

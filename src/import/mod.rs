@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameStatus, Repair, StackState};
+use crate::text::beginning;
 use crate::tree::Tree;
 
 pub use beads::beads;
@@ -200,9 +201,9 @@ fn task_frame(id: String, parent: Option<&str>, status: FrameStatus, texts: Text
         parent_session_id: parent.map(str::to_owned),
         status,
         title: texts.title,
-        success_criteria_compacted: beginning(&texts.criteria, CRITERIA_CHARACTERS),
+        success_criteria_compacted: beginning(&texts.criteria, CRITERIA_CHARACTERS).to_owned(),
         success_criteria: texts.criteria,
-        results_compacted: results.as_deref().map(|results| beginning(results, RESULTS_CHARACTERS)),
+        results_compacted: results.as_deref().map(|results| beginning(results, RESULTS_CHARACTERS).to_owned()),
         results,
         ..Frame::default()
     }
@@ -212,10 +213,6 @@ struct Texts {
     title: String,
     criteria: String,
     results: String,
-}
-
-fn beginning(text: &str, characters: usize) -> String {
-    text.chars().take(characters).collect()
 }
 
 /// Takes a text out of an object. A value of another type is reported and remains with the other keys.

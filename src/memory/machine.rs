@@ -11,6 +11,7 @@ use crate::frame::{
     Change, Frame, FrameRef, FrameStatus, Handle, MemoryModel, Message, NewChunk, NewFrame, PopStatus, RegisterValues,
     RunSettings, ToolCall,
 };
+use crate::text::{beginning, first_free};
 use crate::tree::{Command, Draft, HeapUsage, Tree};
 
 /// Characters of a task that become the title of its frame.
@@ -103,7 +104,7 @@ pub(super) fn start(tree: &Tree, run: NewRun, session_id: String, now: u64) -> R
     if task.trim().is_empty() {
         return Err(Error::Empty { field: "task" });
     }
-    let title = title.unwrap_or_else(|| beginning(&task));
+    let title = title.unwrap_or_else(|| title_of(&task));
     let frame = NewFrame::new(title).id(session_id).criteria(task.clone()).root();
     let mut draft = Draft::of(tree, Command::Push(frame), now)?;
     let root = draft.first_handle();
@@ -116,11 +117,12 @@ pub(super) fn start(tree: &Tree, run: NewRun, session_id: String, now: u64) -> R
     Ok(draft)
 }
 
-fn beginning(task: &str) -> String {
+/// The first line of a task, at most [`TITLE_LENGTH`] characters and a `…` that marks an omission.
+fn title_of(task: &str) -> String {
     let line = task.trim().lines().next().unwrap_or_default();
-    match line.char_indices().nth(TITLE_LENGTH) {
-        Some((end, _)) => format!("{}…", line[..end].trim_end()),
-        None => line.to_owned(),
+    match beginning(line, TITLE_LENGTH) {
+        all if all.len() == line.len() => line.to_owned(),
+        short => format!("{}…", short.trim_end()),
     }
 }
 
@@ -163,9 +165,11 @@ fn make_ids_unique(calls: &mut [ToolCall], conversation: &[Arc<Message>], step: 
     let mut taken: HashSet<String> = earlier.map(|call| call.id.clone()).collect();
     for call in calls {
         let given = if call.id.is_empty() { "call" } else { &call.id };
-        let others = (1..).map(|number| format!("{given}_{step}_{number}"));
-        let unique = std::iter::once(call.id.clone()).chain(others).find(|id| !id.is_empty() && !taken.contains(id));
-        call.id = unique.expect("there are more numbers than calls");
+        let name = |number| match number {
+            0 => call.id.clone(),
+            _ => format!("{given}_{step}_{number}"),
+        };
+        call.id = first_free(0.., name, |id| !id.is_empty() && !taken.contains(id));
         taken.insert(call.id.clone());
     }
 }

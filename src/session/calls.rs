@@ -5,14 +5,14 @@
 //! error, by an abort or at its time limit, is salvaged: its last words become the results of a frame that is
 //! blocked, and that can be activated again to go on where it stopped.
 //!
-//! This file keeps the calls; [`Sessions`](super::Sessions) drives them.
+//! This file keeps the calls; a [`Turn`](super::Turn) drives them.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::shortening::one_line;
 use crate::frame::{FrameStatus, Handle};
+use crate::text::{beginning, one_line};
 use crate::tree::Tree;
 
 /// Longest results in an answer, in characters. The frame has them all.
@@ -54,14 +54,14 @@ pub struct CallOptions {
 /// How far a call has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// The host makes its session.
+    /// The host creates its session.
     Creating,
     /// Its session works.
-    Running,
-    /// Its session has ended and is being summed up.
-    SummingUp,
+    Running { session_id: String },
+    /// Its session has ended, and a summary is awaited.
+    SummingUp { session_id: String },
     /// Its session has ended for this reason, and its last words are awaited.
-    Salvaging(String),
+    Salvaging { session_id: String, reason: String },
 }
 
 /// A frame that is called.
@@ -69,12 +69,23 @@ pub(super) enum Progress {
 pub(super) struct Call {
     pub(super) handle: Handle,
     pub(super) caller: String,
-    pub(super) session_id: Option<String>,
     pub(super) is_background: bool,
     pub(super) progress: Progress,
     deadline: Option<u64>,
-    /// In milliseconds; what the deadline was made of.
-    pub(super) time_limit: u64,
+    /// In milliseconds; 0: none.
+    time_limit: u64,
+}
+
+impl Call {
+    /// The session that works for it; `None` while the host creates that session.
+    fn session_id(&self) -> Option<&str> {
+        match &self.progress {
+            Progress::Creating => None,
+            Progress::Running { session_id }
+            | Progress::SummingUp { session_id }
+            | Progress::Salvaging { session_id, .. } => Some(session_id),
+        }
+    }
 }
 
 /// The calls that have not been answered.
@@ -97,7 +108,6 @@ impl Calls {
         let call = Call {
             handle,
             caller: options.caller,
-            session_id: None,
             is_background: options.background,
             progress,
             deadline: (time_limit > 0).then(|| now.saturating_add(time_limit)),
@@ -119,21 +129,21 @@ impl Calls {
     /// The call that a session works for.
     pub(super) fn of_session(&self, session_id: &str) -> Option<(CallId, &Call)> {
         let mut calls = self.running.iter().map(|(id, call)| (*id, call));
-        calls.find(|(_, call)| call.session_id.as_deref() == Some(session_id))
+        calls.find(|(_, call)| call.session_id() == Some(session_id))
     }
 
-    /// True while the host makes a session that this one calls.
+    /// True while the host creates a session for a call of this caller.
     pub(super) fn is_creating_for(&self, caller: &str) -> bool {
         self.running.values().any(|call| call.progress == Progress::Creating && call.caller == caller)
     }
 
-    /// The calls that have reached their time limit. Each is said once.
-    pub(super) fn overdue(&mut self, now: u64) -> Vec<CallId> {
+    /// The calls that have reached their time limit, with the limit in milliseconds. Each call is returned once.
+    pub(super) fn overdue(&mut self, now: u64) -> Vec<(CallId, u64)> {
         let overdue = self.running.iter_mut().filter(|(_, call)| call.deadline.is_some_and(|time| time <= now));
         overdue
             .map(|(id, call)| {
                 call.deadline = None;
-                *id
+                (*id, call.time_limit)
             })
             .collect()
     }
@@ -188,7 +198,7 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>) -> String {
     let mut lines = vec![format!("{name} is {}.", node.status())];
     let results = frame.results.as_deref().unwrap_or_default().trim();
     if !results.is_empty() {
-        let shown: String = results.chars().take(RESULTS_CHARACTERS).collect();
+        let shown = beginning(results, RESULTS_CHARACTERS);
         let cut = if shown.len() < results.len() {
             format!("… (stack_frame_details {handle} has all)")
         } else {

@@ -26,9 +26,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::shortening::{one_line, whole_beginning};
 use crate::frame::{Frame, Results};
 use crate::keywords::keywords;
+use crate::text::{one_line, whole_beginning};
 
 /// Maximum length of the compacted form of a summary, in characters.
 const COMPACTED_CHARACTERS: usize = 400;

@@ -3,19 +3,23 @@
 //! This floor knows frames and trees. It reads no clock and does nothing by itself: it is told what
 //! has happened and when, and says what should be done.
 
+mod assessing;
 pub mod autonomy;
 mod calling;
 pub mod calls;
 pub mod compaction;
 mod effect;
 mod event;
+mod framing;
+mod reporting;
 mod sessions;
-mod shortening;
 pub mod subagents;
-mod variables;
+mod summarizing;
+mod turn;
 
 pub use effect::{Action, Effect, LogLevel};
 pub use event::HostEvent;
-pub use sessions::Sessions;
 #[cfg(feature = "tools")]
-pub(crate) use sessions::title_of;
+pub(crate) use framing::title_of;
+pub use sessions::Sessions;
+pub use turn::Turn;

@@ -7,15 +7,20 @@
 //! activity before the end of the delay cancels the completion.
 //!
 //! ```
-//! use callstack_core::session::subagents::{Step, Subagents};
+//! use callstack_core::Tree;
+//! use callstack_core::session::{HostEvent, Sessions};
 //!
-//! let mut subagents = Subagents::default();
-//! let step = subagents.created("ses_2", "ses_1", "look around (@general subagent)", 0);
-//! assert_eq!(step, Some(Step::CreateFrame("ses_2".into())));
-//! subagents.framed("ses_2");
-//! subagents.idle("ses_2", 9_000);
-//! assert_eq!(subagents.deadline(), Some(14_000));
-//! assert_eq!(subagents.poll(14_000), [Step::Complete("ses_2".into())]);
+//! let (tree, mut sessions) = (Tree::new(), Sessions::default());
+//! for (event, now) in [
+//!     (r#"{"kind": "sessionCreated", "sessionID": "ses_1"}"#, 0),
+//!     (r#"{"kind": "sessionCreated", "sessionID": "ses_2", "parentID": "ses_1", "title": "look (@general subagent)"}"#, 0),
+//!     (r#"{"kind": "sessionIdle", "sessionID": "ses_2"}"#, 9_000),
+//! ] {
+//!     sessions.report(&tree, serde_json::from_str::<HostEvent>(event).unwrap(), now);
+//! }
+//! let subagent = sessions.subagents.get("ses_2").unwrap();
+//! assert!(subagent.is_subagent && subagent.has_frame);
+//! assert_eq!((subagent.completes_at, sessions.deadline()), (Some(14_000), Some(14_000)));
 //! ```
 
 use std::collections::BTreeMap;
@@ -23,8 +28,8 @@ use std::collections::BTreeMap;
 use regex_lite::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 
-use super::variables::{Variables, flag, number};
 use crate::error::Error;
+use crate::variables::{Variables, flag, number};
 
 /// Time after which a completed session is forgotten, in milliseconds.
 const REMEMBERED: u64 = 3_600_000;
@@ -95,7 +100,7 @@ impl SubagentSettings {
 
 /// A step that the caller should take for a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub(super) enum Step {
     /// Create a frame for the session below the frame of its parent, then call [`Subagents::framed`].
     CreateFrame(String),
     /// Complete the frame of the session, which was idle for the delay, then call [`Subagents::completed`].
@@ -203,7 +208,7 @@ impl Subagents {
 
     /// Reports a new child session. If it is already known, only its title is updated. Does nothing if tracking
     /// is disabled.
-    pub fn created(&mut self, session_id: &str, parent_session_id: &str, title: &str, now: u64) -> Option<Step> {
+    pub(super) fn created(&mut self, session_id: &str, parent_session_id: &str, title: &str, now: u64) -> Option<Step> {
         if !self.settings.enabled {
             return None;
         }
@@ -228,7 +233,7 @@ impl Subagents {
     }
 
     /// Reports a new title of a session.
-    pub fn titled(&mut self, session_id: &str, title: &str) -> Option<Step> {
+    pub(super) fn titled(&mut self, session_id: &str, title: &str) -> Option<Step> {
         let fits = self.patterns.iter().any(|pattern| pattern.is_match(title));
         let session = self.sessions.get_mut(session_id)?;
         title.clone_into(&mut session.title);
@@ -241,7 +246,7 @@ impl Subagents {
     }
 
     /// Reports that a session has a frame.
-    pub fn framed(&mut self, session_id: &str) {
+    pub(super) fn framed(&mut self, session_id: &str) {
         if let Some(session) = self.sessions.get_mut(session_id).filter(|session| !session.has_frame) {
             session.has_frame = true;
             self.statistics.frames_created += 1;
@@ -249,7 +254,7 @@ impl Subagents {
     }
 
     /// Reports a new message in a session. It counts as activity.
-    pub fn message(&mut self, session_id: &str, now: u64) {
+    pub(super) fn message(&mut self, session_id: &str, now: u64) {
         if let Some(session) = self.sessions.get_mut(session_id) {
             session.message_count += 1;
         }
@@ -257,7 +262,7 @@ impl Subagents {
     }
 
     /// Reports activity in a session. It is then no longer idle, and a scheduled completion is cancelled.
-    pub fn activity(&mut self, session_id: &str, now: u64) {
+    pub(super) fn activity(&mut self, session_id: &str, now: u64) {
         if let Some(session) = self.sessions.get_mut(session_id) {
             session.last_activity_at = now;
             session.is_idle = false;
@@ -266,7 +271,7 @@ impl Subagents {
     }
 
     /// Reports that a session is idle. Repeated reports do not extend the delay of the completion.
-    pub fn idle(&mut self, session_id: &str, now: u64) -> Option<Step> {
+    pub(super) fn idle(&mut self, session_id: &str, now: u64) -> Option<Step> {
         let settings = &self.settings;
         let session = self.sessions.get_mut(session_id).filter(|session| session.completed_at.is_none())?;
         let was_idle = std::mem::replace(&mut session.is_idle, true);
@@ -287,7 +292,7 @@ impl Subagents {
 
     /// Reports that a session is completed. `automatically` is true after the idle delay, and false for a pop by the
     /// session itself or by a tool. Returns false if the session is unknown or was already completed.
-    pub fn completed(&mut self, session_id: &str, automatically: bool, now: u64) -> bool {
+    pub(crate) fn completed(&mut self, session_id: &str, automatically: bool, now: u64) -> bool {
         let session = self.sessions.get_mut(session_id).filter(|session| session.completed_at.is_none());
         let Some(session) = session else { return false };
         session.completed_at = Some(now);
@@ -300,20 +305,20 @@ impl Subagents {
     }
 
     /// Reports that a completed session works again.
-    pub fn revived(&mut self, session_id: &str) {
+    pub(super) fn revived(&mut self, session_id: &str) {
         if let Some(session) = self.sessions.get_mut(session_id) {
             session.completed_at = None;
         }
     }
 
     /// Reports that a session was deleted, and forgets it.
-    pub fn deleted(&mut self, session_id: &str) {
+    pub(super) fn deleted(&mut self, session_id: &str) {
         self.sessions.remove(session_id);
     }
 
     /// Returns the idle subagents that are due for completion. Forgets sessions that were completed an hour ago or
     /// earlier.
-    pub fn poll(&mut self, now: u64) -> Vec<Step> {
+    pub(super) fn poll(&mut self, now: u64) -> Vec<Step> {
         self.sessions.retain(|_, session| {
             session.completed_at.is_none_or(|completed| now.saturating_sub(completed) < REMEMBERED)
         });
@@ -326,7 +331,7 @@ impl Subagents {
         .collect()
     }
 
-    /// Time at which [`Subagents::poll`] will return the next step, in milliseconds since the Unix epoch; `None` if no
+    /// Time at which the next idle subagent is due for completion, in milliseconds since the Unix epoch; `None` if no
     /// completion is scheduled.
     pub fn deadline(&self) -> Option<u64> {
         self.sessions.values().filter_map(|session| session.completes_at).min()

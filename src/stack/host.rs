@@ -16,9 +16,9 @@ use crate::session::autonomy::{AutonomyLevel, AutonomySettings};
 use crate::session::calls::{self, CallSettings};
 use crate::session::compaction::Message;
 use crate::session::subagents::SubagentSettings;
-use crate::session::{Action, Effect, HostEvent, LogLevel, Sessions};
+use crate::session::{Action, Effect, HostEvent, LogLevel, Sessions, Turn};
 use crate::store::LogQuery;
-use crate::tree::Tree;
+use crate::variables;
 
 /// Lines of the log that wait for the host to fetch them, at most; past that the oldest are dropped.
 const WAITING_LINES: usize = 1_000;
@@ -90,22 +90,16 @@ impl HostSettings {
     pub fn from_variables(look_up: impl Fn(&str) -> Option<String>, json: &str) -> (Self, Vec<Error>) {
         let mut settings = Self::default();
         let mut problems = Vec::new();
-        match Budget::from_variables(&look_up) {
-            Ok(budget) => settings.context.budget = budget,
-            Err(error) => problems.push(error),
-        }
-        let (subagents, wrong) = SubagentSettings::from_variables(&look_up);
-        problems.extend(wrong);
-        let (autonomy, wrong) = AutonomySettings::from_variables(&look_up);
-        problems.extend(wrong);
-        (settings.subagents, settings.autonomy) = (subagents, autonomy);
+        settings.context.budget = collected(Budget::from_variables(&look_up), &mut problems);
+        settings.subagents = collected(SubagentSettings::from_variables(&look_up), &mut problems);
+        settings.autonomy = collected(AutonomySettings::from_variables(&look_up), &mut problems);
         settings.overlay(json, &mut problems);
         (settings, problems)
     }
 
     /// The same with the environment of this process.
     pub fn from_environment(json: &str) -> (Self, Vec<Error>) {
-        Self::from_variables(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()), json)
+        Self::from_variables(variables::from_environment, json)
     }
 
     /// Takes over what a JSON object says, section by section and key by key.
@@ -137,6 +131,12 @@ impl HostSettings {
             }
         }
     }
+}
+
+/// Returns settings and adds the problems found with them to a list.
+fn collected<T>((settings, found): (T, Vec<Error>), problems: &mut Vec<Error>) -> T {
+    problems.extend(found);
+    settings
 }
 
 /// Puts one JSON value over another: objects key by key, everything else as a whole.
@@ -199,7 +199,7 @@ impl Stack {
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
     pub fn report(&self, event: HostEvent) -> Vec<Effect> {
-        self.host_turn(|sessions, tree, now| ((), sessions.report(tree, event, now))).1
+        self.host_turn(|turn| turn.report(event)).1
     }
 
     /// Does what is due: everything that [`Stack::poll`] does, and for the host idle subagents, calls that
@@ -208,7 +208,7 @@ impl Stack {
     pub fn poll_host(&self) -> Vec<Effect> {
         self.inner.host.state.lock().is_polling = true;
         self.poll();
-        self.host_turn(|sessions, tree, now| ((), sessions.poll(tree, now))).1
+        self.host_turn(|turn| turn.poll()).1
     }
 
     /// True if the host does what is due.
@@ -230,11 +230,9 @@ impl Stack {
         }
     }
 
-    /// Lets `turn` look at the sessions and the tree, and carries out what it says.
-    pub(crate) fn host_turn<T>(
-        &self,
-        turn: impl FnOnce(&mut Sessions, &Tree, u64) -> (T, Vec<Action>),
-    ) -> (T, Vec<Effect>) {
+    /// Runs `decide` with a turn, carries out the actions of the turn, and returns the value with the effects for the
+    /// host.
+    pub(crate) fn host_turn<T>(&self, decide: impl FnOnce(&mut Turn<'_>) -> T) -> (T, Vec<Effect>) {
         let _order = self.inner.host.order.lock();
         let now = (self.inner.clock)();
         let (value, actions) = {
@@ -242,7 +240,9 @@ impl Stack {
             let tree = self.inner.tree.read();
             let mut state = self.inner.host.state.lock();
             state.is_attached = true;
-            turn(&mut state.sessions, &tree, now)
+            let mut turn = Turn::new(&mut state.sessions, &tree, now);
+            let value = decide(&mut turn);
+            (value, turn.into_actions())
         };
         let mut effects = Vec::new();
         actions.into_iter().for_each(|action| self.carry_out(action, &mut effects));

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::text::first_free;
 
 /// Returns the error for a file that cannot be read.
 pub(crate) fn reading(path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
@@ -100,10 +101,7 @@ pub(crate) fn unused(path: &Path) -> PathBuf {
     }
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy())).unwrap_or_default();
-    (2..)
-        .map(|number: u64| path.with_file_name(format!("{stem}-{number}{extension}")))
-        .find(|path| !path.exists())
-        .expect("there are more numbers than files")
+    first_free(2.., |number| path.with_file_name(format!("{stem}-{number}{extension}")), |path| !path.exists())
 }
 
 /// Renames a file to an unused name in the same folder, if the file exists.

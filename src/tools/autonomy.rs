@@ -63,8 +63,8 @@ impl Call for Configure {
                 return Err(Error::Setting { name: name.into(), value: value.to_string(), expected });
             }
         }
-        let settings = caller.sessions(|sessions, _, _| {
-            let settings = &mut sessions.autonomy.settings;
+        let settings = caller.turn(|turn| {
+            let settings = &mut turn.sessions.autonomy.settings;
             if self.reset {
                 *settings = AutonomySettings::default();
             }
@@ -108,20 +108,18 @@ impl Call for ShouldPush {
         let frame = caller.named_or_own(None)?;
         let session_id = caller.session_id;
         let goal = self.potential_goal.clone().filter(|goal| !goal.trim().is_empty());
-        let (assessment, level) = caller.turn(|sessions, tree, now| {
-            let mut signals = sessions.observe(session_id).push_signals();
+        let (assessment, level) = caller.turn(|turn| {
+            let mut signals = turn.sessions.observe(session_id).push_signals();
             signals.potential_goal = self.potential_goal;
             signals.recent_messages = self.recent_messages.unwrap_or(signals.recent_messages);
             signals.error_count = self.error_count.unwrap_or(signals.error_count);
             signals.token_count = self.token_count.unwrap_or(signals.token_count);
             signals.recent_file_changes = self.recent_file_changes.unwrap_or(signals.recent_file_changes);
-            let mut actions = Vec::new();
-            let assessment = sessions.should_push(tree, frame, &signals, now, &mut actions);
-            ((assessment, sessions.autonomy.settings.level), actions)
+            (turn.should_push(frame, &signals), turn.sessions.autonomy.settings.level)
         });
         match goal.filter(|_| assessment.is_recommended && level == AutonomyLevel::Auto) {
             Some(goal) => {
-                caller.sessions(|sessions, tree, _| sessions.check_depth(tree, Some(frame)))?;
+                caller.turn(|turn| turn.check_depth(Some(frame)))?;
                 let child = NewFrame::new(title_of(&goal)).criteria(goal).below(frame);
                 let child = caller.stack.plan(child)?;
                 caller.call(child, false, None)
@@ -157,16 +155,15 @@ impl Call for ShouldPop {
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.named_or_own(None)?;
         let session_id = caller.session_id;
-        let (assessment, is_due) = caller.turn(|sessions, tree, now| {
-            let mut signals = sessions.observe(session_id).pop_signals();
+        let (assessment, is_due) = caller.turn(|turn| {
+            let mut signals = turn.sessions.observe(session_id).pop_signals();
             (signals.success_signals, signals.failure_signals) = (self.success_signals, self.failure_signals);
             signals.no_progress_turns = self.no_progress_turns.unwrap_or(signals.no_progress_turns);
             signals.token_count = self.token_count.unwrap_or(signals.token_count);
             signals.context_limit = self.context_limit.unwrap_or(signals.context_limit);
-            let mut actions = Vec::new();
-            let assessment = sessions.should_pop(tree, frame, &signals, now, &mut actions);
-            let is_due = sessions.finish_by_itself(session_id, &assessment, now);
-            ((assessment, is_due), actions)
+            let assessment = turn.should_pop(frame, &signals);
+            let is_due = turn.finish_if_auto(session_id, &assessment);
+            (assessment, is_due)
         });
         let mut text = verdict(caller, frame, &assessment);
         if is_due {
@@ -207,8 +204,9 @@ impl Call for AutoSuggest {
     const EXAMPLE: &'static str = r#"{"enable": true, "showHistory": true}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        let text = caller.sessions(|sessions, _, now| {
-            let Autonomy { settings, suggestions, .. } = &mut sessions.autonomy;
+        let text = caller.turn(|turn| {
+            let now = turn.now;
+            let Autonomy { settings, suggestions, .. } = &mut turn.sessions.autonomy;
             settings.suggest_in_context = self.enable.unwrap_or(settings.suggest_in_context);
             let cleared = if self.clear_pending { suggestions.clear(now) } else { 0 };
             let mut shown = json!({
@@ -240,14 +238,14 @@ impl Call for Stats {
     const EXAMPLE: &'static str = "{}";
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        let text = caller.sessions(|sessions, _, now| {
-            let autonomy = &mut sessions.autonomy;
+        let text = caller.turn(|turn| {
+            let autonomy = &mut turn.sessions.autonomy;
             let statistics = json!({
                 "level": autonomy.settings.level,
                 "assessedPushes": autonomy.push_assessments,
                 "assessedPops": autonomy.pop_assessments,
                 "suggestions": autonomy.suggestions.statistics(),
-                "pending": autonomy.suggestions.pending(now).count(),
+                "pending": autonomy.suggestions.pending(turn.now).count(),
             });
             if self.reset {
                 autonomy.suggestions.reset();

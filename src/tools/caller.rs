@@ -4,10 +4,9 @@ use super::Reply;
 use crate::error::{Error, Result};
 use crate::frame::Handle;
 use crate::session::autonomy::Decision;
-use crate::session::calls::{self, CallOptions};
-use crate::session::{Action, Effect, Sessions};
+use crate::session::calls::{self, CallId, CallOptions};
+use crate::session::{Effect, Turn};
 use crate::stack::Stack;
-use crate::tree::Tree;
 
 /// The session that calls a tool, and what the host is to do because of it.
 pub(super) struct Caller<'a> {
@@ -21,22 +20,17 @@ impl<'a> Caller<'a> {
         Self { stack, session_id, effects: Vec::new() }
     }
 
-    /// What the host is to do; last of all lines for its log.
+    /// The effects for the host; the lines for its log that have come in the meantime are last.
     pub(super) fn into_effects(mut self) -> Vec<Effect> {
-        self.turn(|_, _, _| ((), Vec::new()));
+        self.turn(|_| ());
         self.effects
     }
 
-    /// Lets `turn` look at the sessions, and carries out what it says.
-    pub(super) fn turn<T>(&mut self, turn: impl FnOnce(&mut Sessions, &Tree, u64) -> (T, Vec<Action>)) -> T {
-        let (value, effects) = self.stack.host_turn(turn);
+    /// Runs `decide` with a turn, carries out the actions of the turn, and keeps the effects for the host.
+    pub(super) fn turn<T>(&mut self, decide: impl FnOnce(&mut Turn<'_>) -> T) -> T {
+        let (value, effects) = self.stack.host_turn(decide);
         self.effects.extend(effects);
         value
-    }
-
-    /// Lets `look` look at the sessions.
-    pub(super) fn sessions<T>(&mut self, look: impl FnOnce(&mut Sessions, &Tree, u64) -> T) -> T {
-        self.turn(|sessions, tree, now| (look(sessions, tree, now), Vec::new()))
     }
 
     /// The frame of the calling session.
@@ -70,18 +64,16 @@ impl<'a> Caller<'a> {
     /// Runs a frame in a session of its own.
     ///
     /// # Errors
-    /// As [`Sessions::call`].
+    /// As [`Turn::call`].
     pub(super) fn call(&mut self, handle: Handle, background: bool, time_limit: Option<u64>) -> Result<Reply> {
         let options = CallOptions { caller: self.session_id.to_owned(), background, time_limit };
         let own = self.own();
-        let call = self.turn(|sessions, tree, now| match sessions.call(tree, handle, options, now) {
-            Ok((call, actions)) => {
-                if let Some(own) = own {
-                    sessions.autonomy.suggestions.acted(own, Decision::Push, now);
-                }
-                (Ok(call), actions)
+        let call = self.turn(|turn| -> Result<CallId> {
+            let call = turn.call(handle, options)?;
+            if let Some(own) = own {
+                turn.sessions.autonomy.suggestions.acted(own, Decision::Push, turn.now);
             }
-            Err(error) => (Err(error), Vec::new()),
+            Ok(call)
         })?;
         Ok(match background {
             true => Reply::Text(format!(
@@ -92,14 +84,13 @@ impl<'a> Caller<'a> {
         })
     }
 
-    /// What follows when frames are finished or taken out of the plan.
+    /// Reports that frames were finished or invalidated, as [`Turn::finished`] does for one of them.
     pub(super) fn finished(&mut self, frames: &[Handle], is_invalidated: bool) {
-        self.turn(|sessions, tree, now| {
-            let actions = frames.iter().flat_map(|frame| {
-                sessions.autonomy.suggestions.acted(*frame, Decision::Pop, now);
-                sessions.finished(tree.node(*frame).session_id(), is_invalidated)
-            });
-            ((), actions.collect())
+        self.turn(|turn| {
+            for frame in frames {
+                turn.sessions.autonomy.suggestions.acted(*frame, Decision::Pop, turn.now);
+                turn.finished(turn.tree.node(*frame).session_id(), is_invalidated);
+            }
         });
     }
 }

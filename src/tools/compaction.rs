@@ -26,12 +26,13 @@ impl Call for Summarize {
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.named_or_own(None)?;
         let (session_id, note) = (caller.session_id, self.note);
-        caller.sessions(|sessions, tree, now| {
-            if !tree.node(frame).status().is_open() {
-                let (handle, status) = (frame, tree.node(frame).status());
-                return Err(Error::ResultsFixed { handle, status });
+        caller.turn(|turn| {
+            let status = turn.tree.node(frame).status();
+            if !status.is_open() {
+                return Err(Error::ResultsFixed { handle: frame, status });
             }
-            sessions.compactions.request(session_id, CompactionType::ManualSummary, note.as_deref(), now);
+            let compactions = &mut turn.sessions.compactions;
+            compactions.request(session_id, CompactionType::ManualSummary, note.as_deref(), turn.now);
             Ok(())
         })?;
         Ok(Reply::Text(format!("{} is summed up when this session is next idle.", caller.name(frame))))
@@ -48,10 +49,11 @@ impl Call for Info {
     const EXAMPLE: &'static str = "{}";
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        let information = caller.sessions(|sessions, _, _| {
+        let information = caller.turn(|turn| {
+            let compactions = &turn.sessions.compactions;
             let pending: serde_json::Map<String, Value> =
-                sessions.compactions.pending().map(|(id, pending)| (id.to_owned(), json!(pending))).collect();
-            json!({ "pending": pending, "statistics": sessions.compactions.statistics() })
+                compactions.pending().map(|(id, pending)| (id.to_owned(), json!(pending))).collect();
+            json!({ "pending": pending, "statistics": compactions.statistics() })
         });
         Ok(Reply::Text(pretty(&information)))
     }

@@ -11,6 +11,7 @@ use crate::context::Rung;
 use crate::error::Error;
 use crate::frame::FrameRef;
 use crate::stack::SessionContext;
+use crate::text::beginning;
 
 /// Show what the context of this session costs in tokens, which frames it shows and how much of each, the budget,
 /// and how the cache is doing.
@@ -67,13 +68,13 @@ impl Call for Preview {
             return Ok(Reply::Text("This session has no context: it has no frame, or none is to be shown.".into()));
         };
         let total = context.xml.chars().count();
-        let shown: String = context.xml.chars().take(self.max_length).collect();
+        let shown = beginning(&context.xml, self.max_length);
         let cut = if total > self.max_length {
             format!("\n… {} of {total} characters", self.max_length)
         } else {
             String::new()
         };
-        Ok(Reply::Text(shown + &cut))
+        Ok(Reply::Text(format!("{shown}{cut}")))
     }
 }
 

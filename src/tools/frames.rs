@@ -38,7 +38,7 @@ impl Call for Push {
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let parent = caller.parent();
-        caller.sessions(|sessions, tree, _| sessions.check_depth(tree, parent))?;
+        caller.turn(|turn| turn.check_depth(parent))?;
         // Planned first: if the host dies before it has made the session, the task can be begun again.
         let identity = Identity {
             title: self.title,
@@ -134,7 +134,7 @@ impl Call for Status {
             }
             None => "This session has no frame.\n".to_owned(),
         };
-        let running: Vec<_> = caller.sessions(|sessions, _, _| sessions.calls.frames().collect());
+        let running: Vec<_> = caller.turn(|turn| turn.sessions.calls.frames().collect());
         if !running.is_empty() {
             text.push_str(&format!("Running now: {}.\n", listed(&running)));
         }

@@ -40,8 +40,9 @@ impl Call for Config {
     const EXAMPLE: &'static str = r#"{"idleCompletionDelay": 10000, "addPattern": "^review"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        let settings = caller.sessions(|sessions, _, _| {
-            let before = sessions.subagents.settings().clone();
+        let settings = caller.turn(|turn| {
+            let subagents = &mut turn.sessions.subagents;
+            let before = subagents.settings().clone();
             let mut after = before.clone();
             let flags = [
                 (&mut after.enabled, self.enabled),
@@ -64,13 +65,13 @@ impl Call for Config {
                 after.patterns.retain(|known| known != pattern);
             }
             after.patterns.extend(self.add_pattern.filter(|pattern| !before.patterns.contains(pattern)));
-            let known = sessions.subagents.configure(before.clone());
-            match sessions.subagents.configure(after).into_iter().find(|problem| !known.contains(problem)) {
+            let known = subagents.configure(before.clone());
+            match subagents.configure(after).into_iter().find(|problem| !known.contains(problem)) {
                 Some(problem) => {
-                    sessions.subagents.configure(before);
+                    subagents.configure(before);
                     Err(problem)
                 }
-                None => Ok(sessions.subagents.settings().clone()),
+                None => Ok(subagents.settings().clone()),
             }
         })?;
         Ok(Reply::Text(pretty(&settings)))
@@ -94,13 +95,14 @@ impl Call for Stats {
     const EXAMPLE: &'static str = r#"{"showActive": true}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        let text = caller.sessions(|sessions, _, _| {
-            let mut statistics = json!({ "statistics": sessions.subagents.statistics() });
+        let text = caller.turn(|turn| {
+            let subagents = &mut turn.sessions.subagents;
+            let mut statistics = json!({ "statistics": subagents.statistics() });
             if self.show_active {
-                statistics["active"] = json!(selected(&sessions.subagents.sessions(), Filter::Active));
+                statistics["active"] = json!(selected(&subagents.sessions(), Filter::Active));
             }
             if self.reset {
-                sessions.subagents.reset_statistics();
+                subagents.reset_statistics();
             }
             pretty(&statistics)
         });
@@ -135,8 +137,8 @@ impl Call for Complete {
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let session_id = caller.session_id;
         let named = self.session_id.as_deref();
-        let found = caller.sessions(|sessions, tree, _| {
-            let subagents = &sessions.subagents;
+        let found = caller.turn(|turn| {
+            let (subagents, tree) = (&turn.sessions.subagents, turn.tree);
             if let Some(name) = named {
                 return tree.resolve(&name.into());
             }
@@ -156,7 +158,9 @@ impl Call for Complete {
         let results =
             if self.summary.is_empty() { caller.stack.frame(found)?.results.unwrap_or_default() } else { self.summary };
         caller.stack.pop(found, self.status.into(), results)?;
-        caller.sessions(|sessions, tree, now| sessions.subagents.completed(tree.node(found).session_id(), false, now));
+        caller.turn(|turn| {
+            turn.sessions.subagents.completed(turn.tree.node(found).session_id(), false, turn.now);
+        });
         caller.finished(&[found], false);
         let status = caller.stack.read(|tree| tree.node(found).status());
         Ok(Reply::Text(format!("{} is {status}.", caller.name(found))))
@@ -195,7 +199,7 @@ impl Call for List {
     const EXAMPLE: &'static str = r#"{"filter": "active"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        let text = caller.sessions(|sessions, _, _| match &selected(&sessions.subagents.sessions(), self.filter)[..] {
+        let text = caller.turn(|turn| match &selected(&turn.sessions.subagents.sessions(), self.filter)[..] {
             [] => "There are none.".to_owned(),
             found => pretty(&found),
         });

@@ -1,6 +1,7 @@
 //! Trees as text for people: one form with marks, legend and statistics, one plainly indented.
 //! Linear in the frames shown, and without recursion.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Tree;
 use crate::error::Result;
 use crate::frame::{FrameRef, FrameStatus, Handle};
+use crate::text::{beginning, one_line};
 
 /// Levels that are drawn as indentation; deeper frames state their depth instead, since a line
 /// that is mostly indentation tells nothing and makes deep trees quadratic.
@@ -180,7 +182,8 @@ impl Drawing<'_> {
                 self.line(false, &format!("{name}: {text}"), "");
             }
         };
-        detail("ID", Some(one_line(&frame.session_id)));
+        // Runs of spaces stay, since they are part of the ID.
+        detail("ID", Some(frame.session_id.replace(char::is_control, " ")));
         detail("Criteria", said(frame.dense_criteria()));
         detail("Results", said(frame.dense_results()));
         detail("Artifacts", join(&frame.artifacts, ", "));
@@ -233,22 +236,16 @@ fn said(text: &str) -> Option<String> {
     (!text.trim().is_empty()).then(|| one_line(text))
 }
 
-/// Spaces for line ends and other control characters: a frame is a line.
-fn one_line(text: &str) -> String {
-    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
-}
-
 fn join(texts: &[String], separator: &str) -> Option<String> {
     (!texts.is_empty()).then(|| one_line(&texts.join(separator)))
 }
 
-fn cut(line: &str, width: usize) -> std::borrow::Cow<'_, str> {
-    if width == 0 || line.len() <= width || line.chars().count() <= width {
+/// A line of at most `width` characters; a longer one ends in `…`. 0: no limit.
+fn cut(line: &str, width: usize) -> Cow<'_, str> {
+    if width == 0 || beginning(line, width).len() == line.len() {
         return line.into();
     }
-    let mut short: String = line.chars().take(width - 1).collect();
-    short.push('…');
-    short.into()
+    format!("{}…", beginning(line, width - 1)).into()
 }
 
 const fn mark(status: FrameStatus) -> &'static str {

@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::links::{Fault, Links};
 use super::{Commit, Draft, Tree};
 use crate::frame::{Change, Frame, FrameStatus, Handle, Repair, StackState, leave_out_too_deep};
+use crate::text::first_free;
 
 impl Tree {
     /// The whole tree as the specification's `StackState`, frames in the order of their handles.
@@ -199,10 +200,8 @@ fn make_ids_unique(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
             true => ("unnamed", "its ID is empty"),
             false => (frame.session_id.as_str(), "another frame has the same ID"),
         };
-        let new = (2..)
-            .map(|number| format!("{base} ({number})"))
-            .find(|id| !taken.contains(id) && !met.contains(id))
-            .expect("there are more numbers than frames");
+        let is_free = |id: &String| !taken.contains(id) && !met.contains(id);
+        let new = first_free(2.., |number| format!("{base} ({number})"), is_free);
         repairs.push(Repair::of_frame(&frame.session_id, format!("{problem}; kept as `{new}`")));
         met.insert(new.clone());
         let old = std::mem::replace(&mut frame.session_id, new);

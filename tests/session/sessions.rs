@@ -6,7 +6,7 @@ use callstack_core::frame::NewChunk;
 use callstack_core::session::autonomy::AutonomyLevel;
 use callstack_core::session::calls::{self, CallId, CallOptions};
 use callstack_core::session::subagents::SubagentSettings;
-use callstack_core::session::{Action, Effect, HostEvent, LogLevel, Sessions};
+use callstack_core::session::{Action, Effect, HostEvent, LogLevel, Sessions, Turn};
 use callstack_core::{Command, Error, Frame, FrameStatus, Handle, NewFrame, PopStatus, Tree, decide};
 use serde_json::{Value, json};
 
@@ -353,7 +353,9 @@ impl Host {
     }
 
     fn call_with(&mut self, frame: Handle, options: CallOptions) -> CallId {
-        let (call, actions) = self.sessions.call(&self.tree, frame, options, self.now).unwrap();
+        let mut turn = Turn::new(&mut self.sessions, &self.tree, self.now);
+        let call = turn.call(frame, options).unwrap();
+        let actions = turn.into_actions();
         self.carry_out(actions);
         call
     }
@@ -505,7 +507,10 @@ fn frames_that_run_or_are_finished_or_too_deep_are_not_called() {
     let (mut host, frame) = Host::with_plan();
     let refused = |host: &mut Host, frame: Handle, caller: &str| {
         let options = CallOptions { caller: caller.into(), ..CallOptions::default() };
-        host.sessions.call(&host.tree, frame, options, host.now).unwrap_err()
+        let mut turn = Turn::new(&mut host.sessions, &host.tree, host.now);
+        let error = turn.call(frame, options).unwrap_err();
+        assert_eq!(turn.into_actions(), []);
+        error
     };
     let root = host.tree.by_id("root").unwrap();
     assert_eq!(refused(&mut host, root, "root"), Error::Running { handle: root });
@@ -576,7 +581,9 @@ fn a_frame_that_is_taken_out_of_the_plan_while_it_runs_is_stopped() {
     let (mut host, frame) = Host::with_plan();
     let call = host.started(frame, "root", "child");
     host.command(Command::Invalidate { frame: frame.into(), reason: "not needed".into() });
-    let actions = host.sessions.finished("child", true);
+    let mut turn = Turn::new(&mut host.sessions, &host.tree, host.now);
+    turn.finished("child", true);
+    let actions = turn.into_actions();
     host.carry_out(actions);
     let (stop, read) =
         (Effect::AbortSession { session_id: "child".into() }, Effect::ReadMessages { session_id: "child".into() });

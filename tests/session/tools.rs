@@ -598,6 +598,15 @@ fn every_variable_of_the_specification_sets_what_it_says() {
         *settings.pointer_mut(&pointer).unwrap() = defaults.pointer(&pointer).unwrap().clone();
         assert_eq!(settings, defaults, "{variable} sets something else as well");
     }
+    // One bad variable leaves the others in force, and is reported.
+    let one_bad = |name: &str| match name {
+        "STACK_TOKEN_BUDGET_SIBLINGS" => Some("many".to_owned()),
+        _ => name.starts_with("STACK_TOKEN_BUDGET_").then(|| "777".to_owned()),
+    };
+    let (settings, problems) = HostSettings::from_variables(one_bad, "{}");
+    let budget = settings.context.budget;
+    assert_eq!((budget.total, budget.ancestors, budget.siblings, budget.current), (777, 777, 1500, 777));
+    assert_eq!(problems.len(), 1, "{problems:?}");
     // What the host says comes before the environment, key by key.
     let all = |name: &str| {
         variables.iter().find(|(variable, ..)| *variable == name).map(|(_, value, ..)| (*value).to_owned())

@@ -73,6 +73,8 @@ impl Random {
         Self { chosen: bytes.iter().rev().copied().collect(), ..Self::new(bytes.len() as u64) }
     }
 
+    /// The next number.
+    #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> u64 {
         if let Some(low) = self.chosen.pop() {
             return u64::from(self.chosen.pop().unwrap_or_default()) << 8 | u64::from(low);

@@ -278,11 +278,20 @@ fn settings_are_read_from_json_and_environment() {
     for variable in ["TOTAL", "ANCESTORS", "SIBLINGS", "CURRENT"] {
         let name = format!("STACK_TOKEN_BUDGET_{variable}");
         for bad in ["", "0", "-5", "lots", "1.5", "99999999999999999999999"] {
-            let error = Budget::from_variables(|asked| (asked == name).then(|| bad.into())).unwrap_err();
+            let (budget, problems) = Budget::from_variables(|asked| (asked == name).then(|| bad.into()));
+            let [problem] = &problems[..] else { panic!("{problems:?}") };
             let expected = format!("{name} is `{bad}`, but must be a whole number of tokens from 1 on");
-            assert_eq!(error.to_string(), expected);
+            assert_eq!((problem.code(), problem.to_string()), ("setting", expected));
+            assert_eq!(budget, Budget::default());
+            // The other three variables are in force.
+            let value = |asked: &str| if asked == name { bad } else { "123" };
+            let (budget, problems) = Budget::from_variables(|asked| Some(value(asked).into()));
+            let values = [budget.total, budget.ancestors, budget.siblings, budget.current];
+            let in_force = values.iter().filter(|value| **value == 123).count();
+            assert_eq!((in_force, problems.len()), (3, 1), "{name}");
         }
-        let budget = Budget::from_variables(|asked| (asked == name).then(|| " 123 ".into())).unwrap();
+        let (budget, problems) = Budget::from_variables(|asked| (asked == name).then(|| " 123 ".into()));
+        assert_eq!(problems, []);
         let values = [budget.total, budget.ancestors, budget.siblings, budget.current];
         assert_eq!(values.iter().filter(|value| **value == 123).count(), 1, "{name}");
     }

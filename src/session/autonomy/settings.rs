@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Heuristic;
 use crate::error::Error;
-use crate::session::variables::{Variables, flag, percentage};
+use crate::variables::{Variables, flag, percentage};
 
 /// The level of autonomy. In JSON `"manual"`, `"suggest"` or `"auto"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

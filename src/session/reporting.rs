@@ -1,0 +1,185 @@
+//! How a [`Turn`] handles events: one method for each kind.
+
+use serde_json::json;
+
+use super::compaction::Message;
+use super::effect::{Effect, LogLevel};
+use super::event::HostEvent;
+use super::sessions::meaningful;
+use super::turn::Turn;
+use crate::tree::Command;
+
+/// The tools whose files become artifacts.
+const WRITING_TOOLS: [&str; 5] = ["write", "edit", "multiedit", "patch", "apply_patch"];
+
+impl Turn<'_> {
+    /// Handles an event.
+    pub fn report(&mut self, event: HostEvent) {
+        match event {
+            HostEvent::SessionCreated { session_id, parent_id, title } => self.created(&session_id, parent_id, &title),
+            HostEvent::SessionUpdated { session_id, title } => self.updated(&session_id, &title),
+            HostEvent::SessionIdle { session_id } => self.idle(&session_id),
+            HostEvent::SessionError { session_id, message } => self.session_failed(&session_id, &message),
+            HostEvent::SessionDeleted { session_id } => self.deleted(&session_id),
+            HostEvent::SessionCompacting { session_id } => self.compacting(session_id),
+            HostEvent::SessionCompacted { session_id, messages } => self.compacted(&session_id, messages),
+            HostEvent::SessionMessages { session_id, messages } => self.messages_read(&session_id, messages),
+            HostEvent::Message { ref session_id, .. } if !self.sessions.is_known(session_id) => {
+                self.wait_for(&session_id.clone(), event);
+            }
+            HostEvent::Message { session_id, message_id, role, text, tokens, context_limit } => {
+                if self.sessions.is_new_message(&session_id, &message_id) {
+                    let is_user = role == "user";
+                    self.observe_message(&session_id, is_user, tokens, context_limit);
+                    match is_user {
+                        true => self.asked(&session_id, message_id, &text),
+                        false => self.assess(&session_id),
+                    }
+                }
+            }
+            HostEvent::ToolExecuted { session_id, failed: true, .. } => self.tool_failed(&session_id),
+            HostEvent::ToolExecuted { session_id, tool, path, .. } => self.tool_worked(&session_id, &tool, path),
+            HostEvent::CallStarted { call, session_id } => self.call_started(call, session_id),
+            HostEvent::CallEnded { call, error } => self.call_ended(call, error),
+            HostEvent::CallAborted { call } => self.call_stopped(call, "its caller was aborted".into()),
+        }
+    }
+
+    /// Does what is due at this time.
+    pub fn poll(&mut self) {
+        self.sessions.autonomy.suggestions.expire(self.now);
+        let steps = self.sessions.subagents.poll(self.now);
+        self.take(steps);
+        self.stop_overdue_calls();
+    }
+
+    fn created(&mut self, session_id: &str, parent: Option<String>, title: &str) {
+        if let Some(parent) = &parent
+            && self.put_off(session_id, parent, title)
+        {
+            return;
+        }
+        self.sessions.describe(session_id, parent.clone(), title);
+        if let Some(parent) = parent {
+            self.child_created(session_id, &parent, title);
+        }
+        for event in self.sessions.take_waiting(session_id) {
+            self.report(event);
+        }
+    }
+
+    /// Keeps the description of a child session for later if its parent is not known, or if it may turn out to be the
+    /// session of a call. Returns true if so.
+    fn put_off(&mut self, session_id: &str, parent: &str, title: &str) -> bool {
+        let event = || HostEvent::SessionCreated {
+            session_id: session_id.to_owned(),
+            parent_id: Some(parent.to_owned()),
+            title: title.to_owned(),
+        };
+        if !self.sessions.is_known(parent) && self.tree.by_id(parent).is_none() {
+            self.wait_for(parent, event());
+            return true;
+        }
+        let may_be_called = !self.sessions.is_known(session_id) && self.sessions.calls.is_creating_for(parent);
+        if may_be_called {
+            self.sessions.put_aside(parent, event());
+        }
+        may_be_called
+    }
+
+    /// Tracks a child session as a subagent, unless it works for a call.
+    fn child_created(&mut self, session_id: &str, parent: &str, title: &str) {
+        let is_tracked = self.sessions.subagents.get(session_id).is_some();
+        // A session that has a frame before it is described was there before the host restarted: it keeps its frame.
+        let is_resumed = !is_tracked && self.tree.by_id(session_id).is_some();
+        if is_resumed || self.sessions.is_called(session_id) {
+            return;
+        }
+        let step = self.sessions.subagents.created(session_id, parent, title, self.now);
+        if !is_tracked && self.sessions.subagents.get(session_id).is_some_and(|session| session.is_subagent) {
+            let data = json!({ "sessionID": session_id, "parentSessionID": parent, "title": title });
+            self.log(LogLevel::Info, "Subagent detected", data);
+        }
+        self.take(step);
+    }
+
+    /// Handles the child sessions of a caller that turn out not to be those of its calls.
+    pub(super) fn release(&mut self, caller: &str) {
+        if !self.sessions.calls.is_creating_for(caller) {
+            for event in self.sessions.take_unassigned(caller) {
+                self.report(event);
+            }
+        }
+    }
+
+    /// Puts an event off until a session is described; the first such event asks the host for the description.
+    fn wait_for(&mut self, session_id: &str, event: HostEvent) {
+        if self.sessions.wait_for(session_id, event) {
+            self.effect(Effect::DescribeSession { session_id: session_id.to_owned() });
+        }
+    }
+
+    fn updated(&mut self, session_id: &str, title: &str) {
+        if let Some(session) = self.sessions.known.get_mut(session_id) {
+            session.title = meaningful(title);
+            let step = self.sessions.subagents.titled(session_id, title);
+            self.take(step);
+        }
+    }
+
+    fn idle(&mut self, session_id: &str) {
+        let step = self.sessions.subagents.idle(session_id, self.now);
+        self.take(step);
+        self.compact_if_requested(session_id);
+    }
+
+    fn session_failed(&mut self, session_id: &str, message: &str) {
+        self.sessions.observe(session_id).failed();
+        let data = json!({ "sessionID": session_id, "error": message });
+        self.log(LogLevel::Warn, "Session error", data);
+    }
+
+    fn deleted(&mut self, session_id: &str) {
+        self.sessions.forget(session_id);
+        if let Some(frame) = self.open_frame(session_id) {
+            let reason = "its session was deleted".to_owned();
+            self.command(Command::Invalidate { frame: frame.into(), reason });
+        }
+        self.answer_for(session_id);
+        // Child sessions that waited for it begin trees of their own.
+        for event in self.sessions.take_waiting(session_id) {
+            if let HostEvent::SessionCreated { session_id, title, .. } = event {
+                self.log(LogLevel::Warn, "Parent session not found", json!({ "sessionID": session_id }));
+                self.created(&session_id, None, &title);
+            }
+        }
+    }
+
+    fn messages_read(&mut self, session_id: &str, messages: Vec<Message>) {
+        if self.sessions.completing.remove(session_id) {
+            self.complete(session_id, &messages);
+        }
+        self.salvaged(session_id, &messages);
+        self.keep_messages(session_id, messages);
+    }
+
+    fn observe_message(&mut self, session_id: &str, is_user: bool, tokens: Option<u64>, context_limit: Option<u64>) {
+        self.sessions.subagents.message(session_id, self.now);
+        self.sessions.completing.remove(session_id);
+        self.sessions.observe(session_id).message(!is_user, tokens, context_limit);
+    }
+
+    fn tool_failed(&mut self, session_id: &str) {
+        self.sessions.subagents.activity(session_id, self.now);
+        self.sessions.observe(session_id).failed();
+    }
+
+    fn tool_worked(&mut self, session_id: &str, tool: &str, path: Option<String>) {
+        self.sessions.subagents.activity(session_id, self.now);
+        let written = path.filter(|path| !path.is_empty() && WRITING_TOOLS.contains(&tool));
+        self.sessions.observe(session_id).worked(written.as_deref());
+        if let (Some(frame), Some(artifact)) = (self.open_frame(session_id), written) {
+            self.command(Command::AddArtifact { frame: frame.into(), artifact });
+        }
+    }
+}

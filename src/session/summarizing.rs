@@ -1,0 +1,97 @@
+//! How a [`Turn`] turns conversations into results and logs: compactions, and the last words of subagents.
+
+use serde_json::json;
+
+use super::calls::Progress;
+use super::compaction::{CompactionType, Message, Refusal, Summary, closing_results, judge};
+use super::effect::{Action, Effect, LogLevel};
+use super::turn::Turn;
+use crate::frame::{Handle, PopStatus, Results};
+use crate::tree::Command;
+
+impl Turn<'_> {
+    /// Compacts an idle session if that was requested. The session of a call is compacted when the call ends.
+    pub(super) fn compact_if_requested(&mut self, session_id: &str) {
+        let is_called = self.sessions.calls.of_session(session_id).is_some();
+        if !is_called && self.open_frame(session_id).is_some() && self.sessions.compactions.begin_any(session_id) {
+            self.effect(Effect::CompactSession { session_id: session_id.to_owned() });
+        }
+    }
+
+    /// The host is about to ask for a summary of a session.
+    pub(super) fn compacting(&mut self, session_id: String) {
+        let Some(frame) = self.tree.by_id(&session_id) else { return };
+        let text = self.sessions.compactions.prompt(&session_id, self.tree.node(frame).record());
+        self.log(LogLevel::Info, "Compaction started", json!({ "sessionID": session_id }));
+        self.effect(Effect::CompactionPrompt { session_id: session_id.clone(), text });
+        self.effect(Effect::ReadMessages { session_id });
+    }
+
+    /// A session was compacted. Its summary becomes results, if it is not refused.
+    pub(super) fn compacted(&mut self, session_id: &str, messages: Vec<Message>) {
+        let Some(frame) = self.open_frame(session_id) else { return self.sessions.compactions.forget(session_id) };
+        let judged = judge(&messages, self.tree.node(frame).record());
+        let refusal = judged.as_ref().err().copied();
+        let compaction_type = self.sessions.compactions.finished(session_id, refusal.is_none());
+        match judged {
+            Ok(summary) => self.take_summary(session_id, frame, compaction_type, summary),
+            Err(refusal) => {
+                let data = json!({ "sessionID": session_id, "type": compaction_type, "reason": refusal.to_string() });
+                self.log(LogLevel::Warn, "Summary refused", data);
+            }
+        }
+        self.summed_up(session_id, refusal);
+        self.keep_messages(session_id, messages);
+    }
+
+    /// Makes a summary the results of a frame, and finishes the frame if that was the purpose.
+    fn take_summary(&mut self, session_id: &str, frame: Handle, compaction_type: CompactionType, summary: Summary) {
+        let data = json!({ "sessionID": session_id, "type": compaction_type });
+        self.log(LogLevel::Info, "Summary extracted", data);
+        self.sessions.observe(session_id).compacted();
+        let (frame, results) = (frame.into(), Results { full: summary.text, compacted: summary.compacted });
+        self.command(match compaction_type {
+            CompactionType::FrameCompletion => Command::Pop { frame, status: PopStatus::Completed, results },
+            CompactionType::Overflow | CompactionType::ManualSummary => Command::Summarize { frame, results },
+        });
+    }
+
+    /// Ends the call that waited for the summary of its session, if there is one.
+    fn summed_up(&mut self, session_id: &str, refusal: Option<Refusal>) {
+        let is_summing_up = |progress: &Progress| matches!(progress, Progress::SummingUp { .. });
+        let waiting = self.sessions.calls.of_session(session_id).filter(|(_, call)| is_summing_up(&call.progress));
+        let Some((call, _)) = waiting else { return };
+        match refusal {
+            None => self.answer(call, None),
+            Some(refusal) => self.salvage(call, session_id.to_owned(), refusal.to_string()),
+        }
+    }
+
+    /// Puts a session's messages into the log of its frame.
+    pub(super) fn keep_messages(&mut self, session_id: &str, mut messages: Vec<Message>) {
+        let Some(handle) = self.tree.by_id(session_id) else { return };
+        let begun_with = self.sessions.known.get(session_id).and_then(|session| session.begun_with.as_ref());
+        if let Some(first) = messages.iter().position(|message| Some(&message.id) == begun_with) {
+            // Those before it belong to a frame that is finished.
+            messages.drain(..first);
+        }
+        if !messages.is_empty() {
+            self.act(Action::KeepMessages { handle, messages });
+        }
+    }
+
+    /// Finishes the frame of an idle subagent with its last words.
+    pub(super) fn complete(&mut self, session_id: &str, messages: &[Message]) {
+        let Some(frame) = self.open_frame(session_id) else {
+            self.sessions.subagents.completed(session_id, false, self.now);
+            return;
+        };
+        // The host gives the parent the last words; the setting says whether the frame repeats them.
+        let words = if self.sessions.subagents.settings().propagate_summaries { messages } else { &[] };
+        let results = closing_results(words, self.tree.node(frame).record());
+        self.sessions.subagents.completed(session_id, true, self.now);
+        self.log(LogLevel::Info, "Subagent completed", json!({ "sessionID": session_id, "automatically": true }));
+        let (frame, status) = (frame.into(), PopStatus::Completed);
+        self.command(Command::Pop { frame, status, results });
+    }
+}
