@@ -35,8 +35,8 @@ fn messages(criterion: &mut Criterion) {
             .allocate(NewChunk::new(format!("chunk-{chunk}")).content(content).description("signatures"))
             .unwrap();
     }
-    let full = Register::ALL.map(|register| (register, "a note to work by, ".repeat(60)));
-    stack.update_registers(run, full.into()).unwrap();
+    let full = Register::ALL.iter().map(|register| (*register, "a note to work by, ".repeat(60)));
+    stack.update_registers(run, full.collect()).unwrap();
     while stack.read(|tree| tree.node(run).conversation().map_or(0, |own| own.messages().len())) < 100 {
         let call = reply(&stack, run, "read_file");
         stack.run(run).answer(&call, "def add(a, b):\n    return a + b\n".repeat(63), false).unwrap();

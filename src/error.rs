@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+pub use crate::error_source::ErrorSource;
 use crate::frame::{FrameStatus, Handle, StateError};
 
 /// The error of a failed call: the problem, the thing that it concerns, and what the caller can do.
@@ -17,9 +18,9 @@ use crate::frame::{FrameStatus, Handle, StateError};
 ///   kept. If it was, the next command or [`Stack::refresh`](crate::Stack::refresh) reads its events from the store.
 /// - **Logs of runs.** [`Run::next`](crate::stack::Run::next), [`Run::reply`](crate::stack::Run::reply),
 ///   [`Run::operate`](crate::stack::Run::operate) and [`Run::answer`](crate::stack::Run::answer) append the
-///   messages of a run to the full log of their frame before they commit. If a later append or the commit fails, or
-///   the process dies in between, the log keeps messages that were not committed. When the step is repeated, they
-///   are in the log twice.
+///   messages of a run to the full log of their frame before they commit, and take them back if the call fails. If the
+///   commit fails and the store cannot say whether it was kept, or if the process dies in between, the log keeps
+///   messages that were not committed. When the step is repeated, they are in the log twice.
 /// - **Other logs.** [`FrameLog::append`](crate::stack::FrameLog::append) removes its lines from the log if the commit
 ///   fails. The lines stay if the removal fails too, or if another process has appended lines after them. An empty log
 ///   file can stay.
@@ -238,11 +239,15 @@ pub enum Error {
     },
     /// A text that is not JSON, or JSON of another shape.
     #[error("{what} cannot be read: {message}")]
+    #[non_exhaustive]
     Json {
         /// The text or file that was read.
         what: &'static str,
         /// The parser's message with line and column.
         message: String,
+        /// The underlying error, if there is one; [`std::error::Error::source`] returns it.
+        #[serde(skip)]
+        source: Option<ErrorSource>,
     },
     /// A newer version of the library wrote the file.
     #[error("{what} has version {found}, this library reads up to {supported}; update the library")]
@@ -276,6 +281,7 @@ pub enum Error {
     },
     /// The operating system or SQLite refused an operation on a file or folder.
     #[error("cannot {action} {path}: {message}")]
+    #[non_exhaustive]
     Io {
         /// The operation, such as `read`.
         action: &'static str,
@@ -283,18 +289,29 @@ pub enum Error {
         path: String,
         /// The message of the operating system, of SQLite, or of the library.
         message: String,
+        /// The underlying error, if there is one; [`std::error::Error::source`] returns it.
+        #[serde(skip)]
+        source: Option<ErrorSource>,
     },
     /// The disk is full, or a quota is used up. For the state afterwards see [`Error`].
     #[error("cannot write {path}: the disk is full; free some space, then call again")]
+    #[non_exhaustive]
     DiskFull {
         /// The file or folder.
         path: String,
+        /// The underlying error, if there is one; [`std::error::Error::source`] returns it.
+        #[serde(skip)]
+        source: Option<ErrorSource>,
     },
     /// The file, its folder or the disk is read-only for this process.
     #[error("cannot write {path}: it is read-only; open the stack where this process may write")]
+    #[non_exhaustive]
     ReadOnly {
         /// The file or folder.
         path: String,
+        /// The underlying error, if there is one; [`std::error::Error::source`] returns it.
+        #[serde(skip)]
+        source: Option<ErrorSource>,
     },
     /// Other processes held the database, or the lock of the files beside it, for longer than the call waits.
     #[error("{path} has been in use by other processes for {waited} ms; call again")]
@@ -306,6 +323,7 @@ pub enum Error {
     },
     /// A file does not contain what its name says. The library did not change it.
     #[error("{path} is damaged and was not changed: {message}; {advice}")]
+    #[non_exhaustive]
     Damaged {
         /// The file.
         path: String,
@@ -313,6 +331,9 @@ pub enum Error {
         message: String,
         /// What to do.
         advice: &'static str,
+        /// The underlying error, if there is one; [`std::error::Error::source`] returns it.
+        #[serde(skip)]
+        source: Option<ErrorSource>,
     },
     /// A command inside of [`Stack::read`](crate::Stack::read), or of a token counter: it would wait for itself.
     #[error(
@@ -330,6 +351,62 @@ pub enum Error {
         /// The maximum number of frames of a tree.
         limit: usize,
     },
+}
+
+/// Errors for implementations of [`Store`](crate::Store), [`TokenCounter`](crate::context::TokenCounter) and the like.
+impl Error {
+    /// An [`Error::Io`]. `action` completes "cannot …", such as `read`.
+    pub fn io(action: &'static str, path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Io { action, path: path.into(), message: message.into(), source: None }
+    }
+
+    /// An [`Error::DiskFull`].
+    pub fn disk_full(path: impl Into<String>) -> Self {
+        Self::DiskFull { path: path.into(), source: None }
+    }
+
+    /// An [`Error::ReadOnly`].
+    pub fn read_only(path: impl Into<String>) -> Self {
+        Self::ReadOnly { path: path.into(), source: None }
+    }
+
+    /// An [`Error::Damaged`]. `advice` says what to do.
+    pub fn damaged(path: impl Into<String>, message: impl Into<String>, advice: &'static str) -> Self {
+        Self::Damaged { path: path.into(), message: message.into(), advice, source: None }
+    }
+
+    /// An [`Error::Json`]. `what` was being read.
+    pub fn json(what: &'static str, message: impl Into<String>) -> Self {
+        Self::Json { what, message: message.into(), source: None }
+    }
+
+    /// The same error with its underlying error, if its variant can have one.
+    ///
+    /// ```
+    /// use std::error::Error as _;
+    /// use callstack_core::Error;
+    ///
+    /// let cause = std::io::Error::other("the cable is out");
+    /// let error = Error::io("read", "stack.db", cause.to_string()).with_source(cause);
+    /// assert!(error.source().unwrap().is::<std::io::Error>());
+    /// ```
+    #[must_use]
+    pub fn with_source(mut self, cause: impl std::error::Error + Send + Sync + 'static) -> Self {
+        if let Self::Io { source, .. }
+        | Self::DiskFull { source, .. }
+        | Self::ReadOnly { source, .. }
+        | Self::Damaged { source, .. }
+        | Self::Json { source, .. } = &mut self
+        {
+            *source = Some(ErrorSource::new(cause));
+        }
+        self
+    }
+
+    /// The error of a text that serde_json cannot read.
+    pub(crate) fn of_json(what: &'static str, error: serde_json::Error) -> Self {
+        Self::json(what, error.to_string()).with_source(error)
+    }
 }
 
 impl Error {
@@ -380,7 +457,7 @@ impl Error {
 impl From<StateError> for Error {
     fn from(error: StateError) -> Self {
         match error {
-            StateError::Json { message } => Error::Json { what: "the state", message },
+            StateError::Json { message, source } => Error::Json { what: "the state", message, source },
             StateError::Version { found, supported } => Error::Version { what: "the state".into(), found, supported },
         }
     }

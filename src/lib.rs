@@ -49,6 +49,7 @@
 pub mod capi;
 pub mod context;
 pub mod error;
+mod error_source;
 pub mod frame;
 pub mod import;
 mod keywords;

@@ -106,7 +106,7 @@ pub(super) unsafe fn record<T: DeserializeOwned>(
     let json = unsafe { text(argument, data, len) }?;
     if json.trim_ascii_start().starts_with('[') {
         // serde would read an array as the fields in their order.
-        return Err(Error::Json { what: argument, message: "an array, where an object is expected".into() }.into());
+        return Err(Error::json(argument, "an array, where an object is expected").into());
     }
     from_json(argument, json)
 }
@@ -125,7 +125,7 @@ pub(super) unsafe fn optional_record<T: DeserializeOwned + Default>(
 }
 
 fn from_json<T: DeserializeOwned>(argument: &'static str, json: &str) -> Result<T, Failure> {
-    serde_json::from_str(json).map_err(|error| Error::Json { what: argument, message: error.to_string() }.into())
+    serde_json::from_str(json).map_err(|error| Error::of_json(argument, error).into())
 }
 
 /// Converts a record to JSON.

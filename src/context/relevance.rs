@@ -159,7 +159,7 @@ impl SiblingIndex {
         self.documents.push(Document {
             handle,
             settled_revision: node.settled_revision(),
-            finished: node.finished(),
+            finished: node.finished().unwrap_or_default(),
             created_at: record.created_at,
             is_candidate: node.status() == FrameStatus::Completed || !results.trim().is_empty(),
             length,

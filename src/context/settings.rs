@@ -149,8 +149,7 @@ impl Settings {
     /// [`Error::Json`] for text that is no such object or has other keys; [`Error::Setting`] for
     /// values out of range.
     pub fn from_json(text: &str) -> Result<Self> {
-        let settings: Self = serde_json::from_str(text)
-            .map_err(|error| Error::Json { what: "the settings", message: error.to_string() })?;
+        let settings: Self = serde_json::from_str(text).map_err(|error| Error::of_json("the settings", error))?;
         settings.check()?;
         Ok(settings)
     }

@@ -35,7 +35,7 @@ pub enum Register {
 
 impl Register {
     /// All registers, in the order of their numbers.
-    pub const ALL: [Register; 8] = [
+    pub const ALL: &[Register] = &[
         Register::Goal,
         Register::Plan,
         Register::Next,
@@ -125,7 +125,7 @@ impl Registers {
 
     /// The registers that are not empty, ordered by number.
     pub fn filled(&self) -> impl Iterator<Item = (Register, &str)> {
-        Register::ALL.into_iter().map(|register| (register, self.get(register))).filter(|(_, value)| !value.is_empty())
+        Register::ALL.iter().map(|register| (*register, self.get(*register))).filter(|(_, value)| !value.is_empty())
     }
 
     /// Returns the registers of a child at its push (specification, "On push_frame"). The child inherits plan,
@@ -156,7 +156,7 @@ impl Registers {
 
     /// Returns the values to [`set`](Registers::set) in `earlier` to make it equal to these registers.
     pub fn changes_since(&self, earlier: &Registers) -> RegisterValues {
-        let changed = Register::ALL.into_iter().filter(|register| self.get(*register) != earlier.get(*register));
+        let changed = Register::ALL.iter().copied().filter(|register| self.get(*register) != earlier.get(*register));
         changed.map(|register| (register, self.get(register).to_owned())).collect()
     }
 
@@ -185,17 +185,17 @@ mod tests {
 
     #[test]
     fn names_in_json_are_those_of_the_specification() {
-        for register in Register::ALL {
+        for register in Register::ALL.iter().copied() {
             assert_eq!(serde_json::to_value(register).unwrap(), register.name());
         }
-        assert_eq!(Register::ALL.map(Register::limit).iter().sum::<usize>(), 3580);
+        assert_eq!(Register::ALL.iter().map(|register| register.limit()).sum::<usize>(), 3580);
     }
 
     /// Registers whose values contain the owner's name and the register's name.
     fn all_of(owner: &str) -> Registers {
         Register::ALL
-            .map(|register| (register, format!("{owner} {}", register.name())))
-            .into_iter()
+            .iter()
+            .map(|register| (*register, format!("{owner} {}", register.name())))
             .collect::<RegisterValues>()
             .into()
     }
@@ -213,7 +213,7 @@ mod tests {
             "parent R6_OPEN_QUESTIONS",
             "Entered sub-frame. Starting.",
         ];
-        assert_eq!(Register::ALL.map(|register| child.get(register).to_owned()), expected);
+        assert!(Register::ALL.iter().map(|register| child.get(*register)).eq(expected));
     }
 
     #[test]
@@ -229,7 +229,7 @@ mod tests {
             "child R6_OPEN_QUESTIONS",
             "9 tests pass",
         ];
-        assert_eq!(Register::ALL.map(|register| parent.get(register).to_owned()), expected);
+        assert!(Register::ALL.iter().map(|register| parent.get(*register)).eq(expected));
     }
 
     #[test]

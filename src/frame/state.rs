@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{Frame, FrameStatus, PLANNED_PREFIX};
+use crate::error_source::ErrorSource;
 
 /// The version of the JSON layout that this library writes. It is also the newest version that it reads.
 pub const STATE_VERSION: u64 = 1;
@@ -101,12 +102,16 @@ impl fmt::Display for Repair {
 
 /// The error of a text that contains no readable state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StateError {
     /// The text is not JSON, or not an object with a key `frames` that holds an object.
     #[error("the state cannot be read: {message}")]
+    #[non_exhaustive]
     Json {
         /// The parser's message with line and column.
         message: String,
+        /// The parser's error, if the parser refused the text.
+        source: Option<ErrorSource>,
     },
     /// A newer version of the library wrote the state.
     #[error("the state has version {found}, this library reads up to {supported}; update the library")]
@@ -212,7 +217,7 @@ impl<Frames: Iterator<Item: Borrow<Frame>> + Clone> Serialize for FramesById<Fra
 }
 
 fn json_error(error: serde_json::Error) -> StateError {
-    StateError::Json { message: error.to_string() }
+    StateError::Json { message: error.to_string(), source: Some(ErrorSource::new(error)) }
 }
 
 /// Reads the file of one frame. If it has no `sessionID`, the frame's ID is `name`.
@@ -376,7 +381,7 @@ impl StateFile {
 
     fn into_state(mut self, repairs: &mut Vec<Repair>) -> Result<StackState, StateError> {
         let Some(entries) = self.frames else {
-            return Err(StateError::Json { message: "it has no `frames`".into() });
+            return Err(StateError::Json { message: "it has no `frames`".into(), source: None });
         };
         let mut fields = Fields { fields: &mut self.rest, frame: None, repairs };
         let version = fields.number("version").unwrap_or(STATE_VERSION);

@@ -32,7 +32,7 @@ pub enum FrameStatus {
 
 impl FrameStatus {
     /// Every status, in the order of the specification.
-    pub const ALL: [FrameStatus; 6] = [
+    pub const ALL: &[FrameStatus] = &[
         FrameStatus::Planned,
         FrameStatus::InProgress,
         FrameStatus::Completed,
@@ -118,7 +118,7 @@ impl FromStr for FrameStatus {
     type Err = ParseStatusError;
 
     fn from_str(text: &str) -> Result<Self, ParseStatusError> {
-        FrameStatus::ALL.into_iter().find(|status| status.as_str() == text).ok_or(ParseStatusError)
+        FrameStatus::ALL.iter().copied().find(|status| status.as_str() == text).ok_or(ParseStatusError)
     }
 }
 

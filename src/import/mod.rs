@@ -74,11 +74,10 @@ impl Format {
     /// # Errors
     /// [`Error::Json`] if the text does not begin with a JSON object.
     pub fn of(text: &str) -> Result<Self> {
-        let not_json = |message: String| Error::Json { what: "the file", message };
         let mut objects = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
         let first = match objects.next() {
-            Some(first) => first.map_err(|error| not_json(error.to_string()))?,
-            None => return Err(not_json("it is empty".into())),
+            Some(first) => first.map_err(|error| Error::of_json("the file", error))?,
+            None => return Err(Error::json("the file", "it is empty")),
         };
         let is_issue = first.contains_key("id") && first.contains_key("title");
         Ok(match first.get("frames") {

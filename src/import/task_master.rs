@@ -7,6 +7,9 @@ use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameStatus};
 
 /// The tag of files that older versions of Task Master wrote without tags.
+/// The name of the text in errors.
+const WHAT: &str = "the Task Master file";
+
 const ONLY_TAG: &str = "master";
 
 /// Reads a Task Master file.
@@ -28,8 +31,7 @@ const ONLY_TAG: &str = "master";
 /// # Errors
 /// [`Error::Json`] if the text is not a JSON object or contains no list of tasks.
 pub fn task_master(text: &str) -> Result<Imported> {
-    let error = |message: String| Error::Json { what: "the Task Master file", message };
-    let file: Map<String, Value> = serde_json::from_str(text).map_err(|failure| error(failure.to_string()))?;
+    let file: Map<String, Value> = serde_json::from_str(text).map_err(|error| Error::of_json(WHAT, error))?;
     let mut collector = Collector::default();
     let mut found = false;
     let tags = if file.contains_key("tasks") {
@@ -52,7 +54,7 @@ pub fn task_master(text: &str) -> Result<Imported> {
         }
     }
     if !found {
-        return Err(error("it contains no list of tasks".into()));
+        return Err(Error::json(WHAT, "it contains no list of tasks"));
     }
     Ok(collector.finish())
 }

@@ -191,7 +191,7 @@ fn memory(tree: &Tree, Position { run, frame, depth }: Position) -> String {
         text.push_str("\nREGISTERS\n");
         let registers = node.record().registers.as_deref();
         for register in Register::ALL {
-            let value = registers.map_or("", |registers| registers.get(register));
+            let value = registers.map_or("", |registers| registers.get(*register));
             let _ = writeln!(text, "{}: {value}", register.name());
         }
     }

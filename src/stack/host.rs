@@ -104,10 +104,10 @@ impl HostSettings {
 
     /// Takes over what a JSON object says, section by section and key by key.
     fn overlay(&mut self, json: &str, problems: &mut Vec<Error>) {
-        let unreadable = |message: String| Error::Json { what: "the settings", message };
+        let unreadable = |message: String| Error::json("the settings", message);
         let sections: Map<String, Value> = match serde_json::from_str(json) {
             Ok(sections) => sections,
-            Err(error) => return problems.push(unreadable(error.to_string())),
+            Err(error) => return problems.push(Error::of_json("the settings", error)),
         };
         for (section, keys) in sections {
             let known = json!(self);

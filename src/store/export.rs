@@ -10,7 +10,7 @@ use crate::frame::Event;
 const NAME: &str = "the exported history";
 
 fn failed(action: &'static str) -> impl Fn(std::io::Error) -> Error {
-    move |error| Error::Io { action, path: NAME.into(), message: error.to_string() }
+    move |error| Error::io(action, NAME, error.to_string()).with_source(error)
 }
 
 /// Writes one event as a line.
@@ -46,6 +46,6 @@ pub fn read_history(reader: impl BufRead) -> impl Iterator<Item = Result<Event>>
     let lines = reader.lines().enumerate().map(|(index, line)| (index + 1, line.map_err(failed("read"))));
     lines.filter(|(_, line)| line.as_ref().map_or(true, |line| !line.trim().is_empty())).map(|(number, line)| {
         serde_json::from_str(&line?)
-            .map_err(|error| Error::Json { what: NAME, message: format!("line {number}: {error}") })
+            .map_err(|error| Error::json(NAME, format!("line {number}: {error}")).with_source(error))
     })
 }

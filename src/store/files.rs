@@ -9,18 +9,19 @@ use crate::text::first_free;
 
 /// Returns the error for a file that cannot be read.
 pub(crate) fn reading(path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
-    move |error| Error::Io { action: "read", path: path.display().to_string(), message: error.to_string() }
+    move |error| Error::io("read", path.display().to_string(), error.to_string()).with_source(error)
 }
 
 /// Returns the error for a file or folder that cannot be created or changed.
 pub(crate) fn writing(path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
     move |error| {
         let path = path.display().to_string();
-        match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => Error::DiskFull { path },
-            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Error::ReadOnly { path },
-            _ => Error::Io { action: "write", path, message: error.to_string() },
-        }
+        let refusal = match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => Error::disk_full(path),
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Error::read_only(path),
+            _ => Error::io("write", path, error.to_string()),
+        };
+        refusal.with_source(error)
     }
 }
 

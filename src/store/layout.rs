@@ -45,9 +45,9 @@ pub(crate) fn read(folder: &Path) -> Result<Option<(StackState, Vec<Repair>)>> {
         Some(Err(StateError::Version { found, supported })) => {
             return Err(Error::Version { what: name, found, supported });
         }
-        Some(Err(StateError::Json { message })) => {
+        Some(Err(StateError::Json { message, source })) => {
             repairs.push(Repair::of_state(format!("state.json cannot be read: {message}")));
-            unreadable = Some(message);
+            unreadable = Some((message, source));
             StackState::default()
         }
     };
@@ -57,8 +57,8 @@ pub(crate) fn read(folder: &Path) -> Result<Option<(StackState, Vec<Repair>)>> {
     }
     state.frames = frames.list;
     match unreadable {
-        Some(message) if state.frames.is_empty() => {
-            Err(Error::Damaged { path: name, message, advice: "move it away to start without it" })
+        Some((message, source)) if state.frames.is_empty() => {
+            Err(Error::Damaged { path: name, message, advice: "move it away to start without it", source })
         }
         _ if state.frames.is_empty() => Ok(None),
         _ => Ok(Some((state, repairs))),

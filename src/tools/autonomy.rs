@@ -49,7 +49,7 @@ fn level_names(_: &mut SchemaGenerator) -> Schema {
 
 /// The names of the heuristics.
 fn heuristic_names(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "string", "enum": Heuristic::ALL.map(Heuristic::as_str) })
+    json_schema!({ "type": "string", "enum": Heuristic::ALL.iter().map(|heuristic| heuristic.as_str()).collect::<Vec<_>>() })
 }
 
 impl Call for Configure {

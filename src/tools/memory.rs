@@ -183,7 +183,7 @@ impl UpdateRegisters {
             self.open_questions,
             self.status,
         ];
-        Register::ALL.into_iter().zip(given).filter_map(|(register, value)| Some((register, value?))).collect()
+        Register::ALL.iter().zip(given).filter_map(|(register, value)| Some((*register, value?))).collect()
     }
 }
 

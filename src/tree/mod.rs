@@ -29,7 +29,7 @@ pub use decide::decide;
 pub(crate) use decide::known_chunk;
 pub use heap_usage::HeapUsage;
 pub use memory::{Conversation, Run};
-pub use node::Node;
+pub use node::{Node, Settled};
 pub use outline::{OutlineOptions, OutlineStyle, format_duration, outline};
 pub use sibling_order::{SiblingOrder, sibling_order};
 

@@ -124,9 +124,10 @@ impl Node {
         (self.started > 0).then_some(self.started)
     }
 
-    /// Place of the finish in the tree's sequence of starts and finishes; 0 before it.
-    pub fn finished(&self) -> u64 {
-        self.finished
+    /// Place of the finish in the tree's sequence of starts and finishes; `None`
+    /// before it.
+    pub fn finished(&self) -> Option<u64> {
+        (self.finished > 0).then_some(self.finished)
     }
 
     /// Revision of the frame's last change.

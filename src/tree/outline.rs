@@ -112,7 +112,7 @@ impl Drawing<'_> {
         }
         self.text.push_str("\nLegend:");
         for status in FrameStatus::ALL {
-            let _ = write!(self.text, " {} {status}", mark(status));
+            let _ = write!(self.text, " {} {status}", mark(*status));
         }
         let total: usize = counts.iter().sum();
         let _ = write!(self.text, "\nFrames: {total}");

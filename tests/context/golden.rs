@@ -171,10 +171,13 @@ fn the_readme_shows_what_its_program_prints() {
         )
         .unwrap();
     let pay = stack.push(NewFrame::new("Pay for the cart").id("ses_3").below(root)).unwrap();
+    stack.plan(NewFrame::new("Send the invoice").below(root)).unwrap();
     let printed = &stack.context(pay, &Settings::default()).unwrap().xml;
     let (head, rest) = printed.split_once("<stack-task-management>\n").unwrap();
     let (_, tail) = rest.split_once("</stack-task-management>\n").unwrap();
     let readme = include_str!("../../README.md");
     let shown = readme.split_once("```xml\n").unwrap().1.split_once("```").unwrap().0;
     assert_eq!(shown, format!("{head}{tail}"));
+    let outline = stack.outline(&OutlineOptions::default()).unwrap();
+    assert!(readme.contains(&format!("```text\n{}```", outline.split("\nLegend").next().unwrap())), "{outline}");
 }

@@ -31,7 +31,7 @@ fn assert_grows(smaller: &Context, larger: &Context) {
             other.shown
         );
     }
-    for register in Register::ALL {
+    for register in Register::ALL.iter().copied() {
         let count = |context: &Context| context.volatile.matches(&format!("<{}>", register.name())).count();
         assert!(count(smaller) <= count(larger), "3: {} is lost", register.name());
     }

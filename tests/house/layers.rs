@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 /// A module, and the modules it may use.
 const FLOORS: &[(&str, &[&str])] = &[
-    ("frame", &[]),
-    ("error", &["frame"]),
+    ("error_source", &[]),
+    ("frame", &["error_source"]),
+    ("error", &["error_source", "frame"]),
     ("keywords", &[]),
     ("text", &[]),
     ("variables", &["error"]),

@@ -368,7 +368,7 @@ proptest! {
             let text = sent(&prompt);
             let registers = agent.stack.registers(speaker).unwrap().unwrap();
             for register in Register::ALL {
-                prop_assert!(registers.get(register).chars().count() <= register.limit(), "{register:?}");
+                prop_assert!(registers.get(*register).chars().count() <= register.limit(), "{register:?}");
             }
             for (name, chunk) in agent.stack.heap(speaker).chunks().unwrap().iter().map(|(_, chunk)| (&chunk.name, chunk)) {
                 let section = format!("--- {name} ---\n{}\n", chunk.content);

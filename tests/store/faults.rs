@@ -60,7 +60,7 @@ impl Faulty {
         if left != NEVER {
             self.plan.calls_left.store(left.checked_sub(1).unwrap_or(NEVER), Ordering::Relaxed);
         }
-        let struck = || Err(Error::Io { action, path: "the faulty store".into(), message: "struck".into() });
+        let struck = || Err(Error::io(action, "the faulty store", "struck"));
         match (left, self.plan.after) {
             (0, false) => struck(),
             (0, true) => call(&mut self.store).and_then(|_| struck()),

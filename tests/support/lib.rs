@@ -235,8 +235,8 @@ fn add_memory(random: &mut Random, frames: &mut [Frame], verbosity: usize) {
         if frames[index].heap.iter().all(|other| other.name != chunk.name) {
             frames[index].heap.push(chunk);
         }
-        let values = Register::ALL.map(|register| (register, text(random, 60)));
-        frames[random.below(frames.len())].registers = Some(Box::new(RegisterValues::from(values).into()));
+        let values: RegisterValues = Register::ALL.iter().map(|register| (*register, text(random, 60))).collect();
+        frames[random.below(frames.len())].registers = Some(Box::new(values.into()));
     }
 }
 

@@ -482,7 +482,9 @@ fn view(tree: &Tree) -> Model {
             placeholder: frame.placeholder,
             log: frame.log_path,
             chunks: frame.heap.into_iter().map(|chunk| (chunk.name, chunk.content)).collect(),
-            registers: frame.registers.map(|file| Register::ALL.map(|register| file.get(register).to_owned())),
+            registers: frame
+                .registers
+                .map(|file| std::array::from_fn(|index| file.get(Register::ALL[index]).to_owned())),
         }
     });
     Model { frames: frames.collect(), active: tree.active().map(|active| active.index()) }

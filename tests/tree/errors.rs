@@ -89,8 +89,8 @@ fn every_transition_is_as_the_table_says() {
         Completed | Failed => to == Invalidated,
         Invalidated => false,
     };
-    for from in FrameStatus::ALL {
-        for to in FrameStatus::ALL {
+    for from in FrameStatus::ALL.iter().copied() {
+        for to in FrameStatus::ALL.iter().copied() {
             let stack = Stack::in_memory();
             let frame = Frame { session_id: "a".into(), title: "A".into(), status: from, ..Frame::default() };
             let handle = stack.import(vec![frame]).unwrap()[0];

@@ -54,7 +54,7 @@ pub enum Heuristic {
 
 impl Heuristic {
     /// All heuristics, those for a push first.
-    pub const ALL: [Heuristic; 7] = [
+    pub const ALL: &[Heuristic] = &[
         Heuristic::FailureBoundary,
         Heuristic::ContextSwitch,
         Heuristic::Complexity,
@@ -106,7 +106,7 @@ impl FromStr for Heuristic {
     type Err = ParseHeuristicError;
 
     fn from_str(text: &str) -> Result<Self, ParseHeuristicError> {
-        Heuristic::ALL.into_iter().find(|heuristic| heuristic.as_str() == text).ok_or(ParseHeuristicError)
+        Heuristic::ALL.iter().copied().find(|heuristic| heuristic.as_str() == text).ok_or(ParseHeuristicError)
     }
 }
 
@@ -327,8 +327,8 @@ mod tests {
 
     #[test]
     fn no_signals_no_scores() {
-        let push = push_scores(&frame(), &PushSignals::default(), &Heuristic::ALL);
-        let pop = pop_scores(&frame(), &PopSignals::default(), &Heuristic::ALL);
+        let push = push_scores(&frame(), &PushSignals::default(), Heuristic::ALL);
+        let pop = pop_scores(&frame(), &PopSignals::default(), Heuristic::ALL);
         assert_eq!(push.len() + pop.len(), Heuristic::ALL.len());
         for score in push.into_iter().chain(pop) {
             assert_eq!(score.score, 0, "{score:?}");
@@ -405,7 +405,7 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_json() {
-        for heuristic in Heuristic::ALL {
+        for heuristic in Heuristic::ALL.iter().copied() {
             assert_eq!(serde_json::to_value(heuristic).unwrap(), heuristic.as_str());
             assert_eq!(heuristic.as_str().parse(), Ok(heuristic));
             assert!(Heuristic::EXPECTED.contains(heuristic.as_str()));

@@ -90,7 +90,8 @@ impl AutonomySettings {
     pub fn enable(&mut self, heuristic: Heuristic, is_enabled: bool) {
         let before = std::mem::take(&mut self.enabled_heuristics);
         self.enabled_heuristics = Heuristic::ALL
-            .into_iter()
+            .iter()
+            .copied()
             .filter(|other| if *other == heuristic { is_enabled } else { before.contains(other) })
             .collect();
     }

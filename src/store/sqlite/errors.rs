@@ -12,7 +12,7 @@ const ADVICE: &str = "move it away together with its -wal and -shm files; the ne
 
 /// Returns the error for a file that is not a database of this library, or a damaged one.
 pub(crate) fn damaged(path: &Path, message: impl Into<String>) -> Error {
-    Error::Damaged { path: path.display().to_string(), message: message.into(), advice: ADVICE }
+    Error::damaged(path.display().to_string(), message, ADVICE)
 }
 
 /// Converts an error of SQLite into an [`Error`] that contains the database's path.
@@ -24,13 +24,15 @@ impl<T> Refused<T> for rusqlite::Result<T> {
     fn refused(self, path: &Path) -> Result<T> {
         self.map_err(|error| {
             let name = path.display().to_string();
-            match error.sqlite_error_code() {
+            let message = error.to_string();
+            let refusal = match error.sqlite_error_code() {
                 Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy { path: name, waited: 0 },
-                Some(ErrorCode::DiskFull) => Error::DiskFull { path: name },
-                Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Error::ReadOnly { path: name },
-                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => damaged(path, error.to_string()),
-                _ => Error::Io { action: "use", path: name, message: error.to_string() },
-            }
+                Some(ErrorCode::DiskFull) => Error::disk_full(name),
+                Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Error::read_only(name),
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => damaged(path, message),
+                _ => Error::io("use", name, message),
+            };
+            refusal.with_source(error)
         })
     }
 }

@@ -92,7 +92,8 @@ impl SqliteStore {
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE;
-        let connection = Connection::open_with_flags(&path, flags).refused(&path).map_err(|error| why(error, &path))?;
+        let connection =
+            Connection::open_with_flags(&path, flags).refused(&path).map_err(|error| with_cause(error, &path))?;
         let busy_timeout = Duration::from_millis(options.busy_timeout);
         let mut store = Self { connection, path, busy_timeout, data_version: 0, is_sound: false };
         store.set_up(options.durability)?;
@@ -103,15 +104,12 @@ impl SqliteStore {
         let (connection, path) = (&self.connection, &self.path);
         connection.busy_timeout(Duration::ZERO).refused(path)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).refused(path)?;
-        let state = self.patiently(|connection| schema::state(connection, path))?;
-        self.patiently(|connection| {
+        let state = self.retry_while_busy(|connection| schema::state(connection, path))?;
+        self.retry_while_busy(|connection| {
             let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).refused(path)?;
             if mode != "wal" {
-                return Err(Error::Io {
-                    action: "share",
-                    path: path.display().to_string(),
-                    message: "SQLite cannot use a write-ahead log here; use a folder on a local disk".into(),
-                });
+                let message = "SQLite cannot use a write-ahead log here; use a folder on a local disk";
+                return Err(Error::io("share", path.display().to_string(), message));
             }
             let synchronous = if durability == Durability::Full { "FULL" } else { "NORMAL" };
             connection.pragma_update(None, "synchronous", synchronous).refused(path)?;
@@ -121,14 +119,14 @@ impl SqliteStore {
             connection.query_row(&format!("PRAGMA journal_size_limit = {LOG_LIMIT}"), [], |_| Ok(())).refused(path)
         })?;
         if state != schema::State::Current {
-            self.patiently(|connection| schema::bring_up_to_date(connection, path, schema::MIGRATIONS))?;
+            self.retry_while_busy(|connection| schema::bring_up_to_date(connection, path, schema::MIGRATIONS))?;
         }
         Ok(())
     }
 
     /// Repeats `run` while it fails with [`Error::Busy`], until the busy timeout is over. The elapsed time is the
     /// sum of the waits: no clock is read.
-    fn patiently<T>(&self, mut run: impl FnMut(&Connection) -> Result<T>) -> Result<T> {
+    fn retry_while_busy<T>(&self, mut run: impl FnMut(&Connection) -> Result<T>) -> Result<T> {
         let mut waited = Duration::ZERO;
         let mut wait = SHORTEST_WAIT;
         loop {
@@ -191,7 +189,7 @@ impl SqliteStore {
 impl Store for SqliteStore {
     fn begin(&mut self) -> Result<()> {
         self.rollback();
-        self.patiently(|_| self.run("BEGIN IMMEDIATE"))?;
+        self.retry_while_busy(|_| self.run("BEGIN IMMEDIATE"))?;
         // A newer version of the library may have migrated the schema after this store opened the file.
         let version = self.number("PRAGMA user_version");
         let checked = version.and_then(|version| schema::refuse_newer(version, &self.path));
@@ -208,13 +206,13 @@ impl Store for SqliteStore {
             each(event)
         };
         let mut data_version = 0;
-        self.patiently(|_| {
+        self.retry_while_busy(|_| {
             // Read before the events, so that any later commit counts as news.
             data_version = self.number("PRAGMA data_version")?;
             match self.read_rows(query, &mut each) {
                 // Must not be repeated: `each` has already received some of the events.
                 Err(Error::Busy { path, .. }) if handed_on.get() => {
-                    Err(Error::Io { action: "read", path, message: "interrupted by another process".into() })
+                    Err(Error::io("read", path, "interrupted by another process"))
                 }
                 result => result,
             }
@@ -258,13 +256,13 @@ impl Store for SqliteStore {
     }
 
     fn has_news(&mut self) -> Result<bool> {
-        let data_version = self.patiently(|_| self.number("PRAGMA data_version"))?;
+        let data_version = self.retry_while_busy(|_| self.number("PRAGMA data_version"))?;
         Ok(data_version != self.data_version)
     }
 
     fn sync(&mut self) -> Result<()> {
         // A checkpoint syncs the write-ahead log and then the database.
-        self.patiently(|connection| {
+        self.retry_while_busy(|connection| {
             connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).refused(&self.path)
         })
     }
@@ -273,7 +271,7 @@ impl Store for SqliteStore {
 /// Replaces SQLite's error for a file that cannot be created by that of the operating system, which contains the
 /// reason. An existing file is not opened: closing it would release the locks that this process holds on it
 /// elsewhere.
-fn why(error: Error, path: &Path) -> Error {
+fn with_cause(error: Error, path: &Path) -> Error {
     if path.exists() {
         return error;
     }

@@ -140,7 +140,7 @@ fn count(connection: &Connection, path: &Path) -> Result<(i64, i64)> {
 }
 
 fn verify(connection: &Connection, path: &Path, before: (i64, i64)) -> Result<()> {
-    let failed = |message: String| Error::Io { action: "bring up to date", path: path.display().to_string(), message };
+    let failed = |message: String| Error::io("bring up to date", path.display().to_string(), message);
     let after = count(connection, path)?;
     if after != before {
         return Err(failed(format!("{} events up to {} became {} up to {}", before.0, before.1, after.0, after.1)));

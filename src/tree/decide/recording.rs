@@ -60,8 +60,7 @@ impl Draft<'_> {
 
     pub(super) fn append_entries(&mut self, handle: Handle, entries: Vec<Value>) -> Result<()> {
         if entries.iter().any(is_too_deep) {
-            let message = "it is nested more than 100 levels deep".into();
-            return Err(Error::Json { what: "the log entry", message });
+            return Err(Error::json("the log entry", "it is nested more than 100 levels deep"));
         }
         self.append_log(handle, own_log_path(self.tree.node(handle).session_id(), handle), entries, false);
         Ok(())
