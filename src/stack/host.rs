@@ -176,7 +176,7 @@ impl Stack {
     pub fn host_settings(&self) -> HostSettings {
         let state = self.inner.host.state.lock();
         HostSettings {
-            context: state.context,
+            context: state.context.clone(),
             subagents: state.sessions.subagents.settings().clone(),
             autonomy: state.sessions.autonomy.settings.clone(),
             calls: state.sessions.calls.settings.clone(),
@@ -304,7 +304,10 @@ impl Stack {
             }
             let autonomy = &state.sessions.autonomy;
             let is_shown = autonomy.settings.suggest_in_context && autonomy.settings.level != AutonomyLevel::Manual;
-            (state.context, is_shown.then(|| autonomy.suggestions.text(handle, now)).flatten().unwrap_or_default())
+            (
+                state.context.clone(),
+                is_shown.then(|| autonomy.suggestions.text(handle, now)).flatten().unwrap_or_default(),
+            )
         };
         let (context, is_cached) = self.inner.contexts.cached(&tree, handle, &settings, &suggestions, now)?;
         let data = json!({ "sessionID": session_id, "handle": handle, "tokens": context.tokens, "cached": is_cached });

@@ -7,15 +7,19 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("frame", &[]),
     ("error", &["frame"]),
     ("keywords", &[]),
+    ("vocabulary", &["error"]),
     ("tree", &["error", "frame"]),
-    ("context", &["error", "frame", "keywords", "tree"]),
-    ("session", &["error", "frame", "keywords", "tree"]),
-    ("memory", &["error", "frame", "tree"]),
+    ("context", &["error", "frame", "keywords", "tree", "vocabulary"]),
+    ("session", &["error", "frame", "keywords", "tree", "vocabulary"]),
+    ("memory", &["error", "frame", "tree", "vocabulary"]),
     ("import", &["error", "frame", "tree"]),
     ("store", &["error", "frame"]),
-    ("stack", &["error", "frame", "tree", "context", "memory", "session", "store"]),
-    ("tools", &["error", "frame", "tree", "context", "memory", "session", "stack"]),
-    ("capi", &["error", "frame", "tree", "context", "memory", "import", "session", "store", "stack", "tools"]),
+    ("stack", &["error", "frame", "tree", "context", "memory", "session", "store", "vocabulary"]),
+    ("tools", &["error", "frame", "tree", "context", "memory", "session", "stack", "vocabulary"]),
+    (
+        "capi",
+        &["error", "frame", "tree", "context", "memory", "import", "session", "store", "stack", "tools", "vocabulary"],
+    ),
 ];
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
