@@ -60,7 +60,10 @@ struct WholeReport<'a> {
 ///   "ancestors": 1500, "siblings": 1500, "current": 800, "overhead": 200, "heap": 1500}`),
 ///   `"minimumRelevance"` (siblings that score less are left out, 0 to 100; 30), `"guidance"` (standing advice:
 ///   `"full"`, `"brief"` or `"none"`), `"heapCeiling"` (characters on the heap past which the agent is warned,
-///   5000).
+///   5000), `"tools"` (the host's names of the tools that the text mentions: `"prefix"` before the default names, and
+///   `"push"`, `"pop"`, `"activate"`, `"planChildren"`, `"invalidate"`, `"details"`, `"tree"`, `"heapRead"`,
+///   `"heapFree"`, `"updateRegisters"`, each a name of 1 to 64 characters, or null if there is no such tool; or the string
+///   `"none"` for no names at all).
 /// - `out_xml`: all of it as one XML document.
 /// - `out_stable`, `out_volatile`: the same in two documents, for hosts with prompt caches: the first keeps
 ///   its bytes until a frame is pushed, popped or invalidated or a chunk that it shows changes, and belongs

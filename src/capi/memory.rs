@@ -169,11 +169,12 @@ pub unsafe extern "C" fn callstack_memory_tools(
 /// said in them is kept, so that it can go on after the death of the process.
 ///
 /// - `run`: a JSON object, `{"task": "Build a calculator", "settings": {"memory": "registers", "maxDepth": 5,
-///   "heapCeiling": 5000}, "title": "Calculator", "sessionID": "run_1"}`, all but the task optional. `memory` is
-///   `"heap"` (the default) or `"registers"`.
+///   "heapCeiling": 5000}, "title": "Calculator", "sessionID": "run_1", "tools": "# Tools\n- search(query): …"}`, all but
+///   the task optional. `memory` is `"heap"` (the default) or `"registers"`. `tools`: the agent's other tools, in
+///   Markdown; a section of the system prompt, up to 100,000 characters, kept with the run.
 /// - `out_handle`: the handle of its root frame, which names the run. May be NULL.
 ///
-/// Errors: CALLSTACK_ERROR_JSON, _EMPTY, _DUPLICATE_ID; those of the disk.
+/// Errors: CALLSTACK_ERROR_JSON, _EMPTY, _DUPLICATE_ID, _TOO_LONG; those of the disk.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_start_run(
     stack: *mut Callstack,

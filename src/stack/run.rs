@@ -15,7 +15,7 @@ impl Stack {
     /// Starts a run, and returns its root frame. See [`memory`].
     ///
     /// # Errors
-    /// Empty task; an ID that a frame has already.
+    /// Empty task; an ID that a frame has already; a description of tools that is [`TooLong`](crate::Error::TooLong).
     pub fn start_run(&self, mut run: NewRun) -> Result<Handle> {
         let session_id = run.session_id.take().unwrap_or_else(|| self.run_id());
         let events = self.commit_messages(|tree, now| memory::start(tree, run, session_id, now))?;

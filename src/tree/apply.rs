@@ -213,8 +213,10 @@ impl Tree {
                 node.frame.registers.get_or_insert_default().set(registers);
                 return self.touch_memory(handle, time);
             }
-            Change::RunStarted { run } => {
-                node.conversation.get_or_insert_default().run = Some(Run { settings: *run, steps: 0 });
+            Change::RunStarted { run, tools } => {
+                let conversation = node.conversation.get_or_insert_default();
+                conversation.run = Some(Run { settings: *run, steps: 0 });
+                conversation.tools.clone_from(tools);
                 return;
             }
             Change::Called { call } => {

@@ -171,6 +171,11 @@ export interface NewRun {
   title?: string
   /** The ID of its frame; by default one is made. */
   sessionID?: string
+  /**
+   * What the agent's other tools do, in Markdown: a section of the system prompt, up to 100,000 characters. By default
+   * there is none. It is kept with the run.
+   */
+  tools?: string
 }
 
 /** A tool that a model calls. */
@@ -305,6 +310,38 @@ export interface Budget {
   heap?: number
 }
 
+/**
+ * The host's names of the agent's tools that texts mention. `prefix` stands before the default names
+ * (`stack_frame_push`, …), a string replaces a name as a whole, null means that the host has no such tool. `"none"`:
+ * texts name no tools. Names have 1 to 64 characters, no control characters.
+ */
+export type ToolNames =
+  | "none"
+  | {
+      /** Before every default name, such as `mcp__callstack__`. Default: empty. */
+      prefix?: string
+      /** Begins a child frame. Default `stack_frame_push`. */
+      push?: string | null
+      /** Finishes a frame. Default `stack_frame_pop`. */
+      pop?: string | null
+      /** Begins a planned frame, or resumes one. Default `stack_frame_activate`. */
+      activate?: string | null
+      /** Plans several frames. Default `stack_frame_plan_children`. */
+      planChildren?: string | null
+      /** Takes a frame out of the plan. Default `stack_frame_invalidate`. */
+      invalidate?: string | null
+      /** Shows everything about a frame. Default `stack_frame_details`. */
+      details?: string | null
+      /** Draws the tree. Default `stack_tree`. */
+      tree?: string | null
+      /** Reads a chunk of the heap. Default `stack_heap_read`. */
+      heapRead?: string | null
+      /** Removes a chunk from the heap. Default `stack_heap_free`. */
+      heapFree?: string | null
+      /** Writes registers, or shows them. Default `stack_registers_update`. */
+      updateRegisters?: string | null
+    }
+
 /** What shapes a context, beside the tree. */
 export interface Settings {
   /** Tokens to spend. */
@@ -315,6 +352,8 @@ export interface Settings {
   guidance?: "full" | "brief" | "none"
   /** Characters on the heap past which the agent is warned. Default 5000. */
   heapCeiling?: number
+  /** The host's names of the agent's tools. By default those that `Stack.tools()` lists. */
+  tools?: ToolNames
 }
 
 /** What was considered for a context, and what became of it. */
