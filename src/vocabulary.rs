@@ -213,6 +213,43 @@ impl ToolNames {
         self.table.is_none()
     }
 
+    /// The host's name of a tool, given the name that `tools::call` takes. A tool without a role has that name behind the
+    /// prefix; its name is unknown if the host has no tool with a default name.
+    #[cfg(feature = "tools")]
+    pub(crate) fn of_tool(&self, tool: &str) -> Option<String> {
+        if let Some(role) = ToolRole::ALL.into_iter().find(|role| role.tool() == tool) {
+            return self.get(role).map(str::to_owned);
+        }
+        match &self.table {
+            None => Some(tool.to_owned()),
+            Some(table) => {
+                let keeps_names = ToolRole::ALL.into_iter().any(|role| table.is_default(role));
+                keeps_names.then(|| format!("{}{tool}", table.prefix))
+            }
+        }
+    }
+
+    /// A text that mentions tools by the names that `tools::call` takes, with the host's names in their place. `instead`
+    /// has the words for tools that the host does not have.
+    #[cfg(feature = "tools")]
+    pub(crate) fn translate(&self, text: &str, instead: impl Fn(ToolRole) -> &'static str) -> String {
+        let mut translated = String::with_capacity(text.len());
+        let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
+        let mut rest = text;
+        while !rest.is_empty() {
+            let end = rest.find(|character| !is_part(character)).unwrap_or(rest.len());
+            let (word, more) = rest.split_at(end);
+            match ToolRole::ALL.into_iter().find(|role| role.tool() == word) {
+                Some(role) => translated.push_str(self.get(role).unwrap_or(instead(role))),
+                None => translated.push_str(word),
+            }
+            let next = more.find(is_part).unwrap_or(more.len());
+            translated.push_str(&more[..next]);
+            rest = &more[next..];
+        }
+        translated
+    }
+
     /// How all names begin, such as `stack_`. `None`: there are no names, or the host has renamed some.
     pub(crate) fn beginning(&self) -> Option<String> {
         let Some(table) = &self.table else { return Some(DEFAULT_BEGINNING.to_owned()) };

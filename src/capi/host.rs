@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::session::HostEvent;
 use crate::stack::HostSettings;
 use crate::tools;
+use crate::vocabulary::ToolNames;
 
 /// Puts the settings of a host in force: the defaults, over them what the environment variables STACK_… say,
 /// over them `settings`. Calling it also begins the log: lines come as effects.
@@ -137,7 +138,7 @@ pub unsafe extern "C" fn callstack_tools(
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
-    unsafe { guard(out_tools, error, || Ok(to_json(&tools::list()))) }
+    unsafe { guard(out_tools, error, || Ok(to_json(&tools::list(&ToolNames::default())))) }
 }
 
 /// Calls a tool for the agent of a session. Wrong arguments are no error of this function: the answer says to

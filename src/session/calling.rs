@@ -61,7 +61,7 @@ impl Sessions {
             actions.push(Action::Command(Command::SetStatus { frame, status, results, results_compacted }));
         }
         actions.push(Action::Command(Command::SetActive { frame: handle.into() }));
-        self.run(call, &session_id, calls::resumption(tree, handle), &mut actions);
+        self.run(call, &session_id, calls::resumption(tree, handle, &self.tools), &mut actions);
         Ok((call, actions))
     }
 
@@ -84,7 +84,7 @@ impl Sessions {
             actions.push(Action::Command(Command::Activate { frame: handle.into() }));
         }
         let caller = call.caller.clone();
-        self.run(id, session_id, calls::prompt(tree, handle), actions);
+        self.run(id, session_id, calls::prompt(tree, handle, &self.tools), actions);
         self.told_of_call(&caller, session_id, tree.node(handle).title());
         self.release(tree, &caller, now, actions);
     }
@@ -124,7 +124,7 @@ impl Sessions {
                 }
                 let reason = match error {
                     Some(error) => format!("its session ended with an error: {error}"),
-                    None => "its session ended without stack_frame_pop".to_owned(),
+                    None => calls::ended_without_pop(&self.tools),
                 };
                 self.salvage(id, reason, actions);
             }

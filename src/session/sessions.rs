@@ -13,6 +13,7 @@ use super::shortening::{beginning, one_line};
 use super::subagents::{Step, Subagents};
 use crate::frame::{Chunk, FrameRef, FrameStatus, Handle, Identity, NewChunk, PopStatus};
 use crate::tree::{Command, Tree};
+use crate::vocabulary::ToolNames;
 
 /// Messages of a session that are remembered, so that one that is told twice counts once.
 const REMEMBERED_MESSAGES: usize = 256;
@@ -49,6 +50,8 @@ pub struct Sessions {
     pub autonomy: Autonomy,
     /// The frames that run while their callers wait.
     pub calls: Calls,
+    /// The host's names of the agent's tools, for prompts and answers.
+    pub tools: ToolNames,
     observations: BTreeMap<String, Observation>,
     /// Child sessions that may be those of calls, until it is known which are.
     unassigned: BTreeMap<String, Vec<HostEvent>>,

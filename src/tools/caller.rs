@@ -8,6 +8,7 @@ use crate::session::calls::{self, CallOptions};
 use crate::session::{Action, Effect, Sessions};
 use crate::stack::Stack;
 use crate::tree::Tree;
+use crate::vocabulary::{ToolNames, ToolRole};
 
 /// The session that calls a tool, and what the host is to do because of it.
 pub(super) struct Caller<'a> {
@@ -37,6 +38,11 @@ impl<'a> Caller<'a> {
     /// Lets `look` look at the sessions.
     pub(super) fn sessions<T>(&mut self, look: impl FnOnce(&mut Sessions, &Tree, u64) -> T) -> T {
         self.turn(|sessions, tree, now| (look(sessions, tree, now), Vec::new()))
+    }
+
+    /// The host's names of the tools.
+    pub(super) fn tools(&mut self) -> ToolNames {
+        self.sessions(|sessions, _, _| sessions.tools.clone())
     }
 
     /// The frame of the calling session.
@@ -83,13 +89,14 @@ impl<'a> Caller<'a> {
             }
             Err(error) => (Err(error), Vec::new()),
         })?;
-        Ok(match background {
-            true => Reply::Text(format!(
-                "{} is being started in the background; stack_frame_details {handle} tells how it is doing.",
-                self.name(handle)
-            )),
-            false => Reply::Later(call),
-        })
+        if !background {
+            return Ok(Reply::Later(call));
+        }
+        let look = match self.tools().get(ToolRole::Details) {
+            Some(details) => format!("; {details} {handle} tells how it is doing"),
+            None => String::new(),
+        };
+        Ok(Reply::Text(format!("{} is being started in the background{look}.", self.name(handle))))
     }
 
     /// What follows when frames are finished or taken out of the plan.
