@@ -24,6 +24,7 @@
 //! |---|---|
 //! | [`frame`] | what a frame is: handle, status and the table of transitions, record, events |
 //! | [`error`] | one variant for each thing a caller can do something about |
+//! | [`vocabulary`] | the names of the agent's tools, as the host has registered them |
 //! | [`tree`] | frames together: queries, and every change as *decide* and *apply* |
 //! | [`context`] | from a tree to a prompt: tokens, relevance, selection, XML, cache |
 //! | [`memory`] | registers, heap, and the stack machine of agents that manage their own memory |
@@ -63,6 +64,7 @@ mod text;
 pub mod tools;
 pub mod tree;
 mod variables;
+pub mod vocabulary;
 
 pub use context::{Budget, Context, Guidance, Settings};
 pub use error::{Error, Result};
@@ -77,6 +79,7 @@ pub use store::{Durability, EventQuery, LogPage, LogQuery, MemoryStore, MirrorSt
 #[cfg(feature = "sqlite")]
 pub use store::{SqliteOptions, SqliteStore};
 pub use tree::{Command, Commit, Node, OutlineOptions, OutlineStyle, Tree, decide};
+pub use vocabulary::{ToolNames, ToolRole};
 
 /// The README's code is compiled and run with the tests of the documentation.
 #[cfg(doctest)]

@@ -147,7 +147,12 @@ fn the_calculator_of_the_specification_is_built_in_both_wire_formats() {
         // The system prompt and the tools go along.
         let request = &scene.model.requests()[0];
         assert_eq!(request["tools"].as_array().unwrap().len(), 10);
-        assert!(request.to_string().contains("You are a coding agent that manages its own working memory"));
+        let request = request.to_string();
+        assert!(request.contains("You are an agent that manages its own working memory"));
+        assert!(request.contains("# Workspace") && request.contains("You are a coding agent."));
+        for tool in ["read_file(path)", "write_file(path", "list_files(path)", "run_command(command)"] {
+            assert!(request.contains(tool), "the system prompt does not name {tool}");
+        }
     }
 }
 

@@ -62,7 +62,11 @@ struct WholeReport<'a> {
 ///     "overhead": 200, "heap": 1500}`. A context never has more than `total` tokens;
 ///   - `"minimumRelevance"`: siblings with a lower score are left out, 0 to 100; default 30;
 ///   - `"guidance"`: the standing advice for agents, `"full"` (default), `"brief"` or `"none"`;
-///   - `"heapCeiling"`: size of the heap, in characters, above which the context warns the agent; default 5000.
+///   - `"heapCeiling"`: size of the heap, in characters, above which the context warns the agent; default 5000;
+///   - `"tools"`: the host's names of the tools that the text mentions: `{"prefix": "mcp__callstack__", "push":
+///     "begin_task", "heapRead": null}`. `prefix` stands before the default names; `push`, `pop`, `activate`,
+///     `planChildren`, `invalidate`, `details`, `tree`, `heapRead`, `heapFree` and `updateRegisters` replace a name (1 to
+///     64 characters), and null means that there is no such tool. The string `"none"`: the text names no tools.
 /// - `out_xml`: the whole context as one XML document.
 /// - `out_stable`, `out_volatile`: the same in two XML documents, for hosts with a prompt cache. The stable part
 ///   belongs in the system prompt: its bytes change only when a frame is pushed, popped or invalidated, or a chunk

@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::session::HostEvent;
 use crate::stack::HostSettings;
 use crate::tools;
+use crate::vocabulary::ToolNames;
 
 /// Sets the settings of a host: the defaults, replaced by the environment variables STACK_…, replaced by `settings`.
 /// From then on, effects include lines for the log of the host, and commands leave state.json to `callstack_poll`.
@@ -139,7 +140,7 @@ pub unsafe extern "C" fn callstack_tools(
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
-    unsafe { guard(out_tools, error, || Ok(to_json(&tools::list()))) }
+    unsafe { guard(out_tools, error, || Ok(to_json(&tools::list(&ToolNames::default())))) }
 }
 
 /// Carries out a tool call of the agent of a session. An unknown tool, wrong arguments, a refused command and a storage

@@ -190,10 +190,12 @@ pub unsafe extern "C" fn callstack_memory_tools(
 ///   - `maxDepth`: maximum depth of a frame; the root has depth 0; default 5;
 ///   - `heapCeiling`: size of the heap, in characters, above which the agent is warned; default 5000;
 ///   - `title`: title of the root frame; default: the beginning of the task;
-///   - `sessionID`: ID of the root frame; default: a generated ID.
+///   - `sessionID`: ID of the root frame; default: a generated ID;
+///   - `tools`: the agent's other tools, described in Markdown: a section of the system prompt, up to 100,000 characters,
+///     kept with the run; default: none.
 /// - `out_handle`: the handle of the root frame. It is the argument `run` of the functions below.
 ///
-/// Errors: _JSON, _EMPTY for the task, the title or the ID, _DUPLICATE_ID, _FULL; the storage errors.
+/// Errors: _JSON, _EMPTY for the task, the title or the ID, _DUPLICATE_ID, _TOO_LONG for the tools, _FULL; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_start_run(
     stack: *mut Callstack,

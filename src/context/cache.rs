@@ -88,7 +88,7 @@ impl Cache {
             oldest.filter(|_| full).map(|(place, _)| place)
         });
         let Key { handle, settings, suggestions, revision } = *key;
-        let (settings, suggestions) = (*settings, suggestions.to_owned());
+        let (settings, suggestions) = (settings.clone(), suggestions.to_owned());
         let entry = Entry { handle, settings, suggestions, revision, made_at: now, used: self.uses, context };
         match place {
             Some(place) => self.entries[place] = entry,

@@ -1,33 +1,63 @@
-//! The standing advice on working with frames: static texts, in the words of this library.
+//! The standing advice on working with frames, for the names that a host's tools have. Names are escaped already.
 
-/// What a call stack is to the agent. With [`RULES`] the brief form, at most 120 tokens.
-pub(super) const PHILOSOPHY: &str = "\
-<philosophy>This call stack is your task list: every piece of work with an outcome of its own is a frame. Use the stack_ tools in place of any to-do list.</philosophy>
-";
+use crate::vocabulary::{ToolNames, ToolRole};
 
-pub(super) const RULES: &str = "\
+/// What a call stack is to the agent. With [`rules`] the brief form, which has at most 120 tokens with the default names.
+pub(super) fn philosophy(tools: &ToolNames) -> String {
+    let means = match tools.beginning() {
+        Some(beginning) => format!("Use the {beginning} tools"),
+        None => "Use it".to_owned(),
+    };
+    format!(
+        "<philosophy>This call stack is your task list: every piece of work with an outcome of its own is a frame. {means} \
+         in place of any to-do list.</philosophy>\n"
+    )
+}
+
+pub(super) fn rules(tools: &ToolNames) -> String {
+    let finish = match tools.get(ToolRole::Pop) {
+        Some(pop) => format!("call {pop} with full results and a short resultsCompacted"),
+        None => "finish this frame with full results and a short summary of them".to_owned(),
+    };
+    format!(
+        "\
 <rules>
 <rule>Meet this frame's success criteria before starting a sibling.</rule>
 <rule>Go depth first: children before siblings.</rule>
-<rule>When done, call stack_frame_pop with full results and a short resultsCompacted.</rule>
+<rule>When done, {finish}.</rule>
 <rule>Name frames by handle, such as f3.</rule>
 </rules>
-";
+"
+    )
+}
 
-/// Only in the full form, which has at most 350 tokens with the planning advice.
-pub(super) const WHEN_TO_CREATE_CHILD_FRAMES: &str = "\
+/// Only in the full form, which has at most 350 tokens with the planning advice and the default names.
+pub(super) fn when_to_create_child_frames(tools: &ToolNames) -> String {
+    let by = tools.get(ToolRole::Push).map_or(String::new(), |push| format!(" ({push})"));
+    format!(
+        "\
 <when-to-create-child-frames>
-Push a child frame (stack_frame_push) for work that
+Push a child frame{by} for work that
 - has success criteria of its own, or could be retried as a unit
 - can go on without the rest, or tries one of several approaches
 - turns to other files or another part of the system
 - is more than this frame was meant for
 - deserves a summary that later frames will read
 </when-to-create-child-frames>
-";
+"
+    )
+}
 
-/// For a root that has no children yet. It goes with the volatile part: it ends with the first
-/// plan, and must not take the prompt cache along.
-pub(super) const INITIAL_PLANNING: &str = "\
-<initial-planning priority=\"HIGH\">Nothing is planned yet. Before you change any file: weigh the task; if it has several parts, plan each with stack_frame_plan_children, with criteria that can be checked; then start the first with stack_frame_activate.</initial-planning>
-";
+/// For a root that has no children yet. It stands in the volatile part: it ends with the first plan, which must not
+/// change the stable part.
+pub(super) fn initial_planning(tools: &ToolNames) -> String {
+    let plan = match tools.get(ToolRole::PlanChildren) {
+        Some(plan) => format!("plan each with {plan}"),
+        None => "plan each as a child frame".to_owned(),
+    };
+    let by = tools.get(ToolRole::Activate).map_or(String::new(), |activate| format!(" with {activate}"));
+    format!(
+        "<initial-planning priority=\"HIGH\">Nothing is planned yet. Before you change any file: weigh the task; if it has \
+         several parts, {plan}, with criteria that can be checked; then start the first{by}.</initial-planning>\n"
+    )
+}

@@ -5,12 +5,12 @@ use serde::Serialize;
 
 use super::Contexts;
 use super::spending::Spending;
+use super::wording::Wording;
 use super::xml::{character_data, escape};
 use crate::frame::{Chunk, Handle};
 use crate::tree::{HeapUsage, Tree};
 
 const CLOSE: &str = "</heap>\n";
-const NOTE: &str = "<note>Chunks without text did not fit: stack_heap_read shows them.</note>\n";
 
 /// How much of a chunk is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -51,23 +51,25 @@ struct Item {
 pub(super) struct Heap {
     items: Vec<Item>,
     open: String,
+    note: String,
     warning: String,
     /// What stands around the chunks, at most.
     around: usize,
 }
 
 impl Heap {
-    pub(super) fn of(contexts: &Contexts, tree: &Tree, handle: Handle, ceiling: usize) -> Self {
+    pub(super) fn of(contexts: &Contexts, wording: &Wording, tree: &Tree, handle: Handle, ceiling: usize) -> Self {
         let count = |text: &str| contexts.counter.count(text);
         let chunks = tree.chunks(handle);
         if chunks.is_empty() {
-            return Self { items: Vec::new(), open: String::new(), warning: String::new(), around: 0 };
+            let (open, note, warning) = (String::new(), String::new(), String::new());
+            return Self { items: Vec::new(), open, note, warning, around: 0 };
         }
         let mut usage = HeapUsage { chunks: chunks.len(), characters: 0, ceiling };
         let items = chunks.into_iter().map(|(owner, chunk)| {
             let size = chunk.content.chars().count();
             usage.characters += size;
-            let (index, whole) = elements(owner, chunk, size);
+            let (index, whole) = elements(wording, owner, chunk, size);
             let costs = [count(&index), count(&whole)];
             let entry = ChunkEntry { name: chunk.name.clone(), handle: owner, shown: Shown::Omitted, tokens: 0 };
             Item { entry, index, whole, costs }
@@ -76,8 +78,9 @@ impl Heap {
         let HeapUsage { chunks, characters, .. } = usage;
         let open = format!("<heap chunks=\"{chunks}\" characters=\"{characters}\" ceiling=\"{ceiling}\">\n");
         let warning = usage.warning().map(|text| format!("<warning>{}</warning>\n", escape(&text))).unwrap_or_default();
-        let around = [&open, &warning, NOTE, CLOSE].map(count).iter().sum();
-        Self { items, open, warning, around }
+        let note = wording.heap_note.clone();
+        let around = [&open, &warning, &note, CLOSE].map(count).iter().sum();
+        Self { items, open, note, warning, around }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -136,7 +139,7 @@ impl Heap {
             }
         }
         if self.items.iter().any(|item| item.entry.shown == Shown::Index) {
-            out.push_str(NOTE);
+            out.push_str(&self.note);
         }
         out.push_str(&self.warning);
         out.push_str(CLOSE);
@@ -161,19 +164,13 @@ impl Item {
 }
 
 /// A chunk as a line of the index, and word for word.
-fn elements(owner: Handle, chunk: &Chunk, size: usize) -> (String, String) {
+fn elements(wording: &Wording, owner: Handle, chunk: &Chunk, size: usize) -> (String, String) {
     let Chunk { name, content, description, .. } = chunk;
     let mut start = format!("<chunk name=\"{}\" frame=\"{owner}\" characters=\"{size}\"", escape(name));
     if !description.is_empty() {
         start.push_str(&format!(" description=\"{}\"", escape(description)));
     }
     let (data, replaced) = character_data(content);
-    let note = match (replaced, content.contains("]]>")) {
-        (0, false) => String::new(),
-        (0, true) => " note=\"XML divides ]]&gt; in two; stack_heap_read has it as it is\"".to_owned(),
-        _ => {
-            format!(" note=\"characters that XML cannot hold ({replaced}) stand as U+FFFD; stack_heap_read has them\"")
-        }
-    };
+    let note = wording.chunk_note(replaced, content.contains("]]>"));
     (format!("{start}/>\n"), format!("{start}{note}>{data}</chunk>\n"))
 }

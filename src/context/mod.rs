@@ -18,6 +18,7 @@
 //!    those already shown, as long as the budget has room. (Another ID for a finished sibling
 //!    counts as a change if the current frame's criteria name that ID.)
 //! 8. A chunk of the heap is shown word for word, or as a line of the index with a note how to read it.
+//! 9. It names no tool that is not in [`Settings::tools`].
 //!
 //! # The specification's helper functions
 //!
@@ -50,6 +51,7 @@ mod skeleton;
 mod spending;
 mod tokens;
 mod volatile;
+mod wording;
 mod xml;
 
 use std::path::{Path, PathBuf};
@@ -61,12 +63,14 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::frame::Handle;
 use crate::tree::Tree;
+use crate::vocabulary::ToolNames;
 use cache::{Cache, Key};
 use fragment::Fragment;
 use keys::KeyMap;
 use relevance::{Query, Scored, SiblingIndex};
 use skeleton::Costs;
 use volatile::Volatile;
+use wording::Wording;
 
 pub use crate::keywords::keywords;
 pub use cache::CacheStatistics;
@@ -126,6 +130,8 @@ pub struct Report {
 const KEPT_FRAMES: usize = 16_384;
 /// Parents whose children are kept indexed at once, at most; past that all are forgotten.
 const KEPT_INDEXES: usize = 1_024;
+/// Vocabularies beside the default one whose texts are kept at once, at most; past that the oldest is forgotten.
+const KEPT_WORDINGS: usize = 8;
 
 /// Makes the contexts of one tree, and keeps what it can use again.
 pub(crate) struct Contexts {
@@ -133,6 +139,10 @@ pub(crate) struct Contexts {
     /// What the paths of logs are relative to.
     folder: PathBuf,
     costs: Costs,
+    /// The texts for the default names of tools.
+    wording: Arc<Wording>,
+    /// Those for other names, oldest first.
+    other_wordings: Mutex<Vec<Arc<Wording>>>,
     kept: RwLock<KeyMap<Handle, Kept>>,
     indexes: Mutex<KeyMap<Handle, Arc<Mutex<SiblingIndex>>>>,
     cache: Mutex<Cache>,
@@ -153,6 +163,8 @@ impl Contexts {
     pub(crate) fn new(counter: Arc<dyn TokenCounter>, folder: PathBuf) -> Self {
         Self {
             costs: Costs::of(&*counter),
+            wording: Arc::new(Wording::of(&ToolNames::default(), &*counter)),
+            other_wordings: Mutex::default(),
             counter,
             folder,
             kept: RwLock::default(),
@@ -170,11 +182,12 @@ impl Contexts {
         suggestions: &str,
     ) -> Result<Context> {
         settings.check()?;
+        let wording = &*self.wording(&settings.tools);
         let considered = considered::consider(self, tree, handle);
         let mut volatile = Volatile::new(self, tree, handle);
-        let stable = select::select(self, tree, &considered, settings, volatile.tokens)?;
-        volatile.fill(self, tree, &considered, &settings.budget, suggestions, stable.left);
-        Ok(render::render(self, &considered, settings, stable, volatile))
+        let stable = select::select(self, wording, tree, &considered, settings, volatile.tokens)?;
+        volatile.fill(self, wording, tree, &considered, &settings.budget, suggestions, stable.left);
+        Ok(render::render(self, wording, &considered, settings, stable, volatile))
     }
 
     /// The context of a frame from the cache, unless something in it has changed since.
@@ -212,6 +225,23 @@ impl Contexts {
 
     pub(crate) fn clear_cache(&self, handle: Option<Handle>) {
         self.cache.lock().clear(handle);
+    }
+
+    /// The texts for one vocabulary.
+    fn wording(&self, tools: &ToolNames) -> Arc<Wording> {
+        if tools.is_default() {
+            return self.wording.clone();
+        }
+        if let Some(kept) = self.other_wordings.lock().iter().find(|wording| wording.is_for(tools)) {
+            return kept.clone();
+        }
+        let made = Arc::new(Wording::of(tools, &*self.counter));
+        let mut others = self.other_wordings.lock();
+        if others.len() >= KEPT_WORDINGS {
+            others.remove(0);
+        }
+        others.push(made.clone());
+        made
     }
 
     /// The path of a log as the agent can use it, if the file is there.

@@ -6,11 +6,13 @@ use super::select::{Item, Section, Stable};
 use super::settings::Settings;
 use super::skeleton::{self, Truncation};
 use super::volatile::Volatile;
-use super::{Context, Contexts, Report, guidance};
+use super::wording::Wording;
+use super::{Context, Contexts, Report};
 use crate::frame::Handle;
 
 pub(super) fn render(
     contexts: &Contexts,
+    wording: &Wording,
     considered: &Considered,
     settings: &Settings,
     selected: Stable,
@@ -18,9 +20,9 @@ pub(super) fn render(
 ) -> Context {
     let handle = considered.handle;
     let mut stable = String::with_capacity(selected.tokens * 4 + 64);
-    write_stable(considered, settings, &selected, &mut stable);
+    write_stable(wording, considered, settings, &selected, &mut stable);
     let mut pieces = String::with_capacity(volatile.tokens * 4 + 64);
-    volatile.write_pieces(&mut pieces);
+    volatile.write_pieces(wording, &mut pieces);
 
     let xml = [&stable, &pieces, skeleton::STABLE_CLOSE].concat();
     let now = [volatile.open(), &pieces, skeleton::VOLATILE_CLOSE].concat();
@@ -43,7 +45,7 @@ pub(super) fn render(
 /// The stable part without its closing tag. What changes at a pop stands behind what does not: a
 /// newly finished sibling comes after those already shown, the heap, which can change at any time, after all frames, and
 /// the counts after all.
-fn write_stable(considered: &Considered, settings: &Settings, selected: &Stable, out: &mut String) {
+fn write_stable(wording: &Wording, considered: &Considered, settings: &Settings, selected: &Stable, out: &mut String) {
     let ancestors = &selected.items[..selected.ranges.dependencies];
     let dependencies = &selected.items[selected.ranges.dependencies..selected.ranges.siblings];
     let siblings = &selected.items[selected.ranges.siblings..];
@@ -62,11 +64,11 @@ fn write_stable(considered: &Considered, settings: &Settings, selected: &Stable,
     out.push_str(&skeleton::stable_open(considered.handle));
     if selected.brief_guidance {
         out.push_str(skeleton::MANAGEMENT[0]);
-        out.push_str(guidance::PHILOSOPHY);
+        out.push_str(&wording.philosophy);
         if selected.full_guidance {
-            out.push_str(guidance::WHEN_TO_CREATE_CHILD_FRAMES);
+            out.push_str(&wording.when_to_create_child_frames);
         }
-        out.push_str(guidance::RULES);
+        out.push_str(&wording.rules);
         out.push_str(skeleton::MANAGEMENT[1]);
     }
     if let Some(root) = ancestors.last() {

@@ -12,6 +12,7 @@ use super::heap::Heap;
 use super::relevance::ancestor_score;
 use super::settings::{Guidance, Settings};
 use super::spending::Spending;
+use super::wording::Wording;
 use super::{Contexts, skeleton};
 use crate::error::{Error, Result};
 use crate::frame::Handle;
@@ -129,12 +130,13 @@ pub(super) struct Ranges {
 /// Chooses what the stable part shows. `required` is the least cost of the volatile part.
 pub(super) fn select(
     contexts: &Contexts,
+    wording: &Wording,
     tree: &Tree,
     considered: &Considered,
     settings: &Settings,
     required: usize,
 ) -> Result<Stable> {
-    let mut ladder = Ladder::new(contexts, tree, considered, settings);
+    let mut ladder = Ladder::new(contexts, wording, tree, considered, settings);
     ladder.take_parent_and_root();
     let (least, total) = (ladder.spending.spent, settings.budget.total);
     if least + required > total {
@@ -187,6 +189,7 @@ struct Step {
 /// the total, as long as none was refused.
 struct Ladder<'a> {
     contexts: &'a Contexts,
+    wording: &'a Wording,
     tree: &'a Tree,
     settings: &'a Settings,
     items: Vec<Item>,
@@ -202,7 +205,13 @@ struct Ladder<'a> {
 }
 
 impl<'a> Ladder<'a> {
-    fn new(contexts: &'a Contexts, tree: &'a Tree, considered: &Considered, settings: &'a Settings) -> Self {
+    fn new(
+        contexts: &'a Contexts,
+        wording: &'a Wording,
+        tree: &'a Tree,
+        considered: &Considered,
+        settings: &'a Settings,
+    ) -> Self {
         let Considered { ancestors, dependencies, siblings, .. } = considered;
         let mut items = Vec::with_capacity(ancestors.len() + dependencies.len() + siblings.len());
         items.extend(
@@ -217,10 +226,11 @@ impl<'a> Ladder<'a> {
         let ranges = Ranges { dependencies: ancestors.len(), siblings: ancestors.len() + dependencies.len() };
         let sibling_dependencies = siblings.iter().filter(|sibling| sibling.is_dependency).count();
         let budget = &settings.budget;
-        let heap = Heap::of(contexts, tree, considered.handle, settings.heap_ceiling);
+        let heap = Heap::of(contexts, wording, tree, considered.handle, settings.heap_ceiling);
         let around = skeleton::stable_cost(contexts, considered, heap.len());
         Self {
             contexts,
+            wording,
             tree,
             settings,
             items,
@@ -256,8 +266,8 @@ impl<'a> Ladder<'a> {
 
     fn take_dependencies_and_advice(&mut self) {
         self.dependencies.clone().for_each(|index| self.climb(index, Rung::Stub));
-        let costs = &self.contexts.costs;
-        self.brief_guidance = self.settings.guidance != Guidance::None && self.spending.spend(costs.brief_guidance);
+        let cost = self.wording.brief_guidance;
+        self.brief_guidance = self.settings.guidance != Guidance::None && self.spending.spend(cost);
         self.budget_element = self.spending.spend(skeleton::budget_cost(self.contexts, &self.settings.budget));
         self.dependencies.clone().for_each(|index| self.climb(index, Rung::Compact));
         self.raise_ends(Rung::Compact);
@@ -312,8 +322,8 @@ impl<'a> Ladder<'a> {
 
     /// Spends what the quotas have left over.
     fn take_rest(&mut self, deferred: Vec<Step>, spine: usize) {
-        let costs = &self.contexts.costs;
-        self.full_guidance = self.settings.guidance == Guidance::Full && self.spending.spend(costs.full_guidance);
+        let cost = self.wording.full_guidance;
+        self.full_guidance = self.settings.guidance == Guidance::Full && self.spending.spend(cost);
         for step in deferred {
             self.climb(step.index, Rung::Stub);
             self.climb(step.index, step.rung);

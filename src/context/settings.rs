@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::frame::RunSettings;
 use crate::variables::{self, Variables};
+use crate::vocabulary::ToolNames;
 
 /// Budgets in tokens (specification, "Token Budget Configuration").
 ///
@@ -112,8 +113,9 @@ pub enum Guidance {
 /// Everything that shapes a context, beside the tree.
 ///
 /// In JSON: `{"budget": {"total": 4000, …}, "minimumRelevance": 30, "guidance": "full",
-/// "heapCeiling": 5000}`, every key optional.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// "heapCeiling": 5000, "tools": {"prefix": "mcp__callstack__"}}`, every key optional. The default names of tools are left
+/// out.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Settings {
     /// Tokens to spend, and on what.
@@ -124,6 +126,10 @@ pub struct Settings {
     pub guidance: Guidance,
     /// Characters on the heap past which the agent is warned. Default 5000.
     pub heap_ceiling: usize,
+    /// The names of the tools that texts for the agent mention. By default those of
+    /// [`ToolRole::tool`](crate::ToolRole::tool).
+    #[serde(skip_serializing_if = "ToolNames::is_default")]
+    pub tools: ToolNames,
 }
 
 impl Default for Settings {
@@ -133,6 +139,7 @@ impl Default for Settings {
             minimum_relevance: 30,
             guidance: Guidance::default(),
             heap_ceiling: RunSettings::HEAP_CEILING,
+            tools: ToolNames::default(),
         }
     }
 }
@@ -162,6 +169,7 @@ impl Settings {
                 expected: "a number from 0 to 100",
             });
         }
+        self.tools.check()?;
         self.budget.check()
     }
 }

@@ -5,10 +5,9 @@ use std::fmt::Write;
 use super::Contexts;
 use super::considered::Considered;
 use super::fragment::TITLE_TOKENS;
-use super::guidance;
 use super::settings::Budget;
 use super::tokens::TokenCounter;
-use crate::frame::{FrameStatus, Handle, Register};
+use crate::frame::{FrameStatus, Handle};
 
 pub(super) const STABLE_CLOSE: &str = "</stack-context>\n";
 pub(super) const VOLATILE_CLOSE: &str = "</stack-now>\n";
@@ -81,14 +80,6 @@ pub(super) fn planned_open(count: usize, omitted: usize) -> String {
     }
 }
 
-/// Without arguments the tool that writes registers shows them all.
-pub(super) fn registers_open(omitted: usize) -> String {
-    match omitted {
-        0 => "<registers>\n".to_owned(),
-        _ => format!("<registers omitted=\"{omitted}\" see=\"stack_registers_update\">\n"),
-    }
-}
-
 /// The most that everything around the frames of a stable part can cost. It depends on what is
 /// considered, not on what is chosen of it.
 pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered, chunks: usize) -> usize {
@@ -120,7 +111,8 @@ pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered, chunks: 
     cost + count(&truncation)
 }
 
-/// What the unchanging pieces cost with a given counter.
+/// What the unchanging pieces cost with a given counter. Those that name tools are in
+/// [`Wording`](super::wording::Wording).
 #[derive(Debug)]
 pub(super) struct Costs {
     pub(super) stable_close: usize,
@@ -129,12 +121,6 @@ pub(super) struct Costs {
     pub(super) dependencies: usize,
     pub(super) siblings: usize,
     pub(super) metadata: usize,
-    pub(super) brief_guidance: usize,
-    /// On top of the brief form.
-    pub(super) full_guidance: usize,
-    pub(super) initial_planning: usize,
-    /// What stands around the registers, at most.
-    pub(super) registers: usize,
     /// The most that the volatile part can need for the current frame's stub alone.
     pub(super) volatile_least: usize,
 }
@@ -153,10 +139,6 @@ impl Costs {
             dependencies: pair(DEPENDENCIES),
             siblings: pair(SIBLINGS),
             metadata: pair(METADATA),
-            brief_guidance: pair(MANAGEMENT) + count(guidance::PHILOSOPHY) + count(guidance::RULES),
-            full_guidance: count(guidance::WHEN_TO_CREATE_CHILD_FRAMES),
-            initial_planning: count(guidance::INITIAL_PLANNING),
-            registers: count(&registers_open(Register::ALL.len())) + count(REGISTERS_CLOSE),
             volatile_least: count(&volatile_open(last))
                 + count(VOLATILE_CLOSE)
                 + count(&stub)

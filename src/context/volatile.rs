@@ -9,8 +9,9 @@ use super::select::{Entry, Omission, Section};
 use super::settings::Budget;
 use super::spending::Spending;
 use super::tokens::{TokenCounter, truncate_by};
+use super::wording::Wording;
 use super::xml::{content, escape};
-use super::{Contexts, guidance, skeleton};
+use super::{Contexts, skeleton};
 use crate::frame::{FrameStatus, Handle, Registers};
 use crate::tree::{Tree, sibling_order};
 
@@ -66,6 +67,7 @@ impl Volatile {
     pub(super) fn fill(
         &mut self,
         contexts: &Contexts,
+        wording: &Wording,
         tree: &Tree,
         considered: &Considered,
         budget: &Budget,
@@ -79,19 +81,19 @@ impl Volatile {
 
         self.climb(&mut room, Rung::Compact);
         room.text(&mut self.warnings, || waiting_warnings(tree, considered));
-        room.text(&mut self.next, || next_action(contexts, tree, considered.handle, &self.planned));
+        room.text(&mut self.next, || next_action(contexts, wording, tree, considered.handle, &self.planned));
         room.text(&mut self.position, || position(tree, considered.handle));
         let mut more_warnings = String::new();
         room.text(&mut more_warnings, || state_warnings(tree, considered.handle));
         self.warnings.push_str(&more_warnings);
         if let Some(registers) = &node.record().registers {
-            self.show_registers(contexts, registers, &mut room);
+            self.show_registers(wording, registers, &mut room);
         }
         if !suggestions.is_empty() {
             room.text(&mut self.suggestions, || suggestions_element(contexts, suggestions));
         }
         if node.parent().is_none() && node.status().is_open() && node.children().is_empty() {
-            self.initial_planning = room.spending.spend(contexts.costs.initial_planning);
+            self.initial_planning = room.spending.spend(wording.initial_planning_cost);
         }
         self.show_planned(contexts, tree, &mut room, FIRST_PLANNED);
         let quota = budget.current;
@@ -113,11 +115,11 @@ impl Volatile {
     }
 
     /// Each register whole or not at all; those that do not fit are counted.
-    fn show_registers(&mut self, contexts: &Contexts, registers: &Registers, room: &mut Room<'_>) {
+    fn show_registers(&mut self, wording: &Wording, registers: &Registers, room: &mut Room<'_>) {
         for (register, value) in registers.filled() {
             let name = register.name();
             let element = format!("<{name}>{}</{name}>\n", content(value));
-            let around = if self.registers.is_empty() { contexts.costs.registers } else { 0 };
+            let around = if self.registers.is_empty() { wording.registers } else { 0 };
             if room.spending.spend(around + room.counter.count(&element)) {
                 self.registers.push(element);
             } else {
@@ -144,9 +146,9 @@ impl Volatile {
     }
 
     /// The pieces without the element around them.
-    pub(super) fn write_pieces(&self, out: &mut String) {
+    pub(super) fn write_pieces(&self, wording: &Wording, out: &mut String) {
         if self.initial_planning {
-            out.push_str(guidance::INITIAL_PLANNING);
+            out.push_str(&wording.initial_planning);
         }
         if !self.planned_elements.is_empty() {
             let omitted = self.planned.len() - self.planned_elements.len();
@@ -159,7 +161,7 @@ impl Volatile {
         out.push_str(&self.warnings);
         out.push_str(&self.suggestions);
         if !self.registers.is_empty() {
-            out.push_str(&skeleton::registers_open(self.omitted_registers));
+            out.push_str(&wording.registers_open(self.omitted_registers));
             self.registers.iter().for_each(|element| out.push_str(element));
             out.push_str(skeleton::REGISTERS_CLOSE);
         }
@@ -243,11 +245,11 @@ fn position(tree: &Tree, handle: Handle) -> String {
     text
 }
 
-fn next_action(contexts: &Contexts, tree: &Tree, handle: Handle, planned: &[Handle]) -> String {
+fn next_action(contexts: &Contexts, wording: &Wording, tree: &Tree, handle: Handle, planned: &[Handle]) -> String {
     let node = tree.node(handle);
     let mut pointer = String::new();
     let action = match node.status() {
-        FrameStatus::Planned => format!("This frame is planned: begin it with stack_frame_activate {handle}."),
+        FrameStatus::Planned => wording.begin_this(handle),
         FrameStatus::Invalidated => format!("This frame is out of the plan: {}", go_on_above(tree, handle)),
         FrameStatus::Completed | FrameStatus::Failed => {
             format!("This frame is {}: {}", node.status(), go_on_above(tree, handle))
@@ -259,7 +261,7 @@ fn next_action(contexts: &Contexts, tree: &Tree, handle: Handle, planned: &[Hand
                 format!("Child {child} is {}: finish it before this frame.", tree.node(*child).status())
             } else if let Some(child) = ready {
                 pointer = format!("<first-child {}/>\n", id_and_title(contexts, tree, *child));
-                format!("Begin the next planned child with stack_frame_activate {child}.")
+                wording.begin_child(*child)
             } else if !planned.is_empty() {
                 "No planned child can begin: their dependencies are not completed. Replan them.".to_owned()
             } else {
@@ -269,15 +271,7 @@ fn next_action(contexts: &Contexts, tree: &Tree, handle: Handle, planned: &[Hand
                 if let Some(next) = next {
                     pointer = format!("<next-sibling {}/>\n", id_and_title(contexts, tree, next));
                 }
-                match (next, node.parent()) {
-                    (Some(next), _) => {
-                        format!("Meet the criteria, then call stack_frame_pop; next is stack_frame_activate {next}.")
-                    }
-                    (None, Some(parent)) => {
-                        format!("Meet the criteria, then call stack_frame_pop; {parent} goes on.")
-                    }
-                    (None, None) => "Meet the criteria, then call stack_frame_pop: the whole task is done.".to_owned(),
-                }
+                wording.finish_this(next, node.parent())
             }
         }
     };

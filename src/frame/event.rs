@@ -134,6 +134,9 @@ pub enum Change {
     RunStarted {
         /// The settings of the run.
         run: RunSettings,
+        /// The host's description of the agent's other tools, a section of its system prompt. Empty: it has none.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        tools: String,
     },
     /// A model pushed the frame by a tool call. The results of the frame will answer that tool call.
     Called {
@@ -231,6 +234,8 @@ struct FlatEvent {
     step: u64,
     registers: Option<RegisterValues>,
     run: Option<RunSettings>,
+    #[serde(default)]
+    tools: String,
     call: Option<String>,
     messages: Option<Vec<Message>>,
 }
@@ -274,7 +279,7 @@ impl TryFrom<FlatEvent> for Event {
             "registersChanged" => {
                 Change::RegistersChanged { registers: event.registers.ok_or_else(|| lacks("registers"))? }
             }
-            "runStarted" => Change::RunStarted { run: event.run.ok_or_else(|| lacks("run"))? },
+            "runStarted" => Change::RunStarted { run: event.run.ok_or_else(|| lacks("run"))?, tools: event.tools },
             "called" => Change::Called { call: event.call.ok_or_else(|| lacks("call"))? },
             "messagesAdded" => Change::MessagesAdded { messages: event.messages.ok_or_else(|| lacks("messages"))? },
             _ => return Err(format!("event {revision} has the kind `{kind}`, which this version does not know")),
@@ -308,7 +313,10 @@ mod tests {
             Change::ChunkWritten { name: text(), content: text(), step: 5 },
             Change::ChunkFreed { name: text() },
             Change::RegistersChanged { registers: [(Register::Plan, text())].into() },
-            Change::RunStarted { run: RunSettings { memory: MemoryModel::Registers, ..RunSettings::default() } },
+            Change::RunStarted {
+                run: RunSettings { memory: MemoryModel::Registers, ..RunSettings::default() },
+                tools: text(),
+            },
             Change::Called { call: text() },
             Change::MessagesAdded {
                 messages: vec![
@@ -332,5 +340,14 @@ mod tests {
             let line = serde_json::to_string(&event).unwrap();
             assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event);
         }
+    }
+
+    #[test]
+    fn runs_of_older_histories_have_no_tools() {
+        let line = r#"{"revision":2,"time":8,"handle":"f1","kind":"runStarted","run":{"memory":"heap"}}"#;
+        let expected = Change::RunStarted { run: RunSettings::default(), tools: String::new() };
+        let event = serde_json::from_str::<Event>(line).unwrap();
+        assert_eq!(event.change, expected);
+        assert!(!serde_json::to_string(&event).unwrap().contains("tools"));
     }
 }

@@ -20,7 +20,7 @@ const TITLE_LENGTH: usize = 60;
 /// A run to be started.
 ///
 /// In JSON: `{"task": "Build a calculator", "settings": {"memory": "registers"}}`; optional are `settings`, `title`
-/// (by default the beginning of the task) and `sessionID`.
+/// (by default the beginning of the task), `sessionID` and `tools`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewRun {
@@ -34,9 +34,16 @@ pub struct NewRun {
     /// Which memory it has, and how much.
     #[serde(default)]
     pub settings: RunSettings,
+    /// What the agent's other tools do, in Markdown: a section of the system prompt, up to 100,000 characters. It is kept
+    /// with the run, so a process that resumes the run asks with the same prompt. Default: empty, for none.
+    #[serde(default)]
+    pub tools: String,
 }
 
 impl NewRun {
+    /// Longest description of tools, in characters.
+    pub const TOOLS_LIMIT: usize = 100_000;
+
     /// A run with stack and heap.
     pub fn new(task: impl Into<String>) -> Self {
         Self { task: task.into(), ..Self::default() }
@@ -45,6 +52,23 @@ impl NewRun {
     /// Sets what memory the agent has.
     pub fn settings(mut self, settings: RunSettings) -> Self {
         self.settings = settings;
+        self
+    }
+
+    /// Sets the description of the agent's other tools.
+    ///
+    /// ```
+    /// use callstack_core::Stack;
+    /// use callstack_core::memory::{NewRun, Next};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let run = stack.start_run(NewRun::new("Find a flight").tools("# Tools\n\n- search(query): searches flights."))?;
+    /// let Next::Ask(prompt) = stack.run_next(run)? else { panic!("a run begins with a question") };
+    /// assert!(prompt.system.contains("- search(query): searches flights."));
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    pub fn tools(mut self, tools: impl Into<String>) -> Self {
+        self.tools = tools.into();
         self
     }
 }
@@ -100,17 +124,20 @@ pub enum Operation {
 
 /// Starts a run whose root has this ID.
 pub(super) fn start(tree: &Tree, run: NewRun, session_id: String, now: u64) -> Result<Draft<'_>> {
-    let NewRun { task, title, settings, .. } = run;
+    let NewRun { task, title, settings, tools, .. } = run;
     if task.trim().is_empty() {
         return Err(Error::Empty { field: "task" });
+    }
+    let (length, limit) = (tools.chars().count(), NewRun::TOOLS_LIMIT);
+    if length > limit {
+        return Err(Error::TooLong { field: "tools", length, limit });
     }
     let title = title.unwrap_or_else(|| title_of(&task));
     let frame = NewFrame::new(title).id(session_id).criteria(task.clone()).root();
     let mut draft = Draft::of(tree, Command::Push(frame), now)?;
     let root = draft.first_handle();
-    let memory = settings.memory;
-    draft.push(root, Change::RunStarted { run: settings });
-    if memory == MemoryModel::Registers {
+    draft.push(root, Change::RunStarted { run: settings, tools });
+    if settings.memory == MemoryModel::Registers {
         draft.push(root, Change::RegistersChanged { registers: RegisterValues::new() });
     }
     draft.push(root, Change::MessagesAdded { messages: vec![Message::User { text: task }] });

@@ -1,11 +1,15 @@
 //! The system prompts of agents that manage their own memory, one for each [`MemoryModel`].
 
+use std::borrow::Cow;
+
 use crate::frame::MemoryModel;
 
-/// What an agent is told about its memory before everything else. It never changes during a run, so that prompt
-/// caches keep it.
-pub fn system_prompt(memory: MemoryModel) -> &'static str {
-    match memory {
+const INTRODUCTION: &str = include_str!("prompt/introduction.md");
+
+/// The system prompt of an agent with this memory. `tools`: the host's description of the agent's other tools, which
+/// follows the introduction; empty if it has none. The prompt never changes during a run, so that prompt caches keep it.
+pub fn system_prompt(memory: MemoryModel, tools: &str) -> Cow<'static, str> {
+    let whole = match memory {
         MemoryModel::Heap => concat!(
             include_str!("prompt/introduction.md"),
             include_str!("prompt/stack.md"),
@@ -19,5 +23,9 @@ pub fn system_prompt(memory: MemoryModel) -> &'static str {
             include_str!("prompt/heap.md"),
             include_str!("prompt/working.md"),
         ),
+    };
+    match tools.trim() {
+        "" => Cow::Borrowed(whole),
+        tools => Cow::Owned([INTRODUCTION, tools, "\n\n", &whole[INTRODUCTION.len()..]].concat()),
     }
 }

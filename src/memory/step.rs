@@ -1,5 +1,6 @@
 //! A step of a run: where the run is, and what a model is asked.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -44,8 +45,8 @@ pub struct Prompt {
     pub frame: Handle,
     /// How many frames are above it.
     pub depth: usize,
-    /// What the model is told before everything else. The same in every step.
-    pub system: &'static str,
+    /// The system prompt. The same in every step.
+    pub system: Cow<'static, str>,
     /// The conversation of the present frame. The newest message ends with the memory: where the run is, the
     /// registers, the heap. It changes in every step, so it stands where it costs no prompt cache; and in the same
     /// message, because not every model takes one of the user's after those of tools.
@@ -112,7 +113,7 @@ pub(crate) fn next(tree: &Tree, root: Handle) -> Result<Next> {
     }
     match pending(conversation(tree, position.frame)).next() {
         Some(call) => Ok(Next::Call(call.clone())),
-        None => Ok(Next::Ask(prompt(tree, position))),
+        None => Ok(Next::Ask(prompt(tree, root, position))),
     }
 }
 
@@ -158,7 +159,7 @@ fn actions(calls: &[ToolCall]) -> impl Iterator<Item = (&str, &str)> {
         .map(|call| (call.name.as_str(), call.arguments.as_str()))
 }
 
-fn prompt(tree: &Tree, position: Position) -> Prompt {
+fn prompt(tree: &Tree, root: Handle, position: Position) -> Prompt {
     let Position { run, frame, depth } = position;
     let mut messages = conversation(tree, frame).to_vec();
     let memory = memory(tree, position);
@@ -167,7 +168,8 @@ fn prompt(tree: &Tree, position: Position) -> Prompt {
         // Of a frame whose conversation is gone the memory is all there is.
         None => messages.push(Arc::new(Message::User { text: memory })),
     }
-    Prompt { step: run.steps + 1, frame, depth, system: system_prompt(run.settings.memory), messages }
+    let tools = tree.node(root).conversation().map_or("", |own| own.tools());
+    Prompt { step: run.steps + 1, frame, depth, system: system_prompt(run.settings.memory, tools), messages }
 }
 
 /// What stands at the end of the newest message.

@@ -69,7 +69,12 @@ impl Turn<'_> {
             self.command(Command::SetStatus { frame, status, results, results_compacted });
         }
         self.command(Command::SetActive { frame: handle.into() });
-        self.effect(Effect::Prompt { call, session_id, caller_id, text: calls::resumption(self.tree, handle) });
+        self.effect(Effect::Prompt {
+            call,
+            session_id,
+            caller_id,
+            text: calls::resumption(self.tree, handle, &self.sessions.tools),
+        });
         call
     }
 
@@ -87,7 +92,7 @@ impl Turn<'_> {
             self.command(Command::Activate { frame: handle.into() });
         }
         self.sessions.describe_called(&session_id, &caller, node.title());
-        let (caller_id, text) = (caller.clone(), calls::prompt(self.tree, handle));
+        let (caller_id, text) = (caller.clone(), calls::prompt(self.tree, handle, &self.sessions.tools));
         self.effect(Effect::Prompt { call: id, session_id, caller_id, text });
         self.release(&caller);
     }
@@ -114,7 +119,7 @@ impl Turn<'_> {
         }
         let reason = match error {
             Some(error) => format!("its session ended with an error: {error}"),
-            None => "its session ended without stack_frame_pop".to_owned(),
+            None => calls::ended_without_pop(&self.sessions.tools),
         };
         self.salvage(id, session_id, reason);
     }

@@ -1,7 +1,7 @@
 //! Calls: a frame that runs in a session of its own while its caller waits for the results.
 //!
 //! Push and activate are calls. The host makes a session and prompts it; when that has ended, the results of
-//! the frame are the answer to the caller. A session that ends without `stack_frame_pop`, by itself, by an
+//! the frame are the answer to the caller. A session that ends without a pop of its frame, by itself, by an
 //! error, by an abort or at its time limit, is salvaged: its last words become the results of a frame that is
 //! blocked, and that can be activated again to go on where it stopped.
 //!
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::frame::{FrameStatus, Handle};
 use crate::text::{beginning, one_line};
 use crate::tree::Tree;
+use crate::vocabulary::{ToolNames, ToolRole};
 
 /// Longest results in an answer, in characters. The frame has them all.
 const RESULTS_CHARACTERS: usize = 16_000;
@@ -155,26 +156,27 @@ impl Calls {
 }
 
 /// What the session of a frame is told to do. Its context says the rest.
-pub(super) fn prompt(tree: &Tree, handle: Handle) -> String {
+pub(super) fn prompt(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
     let frame = tree.node(handle).record();
     let mut text = format!("Your task is frame {handle}: {}\n", one_line(&frame.title));
     let criteria = frame.success_criteria.trim();
     if !criteria.is_empty() {
         text.push_str(&format!("It is done when: {criteria}\n"));
     }
-    text.push_str(
-        "When it is, or cannot be, call stack_frame_pop with what was achieved: your caller sees these results and \
-         nothing else of this conversation.",
-    );
+    let finish = tools.get(ToolRole::Pop).map_or("finish the frame".to_owned(), |pop| format!("call {pop}"));
+    text.push_str(&format!(
+        "When it is, or cannot be, {finish} with what was achieved: your caller sees these results and nothing else of \
+         this conversation."
+    ));
     text
 }
 
 /// What a session is told that was interrupted before its frame was finished.
-pub(super) fn resumption(tree: &Tree, handle: Handle) -> String {
+pub(super) fn resumption(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
+    let finish = tools.get(ToolRole::Pop).map_or("finish it".to_owned(), |pop| format!("finish with {pop}"));
     format!(
-        "Your work on frame {handle} was interrupted. Look at what is there already, go on from it, and finish with \
-         stack_frame_pop.\n\n{}",
-        prompt(tree, handle)
+        "Your work on frame {handle} was interrupted. Look at what is there already, go on from it, and {finish}.\n\n{}",
+        prompt(tree, handle, tools)
     )
 }
 
@@ -184,25 +186,32 @@ pub(super) fn salvaged_results(reason: &str, last_words: &str) -> String {
     format!("[auto-completed: {reason}] {words}")
 }
 
-/// What the caller of a frame is told, from what the tree says now. `problem`: why it could not be called.
-pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>) -> String {
+/// Why a frame is salvaged whose session has ended by itself.
+pub(super) fn ended_without_pop(tools: &ToolNames) -> String {
+    let pop = tools.get(ToolRole::Pop).unwrap_or("finishing its frame");
+    format!("its session ended without {pop}")
+}
+
+/// The answer to the caller of a frame, from the present state of the tree. `problem`: why it could not be called.
+pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNames) -> String {
     let node = tree.node(handle);
     let frame = node.record();
     let name = name(tree, handle);
     if let Some(problem) = problem {
-        return format!(
-            "{name} could not be started: {problem}. It is {}; stack_frame_activate {handle} tries again.",
-            node.status()
-        );
+        let again = match tools.get(ToolRole::Activate) {
+            Some(activate) => format!("{activate} {handle} tries again"),
+            None => "activate it to try again".to_owned(),
+        };
+        return format!("{name} could not be started: {problem}. It is {}; {again}.", node.status());
     }
     let mut lines = vec![format!("{name} is {}.", node.status())];
     let results = frame.results.as_deref().unwrap_or_default().trim();
     if !results.is_empty() {
         let shown = beginning(results, RESULTS_CHARACTERS);
-        let cut = if shown.len() < results.len() {
-            format!("… (stack_frame_details {handle} has all)")
-        } else {
-            String::new()
+        let cut = match tools.get(ToolRole::Details) {
+            _ if shown.len() == results.len() => String::new(),
+            Some(details) => format!("… ({details} {handle} has all)"),
+            None => "… (cut)".to_owned(),
         };
         lines.push(format!("Results: {shown}{cut}"));
     }
@@ -224,10 +233,8 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>) -> String {
         lines.push(format!("Still open below it: {}.", open.join(", ")));
     }
     lines.push(match node.status() {
-        FrameStatus::Blocked => format!(
-            "Next: stack_frame_activate {handle} goes on where it stopped; stack_frame_invalidate {handle} gives it up."
-        ),
-        _ => next(tree, handle),
+        FrameStatus::Blocked => resume_or_give_up(handle, tools),
+        _ => next(tree, handle, tools),
     });
     lines.join("\n")
 }
@@ -237,12 +244,26 @@ pub(crate) fn name(tree: &Tree, handle: Handle) -> String {
     format!("{handle} ({})", one_line(tree.node(handle).title()))
 }
 
+/// The next steps for the caller of a blocked frame.
+fn resume_or_give_up(handle: Handle, tools: &ToolNames) -> String {
+    let resume = match tools.get(ToolRole::Activate) {
+        Some(activate) => format!("{activate} {handle} goes on where it stopped"),
+        None => format!("activate {handle} to go on where it stopped"),
+    };
+    let give_up = match tools.get(ToolRole::Invalidate) {
+        Some(invalidate) => format!("{invalidate} {handle} gives it up"),
+        None => "invalidate it to give it up".to_owned(),
+    };
+    format!("Next: {resume}; {give_up}.")
+}
+
 /// What comes after a frame: the next sibling that is ready, or the parent.
-fn next(tree: &Tree, handle: Handle) -> String {
+fn next(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
     let ready = |sibling: &Handle| tree.node(*sibling).status() == FrameStatus::Planned && tree.is_ready(*sibling);
     match tree.siblings(handle).find(ready) {
         Some(sibling) => {
-            format!("Next: stack_frame_activate {}.", name(tree, sibling))
+            let activate = tools.get(ToolRole::Activate).unwrap_or("activate");
+            format!("Next: {activate} {}.", name(tree, sibling))
         }
         None => "Next: nothing else is planned beside it; go on with your own frame.".to_owned(),
     }

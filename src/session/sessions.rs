@@ -10,6 +10,7 @@ use super::event::HostEvent;
 use super::subagents::Subagents;
 use super::turn::Turn;
 use crate::tree::Tree;
+use crate::vocabulary::ToolNames;
 
 /// Messages of a session that are remembered, so that one that is reported twice counts once.
 const REMEMBERED_MESSAGES: usize = 256;
@@ -38,6 +39,8 @@ pub struct Sessions {
     pub autonomy: Autonomy,
     /// The frames that run while their callers wait.
     pub calls: Calls,
+    /// The host's names of the agent's tools, for prompts and answers.
+    pub tools: ToolNames,
     pub(super) known: BTreeMap<String, Session>,
     /// Subagents whose last words are awaited.
     pub(super) completing: BTreeSet<String>,

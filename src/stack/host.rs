@@ -19,6 +19,7 @@ use crate::session::subagents::SubagentSettings;
 use crate::session::{Action, Effect, HostEvent, LogLevel, Sessions, Turn};
 use crate::store::LogQuery;
 use crate::variables;
+use crate::vocabulary::ToolNames;
 
 /// Lines of the log that wait for the host to fetch them, at most; past that the oldest are dropped.
 const WAITING_LINES: usize = 1_000;
@@ -162,21 +163,29 @@ pub struct SessionContext {
 
 impl Stack {
     /// Puts settings in force. From now on there are lines for the log, and commands leave `state.json` to
-    /// [`Stack::poll_host`]. The list says which patterns are no regular expressions; they fit nothing.
-    pub fn configure(&self, settings: HostSettings) -> Vec<Error> {
+    /// [`Stack::poll_host`]. Returns what is wrong with the settings: patterns that are no regular expressions, which match
+    /// nothing, and names of tools that cannot be, in whose place the default names are used.
+    pub fn configure(&self, mut settings: HostSettings) -> Vec<Error> {
+        let mut problems = Vec::new();
+        if let Err(problem) = settings.context.tools.check() {
+            problems.push(problem);
+            settings.context.tools = ToolNames::default();
+        }
         let mut state = self.inner.host.state.lock();
         (state.is_attached, state.is_polling) = (true, true);
+        state.sessions.tools = settings.context.tools.clone();
         state.context = settings.context;
         state.sessions.autonomy.settings = settings.autonomy;
         state.sessions.calls.settings = settings.calls;
-        state.sessions.subagents.configure(settings.subagents)
+        problems.extend(state.sessions.subagents.configure(settings.subagents));
+        problems
     }
 
     /// The settings in force.
     pub fn host_settings(&self) -> HostSettings {
         let state = self.inner.host.state.lock();
         HostSettings {
-            context: state.context,
+            context: state.context.clone(),
             subagents: state.sessions.subagents.settings().clone(),
             autonomy: state.sessions.autonomy.settings.clone(),
             calls: state.sessions.calls.settings.clone(),
@@ -256,7 +265,9 @@ impl Stack {
             Action::Command(command) => self.execute(command).err(),
             Action::KeepMessages { handle, messages } => self.keep_messages(handle, &messages).err(),
             Action::Answer { call, handle, problem } => {
-                let text = calls::answer(&self.inner.tree.read(), handle, problem.as_deref());
+                let tree = self.inner.tree.read();
+                let tools = self.inner.host.state.lock().sessions.tools.clone();
+                let text = calls::answer(&tree, handle, problem.as_deref(), &tools);
                 effects.push(Effect::Answer { call, text });
                 None
             }
@@ -304,7 +315,13 @@ impl Stack {
             }
             let autonomy = &state.sessions.autonomy;
             let is_shown = autonomy.settings.suggest_in_context && autonomy.settings.level != AutonomyLevel::Manual;
-            (state.context, is_shown.then(|| autonomy.suggestions.text(handle, now)).flatten().unwrap_or_default())
+            (
+                state.context.clone(),
+                is_shown
+                    .then(|| autonomy.suggestions.text(handle, now, &state.context.tools))
+                    .flatten()
+                    .unwrap_or_default(),
+            )
         };
         let (context, is_cached) = self.cached_context(&tree, handle, &settings, &suggestions, now)?;
         let data = json!({ "sessionID": session_id, "handle": handle, "tokens": context.tokens, "cached": is_cached });

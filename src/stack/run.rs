@@ -17,7 +17,8 @@ impl Stack {
     /// Starts a run and returns its root frame. The module [`memory`] has an example.
     ///
     /// # Errors
-    /// [`Error::Empty`](crate::Error::Empty) for the task; [`Error::DuplicateId`](crate::Error::DuplicateId).
+    /// [`Error::Empty`](crate::Error::Empty) for the task; [`Error::DuplicateId`](crate::Error::DuplicateId);
+    /// [`Error::TooLong`](crate::Error::TooLong) for the description of tools.
     pub fn start_run(&self, mut run: NewRun) -> Result<Handle> {
         let events = self.execute_run(|| {
             let session_id = run.session_id.take().unwrap_or_else(|| self.run_id());

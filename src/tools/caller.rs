@@ -7,6 +7,7 @@ use crate::session::autonomy::Decision;
 use crate::session::calls::{self, CallId, CallOptions};
 use crate::session::{Effect, Turn};
 use crate::stack::Stack;
+use crate::vocabulary::{ToolNames, ToolRole};
 
 /// The session that calls a tool, and what the host is to do because of it.
 pub(super) struct Caller<'a> {
@@ -31,6 +32,11 @@ impl<'a> Caller<'a> {
         let (value, effects) = self.stack.host_turn(decide);
         self.effects.extend(effects);
         value
+    }
+
+    /// The host's names of the tools.
+    pub(super) fn tools(&mut self) -> ToolNames {
+        self.turn(|turn| turn.sessions.tools.clone())
     }
 
     /// The frame of the calling session.
@@ -75,13 +81,14 @@ impl<'a> Caller<'a> {
             }
             Ok(call)
         })?;
-        Ok(match background {
-            true => Reply::Text(format!(
-                "{} is being started in the background; stack_frame_details {handle} tells how it is doing.",
-                self.name(handle)
-            )),
-            false => Reply::Later(call),
-        })
+        if !background {
+            return Ok(Reply::Later(call));
+        }
+        let look = match self.tools().get(ToolRole::Details) {
+            Some(details) => format!("; {details} {handle} tells how it is doing"),
+            None => String::new(),
+        };
+        Ok(Reply::Text(format!("{} is being started in the background{look}.", self.name(handle))))
     }
 
     /// Reports that frames were finished or invalidated, as [`Turn::finished`] does for one of them.

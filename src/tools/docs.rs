@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Group, Tool};
 use crate::frame::MemoryModel;
+use crate::vocabulary::ToolNames;
 
 /// The document about all tools, in Markdown.
 pub fn markdown() -> String {
@@ -14,7 +15,7 @@ pub fn markdown() -> String {
          named by handle (`f3`), by ID, or by a beginning of the ID that fits no other frame.\n",
     );
     let mut group = None;
-    for tool in super::list() {
+    for tool in super::list(&ToolNames::default()) {
         if group != Some(tool.group) {
             group = Some(tool.group);
             text.push_str(&format!("\n## {}\n", heading(tool.group)));

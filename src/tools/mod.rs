@@ -39,6 +39,7 @@ use crate::memory::{Next, Operation};
 use crate::session::Effect;
 use crate::session::calls::CallId;
 use crate::stack::Stack;
+use crate::vocabulary::{ToolNames, ToolRole};
 
 pub use docs::markdown;
 
@@ -226,9 +227,54 @@ fn memory_table(memory: MemoryModel) -> &'static [Entry<ReadOperation>] {
     }
 }
 
-/// All tools for the agents of hosts with sessions.
-pub fn list() -> Vec<Tool> {
-    TABLE.iter().map(Entry::tool).collect()
+/// All tools for the agents of hosts with sessions. Descriptions mention other tools by the host's names. [`Tool::name`]
+/// is the name that [`call`] takes, whatever the host's name is.
+///
+/// ```
+/// use callstack_core::{ToolNames, tools};
+/// let list = tools::list(&ToolNames::with_prefix("mcp__callstack__"));
+/// let allocate = list.iter().find(|tool| tool.name == "stack_heap_alloc").unwrap();
+/// assert!(allocate.description.contains("until mcp__callstack__stack_heap_free."));
+/// ```
+pub fn list(names: &ToolNames) -> Vec<Tool> {
+    let mut tools: Vec<Tool> = TABLE.iter().map(Entry::tool).collect();
+    if !names.is_default() {
+        for tool in &mut tools {
+            tool.description = names.translate(&tool.description, words_for);
+            translate_descriptions(&mut tool.parameters, names);
+        }
+    }
+    tools
+}
+
+/// The words in a description for a tool that the host does not have.
+fn words_for(role: ToolRole) -> &'static str {
+    match role {
+        ToolRole::Push => "a push",
+        ToolRole::Pop => "a pop",
+        ToolRole::Activate => "an activation",
+        ToolRole::PlanChildren => "planning",
+        ToolRole::Invalidate => "an invalidation",
+        ToolRole::Details => "the details of a frame",
+        ToolRole::Tree => "the drawn tree",
+        ToolRole::HeapRead => "reading it",
+        ToolRole::HeapFree => "it is freed",
+        ToolRole::UpdateRegisters => "an update of registers",
+    }
+}
+
+/// Translates every description in a schema.
+fn translate_descriptions(schema: &mut Value, names: &ToolNames) {
+    match schema {
+        Value::Object(object) => {
+            if let Some(Value::String(text)) = object.get_mut("description") {
+                *text = names.translate(text, words_for);
+            }
+            object.values_mut().for_each(|value| translate_descriptions(value, names));
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| translate_descriptions(value, names)),
+        _ => {}
+    }
 }
 
 /// The tools of an agent in a [run](crate::memory), by which it manages its own memory.
@@ -288,11 +334,15 @@ pub fn call(stack: &Stack, session_id: &str, name: &str, arguments: &str) -> Ans
             Err(format!("there is no such tool; there are {}", names.join(", ")))
         }
     };
+    let named = reply.is_err().then(|| caller.tools().of_tool(name)).flatten();
     let effects = caller.into_effects();
     let (text, call, is_error) = match reply {
         Ok(Reply::Text(text)) => (Some(text), None, false),
         Ok(Reply::Later(call)) => (None, Some(call), false),
-        Err(problem) => (Some(format!("{name}: {problem}")), None, true),
+        Err(problem) => {
+            let text = named.map_or(problem.clone(), |name| format!("{name}: {problem}"));
+            (Some(text), None, true)
+        }
     };
     Answer { text, call, is_error, effects }
 }

@@ -8,6 +8,7 @@ use super::{Call, Reply};
 use crate::error::Error;
 use crate::frame::{FrameRef, Handle, Identity, NewFrame, Parent};
 use crate::tree::Command;
+use crate::vocabulary::ToolRole;
 
 /// Plan a frame for later, below the frame of this session unless a parent is given.
 #[derive(Deserialize, JsonSchema)]
@@ -44,7 +45,10 @@ impl Call for Plan {
             None => frame,
         })?;
         let name = caller.name(frame);
-        Ok(Reply::Text(format!("{name} is planned. Begin it with stack_frame_activate {frame}.")))
+        Ok(Reply::Text(match caller.tools().get(ToolRole::Activate) {
+            Some(activate) => format!("{name} is planned. Begin it with {activate} {frame}."),
+            None => format!("{name} is planned."),
+        }))
     }
 }
 
@@ -107,7 +111,11 @@ impl Call for PlanChildren {
             caller.stack.read(|tree| named.iter().filter_map(|(_, id)| tree.by_id(id)).collect());
         let lines = planned.iter().map(|frame| caller.name(*frame)).collect::<Vec<_>>().join("\n");
         let first = caller.stack.read(|tree| planned.iter().copied().find(|frame| tree.is_ready(*frame)));
-        let next = first.map_or(String::new(), |first| format!("\nBegin with stack_frame_activate {first}."));
+        let tools = caller.tools();
+        let next = first.map_or(String::new(), |first| match tools.get(ToolRole::Activate) {
+            Some(activate) => format!("\nBegin with {activate} {first}."),
+            None => format!("\nBegin with {first}."),
+        });
         Ok(Reply::Text(format!("Planned:\n{lines}{next}")))
     }
 }

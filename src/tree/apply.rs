@@ -151,8 +151,10 @@ impl Tree {
                 self.frame_mut(handle).registers.get_or_insert_default().set(registers);
                 self.touch_memory(handle, time);
             }
-            Change::RunStarted { run } => {
-                self.conversation_mut(handle).run = Some(Run { settings: run.clone(), steps: 0 });
+            Change::RunStarted { run, tools } => {
+                let conversation = self.conversation_mut(handle);
+                conversation.run = Some(Run { settings: *run, steps: 0 });
+                conversation.tools.clone_from(tools);
             }
             Change::Called { call } => self.conversation_mut(handle).call = Some(call.clone()),
             Change::MessagesAdded { messages } => self.messages_added(handle, messages),

@@ -11,6 +11,7 @@ use crate::frame::{Chunk, Handle, Message, RunSettings};
 pub struct Conversation {
     pub(super) messages: Vec<Arc<Message>>,
     pub(super) run: Option<Run>,
+    pub(super) tools: String,
     pub(super) call: Option<String>,
 }
 
@@ -23,6 +24,11 @@ impl Conversation {
     /// The run, if the frame is the root of one.
     pub fn run(&self) -> Option<&Run> {
         self.run.as_ref()
+    }
+
+    /// The host's description of the agent's other tools, if the frame is the root of a run.
+    pub fn tools(&self) -> &str {
+        &self.tools
     }
 
     /// ID of the call of the parent's model that pushed the frame, and waits for its results.

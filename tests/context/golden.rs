@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::frame::{NewChunk, Register};
 use callstack_core::{
-    Guidance, Identity, NewFrame, OutlineOptions, OutlineStyle, PopStatus, Results, Settings, Stack, import,
+    Guidance, Identity, NewFrame, OutlineOptions, OutlineStyle, PopStatus, Results, Settings, Stack, ToolNames, import,
 };
 
 /// The example of the documents: a REST API, with a minute between the steps.
@@ -82,6 +82,11 @@ fn contexts_with_chunks_and_registers() {
     for (name, frame, total) in [("routes", "routes", 4000), ("child", "search", 4000), ("tight", "routes", 700)] {
         let context = stack.context_uncached(frame, &Settings::of_total(total)).unwrap();
         support::assert_golden(&format!("memory/{name}.xml"), &context.xml);
+    }
+    let settings = Settings { tools: ToolNames::none(), ..Settings::of_total(1300) };
+    for frame in ["ses_root", "routes", "pages"] {
+        let context = stack.context_uncached(frame, &settings).unwrap();
+        support::assert_golden(&format!("vocabulary/none-{frame}.xml"), &context.xml);
     }
 }
 

@@ -122,7 +122,7 @@ proptest! {
         prop_assert!(checked(&stack, &Approx, frame, &settings).unwrap() == *after, "the cache answers with another context");
 
         // With room for all, a sibling that finishes is appended.
-        let roomy = Settings { budget: Budget { siblings: 200_000, ancestors: 200_000, ..Budget::of_total(500_000) }, ..settings };
+        let roomy = Settings { budget: Budget { siblings: 200_000, ancestors: 200_000, ..Budget::of_total(500_000) }, ..settings.clone() };
         let open = |tree: &callstack_core::Tree| {
             let mut siblings = tree.siblings(frame).filter(|sibling| {
                 tree.node(*sibling).status().is_open() && !tree.node(frame).dependencies().contains(sibling)

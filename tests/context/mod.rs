@@ -6,3 +6,4 @@ mod golden;
 mod invariants;
 #[cfg(feature = "tokenizer")]
 mod tokens;
+mod vocabulary;

@@ -10,15 +10,19 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("keywords", &[]),
     ("text", &[]),
     ("variables", &["error"]),
+    ("vocabulary", &["error"]),
     ("tree", &["error", "frame", "text"]),
-    ("context", &["error", "frame", "keywords", "text", "tree", "variables"]),
-    ("session", &["error", "frame", "keywords", "text", "tree", "variables"]),
-    ("memory", &["error", "frame", "text", "tree"]),
+    ("context", &["error", "frame", "keywords", "text", "tree", "variables", "vocabulary"]),
+    ("session", &["error", "frame", "keywords", "text", "tree", "variables", "vocabulary"]),
+    ("memory", &["error", "frame", "text", "tree", "vocabulary"]),
     ("import", &["error", "frame", "text", "tree"]),
     ("store", &["error", "frame", "text"]),
-    ("stack", &["error", "frame", "text", "tree", "variables", "context", "memory", "session", "store"]),
-    ("tools", &["error", "frame", "text", "tree", "context", "memory", "session", "stack"]),
-    ("capi", &["error", "frame", "tree", "context", "memory", "import", "session", "store", "stack", "tools"]),
+    ("stack", &["error", "frame", "text", "tree", "variables", "vocabulary", "context", "memory", "session", "store"]),
+    ("tools", &["error", "frame", "text", "tree", "vocabulary", "context", "memory", "session", "stack"]),
+    (
+        "capi",
+        &["error", "frame", "tree", "vocabulary", "context", "memory", "import", "session", "store", "stack", "tools"],
+    ),
 ];
 
 fn sources(folder: &Path) -> Vec<PathBuf> {

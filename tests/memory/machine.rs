@@ -2,7 +2,7 @@
 
 use callstack_core::context::{Approx, TokenCounter};
 use callstack_core::frame::{MemoryModel, Message, Register, RunSettings, ToolCall};
-use callstack_core::memory::{NewRun, Next, Prompt, Reply};
+use callstack_core::memory::{NewRun, Next, Prompt, Reply, system_prompt};
 use callstack_core::{Error, FrameStatus, Handle, MemoryStore, PopStatus, Stack, StackOptions, Store};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -104,8 +104,7 @@ fn system_prompts_name_every_tool_that_the_agent_has() {
     for memory in [MemoryModel::Heap, MemoryModel::Registers] {
         let system = Agent::start(stack(), "x", memory).prompt().system;
         let tools = callstack_core::tools::memory_tools(memory);
-        let workspace = ["read_file", "write_file", "list_files", "run_command"];
-        for name in tools.iter().map(|tool| tool.name).chain(workspace) {
+        for name in tools.iter().map(|tool| tool.name) {
             assert!(system.contains(name), "{memory:?}: the prompt does not name {name}");
         }
         let registers = Register::ALL.iter().filter(|register| system.contains(register.name())).count();
@@ -115,6 +114,33 @@ fn system_prompts_name_every_tool_that_the_agent_has() {
             assert!(system.contains(&format!("| {} | {} |", register.name(), register.limit())), "{}", register.name());
         }
     }
+}
+
+#[test]
+fn system_prompts_describe_the_other_tools_as_the_host_does() {
+    let tools = "\n# Flights\n\n- search(query): searches flights.\n";
+    for memory in [MemoryModel::Heap, MemoryModel::Registers] {
+        let plain = system_prompt(memory, "");
+        for word in ["file", "command", "workspace", "coding", "code"] {
+            let holds = plain.to_lowercase().split(|letter: char| !letter.is_alphanumeric()).any(|other| other == word);
+            assert!(!holds, "{memory:?}: the prompt promises {word}");
+        }
+        let settings = RunSettings { memory, ..RunSettings::default() };
+        let stack = stack();
+        let run = stack.start_run(NewRun::new("Fly").settings(settings).tools(tools)).unwrap();
+        let Next::Ask(prompt) = stack.run(run).next().unwrap() else { panic!("a run begins with a question") };
+        let (introduction, rest) =
+            prompt.system.split_once("# Flights\n\n- search(query): searches flights.\n\n").unwrap();
+        assert_eq!(format!("{introduction}{rest}"), plain);
+        // Another process has the same prompt.
+        let again = reopened(&stack);
+        let Next::Ask(resumed) = again.run(run).next().unwrap() else { panic!("the question is still there") };
+        assert_eq!(resumed, prompt);
+        assert_eq!(Agent::start(again, "Walk", memory).prompt().system, plain, "a run without tools");
+    }
+    let long = "x".repeat(NewRun::TOOLS_LIMIT + 1);
+    let refused = stack().start_run(NewRun::new("Fly").tools(long)).unwrap_err();
+    assert!(matches!(refused, Error::TooLong { field: "tools", .. }), "{refused}");
 }
 
 #[test]
@@ -465,7 +491,7 @@ fn token_curve() {
     // A step holds what its frame needs and nothing else.
     agent.step(&[push("last")]);
     let prompt = agent.prompt();
-    let own = Approx.count(prompt.system)
+    let own = Approx.count(&prompt.system)
         + Approx.count(&agent.memory())
         + Approx.count("Objective: Do last\n\nContext: All of it\n\nReturn with pop_frame: What came of it");
     assert!(tokens(&prompt) <= own + 100, "{} tokens, and the frame needs {own}", tokens(&prompt));

@@ -52,7 +52,7 @@ impl Host {
                     log.extend(messages.into_iter().map(|message| message.id));
                 }
                 Action::Answer { call, handle, problem } => {
-                    let text = calls::answer(&self.tree, handle, problem.as_deref());
+                    let text = calls::answer(&self.tree, handle, problem.as_deref(), &self.sessions.tools);
                     self.effects.push(Effect::Answer { call, text });
                 }
                 Action::Effect(effect) => self.effects.push(effect),
@@ -644,7 +644,7 @@ fn what_sessions_do_is_assessed() {
     });
     host.message("root", "m2", "assistant", "Hm");
     let root = host.tree.by_id("root").unwrap();
-    let text = host.sessions.autonomy.suggestions.text(root, host.now).unwrap();
+    let text = host.sessions.autonomy.suggestions.text(root, host.now, &host.sessions.tools).unwrap();
     assert!(
         text.contains("start a child of f1 with stack_frame_push (83 % sure; failure_boundary 83: 4 errors"),
         "{text}"

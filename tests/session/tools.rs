@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use callstack_core::session::autonomy::AutonomyLevel;
 use callstack_core::session::{Effect, HostEvent};
 use callstack_core::tools::{self, Answer, Tool};
-use callstack_core::{FrameStatus, HostSettings, Stack, StackOptions};
+use callstack_core::{FrameStatus, HostSettings, Stack, StackOptions, ToolNames, ToolRole};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -118,7 +118,10 @@ impl Host {
 }
 
 fn tool(name: &str) -> Tool {
-    tools::list().into_iter().find(|tool| tool.name == name).unwrap_or_else(|| panic!("there is no {name}"))
+    tools::list(&ToolNames::default())
+        .into_iter()
+        .find(|tool| tool.name == name)
+        .unwrap_or_else(|| panic!("there is no {name}"))
 }
 
 fn properties(tool: &Tool) -> &Map<String, Value> {
@@ -132,7 +135,7 @@ fn is_required(tool: &Tool, name: &str) -> bool {
 #[test]
 fn the_table_has_the_interface_of_the_specification() {
     let lines: Vec<&str> = INTERFACE.trim().lines().collect();
-    assert_eq!((lines.len(), tools::list().len()), (32, 32));
+    assert_eq!((lines.len(), tools::list(&ToolNames::default()).len()), (32, 32));
     for line in lines {
         let (name, arguments) = line.split_once(':').unwrap();
         let tool = tool(name);
@@ -162,7 +165,7 @@ fn the_table_has_the_interface_of_the_specification() {
 
 #[test]
 fn schemas_are_as_models_take_them() {
-    for tool in tools::list() {
+    for tool in tools::list(&ToolNames::default()) {
         assert!(tool.description.len() > 30 && !tool.description.contains('\n'), "{}: {}", tool.name, tool.description);
         assert_eq!(
             (&tool.parameters["type"], &tool.parameters["additionalProperties"]),
@@ -204,7 +207,7 @@ fn mistyped(property: &Value) -> Value {
 fn arguments_that_are_wrong_reach_no_handler() {
     let host = Host::new();
     let revision = host.stack.read(|tree| tree.revision());
-    for tool in tools::list() {
+    for tool in tools::list(&ToolNames::default()) {
         let example = tool.example.as_object().unwrap().clone();
         let refused = |arguments: &str, says: &str| {
             let answer = tools::call(&host.stack, "ses_1", tool.name, arguments);
@@ -285,7 +288,7 @@ proptest! {
         index in 0usize..32, values in proptest::collection::vec(any_value(), 9), session in "(ses_1|nobody||💥)"
     ) {
         let host = Host::new();
-        let tool = &tools::list()[index];
+        let tool = &tools::list(&ToolNames::default())[index];
         let arguments: Map<String, Value> = properties(tool).keys().cloned().zip(values).collect();
         let revision = host.stack.read(|tree| tree.revision());
         let answer = tools::call(&host.stack, &session, tool.name, &Value::Object(arguments).to_string());
@@ -630,4 +633,98 @@ fn the_log_tells_what_a_context_costs_and_whether_it_was_there() {
     });
     let line = |cached: bool| ("Context generated".to_owned(), json!(tokens), json!(cached));
     assert_eq!(told.collect::<Vec<_>>(), [line(false), line(true)]);
+}
+
+/// Texts of tools, prompts and answers for a host with these names.
+fn texts_with(tools: &ToolNames) -> Vec<String> {
+    let settings = json!({"context": {"tools": tools}, "autonomy": {"level": "suggest", "popThreshold": 1}});
+    let (settings, problems) = HostSettings::from_variables(|_| None, &settings.to_string());
+    assert!(problems.is_empty() && settings.context.tools == *tools, "{problems:?}");
+    let mut host = Host::new();
+    assert!(host.stack.configure(settings.clone()).is_empty());
+    assert_eq!(host.stack.host_settings(), settings);
+    let task = |title: &str| json!({"title": title, "successCriteria": "ok", "successCriteriaCompacted": "ok"});
+    let context = |host: &Host| host.stack.session_context("ses_1").unwrap().unwrap().context.xml.replace("stack-", "");
+    let mut texts = vec![
+        context(&host),
+        host.good("ses_1", "stack_frame_plan", task("Cart")),
+        host.good("ses_1", "stack_frame_plan_children", json!({"children": [task("Pay")]})),
+        host.bad("ses_1", "stack_frame_plan", json!({"title": 5})),
+        host.bad("ses_1", "stack_config", json!({"enabled": 5})),
+        host.good("ses_1", "stack_should_pop", json!({"successSignals": ["all tests pass"], "tokenCount": 99_000})),
+        context(&host),
+    ];
+    let mut begin = task("Search");
+    begin["background"] = json!(true);
+    texts.push(host.good("ses_1", "stack_frame_push", begin));
+    // Salvaged, resumed, and finished with long results.
+    let salvaged = host.run("stack_frame_push", task("Logo"), "ses_2", None);
+    assert!(salvaged.contains("[auto-completed: its session ended without "), "{salvaged}");
+    let resumed = host.call("ses_1", "stack_frame_activate", json!({"sessionID": "ses_2"}));
+    texts.extend(resumed.effects.iter().map(|effect| json!(effect).to_string()));
+    host.tell(json!({"kind": "callAborted", "call": resumed.call.unwrap()}));
+    texts.push(host.run("stack_frame_push", task("Essay"), "ses_3", Some(&"long ".repeat(10_000))));
+    let failed = host.call("ses_1", "stack_frame_push", task("Never"));
+    let ended = host.tell(json!({"kind": "callEnded", "call": failed.call.unwrap(), "error": "no session"}));
+    texts.extend(ended.iter().map(|effect| json!(effect).to_string()));
+    let started = host.call("ses_1", "stack_frame_push", task("Last"));
+    let prompts = host.tell(json!({"kind": "callStarted", "call": started.call.unwrap(), "sessionID": "ses_4"}));
+    texts.extend(prompts.iter().map(|effect| json!(effect).to_string()));
+    texts.push(salvaged);
+    let list = tools::list(tools);
+    texts.extend(list.iter().flat_map(|tool| [tool.description.clone(), tool.parameters.to_string()]));
+    texts
+}
+
+#[test]
+fn texts_name_the_tools_of_the_host() {
+    let word = |role: ToolRole| format!("zork{role:?}");
+    let nonsense = ToolRole::ALL.into_iter().fold(ToolNames::none(), |names, role| names.name(role, word(role)));
+    let texts = texts_with(&nonsense);
+    for text in &texts {
+        assert!(!text.contains("stack_"), "{text}");
+    }
+    let not_here = [ToolRole::UpdateRegisters, ToolRole::HeapRead];
+    for role in ToolRole::ALL {
+        assert!(texts.iter().any(|text| text.contains(&word(role))) || not_here.contains(&role), "{role:?}");
+    }
+    let texts = texts_with(&ToolNames::none());
+    for text in &texts {
+        assert!(!text.contains("stack_"), "{text}");
+    }
+    for part in [
+        "f2 (Cart) is planned.",
+        "Begin with f3.",
+        "until it is freed.",
+        "better served by the drawn tree.",
+        "STACK SUGGESTION: finish f1 (",
+        "without finishing its frame",
+        "finish the frame with what was achieved",
+        "go on from it, and finish it.",
+        "Next: activate f5 to go on where it stopped; invalidate it to give it up.",
+        "activate it to try again.",
+        "… (cut)",
+    ] {
+        assert!(texts.iter().any(|text| text.contains(part)), "no text has {part:?}: {texts:#?}");
+    }
+    let prefixed = texts_with(&ToolNames::with_prefix("mcp__host__"));
+    for text in &prefixed {
+        let names = text.matches("stack_").count();
+        assert_eq!(names, text.matches("mcp__host__stack_").count(), "{text}");
+    }
+    assert!(prefixed.iter().any(|text| text.starts_with("mcp__host__stack_config: ")), "{prefixed:#?}");
+}
+
+#[test]
+fn names_that_no_tool_can_have_are_reported() {
+    let host = Host::new();
+    let mut settings = HostSettings::default();
+    settings.context.tools = ToolNames::default().name(ToolRole::Pop, "two\nlines");
+    let problems = host.stack.configure(settings);
+    assert!(problems.len() == 1 && problems[0].to_string().contains("tools.pop"), "{problems:?}");
+    assert!(host.stack.host_settings().context.tools.is_default());
+    let json = r#"{"context": {"tools": {"pop": ""}, "heapCeiling": 7}}"#;
+    let (settings, problems) = HostSettings::from_variables(|_| None, json);
+    assert_eq!((settings.context.heap_ceiling, problems.len()), (7, 1), "{problems:?}");
+    assert!(settings.context.tools.is_default());
 }

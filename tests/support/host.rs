@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::context::{Approx, TokenCounter};
 use callstack_core::session::{Effect, HostEvent};
-use callstack_core::{Stack, StackOptions, Tree, tools};
+use callstack_core::{Stack, StackOptions, ToolNames, Tree, tools};
 use serde_json::{Value, json};
 
 use super::{Random, options_at};
@@ -43,7 +43,7 @@ pub fn run(random: &mut Random) {
         waiting: BTreeSet::new(),
         answered: BTreeMap::new(),
         messages: 0,
-        tools: tools::list(),
+        tools: tools::list(&ToolNames::default()),
     };
     host.tell(json!({"kind": "sessionCreated", "sessionID": "a", "title": "Root"}));
     host.message("a", "user", "Build it");

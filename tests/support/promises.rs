@@ -1,7 +1,7 @@
 //! What holds for one context, whatever the tree, the texts and the settings. Tests and fuzzing share it.
 
 use callstack_core::context::{Rung, Section, Shown, TokenCounter};
-use callstack_core::{Budget, Context, Error, Guidance, Handle, Settings, Stack};
+use callstack_core::{Budget, Context, Error, Guidance, Handle, Settings, Stack, ToolNames, ToolRole};
 
 use crate::Random;
 
@@ -21,12 +21,31 @@ pub fn settings(random: &mut Random) -> Settings {
         settings.minimum_relevance = random.below(101) as u8;
         settings.guidance = [Guidance::Full, Guidance::Brief, Guidance::None][random.below(3)];
     }
+    settings.tools = tools(random);
     settings
+}
+
+/// Random names of tools: the default ones, with a prefix, none, or some that XML has to escape.
+fn tools(random: &mut Random) -> ToolNames {
+    match random.below(5) {
+        0 => ToolNames::with_prefix("mcp__callstack__"),
+        1 => ToolNames::none(),
+        2 => {
+            let names =
+                ["begin", "<&\"'>", "]]>", "a tool of 64 characters, the most that a name may have, no less!", "ü"];
+            ToolRole::ALL.into_iter().fold(ToolNames::default(), |tools, role| match random.below(3) {
+                0 => tools.without(role),
+                1 => tools.name(role, random.pick(&names)),
+                _ => tools,
+            })
+        }
+        _ => ToolNames::default(),
+    }
 }
 
 /// The settings with another total.
 pub fn with_total(settings: &Settings, total: usize) -> Settings {
-    Settings { budget: Budget { total, ..settings.budget }, ..*settings }
+    Settings { budget: Budget { total, ..settings.budget }, ..settings.clone() }
 }
 
 /// The context at this total, after checking all that holds for one context alone.
@@ -76,12 +95,12 @@ pub fn checked(
         assert!(document.root_element().has_tag_name(element), "6: {name} is no <{element}>");
     }
     check_counts(&context);
-    check_heap(stack, frame, &context);
+    check_heap(stack, frame, settings, &context);
     Ok(context)
 }
 
 /// 8: every chunk in sight stands there word for word, or as a line of the index with a note; the rest is counted.
-fn check_heap(stack: &Stack, frame: Handle, context: &Context) {
+fn check_heap(stack: &Stack, frame: Handle, settings: &Settings, context: &Context) {
     let document = roxmltree::Document::parse(&context.stable).unwrap();
     let mut elements = document.descendants().filter(|node| node.has_tag_name("chunk"));
     let chunks = stack.heap(frame).chunks().unwrap();
@@ -98,7 +117,10 @@ fn check_heap(stack: &Stack, frame: Handle, context: &Context) {
         assert_eq!(element.attribute("characters"), Some(&*size));
         if entry.shown == Shown::Index {
             assert_eq!(text, "", "8: a line of the index has text");
-            assert!(context.stable.contains("stack_heap_read"), "8: nothing says how to read {}", chunk.name);
+            let note = document.descendants().find(|node| node.has_tag_name("note")).and_then(|note| note.text());
+            let note = note.unwrap_or_else(|| panic!("8: nothing says that {} did not fit", chunk.name));
+            let read = settings.tools.get(ToolRole::HeapRead).unwrap_or_default();
+            assert!(note.contains(read), "8: nothing says how to read {}", chunk.name);
             continue;
         }
         let is_legal = |character: char| matches!(character, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..);

@@ -179,6 +179,11 @@ export interface NewRun {
   title?: string
   /** The ID of the root frame. Default: a new ID. */
   sessionID?: string
+  /**
+   * What the agent's other tools do, in Markdown: a section of the system prompt, up to 100,000 characters. By default
+   * there is none. It is kept with the run.
+   */
+  tools?: string
 }
 
 /** A tool call of a model. */
@@ -315,6 +320,38 @@ export interface Budget {
   heap?: number
 }
 
+/**
+ * The host's names of the agent's tools that texts mention. `prefix` stands before the default names
+ * (`stack_frame_push`, …), a string replaces a name as a whole, null means that the host has no such tool. `"none"`:
+ * texts name no tools. Names have 1 to 64 characters, no control characters.
+ */
+export type ToolNames =
+  | "none"
+  | {
+      /** Before every default name, such as `mcp__callstack__`. Default: empty. */
+      prefix?: string
+      /** Begins a child frame. Default `stack_frame_push`. */
+      push?: string | null
+      /** Finishes a frame. Default `stack_frame_pop`. */
+      pop?: string | null
+      /** Begins a planned frame, or resumes one. Default `stack_frame_activate`. */
+      activate?: string | null
+      /** Plans several frames. Default `stack_frame_plan_children`. */
+      planChildren?: string | null
+      /** Takes a frame out of the plan. Default `stack_frame_invalidate`. */
+      invalidate?: string | null
+      /** Shows everything about a frame. Default `stack_frame_details`. */
+      details?: string | null
+      /** Draws the tree. Default `stack_tree`. */
+      tree?: string | null
+      /** Reads a chunk of the heap. Default `stack_heap_read`. */
+      heapRead?: string | null
+      /** Removes a chunk from the heap. Default `stack_heap_free`. */
+      heapFree?: string | null
+      /** Writes registers, or shows them. Default `stack_registers_update`. */
+      updateRegisters?: string | null
+    }
+
 /** Settings of contexts. */
 export interface Settings {
   /** Limits on the size, in tokens. */
@@ -325,6 +362,8 @@ export interface Settings {
   guidance?: "full" | "brief" | "none"
   /** The size of the heap, in characters, above which the agent is warned. Default 5000. */
   heapCeiling?: number
+  /** The host's names of the agent's tools. By default those that `Stack.tools()` lists. */
+  tools?: ToolNames
 }
 
 /** Which frames and chunks were considered for a context, and how much of each is shown. */

@@ -64,7 +64,7 @@ impl GenaiModel {
 
     fn request(&self, prompt: &Prompt, tools: &[Offer]) -> ChatRequest {
         let mut messages = conversation(prompt);
-        messages.insert(0, ChatMessage::system(prompt.system));
+        messages.insert(0, ChatMessage::system(&*prompt.system));
         if self.wire == Wire::Anthropic {
             // What stands before the newest message is the same in the next step; others cache by themselves.
             let newest = messages.len() - 1;

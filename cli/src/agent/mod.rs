@@ -76,7 +76,8 @@ async fn work(arguments: &AgentArguments) -> Result<End, String> {
 fn the_run(stack: &Stack, arguments: &AgentArguments) -> Result<Handle, String> {
     if !arguments.resume {
         let task = arguments.task.clone().unwrap_or_default();
-        return stack.start_run(NewRun::new(task).settings(arguments.settings())).map_err(|error| error.to_string());
+        let run = NewRun::new(task).settings(arguments.settings()).tools(Workspace::DESCRIPTION);
+        return stack.start_run(run).map_err(|error| error.to_string());
     }
     let is_open = |run: &Handle| stack.read(|tree| tree.node(*run).status().is_open());
     let unfinished = stack.runs().into_iter().rev().find(is_open);

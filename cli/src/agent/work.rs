@@ -181,5 +181,5 @@ fn tokens(prompt: &Prompt) -> usize {
         Approx.count(message.text()) + of_calls.sum::<usize>()
     };
     let messages = prompt.messages.iter().map(|message| of_message(message));
-    Approx.count(prompt.system) + messages.sum::<usize>()
+    Approx.count(&prompt.system) + messages.sum::<usize>()
 }

@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use callstack_core::session::autonomy::{Autonomy, PopSignals};
-//! use callstack_core::{NewFrame, Stack};
+//! use callstack_core::{NewFrame, Stack, ToolNames};
 //!
 //! let stack = Stack::in_memory();
 //! let root = stack.push(NewFrame::new("Parse the configuration").id("ses_1"))?;
@@ -18,7 +18,7 @@
 //! let assessment = autonomy.should_pop(root, &stack.frame(root)?, &signals, 1_000);
 //! assert!(assessment.is_recommended);
 //! assert_eq!(assessment.reason(), "context_overflow 100: 96000 of 100000 tokens are used");
-//! let text = autonomy.suggestions.text(root, 2_000).unwrap();
+//! let text = autonomy.suggestions.text(root, 2_000, &ToolNames::default()).unwrap();
 //! assert!(text.starts_with("[STACK SUGGESTION: finish f1 with stack_frame_pop"));
 //! # Ok::<(), callstack_core::Error>(())
 //! ```

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::{Assessment, Decision};
 use crate::frame::Handle;
+use crate::vocabulary::{ToolNames, ToolRole};
 
 /// Time after which a pending suggestion expires, in milliseconds.
 const TIME_TO_LIVE: u64 = 5 * 60_000;
@@ -139,13 +140,15 @@ impl Suggestions {
         self.statistics = SuggestionStatistics::default();
     }
 
-    /// Returns the pending suggestions for a frame as text for its agent, one per line; `None` if there are none.
-    pub fn text(&self, handle: Handle, now: u64) -> Option<String> {
+    /// Returns the pending suggestions for a frame as text for its agent, one per line; `None` if there are none. `tools`
+    /// are the names of the tools that the text mentions.
+    pub fn text(&self, handle: Handle, now: u64, tools: &ToolNames) -> Option<String> {
+        let with = |role| tools.get(role).map_or(String::new(), |tool| format!(" with {tool}"));
         let lines = self.pending(now).filter(|suggestion| suggestion.handle == handle).map(|suggestion| {
             let Suggestion { decision, confidence, reason, .. } = suggestion;
             let what = match decision {
-                Decision::Push => format!("start a child of {handle} with stack_frame_push"),
-                Decision::Pop => format!("finish {handle} with stack_frame_pop"),
+                Decision::Push => format!("start a child of {handle}{}", with(ToolRole::Push)),
+                Decision::Pop => format!("finish {handle}{}", with(ToolRole::Pop)),
             };
             format!("[STACK SUGGESTION: {what} ({confidence} % sure; {reason})]")
         });
@@ -190,8 +193,12 @@ mod tests {
         suggestions.add(frame(1), &recommended(Decision::Pop, 90), 1000);
         suggestions.add(frame(2), &recommended(Decision::Push, 71), 2000);
         assert_eq!(suggestions.pending(2000).map(|pending| pending.confidence).collect::<Vec<_>>(), [90, 71]);
-        assert!(suggestions.text(frame(1), 2000).unwrap().contains("finish f1 with stack_frame_pop (90 % sure"));
-        assert!(suggestions.text(frame(3), 2000).is_none(), "no other frame's suggestions");
+        let text = |frame: Handle, tools: &ToolNames| suggestions.text(frame, 2000, tools);
+        let default = ToolNames::default();
+        assert!(text(frame(1), &default).unwrap().contains("finish f1 with stack_frame_pop (90 % sure"));
+        assert!(text(frame(3), &default).is_none(), "no other frame's suggestions");
+        assert!(text(frame(1), &ToolNames::none()).unwrap().contains("finish f1 (90 % sure"));
+        assert!(text(frame(2), &default.name(ToolRole::Push, "begin")).unwrap().contains("f2 with begin (71 % sure"));
 
         suggestions.acted(frame(1), Decision::Push, 3000);
         assert_eq!(suggestions.pending(3000).count(), 2, "a push does not follow a suggested pop");

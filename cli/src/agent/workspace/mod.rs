@@ -113,6 +113,9 @@ impl Workspace {
         Ok(Self { path, folder, private, environment })
     }
 
+    /// What the tools do, for the system prompt.
+    pub const DESCRIPTION: &str = include_str!("description.md");
+
     /// The tools.
     pub fn offers() -> Vec<Offer> {
         vec![ReadFile::offer(), WriteFile::offer(), ListFiles::offer(), RunCommand::offer()]

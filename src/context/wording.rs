@@ -1,0 +1,127 @@
+//! Every text of a context that names tools, for one vocabulary, with its cost in tokens.
+
+use super::tokens::TokenCounter;
+use super::xml::escape;
+use super::{guidance, skeleton};
+use crate::frame::{Handle, Register};
+use crate::vocabulary::{ToolNames, ToolRole};
+
+/// The texts for the names of one host. The advice never changes, so it is written and counted once.
+pub(super) struct Wording {
+    /// The names that it is for.
+    tools: ToolNames,
+    /// The same as they stand in XML, in elements as well as in attributes.
+    escaped: ToolNames,
+    pub(super) philosophy: String,
+    pub(super) rules: String,
+    pub(super) when_to_create_child_frames: String,
+    pub(super) initial_planning: String,
+    /// In a heap that does not show every chunk.
+    pub(super) heap_note: String,
+    /// Tokens of philosophy, rules and the element around them.
+    pub(super) brief_guidance: usize,
+    /// Tokens of the full form on top of the brief one.
+    pub(super) full_guidance: usize,
+    /// Tokens of the planning advice.
+    pub(super) initial_planning_cost: usize,
+    /// The most tokens that the element around the registers can cost.
+    pub(super) registers: usize,
+}
+
+impl Wording {
+    pub(super) fn of(tools: &ToolNames, counter: &dyn TokenCounter) -> Self {
+        let escaped = tools.map(|name| escape(name).into_owned());
+        let heap_note = match escaped.get(ToolRole::HeapRead) {
+            Some(read) => format!("<note>Chunks without text did not fit: {read} shows them.</note>\n"),
+            None => "<note>Chunks without text did not fit into this context.</note>\n".to_owned(),
+        };
+        let mut wording = Self {
+            tools: tools.clone(),
+            philosophy: guidance::philosophy(&escaped),
+            rules: guidance::rules(&escaped),
+            when_to_create_child_frames: guidance::when_to_create_child_frames(&escaped),
+            initial_planning: guidance::initial_planning(&escaped),
+            heap_note,
+            brief_guidance: 0,
+            full_guidance: 0,
+            initial_planning_cost: 0,
+            registers: 0,
+            escaped,
+        };
+        let count = |texts: &[&str]| texts.iter().map(|text| counter.count(text)).sum();
+        let [open, close] = skeleton::MANAGEMENT;
+        wording.brief_guidance = count(&[open, close, &wording.philosophy, &wording.rules]);
+        wording.full_guidance = count(&[&wording.when_to_create_child_frames]);
+        wording.initial_planning_cost = count(&[&wording.initial_planning]);
+        wording.registers = count(&[&wording.registers_open(Register::ALL.len()), skeleton::REGISTERS_CLOSE]);
+        wording
+    }
+
+    pub(super) fn is_for(&self, tools: &ToolNames) -> bool {
+        self.tools == *tools
+    }
+
+    /// The name of a tool as it stands in XML.
+    fn tool(&self, role: ToolRole) -> Option<&str> {
+        self.escaped.get(role)
+    }
+
+    /// Without arguments the tool that writes registers shows them all.
+    pub(super) fn registers_open(&self, omitted: usize) -> String {
+        match (omitted, self.tool(ToolRole::UpdateRegisters)) {
+            (0, _) => "<registers>\n".to_owned(),
+            (_, Some(update)) => format!("<registers omitted=\"{omitted}\" see=\"{update}\">\n"),
+            (_, None) => format!("<registers omitted=\"{omitted}\">\n"),
+        }
+    }
+
+    /// The attribute of a chunk that does not stand in the XML as it is: `replaced` characters cannot stand there, or
+    /// `]]>` is divided. Empty if nothing has changed.
+    pub(super) fn chunk_note(&self, replaced: usize, is_divided: bool) -> String {
+        let read = self.tool(ToolRole::HeapRead);
+        let note = match (replaced, is_divided) {
+            (0, false) => return String::new(),
+            (0, true) => {
+                let whole = read.map_or(String::new(), |read| format!("; {read} has it as it is"));
+                format!("XML divides ]]&gt; in two{whole}")
+            }
+            _ => {
+                let original = read.map_or(String::new(), |read| format!("; {read} has them"));
+                format!("characters that XML cannot hold ({replaced}) stand as U+FFFD{original}")
+            }
+        };
+        format!(" note=\"{note}\"")
+    }
+
+    /// The next action for a planned frame.
+    pub(super) fn begin_this(&self, handle: Handle) -> String {
+        match self.tool(ToolRole::Activate) {
+            Some(activate) => format!("This frame is planned: begin it with {activate} {handle}."),
+            None => "This frame is planned: begin it.".to_owned(),
+        }
+    }
+
+    /// The next action for a frame with a planned child that is ready.
+    pub(super) fn begin_child(&self, child: Handle) -> String {
+        match self.tool(ToolRole::Activate) {
+            Some(activate) => format!("Begin the next planned child with {activate} {child}."),
+            None => format!("Begin the next planned child, {child}."),
+        }
+    }
+
+    /// The next action for a frame without open or planned children: finish it. The next sibling or the parent follows.
+    pub(super) fn finish_this(&self, next: Option<Handle>, parent: Option<Handle>) -> String {
+        let finish = match self.tool(ToolRole::Pop) {
+            Some(pop) => format!("Meet the criteria, then call {pop}"),
+            None => "Meet the criteria, then finish this frame".to_owned(),
+        };
+        match (next, parent) {
+            (Some(next), _) => {
+                let by = self.tool(ToolRole::Activate).map_or(String::new(), |activate| format!("{activate} "));
+                format!("{finish}; next is {by}{next}.")
+            }
+            (None, Some(parent)) => format!("{finish}; {parent} goes on."),
+            (None, None) => format!("{finish}: the whole task is done."),
+        }
+    }
+}
