@@ -826,7 +826,10 @@ CallstackCode callstack_outline(const Callstack *stack,
  *   "ancestors": 1500, "siblings": 1500, "current": 800, "overhead": 200, "heap": 1500}`),
  *   `"minimumRelevance"` (siblings that score less are left out, 0 to 100; 30), `"guidance"` (standing advice:
  *   `"full"`, `"brief"` or `"none"`), `"heapCeiling"` (characters on the heap past which the agent is warned,
- *   5000).
+ *   5000), `"tools"` (the host's names of the tools that the text mentions: `"prefix"` before the default names, and
+ *   `"push"`, `"pop"`, `"activate"`, `"planChildren"`, `"invalidate"`, `"details"`, `"tree"`, `"heapRead"`,
+ *   `"heapFree"`, `"updateRegisters"`, each a name of 1 to 64 characters, or null if there is no such tool; or the string
+ *   `"none"` for no names at all).
  * - `out_xml`: all of it as one XML document.
  * - `out_stable`, `out_volatile`: the same in two documents, for hosts with prompt caches: the first keeps
  *   its bytes until a frame is pushed, popped or invalidated or a chunk that it shows changes, and belongs
@@ -964,11 +967,12 @@ CallstackCode callstack_memory_tools(const char *memory,
  * said in them is kept, so that it can go on after the death of the process.
  *
  * - `run`: a JSON object, `{"task": "Build a calculator", "settings": {"memory": "registers", "maxDepth": 5,
- *   "heapCeiling": 5000}, "title": "Calculator", "sessionID": "run_1"}`, all but the task optional. `memory` is
- *   `"heap"` (the default) or `"registers"`.
+ *   "heapCeiling": 5000}, "title": "Calculator", "sessionID": "run_1", "tools": "# Tools\n- search(query): …"}`, all but
+ *   the task optional. `memory` is `"heap"` (the default) or `"registers"`. `tools`: the agent's other tools, in
+ *   Markdown; a section of the system prompt, up to 100,000 characters, kept with the run.
  * - `out_handle`: the handle of its root frame, which names the run. May be NULL.
  *
- * Errors: CALLSTACK_ERROR_JSON, _EMPTY, _DUPLICATE_ID; those of the disk.
+ * Errors: CALLSTACK_ERROR_JSON, _EMPTY, _DUPLICATE_ID, _TOO_LONG; those of the disk.
  */
 CallstackCode callstack_start_run(Callstack *stack,
                                   const char *run,
