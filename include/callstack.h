@@ -952,7 +952,11 @@ CallstackCode callstack_outline(const Callstack *stack,
  *     "overhead": 200, "heap": 1500}`. A context never has more than `total` tokens;
  *   - `"minimumRelevance"`: siblings with a lower score are left out, 0 to 100; default 30;
  *   - `"guidance"`: the standing advice for agents, `"full"` (default), `"brief"` or `"none"`;
- *   - `"heapCeiling"`: size of the heap, in characters, above which the context warns the agent; default 5000.
+ *   - `"heapCeiling"`: size of the heap, in characters, above which the context warns the agent; default 5000;
+ *   - `"tools"`: the host's names of the tools that the text mentions: `{"prefix": "mcp__callstack__", "push":
+ *     "begin_task", "heapRead": null}`. `prefix` stands before the default names; `push`, `pop`, `activate`,
+ *     `planChildren`, `invalidate`, `details`, `tree`, `heapRead`, `heapFree` and `updateRegisters` replace a name (1 to
+ *     64 characters), and null means that there is no such tool. The string `"none"`: the text names no tools.
  * - `out_xml`: the whole context as one XML document.
  * - `out_stable`, `out_volatile`: the same in two XML documents, for hosts with a prompt cache. The stable part
  *   belongs in the system prompt: its bytes change only when a frame is pushed, popped or invalidated, or a chunk
@@ -1121,10 +1125,12 @@ CallstackCode callstack_memory_tools(const char *memory,
  *   - `maxDepth`: maximum depth of a frame; the root has depth 0; default 5;
  *   - `heapCeiling`: size of the heap, in characters, above which the agent is warned; default 5000;
  *   - `title`: title of the root frame; default: the beginning of the task;
- *   - `sessionID`: ID of the root frame; default: a generated ID.
+ *   - `sessionID`: ID of the root frame; default: a generated ID;
+ *   - `tools`: the agent's other tools, described in Markdown: a section of the system prompt, up to 100,000 characters,
+ *     kept with the run; default: none.
  * - `out_handle`: the handle of the root frame. It is the argument `run` of the functions below.
  *
- * Errors: _JSON, _EMPTY for the task, the title or the ID, _DUPLICATE_ID, _FULL; the storage errors.
+ * Errors: _JSON, _EMPTY for the task, the title or the ID, _DUPLICATE_ID, _TOO_LONG for the tools, _FULL; the storage errors.
  */
 CallstackCode callstack_start_run(Callstack *stack,
                                   const char *run,

@@ -182,12 +182,12 @@ impl Contexts {
         suggestions: &str,
     ) -> Result<Context> {
         settings.check()?;
-        let wording = &*self.wording(&settings.tools);
+        let wording = self.wording(&settings.tools);
         let considered = considered::consider(self, tree, handle);
-        let mut volatile = Volatile::new(self, tree, handle);
-        let stable = select::select(self, wording, tree, &considered, settings, volatile.tokens)?;
-        volatile.fill(self, wording, tree, &considered, &settings.budget, suggestions, stable.left);
-        Ok(render::render(self, wording, &considered, settings, stable, volatile))
+        let mut volatile = Volatile::new(self, wording.clone(), tree, handle);
+        let stable = select::select(self, &wording, tree, &considered, settings, volatile.tokens)?;
+        volatile.fill(self, tree, &considered, &settings.budget, suggestions, stable.left);
+        Ok(render::render(self, &wording, &considered, settings, stable, volatile))
     }
 
     /// The context of a frame from the cache, unless something in it has changed since.

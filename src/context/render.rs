@@ -22,7 +22,7 @@ pub(super) fn render(
     let mut stable = String::with_capacity(selected.tokens * 4 + 64);
     write_stable(wording, considered, settings, &selected, &mut stable);
     let mut pieces = String::with_capacity(volatile.tokens * 4 + 64);
-    volatile.write_pieces(wording, &mut pieces);
+    volatile.write_pieces(&mut pieces);
 
     let xml = [&stable, &pieces, skeleton::STABLE_CLOSE].concat();
     let now = [volatile.open(), &pieces, skeleton::VOLATILE_CLOSE].concat();

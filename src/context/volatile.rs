@@ -24,6 +24,7 @@ const SUGGESTION_TOKENS: usize = 150;
 
 /// The volatile part, piece by piece in the order of the text.
 pub(super) struct Volatile {
+    wording: Arc<Wording>,
     open: String,
     initial_planning: bool,
     planned: Vec<Handle>,
@@ -42,11 +43,12 @@ pub(super) struct Volatile {
 
 impl Volatile {
     /// The current frame's stub alone, which is always there.
-    pub(super) fn new(contexts: &Contexts, tree: &Tree, handle: Handle) -> Self {
+    pub(super) fn new(contexts: &Contexts, wording: Arc<Wording>, tree: &Tree, handle: Handle) -> Self {
         let current = contexts.current_fragment(tree, handle);
         let open = skeleton::volatile_open(handle);
         let tokens = contexts.counter.count(&open) + contexts.costs.volatile_close + current.cost(Rung::Stub);
         Self {
+            wording,
             open,
             initial_planning: false,
             planned: Vec::new(),
@@ -67,7 +69,6 @@ impl Volatile {
     pub(super) fn fill(
         &mut self,
         contexts: &Contexts,
-        wording: &Wording,
         tree: &Tree,
         considered: &Considered,
         budget: &Budget,
@@ -81,19 +82,19 @@ impl Volatile {
 
         self.climb(&mut room, Rung::Compact);
         room.text(&mut self.warnings, || waiting_warnings(tree, considered));
-        room.text(&mut self.next, || next_action(contexts, wording, tree, considered.handle, &self.planned));
+        room.text(&mut self.next, || next_action(contexts, &self.wording, tree, considered.handle, &self.planned));
         room.text(&mut self.position, || position(tree, considered.handle));
         let mut more_warnings = String::new();
         room.text(&mut more_warnings, || state_warnings(tree, considered.handle));
         self.warnings.push_str(&more_warnings);
         if let Some(registers) = &node.record().registers {
-            self.show_registers(wording, registers, &mut room);
+            self.show_registers(registers, &mut room);
         }
         if !suggestions.is_empty() {
             room.text(&mut self.suggestions, || suggestions_element(contexts, suggestions));
         }
         if node.parent().is_none() && node.status().is_open() && node.children().is_empty() {
-            self.initial_planning = room.spending.spend(wording.initial_planning_cost);
+            self.initial_planning = room.spending.spend(self.wording.initial_planning_cost);
         }
         self.show_planned(contexts, tree, &mut room, FIRST_PLANNED);
         let quota = budget.current;
@@ -115,11 +116,11 @@ impl Volatile {
     }
 
     /// Each register whole or not at all; those that do not fit are counted.
-    fn show_registers(&mut self, wording: &Wording, registers: &Registers, room: &mut Room<'_>) {
+    fn show_registers(&mut self, registers: &Registers, room: &mut Room<'_>) {
         for (register, value) in registers.filled() {
             let name = register.name();
             let element = format!("<{name}>{}</{name}>\n", content(value));
-            let around = if self.registers.is_empty() { wording.registers } else { 0 };
+            let around = if self.registers.is_empty() { self.wording.registers } else { 0 };
             if room.spending.spend(around + room.counter.count(&element)) {
                 self.registers.push(element);
             } else {
@@ -146,9 +147,9 @@ impl Volatile {
     }
 
     /// The pieces without the element around them.
-    pub(super) fn write_pieces(&self, wording: &Wording, out: &mut String) {
+    pub(super) fn write_pieces(&self, out: &mut String) {
         if self.initial_planning {
-            out.push_str(&wording.initial_planning);
+            out.push_str(&self.wording.initial_planning);
         }
         if !self.planned_elements.is_empty() {
             let omitted = self.planned.len() - self.planned_elements.len();
@@ -161,7 +162,7 @@ impl Volatile {
         out.push_str(&self.warnings);
         out.push_str(&self.suggestions);
         if !self.registers.is_empty() {
-            out.push_str(&wording.registers_open(self.omitted_registers));
+            out.push_str(&self.wording.registers_open(self.omitted_registers));
             self.registers.iter().for_each(|element| out.push_str(element));
             out.push_str(skeleton::REGISTERS_CLOSE);
         }
