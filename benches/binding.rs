@@ -60,7 +60,7 @@ fn main() {
     let memory = with_root(Stack::in_memory());
     let push_memory = time(500, |number| push(&memory, number));
     let open = |name: &str, mirror: bool| {
-        with_root(Stack::open(folder.join(name), StackOptions { mirror, ..StackOptions::default() }).unwrap())
+        with_root(Stack::open(folder.join(name), StackOptions::default().mirror(mirror)).unwrap())
     };
     let bare = open("rust-bare", false);
     let push_sqlite = time(100, |number| push(&bare, number));

@@ -12,7 +12,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use tempfile::TempDir;
 
 fn start(stack: &Stack) -> Handle {
-    let settings = RunSettings { memory: MemoryModel::Registers, ..RunSettings::default() };
+    let settings = RunSettings::default().memory(MemoryModel::Registers);
     stack.start_run(NewRun::new("Build a calculator with tests").settings(settings)).unwrap()
 }
 
@@ -67,7 +67,7 @@ fn push() -> Operation {
 fn durable(criterion: &mut Criterion) {
     for (suffix, mirror) in [("", false), ("_mirrored", true)] {
         let folder = folder();
-        let stack = Stack::open(folder.path(), StackOptions { mirror, ..StackOptions::default() }).unwrap();
+        let stack = Stack::open(folder.path(), StackOptions::default().mirror(mirror)).unwrap();
         let run = start(&stack);
         let timed = |name: &str, operation: Operation| {
             let call = reply(&stack, run, name);

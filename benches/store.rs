@@ -109,8 +109,8 @@ fn pushes(stack: &Stack, size: usize, first: usize, count: usize) -> Duration {
 }
 
 fn push(criterion: &mut Criterion) {
-    let without_mirror = StackOptions { mirror: false, ..StackOptions::default() };
-    let full = StackOptions { durability: Durability::Full, ..without_mirror.clone() };
+    let without_mirror = StackOptions::default().mirror(false);
+    let full = without_mirror.clone().durability(Durability::Full);
     for (name, options) in
         [("store/push_mirrored", StackOptions::default()), ("store/push", without_mirror), ("store/push_full", full)]
     {
@@ -151,7 +151,7 @@ fn opening(criterion: &mut Criterion) {
     let cases = SIZES.map(|size| (size.to_string(), size, texts(size))).into_iter().chain([large]);
     let mut group = criterion.benchmark_group("store/open");
     for (name, size, texts) in cases {
-        let options = StackOptions { mirror: size <= 10_000, ..StackOptions::default() };
+        let options = StackOptions::default().mirror(size <= 10_000);
         let folder = folder_of(&history_of(size, texts), &options);
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
             bencher.iter_custom(|iterations| {

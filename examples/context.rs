@@ -10,7 +10,7 @@
 use std::process::ExitCode;
 
 use callstack_core::{
-    FrameStatus, OutlineOptions, Settings, Stack, StackOptions, StackState, Tree, context::Rung, import,
+    FrameStatus, OutlineOptions, Settings, Stack, StackOptions, StackState, Tree, context::DetailLevel, import,
 };
 
 fn main() -> ExitCode {
@@ -32,7 +32,7 @@ fn run(arguments: &[String]) -> Result<(), String> {
     };
     let (budget, problems) = callstack_core::Budget::from_environment();
     problems.iter().for_each(|problem| eprintln!("{problem}"));
-    let mut settings = Settings { budget, ..Settings::default() };
+    let mut settings = Settings::default().budget(budget);
     if let Some(total) = total {
         settings.budget.total =
             total.parse().map_err(|_| format!("TOTAL is `{total}`, but must be a number of tokens"))?;
@@ -49,16 +49,16 @@ fn run(arguments: &[String]) -> Result<(), String> {
     };
     let context = stack.context(handle, &settings).map_err(say)?;
 
-    let outline = OutlineOptions { depth: Some(1), width: 100, ..OutlineOptions::default() };
+    let outline = OutlineOptions::default().depth(Some(1)).width(100);
     println!("{}", stack.outline(&outline).map_err(say)?);
     println!("{}", context.xml);
     println!("Considered for {handle}: {} frames", context.report.entries.len());
-    for entry in context.report.entries.iter().filter(|entry| entry.rung != Rung::Omitted) {
+    for entry in context.report.entries.iter().filter(|entry| entry.detail_level != DetailLevel::Omitted) {
         println!(
             "  {:>5} {:<18} {:<9} score {:>3.0} {:>4} tokens",
             entry.handle.to_string(),
             format!("{:?}", entry.section),
-            format!("{:?}", entry.rung),
+            format!("{:?}", entry.detail_level),
             entry.score,
             entry.tokens
         );

@@ -102,7 +102,7 @@ pub fn measure(file: &str) -> Result<Figures, String> {
     let imported = match format {
         Format::TaskMaster => import::task_master(&text).map_err(|error| error.to_string())?,
         Format::Beads => import::beads(&text),
-        Format::State => return Err("a state is not a plan; give a Task Master or Beads file".into()),
+        _ => return Err("a state is not a plan; give a Task Master or Beads file".into()),
     };
     let mut groups: Vec<Vec<&Frame>> = Vec::new();
     let mut places = HashMap::new();
@@ -140,7 +140,7 @@ pub fn measure(file: &str) -> Result<Figures, String> {
 fn rank(frame: &Frame, earlier: &[&Frame]) -> callstack_core::Result<Vec<String>> {
     let now = Arc::new(AtomicU64::new(0));
     let clock = now.clone();
-    let options = StackOptions { clock: Arc::new(move || clock.load(Ordering::Relaxed)), ..StackOptions::default() };
+    let options = StackOptions::default().clock(Arc::new(move || clock.load(Ordering::Relaxed)));
     let stack = Stack::with_options(options);
     let root = stack.push(NewFrame::new("The plan").id("(root)"))?;
     let push = |frame: &Frame| {
@@ -162,7 +162,7 @@ fn rank(frame: &Frame, earlier: &[&Frame]) -> callstack_core::Result<Vec<String>
         stack.pop(handle, PopStatus::Completed, Results::new(results).compacted(beginning(results, RESULTS)))?;
     }
     let current = push(frame)?;
-    let settings = Settings { minimum_relevance: 0, budget: Budget::default(), ..Settings::default() };
+    let settings = Settings::default().minimum_relevance(0).budget(Budget::default());
     let report = stack.context_uncached(current, &settings)?.report;
     let mut siblings: Vec<_> =
         report.entries.into_iter().filter(|entry| entry.section == Section::CompletedSiblings).collect();

@@ -46,6 +46,9 @@
 #![cfg_attr(not(feature = "capi"), forbid(unsafe_code))]
 #![deny(missing_docs)]
 
+#[macro_use]
+mod setters;
+
 #[cfg(feature = "capi")]
 pub mod capi;
 pub mod context;

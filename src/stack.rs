@@ -25,7 +25,7 @@ use serde::Serialize;
 use self::disk::Disk;
 pub use self::heap::Heap;
 #[cfg(feature = "session")]
-pub use self::host::{HostSettings, SessionContext};
+pub use self::host::{Host, HostSettings, SessionContext};
 pub use self::logs::FrameLog;
 pub use self::run::Run;
 use self::shared_tree::SharedTree;
@@ -91,7 +91,7 @@ struct Inner {
     random: Random,
     busy_timeout: u64,
     #[cfg(feature = "session")]
-    host: host::Host,
+    host: host::HostState,
 }
 
 impl fmt::Debug for Stack {
@@ -105,6 +105,7 @@ impl fmt::Debug for Stack {
 
 /// What a stack is made with. The last three are for stacks in a folder.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct StackOptions {
     /// Where the time comes from; the system's clock by default.
     pub clock: Clock,
@@ -119,6 +120,17 @@ pub struct StackOptions {
     pub busy_timeout: u64,
     /// Whether `state.json` and `frames/` are kept up to date beside the database; true by default.
     pub mirror: bool,
+}
+
+impl StackOptions {
+    setters! {
+        clock: Clock,
+        random: Random,
+        counter: Arc<dyn TokenCounter>,
+        durability: Durability,
+        busy_timeout: u64,
+        mirror: bool,
+    }
 }
 
 impl Default for StackOptions {
@@ -137,6 +149,7 @@ impl Default for StackOptions {
 /// What a [`Stack::pop`] left behind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Popped {
     /// The frame that was popped.
     pub handle: Handle,
@@ -153,6 +166,7 @@ pub struct Popped {
 /// What a [`Stack::invalidate`] touched, and what it did not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Invalidated {
     /// The frame itself, then the planned frames below it.
     pub invalidated: Vec<Handle>,

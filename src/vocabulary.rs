@@ -180,7 +180,7 @@ impl ToolNames {
     ///
     /// let stack = Stack::in_memory();
     /// let root = stack.push(NewFrame::new("Build a shop").id("ses_1"))?;
-    /// let settings = Settings { tools: ToolNames::none(), ..Settings::default() };
+    /// let settings = Settings::default().tools(ToolNames::none());
     /// assert!(!stack.context(root, &settings)?.xml.contains("stack_"));
     /// # Ok::<(), callstack_core::Error>(())
     /// ```

@@ -41,7 +41,7 @@ pub unsafe extern "C" fn callstack_configure(
         Callstack::write(stack, out_problems, error, |stack| {
             let json = optional_text("settings", settings, settings_len)?.unwrap_or("{}");
             let (settings, mut problems) = HostSettings::from_environment(json);
-            problems.extend(stack.configure(settings));
+            problems.extend(stack.host().configure(settings));
             Ok(to_json(&problems.iter().map(ToString::to_string).collect::<Vec<_>>()))
         })
     }
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn callstack_event(
     unsafe {
         Callstack::write(stack, out_effects, error, |stack| {
             let event: HostEvent = record("event", event, event_len)?;
-            Ok(to_json(&stack.report(event)))
+            Ok(to_json(&stack.host().report(event)))
         })
     }
 }
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn callstack_poll(
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
-    unsafe { Callstack::write(stack, out_effects, error, |stack| Ok(to_json(&stack.poll_host()))) }
+    unsafe { Callstack::write(stack, out_effects, error, |stack| Ok(to_json(&stack.host().poll()))) }
 }
 
 /// Returns the time at which `callstack_poll` has work to do. Waits for a command that is running.
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn callstack_deadline(
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         // 0 means that there is no work, so a deadline is at least 1.
-        Callstack::read(stack, out_deadline, error, |stack| Ok(stack.host_deadline().map_or(0, |time| time.max(1))))
+        Callstack::read(stack, out_deadline, error, |stack| Ok(stack.host().deadline().map_or(0, |time| time.max(1))))
     }
 }
 
@@ -226,7 +226,7 @@ pub unsafe extern "C" fn callstack_session_context(
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         Callstack::read(stack, parts, error, |stack| {
-            let found = stack.session_context(text("session", session, session_len)?)?;
+            let found = stack.host().context(text("session", session, session_len)?)?;
             Ok(found.map(|found| found.context))
         })
     }

@@ -16,6 +16,7 @@ const CAPACITY: usize = 50;
 /// How the context cache has done since the stack was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct CacheStatistics {
     /// Contexts answered from the cache.
     pub hits: u64,

@@ -1,4 +1,4 @@
-//! A frame as XML, rendered once: every rung from stub to full, with what each costs.
+//! A frame as XML, rendered once: every detail level from stub to full, with what each costs.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,8 @@ use crate::tree::Node;
 /// How much of a frame is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Rung {
+#[non_exhaustive]
+pub enum DetailLevel {
     /// Not at all; counted in `truncation`.
     Omitted,
     /// Handle, status and title.
@@ -34,105 +35,105 @@ const LIST_TOKENS: usize = 150;
 /// How a cut text ends.
 pub(super) const CUT: &str = " … [cut]";
 
-/// The renderings of one frame. They share one buffer; a rung is a part of it and a closing tag.
+/// The renderings of one frame. They share one buffer; a detail level is a part of it and a closing tag.
 #[derive(Debug)]
 pub(super) struct Fragment {
     text: String,
     closing: &'static str,
-    /// Path of the log that the full rung names.
+    /// Path of the log that the full detail level names.
     log: Option<String>,
-    /// For each rung from the stub up: where the rung stands in the text, and its cost with the closing tag.
-    rungs: [(usize, usize, usize); 4],
+    /// For each detail level from the stub up: where the detail level stands in the text, and its cost with the closing tag.
+    levels: [(usize, usize, usize); 4],
 }
 
 impl Fragment {
-    /// Tokens that a rung costs; omitted costs nothing.
-    pub(super) fn cost(&self, rung: Rung) -> usize {
-        match rung {
-            Rung::Omitted => 0,
-            shown => self.rungs[shown as usize - 1].2,
+    /// Tokens that a detail level costs; omitted costs nothing.
+    pub(super) fn cost(&self, detail_level: DetailLevel) -> usize {
+        match detail_level {
+            DetailLevel::Omitted => 0,
+            shown => self.levels[shown as usize - 1].2,
         }
     }
 
-    pub(super) fn write(&self, rung: Rung, out: &mut String) {
-        if rung != Rung::Omitted {
-            let (start, end, _) = self.rungs[rung as usize - 1];
+    pub(super) fn write(&self, detail_level: DetailLevel, out: &mut String) {
+        if detail_level != DetailLevel::Omitted {
+            let (start, end, _) = self.levels[detail_level as usize - 1];
             out.push_str(&self.text[start..end]);
             out.push_str(self.closing);
         }
     }
 
-    /// Path of the log, if this rung names it.
-    pub(super) fn log(&self, rung: Rung) -> Option<&String> {
-        self.log.as_ref().filter(|_| rung == Rung::Full)
+    /// Path of the log, if this detail level names it.
+    pub(super) fn log(&self, detail_level: DetailLevel) -> Option<&String> {
+        self.log.as_ref().filter(|_| detail_level == DetailLevel::Full)
     }
 
     /// A frame as it stands in the stable part: among ancestors, dependencies and siblings. It
     /// shows the settled view, so it stays until a push, pop or invalidation.
     pub(super) fn settled(handle: Handle, node: &Node, log: Option<String>, counter: &dyn TokenCounter) -> Self {
         let settled = node.settled();
-        let mut rungs = RungWriter::new("</frame>\n", counter);
-        rungs.open("frame", handle, node);
-        rungs.title(settled.title);
-        rungs.end(Rung::Stub);
+        let mut levels = FragmentWriter::new("</frame>\n", counter);
+        levels.open("frame", handle, node);
+        levels.title(settled.title);
+        levels.end(DetailLevel::Stub);
         if node.status().is_finished() {
-            rungs.text("results", node.record().dense_results(), TEXT_TOKENS);
+            levels.text("results", node.record().dense_results(), TEXT_TOKENS);
         } else {
             let criteria = first_filled(settled.success_criteria_compacted, settled.success_criteria);
-            rungs.text("success-criteria", criteria, TEXT_TOKENS);
+            levels.text("success-criteria", criteria, TEXT_TOKENS);
         }
-        rungs.end(Rung::Compact);
-        rungs.artifacts(settled.artifacts);
-        rungs.end(Rung::Standard);
-        rungs.decisions(settled.decisions);
-        rungs.log(log);
-        rungs.end(Rung::Full);
-        rungs.fragment
+        levels.end(DetailLevel::Compact);
+        levels.artifacts(settled.artifacts);
+        levels.end(DetailLevel::Standard);
+        levels.decisions(settled.decisions);
+        levels.log(log);
+        levels.end(DetailLevel::Full);
+        levels.fragment
     }
 
     /// The current frame as it stands at the end of the volatile part, with all that is new.
     pub(super) fn current(handle: Handle, node: &Node, log: Option<String>, counter: &dyn TokenCounter) -> Self {
         let frame = node.record();
-        let mut rungs = RungWriter::new("</current-frame>\n", counter);
+        let mut levels = FragmentWriter::new("</current-frame>\n", counter);
         let full = first_filled(&frame.success_criteria, &frame.success_criteria_compacted);
-        let full = rungs.element("success-criteria", full, CRITERIA_TOKENS);
-        let compacted = rungs.element("success-criteria", frame.dense_criteria(), TEXT_TOKENS);
-        rungs.open("current-frame", handle, node);
-        rungs.title(&frame.title);
-        rungs.end(Rung::Stub);
+        let full = levels.element("success-criteria", full, CRITERIA_TOKENS);
+        let compacted = levels.element("success-criteria", frame.dense_criteria(), TEXT_TOKENS);
+        levels.open("current-frame", handle, node);
+        levels.title(&frame.title);
+        levels.end(DetailLevel::Stub);
         if counter.count(&compacted) < counter.count(&full) {
-            let head = rungs.mark();
-            rungs.push(&compacted);
-            rungs.end(Rung::Compact);
-            // The full criteria replace the compacted ones: the rung begins again from the head.
-            rungs.restart(head);
-            rungs.push(&full);
+            let head = levels.mark();
+            levels.push(&compacted);
+            levels.end(DetailLevel::Compact);
+            // The full criteria replace the compacted ones: the detail level begins again from the head.
+            levels.restart(head);
+            levels.push(&full);
         } else {
-            rungs.push(&full);
-            rungs.end(Rung::Compact);
+            levels.push(&full);
+            levels.end(DetailLevel::Compact);
         }
-        rungs.artifacts(&frame.artifacts);
-        rungs.end(Rung::Standard);
-        rungs.decisions(&frame.decisions);
-        rungs.text("results", frame.dense_results(), TEXT_TOKENS);
-        rungs.log(log);
-        rungs.end(Rung::Full);
-        rungs.fragment
+        levels.artifacts(&frame.artifacts);
+        levels.end(DetailLevel::Standard);
+        levels.decisions(&frame.decisions);
+        levels.text("results", frame.dense_results(), TEXT_TOKENS);
+        levels.log(log);
+        levels.end(DetailLevel::Full);
+        levels.fragment
     }
 }
 
-/// Writes the rungs of a fragment one after the other, each what the one before has and more.
+/// Writes the detail levels of a fragment one after the other, each what the one before has and more.
 /// Every element ends in a line end, where tokens end too, so the costs just add up.
-struct RungWriter<'a> {
+struct FragmentWriter<'a> {
     fragment: Fragment,
     counter: &'a dyn TokenCounter,
     start: usize,
     cost: usize,
 }
 
-impl<'a> RungWriter<'a> {
+impl<'a> FragmentWriter<'a> {
     fn new(closing: &'static str, counter: &'a dyn TokenCounter) -> Self {
-        let fragment = Fragment { text: String::new(), closing, log: None, rungs: [(0, 0, 0); 4] };
+        let fragment = Fragment { text: String::new(), closing, log: None, levels: [(0, 0, 0); 4] };
         Self { fragment, counter, start: 0, cost: counter.count(closing) }
     }
 
@@ -141,8 +142,8 @@ impl<'a> RungWriter<'a> {
         self.fragment.text.push_str(element);
     }
 
-    fn end(&mut self, rung: Rung) {
-        self.fragment.rungs[rung as usize - 1] = (self.start, self.fragment.text.len(), self.cost);
+    fn end(&mut self, detail_level: DetailLevel) {
+        self.fragment.levels[detail_level as usize - 1] = (self.start, self.fragment.text.len(), self.cost);
     }
 
     /// The end of the text and its cost, to restart from.

@@ -15,6 +15,7 @@ const CLOSE: &str = "</heap>\n";
 /// How much of a chunk is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum Shown {
     /// Not at all; counted in `truncation`.
     Omitted,
@@ -27,6 +28,7 @@ pub enum Shown {
 /// What became of a chunk.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ChunkEntry {
     /// The chunk's name.
     pub name: String,

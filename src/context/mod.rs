@@ -1,7 +1,7 @@
 //! From a tree to a prompt: the small XML text that an agent sees of its call stack.
 //!
 //! A context is made in three steps, each fed by the one before: *consider* (which frames might
-//! matter, and how much), *select* (which are shown, on which [`Rung`], within the budget) and
+//! matter, and how much), *select* (which are shown, on which [`DetailLevel`], within the budget) and
 //! *render*. Frames are rendered once and kept, so that a context is made by choosing and copying.
 //!
 //! # What holds for every context
@@ -74,7 +74,7 @@ use wording::Wording;
 
 pub use crate::keywords::keywords;
 pub use cache::CacheStatistics;
-pub use fragment::Rung;
+pub use fragment::DetailLevel;
 pub use heap::{ChunkEntry, Shown};
 pub use select::{Entry, Omission, Section};
 pub use settings::{Budget, Guidance, Settings};
@@ -86,6 +86,7 @@ pub use xml::escape;
 /// The context of a frame.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Context {
     /// All of it as one XML document, `stack-context`, the static part first.
     pub xml: String,
@@ -111,6 +112,7 @@ impl Context {
 /// What was considered for a context, and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Report {
     /// The frame whose context it is.
     pub handle: Handle,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::considered::Considered;
-use super::fragment::{Fragment, Rung};
+use super::fragment::{DetailLevel, Fragment};
 use super::heap::Heap;
 use super::relevance::ancestor_score;
 use super::settings::{Guidance, Settings};
@@ -26,6 +26,7 @@ const DETAILED_ANCESTORS: usize = 32;
 /// Where in a context a frame is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Section {
     /// The frame whose context it is.
     CurrentFrame,
@@ -42,6 +43,7 @@ pub enum Section {
 /// Why a frame is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Omission {
     /// Its score is below the minimum relevance.
     Irrelevant,
@@ -54,13 +56,14 @@ pub enum Omission {
 /// What became of one frame that was considered for a context.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Entry {
     /// The frame.
     pub handle: Handle,
     /// Where it is or would be shown.
     pub section: Section,
     /// How much of it is shown.
-    pub rung: Rung,
+    pub detail_level: DetailLevel,
     /// How much it matters to the current frame, 0 to 100.
     pub score: f32,
     /// What showing it costs, in tokens.
@@ -73,7 +76,7 @@ pub struct Entry {
     pub omission: Option<Omission>,
 }
 
-/// A candidate and the rung it has reached.
+/// A candidate and the detail level it has reached.
 pub(super) struct Item {
     pub(super) entry: Entry,
     pub(super) fragment: Option<Arc<Fragment>>,
@@ -82,23 +85,24 @@ pub(super) struct Item {
 impl Item {
     fn new(handle: Handle, section: Section, score: f32) -> Self {
         let omission = Some(Omission::Budget);
-        let entry = Entry { handle, section, rung: Rung::Omitted, score, tokens: 0, log: None, omission };
+        let entry =
+            Entry { handle, section, detail_level: DetailLevel::Omitted, score, tokens: 0, log: None, omission };
         Self { entry, fragment: None }
     }
 
     /// What became of the frame.
     pub(super) fn into_entry(self) -> Entry {
-        let log = self.fragment.as_ref().and_then(|fragment| fragment.log(self.entry.rung));
+        let log = self.fragment.as_ref().and_then(|fragment| fragment.log(self.entry.detail_level));
         Entry { log: log.cloned(), ..self.entry }
     }
 
     pub(super) fn is_shown(&self) -> bool {
-        self.entry.rung != Rung::Omitted
+        self.entry.detail_level != DetailLevel::Omitted
     }
 
     pub(super) fn write(&self, out: &mut String) {
         if let Some(fragment) = &self.fragment {
-            fragment.write(self.entry.rung, out);
+            fragment.write(self.entry.detail_level, out);
         }
     }
 }
@@ -176,12 +180,12 @@ impl Quotas {
     }
 }
 
-/// A rung that a frame could be raised to.
+/// A detail level that a frame could be raised to.
 struct Step {
     index: usize,
-    from: Rung,
-    rung: Rung,
-    /// Score by token, never more than that of the rung before.
+    from: DetailLevel,
+    detail_level: DetailLevel,
+    /// Score by token, never more than that of the detail level before.
     utility: f32,
 }
 
@@ -247,7 +251,7 @@ impl<'a> Ladder<'a> {
 
     /// They are always there.
     fn take_parent_and_root(&mut self) {
-        self.raise_ends(Rung::Stub);
+        self.raise_ends(DetailLevel::Stub);
     }
 
     /// What the stable part may spend, if it needs at least `least`.
@@ -259,28 +263,28 @@ impl<'a> Ladder<'a> {
         let (budget, current_stub) = (&self.settings.budget, self.contexts.costs.volatile_least);
         let quota = budget.current.saturating_add(budget.overhead);
         let reserved = current_stub.max(quota.min(budget.total / 2));
-        let dependency_stubs: usize = self.dependencies.clone().map(|index| self.cost(index, Rung::Stub)).sum();
+        let dependency_stubs: usize = self.dependencies.clone().map(|index| self.cost(index, DetailLevel::Stub)).sum();
         let with_dependencies = (least + dependency_stubs).min(budget.total.saturating_sub(current_stub));
         least.max(with_dependencies).max(budget.total.saturating_sub(reserved))
     }
 
     fn take_dependencies_and_advice(&mut self) {
-        self.dependencies.clone().for_each(|index| self.climb(index, Rung::Stub));
+        self.dependencies.clone().for_each(|index| self.climb(index, DetailLevel::Stub));
         let cost = self.wording.brief_guidance;
         self.brief_guidance = self.settings.guidance != Guidance::None && self.spending.spend(cost);
         self.budget_element = self.spending.spend(skeleton::budget_cost(self.contexts, &self.settings.budget));
-        self.dependencies.clone().for_each(|index| self.climb(index, Rung::Compact));
-        self.raise_ends(Rung::Compact);
+        self.dependencies.clone().for_each(|index| self.climb(index, DetailLevel::Compact));
+        self.raise_ends(DetailLevel::Compact);
         for item in &self.items[..self.dependencies.end] {
             self.quotas.charge(item, item.entry.tokens);
         }
     }
 
     /// Raises the parent and the root.
-    fn raise_ends(&mut self, rung: Rung) {
+    fn raise_ends(&mut self, detail_level: DetailLevel) {
         if self.ranges.dependencies > 0 {
-            self.climb(0, rung);
-            self.climb(self.ranges.dependencies - 1, rung);
+            self.climb(0, detail_level);
+            self.climb(self.ranges.dependencies - 1, detail_level);
         }
     }
 
@@ -288,14 +292,14 @@ impl<'a> Ladder<'a> {
     fn take_spine(&mut self) -> usize {
         let mut used = 0;
         for index in 0..self.ranges.dependencies {
-            let cost = self.cost(index, Rung::Stub);
+            let cost = self.cost(index, DetailLevel::Stub);
             used += cost;
             if used > self.settings.budget.ancestors / 2 || self.spending.is_closed {
                 return index;
             }
             if !self.items[index].is_shown() {
                 self.quotas.charge(&self.items[index], cost);
-                self.climb(index, Rung::Stub);
+                self.climb(index, DetailLevel::Stub);
             }
         }
         self.ranges.dependencies
@@ -308,11 +312,11 @@ impl<'a> Ladder<'a> {
         steps.sort_by(|one, other| other.utility.total_cmp(&one.utility));
         let mut deferred = Vec::new();
         for step in steps {
-            let more = self.cost(step.index, step.rung) - self.cost(step.index, step.from);
+            let more = self.cost(step.index, step.detail_level) - self.cost(step.index, step.from);
             let item = &self.items[step.index];
-            if item.entry.rung >= step.from && self.quotas.allow(item, more) {
+            if item.entry.detail_level >= step.from && self.quotas.allow(item, more) {
                 self.quotas.charge(item, more);
-                self.climb(step.index, step.rung);
+                self.climb(step.index, step.detail_level);
             } else {
                 deferred.push(step);
             }
@@ -325,11 +329,11 @@ impl<'a> Ladder<'a> {
         let cost = self.wording.full_guidance;
         self.full_guidance = self.settings.guidance == Guidance::Full && self.spending.spend(cost);
         for step in deferred {
-            self.climb(step.index, Rung::Stub);
-            self.climb(step.index, step.rung);
+            self.climb(step.index, DetailLevel::Stub);
+            self.climb(step.index, step.detail_level);
         }
         for index in spine..self.ranges.dependencies {
-            self.climb(index, Rung::Stub);
+            self.climb(index, DetailLevel::Stub);
         }
     }
 
@@ -347,23 +351,23 @@ impl<'a> Ladder<'a> {
         }
     }
 
-    fn cost(&mut self, index: usize, rung: Rung) -> usize {
-        if rung == Rung::Omitted {
+    fn cost(&mut self, index: usize, detail_level: DetailLevel) -> usize {
+        if detail_level == DetailLevel::Omitted {
             return 0;
         }
         let item = &mut self.items[index];
         let fragment = item.fragment.get_or_insert_with(|| self.contexts.fragment(self.tree, item.entry.handle));
-        fragment.cost(rung)
+        fragment.cost(detail_level)
     }
 
-    fn climb(&mut self, index: usize, rung: Rung) {
-        if self.spending.is_closed || self.items[index].entry.rung >= rung {
+    fn climb(&mut self, index: usize, detail_level: DetailLevel) {
+        if self.spending.is_closed || self.items[index].entry.detail_level >= detail_level {
             return;
         }
-        let cost = self.cost(index, rung);
+        let cost = self.cost(index, detail_level);
         if self.spending.spend(cost - self.items[index].entry.tokens) {
             let entry = &mut self.items[index].entry;
-            (entry.rung, entry.tokens, entry.omission) = (rung, cost, None);
+            (entry.detail_level, entry.tokens, entry.omission) = (detail_level, cost, None);
         }
     }
 
@@ -374,16 +378,18 @@ impl<'a> Ladder<'a> {
         indexes.extend(self.best_siblings());
         let mut steps = Vec::with_capacity(indexes.len() * 3);
         for index in indexes {
-            let mut from = self.items[index].entry.rung;
+            let mut from = self.items[index].entry.detail_level;
             let mut utility = f32::INFINITY;
-            for (rung, weight) in [(Rung::Compact, 1.0), (Rung::Standard, 0.5), (Rung::Full, 0.4)] {
-                if rung <= from {
+            for (detail_level, weight) in
+                [(DetailLevel::Compact, 1.0), (DetailLevel::Standard, 0.5), (DetailLevel::Full, 0.4)]
+            {
+                if detail_level <= from {
                     continue;
                 }
-                let more = self.cost(index, rung) - self.cost(index, from);
+                let more = self.cost(index, detail_level) - self.cost(index, from);
                 utility = utility.min(self.items[index].entry.score * weight / more.max(1) as f32);
-                steps.push(Step { index, from, rung, utility });
-                from = rung;
+                steps.push(Step { index, from, detail_level, utility });
+                from = detail_level;
             }
         }
         steps

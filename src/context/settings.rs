@@ -15,6 +15,7 @@ use crate::vocabulary::ToolNames;
 /// stable part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Budget {
     /// The most tokens a context may have. Default 4000.
     pub total: usize,
@@ -39,6 +40,15 @@ impl Default for Budget {
 }
 
 impl Budget {
+    setters! {
+        total: usize,
+        ancestors: usize,
+        siblings: usize,
+        current: usize,
+        overhead: usize,
+        heap: usize,
+    }
+
     /// The defaults with the total given.
     pub fn of_total(total: usize) -> Self {
         Self { total, ..Self::default() }
@@ -100,6 +110,7 @@ fn tokens(value: &str) -> std::result::Result<usize, &'static str> {
 /// How much of the standing advice on working with frames a context carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum Guidance {
     /// Philosophy, rules, and when to make child frames: at most 350 tokens.
     #[default]
@@ -117,6 +128,7 @@ pub enum Guidance {
 /// out.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Settings {
     /// Tokens to spend, and on what.
     pub budget: Budget,
@@ -145,6 +157,14 @@ impl Default for Settings {
 }
 
 impl Settings {
+    setters! {
+        budget: Budget,
+        minimum_relevance: u8,
+        guidance: Guidance,
+        heap_ceiling: usize,
+        tools: ToolNames,
+    }
+
     /// The defaults with another total budget, in tokens.
     pub fn of_total(total: usize) -> Self {
         Self { budget: Budget::of_total(total), ..Self::default() }

@@ -22,7 +22,7 @@ use std::borrow::Cow;
 ///     }
 /// }
 ///
-/// let stack = Stack::with_options(StackOptions { counter: Arc::new(Bytes), ..StackOptions::default() });
+/// let stack = Stack::with_options(StackOptions::default().counter(Arc::new(Bytes)));
 /// # let _ = stack;
 /// ```
 pub trait TokenCounter: Send + Sync {

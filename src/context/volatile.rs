@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::considered::Considered;
-use super::fragment::{CUT, Fragment, Rung, TITLE_TOKENS};
+use super::fragment::{CUT, DetailLevel, Fragment, TITLE_TOKENS};
 use super::select::{Entry, Omission, Section};
 use super::settings::Budget;
 use super::spending::Spending;
@@ -36,7 +36,7 @@ pub(super) struct Volatile {
     registers: Vec<String>,
     omitted_registers: usize,
     current: Arc<Fragment>,
-    rung: Rung,
+    detail_level: DetailLevel,
     /// Upper bound of the part's tokens.
     pub(super) tokens: usize,
 }
@@ -46,7 +46,7 @@ impl Volatile {
     pub(super) fn new(contexts: &Contexts, wording: Arc<Wording>, tree: &Tree, handle: Handle) -> Self {
         let current = contexts.current_fragment(tree, handle);
         let open = skeleton::volatile_open(handle);
-        let tokens = contexts.counter.count(&open) + contexts.costs.volatile_close + current.cost(Rung::Stub);
+        let tokens = contexts.counter.count(&open) + contexts.costs.volatile_close + current.cost(DetailLevel::Stub);
         Self {
             wording,
             open,
@@ -60,7 +60,7 @@ impl Volatile {
             registers: Vec::new(),
             omitted_registers: 0,
             current,
-            rung: Rung::Stub,
+            detail_level: DetailLevel::Stub,
             tokens,
         }
     }
@@ -80,7 +80,7 @@ impl Volatile {
         self.planned = children.filter(|child| tree.node(*child).status() == FrameStatus::Planned).collect();
         let mut room = Room { counter: &*contexts.counter, spending: Spending::new(self.tokens, limit) };
 
-        self.climb(&mut room, Rung::Compact);
+        self.climb(&mut room, DetailLevel::Compact);
         room.text(&mut self.warnings, || waiting_warnings(tree, considered));
         room.text(&mut self.next, || next_action(contexts, &self.wording, tree, considered.handle, &self.planned));
         room.text(&mut self.position, || position(tree, considered.handle));
@@ -98,20 +98,22 @@ impl Volatile {
         }
         self.show_planned(contexts, tree, &mut room, FIRST_PLANNED);
         let quota = budget.current;
-        for rung in [Rung::Standard, Rung::Full] {
-            if self.current.cost(rung) <= quota {
-                self.climb(&mut room, rung);
+        for detail_level in [DetailLevel::Standard, DetailLevel::Full] {
+            if self.current.cost(detail_level) <= quota {
+                self.climb(&mut room, detail_level);
             }
         }
         self.show_planned(contexts, tree, &mut room, usize::MAX);
-        self.climb(&mut room, Rung::Standard);
-        self.climb(&mut room, Rung::Full);
+        self.climb(&mut room, DetailLevel::Standard);
+        self.climb(&mut room, DetailLevel::Full);
         self.tokens = room.spending.spent;
     }
 
-    fn climb(&mut self, room: &mut Room<'_>, rung: Rung) {
-        if rung > self.rung && room.spending.spend(self.current.cost(rung) - self.current.cost(self.rung)) {
-            self.rung = rung;
+    fn climb(&mut self, room: &mut Room<'_>, detail_level: DetailLevel) {
+        if detail_level > self.detail_level
+            && room.spending.spend(self.current.cost(detail_level) - self.current.cost(self.detail_level))
+        {
+            self.detail_level = detail_level;
         }
     }
 
@@ -166,7 +168,7 @@ impl Volatile {
             self.registers.iter().for_each(|element| out.push_str(element));
             out.push_str(skeleton::REGISTERS_CLOSE);
         }
-        self.current.write(self.rung, out);
+        self.current.write(self.detail_level, out);
     }
 
     pub(super) fn open(&self) -> &str {
@@ -178,10 +180,10 @@ impl Volatile {
         entries.push(Entry {
             handle,
             section: Section::CurrentFrame,
-            rung: self.rung,
+            detail_level: self.detail_level,
             score: 100.0,
-            tokens: self.current.cost(self.rung),
-            log: self.current.log(self.rung).cloned(),
+            tokens: self.current.cost(self.detail_level),
+            log: self.current.log(self.detail_level).cloned(),
             omission: None,
         });
         entries.extend(self.planned.iter().enumerate().map(|(index, child)| {
@@ -189,7 +191,7 @@ impl Volatile {
             Entry {
                 handle: *child,
                 section: Section::PlannedChildren,
-                rung: if element.is_some() { Rung::Stub } else { Rung::Omitted },
+                detail_level: if element.is_some() { DetailLevel::Stub } else { DetailLevel::Omitted },
                 score: 100.0,
                 tokens: element.map_or(0, |element| counter.count(element)),
                 log: None,

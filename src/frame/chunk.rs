@@ -39,6 +39,7 @@ fn is_zero(step: &u64) -> bool {
 /// optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct NewChunk {
     /// The name: 1 to 100 characters on one line.
     pub name: String,

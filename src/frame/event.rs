@@ -29,6 +29,7 @@ pub struct Event {
 /// The change that an [`Event`] makes. In JSON the key `kind` names the variant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum Change {
     /// The frame was created: pushed, planned, created for a session, or imported.
     Added {

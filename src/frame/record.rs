@@ -271,6 +271,7 @@ impl<'de> Deserialize<'de> for Parent {
 /// Without `parent`, [`Parent::Auto`] chooses the parent; `"parent": null` makes the frame a root.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(from = "FlatNewFrame")]
+#[non_exhaustive]
 pub struct NewFrame {
     /// The frame's ID. `None`: an ID of the form `plan-…` is generated.
     pub session_id: Option<String>,

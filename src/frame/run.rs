@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The memory that an agent manages. In JSON `"heap"` or `"registers"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum MemoryModel {
     /// Stack and heap.
     #[default]
@@ -19,6 +20,7 @@ pub enum MemoryModel {
 /// rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct RunSettings {
     /// The memory that the agent manages. Default `heap`.
     pub memory: MemoryModel,
@@ -30,6 +32,12 @@ pub struct RunSettings {
 }
 
 impl RunSettings {
+    setters! {
+        memory: MemoryModel,
+        max_depth: usize,
+        heap_ceiling: usize,
+    }
+
     /// Default of [`heap_ceiling`](RunSettings::heap_ceiling), in characters (specification, "Heap visibility").
     pub const HEAP_CEILING: usize = 5_000;
 }

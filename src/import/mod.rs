@@ -28,6 +28,7 @@ const RESULTS_CHARACTERS: usize = 400;
 
 /// The frames of a plan, parents before children. Each tag (Task Master) or file (Beads) has one root frame.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Imported {
     /// The frames. IDs are unique, and parents and dependencies exist.
     pub frames: Vec<Frame>,
@@ -58,6 +59,7 @@ impl From<Repair> for Problem {
 
 /// A file format from which frames can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Format {
     /// The specification's `state.json`.
     State,

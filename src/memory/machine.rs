@@ -23,6 +23,7 @@ const TITLE_LENGTH: usize = 60;
 /// (by default the beginning of the task), `sessionID` and `tools`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct NewRun {
     /// What the agent is to do.
     pub task: String,
@@ -49,6 +50,20 @@ impl NewRun {
         Self { task: task.into(), ..Self::default() }
     }
 
+    /// Sets the ID of the root frame.
+    #[must_use]
+    pub fn id(mut self, session_id: impl Into<String>) -> Self {
+        self.session_id = Some(session_id.into());
+        self
+    }
+
+    /// Sets the title of the root frame.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
     /// Sets what memory the agent has.
     pub fn settings(mut self, settings: RunSettings) -> Self {
         self.settings = settings;
@@ -63,7 +78,7 @@ impl NewRun {
     ///
     /// let stack = Stack::in_memory();
     /// let run = stack.start_run(NewRun::new("Find a flight").tools("# Tools\n\n- search(query): searches flights."))?;
-    /// let Next::Ask(prompt) = stack.run_next(run)? else { panic!("a run begins with a question") };
+    /// let Next::Ask(prompt) = stack.run(run).next()? else { panic!("a run begins with a question") };
     /// assert!(prompt.system.contains("- search(query): searches flights."));
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
@@ -87,6 +102,7 @@ pub struct Reply {
 
 /// Something that a model does to its memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Operation {
     /// Begin a sub-task in a frame of its own.
     Push {

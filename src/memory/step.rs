@@ -10,7 +10,7 @@ use super::heap;
 use super::prompt::system_prompt;
 use crate::error::{Error, Result};
 use crate::frame::{FrameStatus, Handle, MemoryModel, Message, Register, RunSettings, ToolCall};
-use crate::tree::{Run, Tree};
+use crate::tree::{RunState, Tree};
 
 /// Steps with the same calls in a row from which on the model is told so.
 const REPEATS_TOLD: usize = 3;
@@ -20,6 +20,7 @@ const REPEATS_TOLD: usize = 3;
 /// In JSON the key `next` names the variant: `{"next": "ask", "system": "…", "messages": […], …}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "next", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum Next {
     /// Ask a model, and bring what it says with [`Run::reply`](crate::stack::Run::reply).
     Ask(Prompt),
@@ -38,6 +39,7 @@ pub enum Next {
 /// What a model is asked in a step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Prompt {
     /// The number of the step, from 1 on.
     pub step: u64,
@@ -56,6 +58,7 @@ pub struct Prompt {
 /// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct RunStatus {
     /// What it was started with.
     pub settings: RunSettings,
@@ -72,7 +75,7 @@ pub struct RunStatus {
 /// The present frame of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Position {
-    pub(super) run: Run,
+    pub(super) run: RunState,
     pub(super) frame: Handle,
     pub(super) depth: usize,
 }

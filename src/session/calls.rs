@@ -27,12 +27,20 @@ pub type CallId = u64;
 /// The settings of calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct CallSettings {
     /// How deep calls may go: the frames that may be above the one that is called. Default 5.
     pub max_depth: usize,
     /// After how long a call is aborted and salvaged, in milliseconds, unless the call says otherwise; 0: never.
     /// Default 0.
     pub time_limit: u64,
+}
+
+impl CallSettings {
+    setters! {
+        max_depth: usize,
+        time_limit: u64,
+    }
 }
 
 impl Default for CallSettings {
@@ -43,6 +51,7 @@ impl Default for CallSettings {
 
 /// How a frame is called.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct CallOptions {
     /// The session that calls.
     pub caller: String,
@@ -50,6 +59,18 @@ pub struct CallOptions {
     pub background: bool,
     /// After how long it is aborted, in milliseconds; `None`: as the settings say; 0: never.
     pub time_limit: Option<u64>,
+}
+
+impl CallOptions {
+    /// Options of a call by this session, which waits for the answer.
+    pub fn new(caller: impl Into<String>) -> Self {
+        Self { caller: caller.into(), ..Self::default() }
+    }
+
+    setters! {
+        background: bool,
+        time_limit: Option<u64>,
+    }
 }
 
 /// How far a call has come.

@@ -40,6 +40,7 @@ const LISTED: usize = 30;
 /// The reason for a compaction. In JSON a name such as `"frame_completion"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum CompactionType {
     /// The host compacts because the model's context is full. The frame remains open.
     #[default]
@@ -53,6 +54,7 @@ pub enum CompactionType {
 /// A compaction that was requested and is not finished yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct PendingCompaction {
     /// The reason.
     #[serde(rename = "type")]
@@ -238,6 +240,7 @@ impl Message {
 
 /// An accepted summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The full text.
     pub text: String,
@@ -250,6 +253,7 @@ pub struct Summary {
 
 /// The reason why a summary is refused. The frame keeps its results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Refusal {
     /// The session has neither a marked summary nor a text of the assistant.
     #[error("the session has no summary and no text of the assistant")]

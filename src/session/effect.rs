@@ -10,6 +10,8 @@ use crate::tree::Command;
 
 /// An action that follows from an event: a change of the tree, or an effect for the host.
 #[derive(Debug, Clone, PartialEq)]
+#[must_use = "actions have to be carried out"]
+#[non_exhaustive]
 pub enum Action {
     /// Execute this command. If it is refused, log the error and continue with the next action.
     Command(Command),
@@ -41,6 +43,8 @@ pub enum Action {
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[must_use = "the host has to carry out effects"]
+#[non_exhaustive]
 pub enum Effect {
     /// Write a line to the host's log.
     Log {
@@ -123,6 +127,7 @@ pub enum Effect {
 /// The severity of a line in the host's log. In JSON `"debug"`, `"info"` or `"warn"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum LogLevel {
     /// Details for debugging.
     Debug,

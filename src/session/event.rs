@@ -14,6 +14,7 @@ use super::compaction::Message;
 /// Events may arrive more than once and in any order.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum HostEvent {
     /// A session was created, or the host describes it because
     /// [`DescribeSession`](super::Effect::DescribeSession) asked for it.

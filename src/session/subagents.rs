@@ -41,6 +41,7 @@ const REMEMBERED: u64 = 3_600_000;
 /// Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct SubagentSettings {
     /// Whether child sessions are tracked. Default true.
     pub enabled: bool,
@@ -78,6 +79,17 @@ impl Default for SubagentSettings {
 }
 
 impl SubagentSettings {
+    setters! {
+        enabled: bool,
+        min_duration: u64,
+        min_message_count: u64,
+        auto_complete_on_idle: bool,
+        idle_completion_delay: u64,
+        inject_parent_context: bool,
+        propagate_summaries: bool,
+        patterns: Vec<String>,
+    }
+
     /// Reads the settings from environment variables, which the function `look_up` returns:
     /// `STACK_SUBAGENT_ENABLED`, `STACK_SUBAGENT_MIN_DURATION`, `STACK_SUBAGENT_MIN_MESSAGES`,
     /// `STACK_SUBAGENT_AUTO_COMPLETE`, `STACK_SUBAGENT_IDLE_DELAY` and `STACK_SUBAGENT_PATTERNS` (separated by commas).
@@ -110,6 +122,7 @@ pub(super) enum Step {
 /// The known data of a child session. Times are in milliseconds since the Unix epoch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Subagent {
     /// ID of the session.
     #[serde(rename = "sessionID")]

@@ -26,7 +26,7 @@ const WAITING_LINES: usize = 1_000;
 
 /// What a stack knows of its host.
 #[derive(Default)]
-pub(super) struct Host {
+pub(super) struct HostState {
     /// Held while an event is dealt with and what follows is carried out, so that events do not overtake each
     /// other. Taken before everything else.
     order: Mutex<()>,
@@ -64,6 +64,7 @@ impl State {
 /// [`SubagentSettings`], [`AutonomySettings`] and [`CallSettings`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct HostSettings {
     /// What contexts are made with.
     pub context: Settings,
@@ -76,6 +77,13 @@ pub struct HostSettings {
 }
 
 impl HostSettings {
+    setters! {
+        context: Settings,
+        subagents: SubagentSettings,
+        autonomy: AutonomySettings,
+        calls: CallSettings,
+    }
+
     /// The defaults, with what the environment variables of the specification say, looked up by a function
     /// (`STACK_TOKEN_BUDGET_…`, `STACK_SUBAGENT_…`, `STACK_AUTONOMY_LEVEL` and so on), and over them what a
     /// JSON object says. What makes no sense is reported, and does not count.
@@ -154,6 +162,7 @@ fn merge(place: &mut Value, value: Value) {
 
 /// The context of a session, and the frame that it is of.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct SessionContext {
     /// The session's frame.
     pub handle: Handle,
@@ -161,17 +170,24 @@ pub struct SessionContext {
     pub context: Arc<Context>,
 }
 
-impl Stack {
-    /// Puts settings in force. From now on there are lines for the log, and commands leave `state.json` to
-    /// [`Stack::poll_host`]. Returns what is wrong with the settings: patterns that are no regular expressions, which match
-    /// nothing, and names of tools that cannot be, in whose place the default names are used.
+/// A stack as seen by a host with sessions. Made by [`Stack::host`].
+#[derive(Debug, Clone, Copy)]
+#[must_use]
+pub struct Host<'a> {
+    stack: &'a Stack,
+}
+
+impl Host<'_> {
+    /// Sets the settings. From now on there are lines for the host's log, and commands leave `state.json` to
+    /// [`Host::poll`]. Returns what is wrong with the settings: patterns that are not regular expressions, which match
+    /// nothing, and names of tools that are out of range, in whose place the default names are used.
     pub fn configure(&self, mut settings: HostSettings) -> Vec<Error> {
         let mut problems = Vec::new();
         if let Err(problem) = settings.context.tools.check() {
             problems.push(problem);
             settings.context.tools = ToolNames::default();
         }
-        let mut state = self.inner.host.state.lock();
+        let mut state = self.stack.inner.host.state.lock();
         (state.is_attached, state.is_polling) = (true, true);
         state.sessions.tools = settings.context.tools.clone();
         state.context = settings.context;
@@ -181,9 +197,9 @@ impl Stack {
         problems
     }
 
-    /// The settings in force.
-    pub fn host_settings(&self) -> HostSettings {
-        let state = self.inner.host.state.lock();
+    /// The settings in use.
+    pub fn settings(&self) -> HostSettings {
+        let state = self.stack.inner.host.state.lock();
         HostSettings {
             context: state.context.clone(),
             subagents: state.sessions.subagents.settings().clone(),
@@ -192,51 +208,96 @@ impl Stack {
         }
     }
 
-    /// Tells what has happened in the host, and answers what it is to do. What follows for the tree is done
-    /// before this returns; of what the tree refuses the log tells.
+    /// Reports an event of the host and returns the effects that the host has to carry out, in this order. Frames are
+    /// changed before this returns; a command that the tree refuses becomes a line of the log.
     ///
     /// ```
     /// use callstack_core::Stack;
     /// use callstack_core::session::HostEvent;
     ///
     /// let stack = Stack::in_memory();
-    /// let tell = |json: &str| stack.report(serde_json::from_str::<HostEvent>(json).unwrap());
-    /// tell(r#"{"kind": "sessionCreated", "sessionID": "ses_1", "title": "Shop"}"#);
-    /// tell(r#"{"kind": "message", "sessionID": "ses_1", "messageID": "m1", "role": "user", "text": "Build a shop"}"#);
+    /// let report = |json: &str| stack.host().report(serde_json::from_str::<HostEvent>(json).unwrap());
+    /// let effects = report(r#"{"kind": "sessionCreated", "sessionID": "ses_1", "title": "Shop"}"#);
+    /// assert!(effects.is_empty());
+    /// # let _ =
+    /// report(r#"{"kind": "message", "sessionID": "ses_1", "messageID": "m1", "role": "user", "text": "Build a shop"}"#);
     /// assert_eq!(stack.frame("ses_1")?.success_criteria, "Build a shop");
-    /// assert!(stack.session_context("ses_1")?.unwrap().context.xml.contains("Build a shop"));
+    /// assert!(stack.host().context("ses_1")?.unwrap().context.xml.contains("Build a shop"));
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
+    #[must_use = "the host has to carry out the effects"]
     pub fn report(&self, event: HostEvent) -> Vec<Effect> {
-        self.host_turn(|turn| turn.report(event)).1
+        self.stack.host_turn(|turn| turn.report(event)).1
     }
 
-    /// Does what is due: everything that [`Stack::poll`] does, and for the host idle subagents, calls that
-    /// have reached their time limit, and lines for the log. To be called at [`Stack::host_deadline`]; once it
-    /// was, commands leave `state.json` to it.
-    pub fn poll_host(&self) -> Vec<Effect> {
-        self.inner.host.state.lock().is_polling = true;
-        self.poll();
-        self.host_turn(|turn| turn.poll()).1
+    /// Does the work that is due: that of [`Stack::poll`], and for the host idle subagents, calls at their time limit, and
+    /// lines for the log. The host calls it at [`Host::deadline`]. From the first call on, commands leave `state.json` to
+    /// it.
+    #[must_use = "the host has to carry out the effects"]
+    pub fn poll(&self) -> Vec<Effect> {
+        self.stack.inner.host.state.lock().is_polling = true;
+        self.stack.poll();
+        self.stack.host_turn(|turn| turn.poll()).1
     }
 
-    /// True if the host does what is due.
-    pub(super) fn is_polled(&self) -> bool {
-        self.inner.host.state.lock().is_polling
-    }
-
-    /// When [`Stack::poll_host`] will have something to do, in milliseconds since the epoch.
-    pub fn host_deadline(&self) -> Option<u64> {
-        let files = self.deadline();
-        let state = self.inner.host.state.lock();
+    /// The time at which [`Host::poll`] will have work, in milliseconds since the Unix epoch; `None` if nothing is left
+    /// for later.
+    pub fn deadline(&self) -> Option<u64> {
+        let files = self.stack.deadline();
+        let state = self.stack.inner.host.state.lock();
         if !state.waiting.is_empty() {
             // Lines are fetched at once, but together with those that come in the same moment.
-            return Some((self.inner.clock)());
+            return Some((self.stack.inner.clock)());
         }
         match (files, state.sessions.deadline()) {
             (Some(files), Some(sessions)) => Some(files.min(sessions)),
             (files, sessions) => files.or(sessions),
         }
+    }
+
+    /// The context of a session's frame, made with the settings of [`Host::configure`] and with the suggestions to its agent.
+    /// `None`: the session has no frame, or the settings say that its requests get no context.
+    ///
+    /// # Errors
+    /// [`Error::BudgetTooSmall`], which says how many tokens are needed; [`Error::Setting`]; [`Error::Broken`].
+    pub fn context(&self, session_id: &str) -> Result<Option<SessionContext>> {
+        self.stack.check_working()?;
+        let now = (self.stack.inner.clock)();
+        let tree = self.stack.inner.tree.read();
+        let Some(handle) = tree.by_id(session_id) else { return Ok(None) };
+        let (settings, suggestions) = {
+            let state = self.stack.inner.host.state.lock();
+            let subagents = &state.sessions.subagents;
+            if subagents.get(session_id).is_some() && !subagents.settings().inject_parent_context {
+                return Ok(None);
+            }
+            let autonomy = &state.sessions.autonomy;
+            let is_shown = autonomy.settings.suggest_in_context && autonomy.settings.level != AutonomyLevel::Manual;
+            (
+                state.context.clone(),
+                is_shown
+                    .then(|| autonomy.suggestions.text(handle, now, &state.context.tools))
+                    .flatten()
+                    .unwrap_or_default(),
+            )
+        };
+        let (context, is_cached) = self.stack.cached_context(&tree, handle, &settings, &suggestions, now)?;
+        let data = json!({ "sessionID": session_id, "handle": handle, "tokens": context.tokens, "cached": is_cached });
+        self.stack.inner.host.state.lock().log(LogLevel::Debug, "Context generated", data);
+        Ok(Some(SessionContext { handle, context }))
+    }
+}
+
+impl Stack {
+    /// The stack for a host with sessions: the host reports events, carries out effects, and asks for the context of a
+    /// session.
+    pub fn host(&self) -> Host<'_> {
+        Host { stack: self }
+    }
+
+    /// True if the host does what is due.
+    pub(super) fn is_polled(&self) -> bool {
+        self.inner.host.state.lock().is_polling
     }
 
     /// Runs `decide` with a turn, carries out the actions of the turn, and returns the value with the effects for the
@@ -296,37 +357,6 @@ impl Stack {
         }
         let entries: Vec<Value> = new.iter().map(|message| json!(message)).collect();
         self.log(handle).append(&entries)
-    }
-
-    /// The context of a session's frame: by the settings in force, with what is suggested to its agent. `None`:
-    /// the session has no frame, or its requests are to have no context.
-    ///
-    /// # Errors
-    /// As [`Stack::context`].
-    pub fn session_context(&self, session_id: &str) -> Result<Option<SessionContext>> {
-        let now = (self.inner.clock)();
-        let tree = self.inner.tree.read();
-        let Some(handle) = tree.by_id(session_id) else { return Ok(None) };
-        let (settings, suggestions) = {
-            let state = self.inner.host.state.lock();
-            let subagents = &state.sessions.subagents;
-            if subagents.get(session_id).is_some() && !subagents.settings().inject_parent_context {
-                return Ok(None);
-            }
-            let autonomy = &state.sessions.autonomy;
-            let is_shown = autonomy.settings.suggest_in_context && autonomy.settings.level != AutonomyLevel::Manual;
-            (
-                state.context.clone(),
-                is_shown
-                    .then(|| autonomy.suggestions.text(handle, now, &state.context.tools))
-                    .flatten()
-                    .unwrap_or_default(),
-            )
-        };
-        let (context, is_cached) = self.cached_context(&tree, handle, &settings, &suggestions, now)?;
-        let data = json!({ "sessionID": session_id, "handle": handle, "tokens": context.tokens, "cached": is_cached });
-        self.inner.host.state.lock().log(LogLevel::Debug, "Context generated", data);
-        Ok(Some(SessionContext { handle, context }))
     }
 
     /// Tells the log of what has happened to frames (specification, "Logging").

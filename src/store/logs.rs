@@ -27,6 +27,7 @@ use crate::error::Result;
 /// In JSON: `{"from": 1, "to": 50, "search": "error", "tail": 10}`. Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct LogQuery {
     /// The first line of the range, counted from 1. Default 0, which means the same as 1.
     pub from: usize,
@@ -61,6 +62,7 @@ impl LogQuery {
 /// "it is cut off, or still being written"}]}`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct LogPage {
     /// The selected lines, in the order of the file.
     pub lines: Vec<LogLine>,
@@ -73,6 +75,7 @@ pub struct LogPage {
 /// One line of a log.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct LogLine {
     /// Number of the line in the file, counted from 1.
     pub number: usize,
@@ -83,6 +86,7 @@ pub struct LogLine {
 /// A line of a log that is not a complete JSON value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct LogDamage {
     /// Number of the line in the file, counted from 1.
     pub number: usize,

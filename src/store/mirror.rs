@@ -48,6 +48,7 @@ pub(crate) trait Source {
 /// In JSON: `{"revision": 9, "staleFrames": 0, "error": null}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct MirrorStatus {
     /// The revision of the last `state.json` that this process knows.
     pub revision: u64,

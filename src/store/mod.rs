@@ -100,6 +100,7 @@ pub trait Store: Send {
 /// assert_eq!(pops.since, 20);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct EventQuery {
     /// Selects only events with a higher revision. Default 0: all.
     pub since: u64,
@@ -160,6 +161,7 @@ impl EventQuery {
 /// The failures that an acknowledged commit survives. In JSON `"normal"` or `"full"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum Durability {
     /// Acknowledged commits survive the death of the process. A power loss may remove the latest commits,
     /// newest first, but does not damage the database.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::caller::Caller;
 use super::frames::pretty;
-use super::{Call, Reply};
+use super::{AgentTool, Reply};
 use crate::error::Error;
 use crate::frame::{Handle, NewFrame};
 use crate::session::autonomy::{Assessment, Autonomy, AutonomyLevel, AutonomySettings, Heuristic};
@@ -52,7 +52,7 @@ fn heuristic_names(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": Heuristic::ALL.iter().map(|heuristic| heuristic.as_str()).collect::<Vec<_>>() })
 }
 
-impl Call for Configure {
+impl AgentTool for Configure {
     const NAME: &'static str = "stack_autonomy";
     const EXAMPLE: &'static str = r#"{"level": "suggest", "popThreshold": 90, "disableHeuristic": "duration"}"#;
 
@@ -100,7 +100,7 @@ pub(super) struct ShouldPush {
     recent_file_changes: Option<Vec<String>>,
 }
 
-impl Call for ShouldPush {
+impl AgentTool for ShouldPush {
     const NAME: &'static str = "stack_should_push";
     const EXAMPLE: &'static str = r#"{"potentialGoal": "Make the login page faster", "errorCount": 2}"#;
 
@@ -148,7 +148,7 @@ pub(super) struct ShouldPop {
     context_limit: Option<u64>,
 }
 
-impl Call for ShouldPop {
+impl AgentTool for ShouldPop {
     const NAME: &'static str = "stack_should_pop";
     const EXAMPLE: &'static str = r#"{"successSignals": ["all tests pass", "the docs are written"]}"#;
 
@@ -199,7 +199,7 @@ pub(super) struct AutoSuggest {
     show_history: bool,
 }
 
-impl Call for AutoSuggest {
+impl AgentTool for AutoSuggest {
     const NAME: &'static str = "stack_auto_suggest";
     const EXAMPLE: &'static str = r#"{"enable": true, "showHistory": true}"#;
 
@@ -233,7 +233,7 @@ pub(super) struct Stats {
     reset: bool,
 }
 
-impl Call for Stats {
+impl AgentTool for Stats {
     const NAME: &'static str = "stack_autonomy_stats";
     const EXAMPLE: &'static str = "{}";
 

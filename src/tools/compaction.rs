@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::caller::Caller;
 use super::frames::pretty;
-use super::{Call, Reply};
+use super::{AgentTool, Reply};
 use crate::error::Error;
 use crate::session::compaction::CompactionType;
 
@@ -19,7 +19,7 @@ pub(super) struct Summarize {
     note: Option<String>,
 }
 
-impl Call for Summarize {
+impl AgentTool for Summarize {
     const NAME: &'static str = "stack_frame_summarize";
     const EXAMPLE: &'static str = r#"{"note": "The failing test and its seed"}"#;
 
@@ -44,7 +44,7 @@ impl Call for Summarize {
 #[serde(deny_unknown_fields)]
 pub(super) struct Info {}
 
-impl Call for Info {
+impl AgentTool for Info {
     const NAME: &'static str = "stack_compaction_info";
     const EXAMPLE: &'static str = "{}";
 
@@ -68,7 +68,7 @@ pub(super) struct GetSummary {
     session_id: Option<String>,
 }
 
-impl Call for GetSummary {
+impl AgentTool for GetSummary {
     const NAME: &'static str = "stack_get_summary";
     const EXAMPLE: &'static str = r#"{"sessionID": "f2"}"#;
 

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::caller::Caller;
 use super::frames::pretty;
-use super::{Call, Reply};
-use crate::context::Rung;
+use super::{AgentTool, Reply};
+use crate::context::DetailLevel;
 use crate::error::Error;
 use crate::frame::FrameRef;
 use crate::stack::SessionContext;
@@ -19,18 +19,18 @@ use crate::text::beginning;
 #[serde(deny_unknown_fields)]
 pub(super) struct Info {}
 
-impl Call for Info {
+impl AgentTool for Info {
     const NAME: &'static str = "stack_context_info";
     const EXAMPLE: &'static str = "{}";
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        let settings = caller.stack.host_settings().context;
+        let settings = caller.stack.host().settings().context;
         let cache = caller.stack.cache_statistics();
         let Some(SessionContext { handle, context }) = context(caller)? else {
             return Ok(Reply::Text(pretty(&json!({ "budget": settings.budget, "cache": cache }))));
         };
         let entries = &context.report.entries;
-        let frames: Vec<_> = entries.iter().filter(|entry| entry.rung != Rung::Omitted).collect();
+        let frames: Vec<_> = entries.iter().filter(|entry| entry.detail_level != DetailLevel::Omitted).collect();
         let information = json!({
             "frame": handle,
             "tokens": context.tokens,
@@ -59,7 +59,7 @@ fn two_thousand() -> usize {
     2_000
 }
 
-impl Call for Preview {
+impl AgentTool for Preview {
     const NAME: &'static str = "stack_context_preview";
     const EXAMPLE: &'static str = r#"{"maxLength": 8000}"#;
 
@@ -79,7 +79,7 @@ impl Call for Preview {
 }
 
 fn context(caller: &Caller<'_>) -> Result<Option<SessionContext>, Error> {
-    caller.stack.session_context(caller.session_id)
+    caller.stack.host().context(caller.session_id)
 }
 
 /// Forget cached contexts. They are made anew when they are next needed.
@@ -91,7 +91,7 @@ pub(super) struct ClearCache {
     session_id: Option<String>,
 }
 
-impl Call for ClearCache {
+impl AgentTool for ClearCache {
     const NAME: &'static str = "stack_cache_clear";
     const EXAMPLE: &'static str = r#"{"sessionID": "f2"}"#;
 

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::caller::{Caller, listed};
-use super::{Call, Reply};
+use super::{AgentTool, Reply};
 use crate::error::Error;
 use crate::frame::{FrameRef, Identity, NewFrame, PopStatus, Results};
 use crate::tree::OutlineOptions;
@@ -32,7 +32,7 @@ pub(super) struct Push {
     time_limit: Option<u64>,
 }
 
-impl Call for Push {
+impl AgentTool for Push {
     const NAME: &'static str = "stack_frame_push";
     const EXAMPLE: &'static str = r#"{"title": "Parse the options", "successCriteria": "All flags of the README are read; errors name the flag; tests pass", "successCriteriaCompacted": "flags read, errors named, tests"}"#;
 
@@ -86,7 +86,7 @@ impl From<Ended> for PopStatus {
     }
 }
 
-impl Call for Pop {
+impl AgentTool for Pop {
     const NAME: &'static str = "stack_frame_pop";
     const EXAMPLE: &'static str = r#"{"status": "completed", "results": "The parser in src/options.rs reads all flags; 12 tests", "resultsCompacted": "src/options.rs: Options::parse(args)"}"#;
 
@@ -121,7 +121,7 @@ impl Call for Pop {
 #[serde(deny_unknown_fields)]
 pub(super) struct Status {}
 
-impl Call for Status {
+impl AgentTool for Status {
     const NAME: &'static str = "stack_status";
     const EXAMPLE: &'static str = "{}";
 
@@ -162,7 +162,7 @@ fn yes() -> bool {
     true
 }
 
-impl Call for ShowTree {
+impl AgentTool for ShowTree {
     const NAME: &'static str = "stack_tree";
     const EXAMPLE: &'static str = r#"{"rootID": "f2", "showDetails": true}"#;
 
@@ -184,7 +184,7 @@ pub(super) struct Details {
     frame_id: String,
 }
 
-impl Call for Details {
+impl AgentTool for Details {
     const NAME: &'static str = "stack_frame_details";
     const EXAMPLE: &'static str = r#"{"frameID": "f2"}"#;
 
@@ -210,7 +210,7 @@ pub(super) struct AddArtifact {
     frame_id: Option<String>,
 }
 
-impl Call for AddArtifact {
+impl AgentTool for AddArtifact {
     const NAME: &'static str = "stack_add_artifact";
     const EXAMPLE: &'static str = r#"{"artifact": "src/options.rs"}"#;
 
@@ -233,7 +233,7 @@ pub(super) struct AddDecision {
     frame_id: Option<String>,
 }
 
-impl Call for AddDecision {
+impl AgentTool for AddDecision {
     const NAME: &'static str = "stack_add_decision";
     const EXAMPLE: &'static str = r#"{"decision": "Unknown flags are errors: a typo must not be a wish unheard"}"#;
 
@@ -249,7 +249,7 @@ impl Call for AddDecision {
 #[serde(deny_unknown_fields)]
 pub(super) struct GetState {}
 
-impl Call for GetState {
+impl AgentTool for GetState {
     const NAME: &'static str = "stack_get_state";
     const EXAMPLE: &'static str = "{}";
 

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::caller::Caller;
 use super::frames::pretty;
-use super::{Call, MemoryCall, Reply};
+use super::{AgentTool, MemoryTool, Reply};
 use crate::error::Error;
 use crate::frame::{NewChunk, Register, RegisterValues};
 use crate::memory::{Operation, stored, updated};
@@ -38,7 +38,7 @@ pub(super) enum Scope {
     Frame,
 }
 
-impl Call for Allocate {
+impl AgentTool for Allocate {
     const NAME: &'static str = "stack_heap_alloc";
     const EXAMPLE: &'static str = r#"{"name": "api-contract", "content": "POST /orders -> 201 {id}; 409 if the cart is empty", "description": "routes that the client relies on"}"#;
 
@@ -64,7 +64,7 @@ pub(super) struct Write {
     content: String,
 }
 
-impl Call for Write {
+impl AgentTool for Write {
     const NAME: &'static str = "stack_heap_write";
     const EXAMPLE: &'static str =
         r#"{"name": "api-contract", "content": "POST /orders -> 201 {id, total}; 409 if the cart is empty"}"#;
@@ -75,9 +75,9 @@ impl Call for Write {
     }
 }
 
-impl MemoryCall for Write {
+impl MemoryTool for Write {
     const NAME: &'static str = "heap_write";
-    const EXAMPLE: &'static str = <Self as Call>::EXAMPLE;
+    const EXAMPLE: &'static str = <Self as AgentTool>::EXAMPLE;
 
     fn operation(self) -> Operation {
         Operation::WriteChunk { name: self.name, content: self.content }
@@ -92,7 +92,7 @@ pub(super) struct Read {
     name: Option<String>,
 }
 
-impl Call for Read {
+impl AgentTool for Read {
     const NAME: &'static str = "stack_heap_read";
     const EXAMPLE: &'static str = r#"{"name": "api-contract"}"#;
 
@@ -121,7 +121,7 @@ pub(super) struct Free {
     name: String,
 }
 
-impl Call for Free {
+impl AgentTool for Free {
     const NAME: &'static str = "stack_heap_free";
     const EXAMPLE: &'static str = r#"{"name": "api-contract"}"#;
 
@@ -131,9 +131,9 @@ impl Call for Free {
     }
 }
 
-impl MemoryCall for Free {
+impl MemoryTool for Free {
     const NAME: &'static str = "heap_free";
-    const EXAMPLE: &'static str = <Self as Call>::EXAMPLE;
+    const EXAMPLE: &'static str = <Self as AgentTool>::EXAMPLE;
 
     fn operation(self) -> Operation {
         Operation::FreeChunk { name: self.name }
@@ -187,7 +187,7 @@ impl UpdateRegisters {
     }
 }
 
-impl Call for UpdateRegisters {
+impl AgentTool for UpdateRegisters {
     const NAME: &'static str = "stack_registers_update";
     const EXAMPLE: &'static str =
         r#"{"R2_NEXT": "run the tests of the cart", "R7_STATUS": "totals are rounded to cents"}"#;
@@ -205,9 +205,9 @@ impl Call for UpdateRegisters {
     }
 }
 
-impl MemoryCall for UpdateRegisters {
+impl MemoryTool for UpdateRegisters {
     const NAME: &'static str = "update_registers";
-    const EXAMPLE: &'static str = <Self as Call>::EXAMPLE;
+    const EXAMPLE: &'static str = <Self as AgentTool>::EXAMPLE;
 
     fn operation(self) -> Operation {
         Operation::UpdateRegisters(self.values())
@@ -231,7 +231,7 @@ pub(super) struct PushFrame {
     return_spec: String,
 }
 
-impl MemoryCall for PushFrame {
+impl MemoryTool for PushFrame {
     const NAME: &'static str = "push_frame";
     const EXAMPLE: &'static str = r#"{"name": "write-tests", "objective": "Create test_calc.py with pytest tests for add and divide of calc.py; run python -m pytest -q until all pass", "context": "divide(a, 0) raises ValueError", "return_spec": "number of tests, passed and failed, problems met"}"#;
 
@@ -250,7 +250,7 @@ pub(super) struct PopFrame {
     result: String,
 }
 
-impl MemoryCall for PopFrame {
+impl MemoryTool for PopFrame {
     const NAME: &'static str = "pop_frame";
     const EXAMPLE: &'static str =
         r#"{"result": "test_calc.py has 9 tests, all pass. divide rounds to two digits, as calc.py documents."}"#;
@@ -273,7 +273,7 @@ pub(super) struct HeapAllocate {
     description: String,
 }
 
-impl MemoryCall for HeapAllocate {
+impl MemoryTool for HeapAllocate {
     const NAME: &'static str = "heap_alloc";
     const EXAMPLE: &'static str =
         r#"{"name": "api-spec", "content": "add(a, b) -> int", "description": "signatures of calc.py"}"#;
@@ -286,6 +286,6 @@ impl MemoryCall for HeapAllocate {
 
 /// How full the heap of the calling session is.
 fn usage(caller: &Caller<'_>) -> Result<HeapUsage, Error> {
-    let ceiling = caller.stack.host_settings().context.heap_ceiling;
+    let ceiling = caller.stack.host().settings().context.heap_ceiling;
     caller.stack.heap(caller.named_or_own(None)?).usage(ceiling)
 }

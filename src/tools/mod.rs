@@ -1,7 +1,7 @@
 //! The agent's tools: one table of names, schemas, handlers and texts, from which hosts register them.
 //!
 //! A tool is a struct: its documentation is what the agent reads of the tool, its fields are the arguments, and
-//! `Call::run` is the handler. JSON Schema and validation are made of the same struct, so they cannot differ.
+//! `AgentTool::run` is the handler. JSON Schema and validation are made of the same struct, so they cannot differ.
 //!
 //! ```
 //! use callstack_core::session::HostEvent;
@@ -9,7 +9,8 @@
 //!
 //! let stack = Stack::in_memory();
 //! let event = r#"{"kind": "sessionCreated", "sessionID": "ses_1", "title": "Shop"}"#;
-//! stack.report(serde_json::from_str::<HostEvent>(event).unwrap());
+//! let effects = stack.host().report(serde_json::from_str::<HostEvent>(event).unwrap());
+//! assert!(effects.is_empty());
 //! let plan = r#"{"title": "Cart", "successCriteria": "Totals are right", "successCriteriaCompacted": "totals"}"#;
 //! let answer = tools::call(&stack, "ses_1", "stack_frame_plan", plan);
 //! assert_eq!(answer.text.unwrap(), "f1 (Cart) is planned. Begin it with stack_frame_activate f1.");
@@ -46,6 +47,7 @@ pub use docs::markdown;
 /// What a tool is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum Group {
     /// Beginning, finishing and looking at frames.
     Frames,
@@ -65,6 +67,7 @@ pub enum Group {
 
 /// A tool as hosts register it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Tool {
     /// Its name, such as `stack_frame_push`.
     pub name: &'static str,
@@ -84,6 +87,7 @@ pub struct Tool {
 /// `{"call": 3, "isError": false, "effects": [{"kind": "createSession", …}]}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Answer {
     /// The answer; absent if it comes later.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +102,7 @@ pub struct Answer {
 }
 
 /// A tool's arguments, and what it does with them.
-trait Call: DeserializeOwned + schemars::JsonSchema {
+trait AgentTool: DeserializeOwned + schemars::JsonSchema {
     /// The tool's name.
     const NAME: &'static str;
     /// Valid arguments, a JSON object.
@@ -109,7 +113,7 @@ trait Call: DeserializeOwned + schemars::JsonSchema {
 }
 
 /// A tool of an agent in a run, by which it manages its own memory.
-trait MemoryCall: DeserializeOwned + schemars::JsonSchema {
+trait MemoryTool: DeserializeOwned + schemars::JsonSchema {
     /// The tool's name.
     const NAME: &'static str;
     /// Valid arguments, a JSON object.
@@ -136,11 +140,11 @@ struct Entry<Run> {
     run: Run,
 }
 
-type RunCall = fn(&mut Caller<'_>, &str, &'static str) -> Result<Reply, String>;
+type RunTool = fn(&mut Caller<'_>, &str, &'static str) -> Result<Reply, String>;
 type ReadOperation = fn(&str, &'static str) -> Result<Operation, String>;
 
-impl Entry<RunCall> {
-    const fn of<C: Call>(group: Group) -> Self {
+impl Entry<RunTool> {
+    const fn of<C: AgentTool>(group: Group) -> Self {
         Self {
             name: C::NAME,
             group,
@@ -155,7 +159,7 @@ impl Entry<RunCall> {
 }
 
 impl Entry<ReadOperation> {
-    const fn of_memory<C: MemoryCall>() -> Self {
+    const fn of_memory<C: MemoryTool>() -> Self {
         Self {
             name: C::NAME,
             group: Group::Memory,
@@ -175,7 +179,7 @@ impl<Run> Entry<Run> {
 }
 
 #[rustfmt::skip]
-const TABLE: [Entry<RunCall>; 32] = [
+const TABLE: [Entry<RunTool>; 32] = [
     Entry::of::<frames::Push>(Group::Frames),
     Entry::of::<frames::Pop>(Group::Frames),
     Entry::of::<frames::Status>(Group::Frames),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::caller::{Caller, listed};
-use super::{Call, Reply};
+use super::{AgentTool, Reply};
 use crate::error::Error;
 use crate::frame::{FrameRef, Handle, Identity, NewFrame, Parent};
 use crate::tree::Command;
@@ -28,7 +28,7 @@ pub(super) struct Plan {
     depends_on: Vec<String>,
 }
 
-impl Call for Plan {
+impl AgentTool for Plan {
     const NAME: &'static str = "stack_frame_plan";
     const EXAMPLE: &'static str = r#"{"title": "Write the docs", "successCriteria": "Every command of the README works as written", "successCriteriaCompacted": "README commands work"}"#;
 
@@ -79,7 +79,7 @@ struct Child {
     depends_on: Vec<String>,
 }
 
-impl Call for PlanChildren {
+impl AgentTool for PlanChildren {
     const NAME: &'static str = "stack_frame_plan_children";
     const EXAMPLE: &'static str = r#"{"children": [{"title": "Schema", "successCriteria": "Tables for users and orders exist, with tests", "successCriteriaCompacted": "tables, tests"}, {"title": "Routes", "successCriteria": "CRUD for both, tested", "successCriteriaCompacted": "CRUD, tests", "dependsOn": ["Schema"]}]}"#;
 
@@ -135,7 +135,7 @@ pub(super) struct Activate {
     time_limit: Option<u64>,
 }
 
-impl Call for Activate {
+impl AgentTool for Activate {
     const NAME: &'static str = "stack_frame_activate";
     const EXAMPLE: &'static str = r#"{"sessionID": "f2"}"#;
 
@@ -157,7 +157,7 @@ pub(super) struct Invalidate {
     reason: String,
 }
 
-impl Call for Invalidate {
+impl AgentTool for Invalidate {
     const NAME: &'static str = "stack_frame_invalidate";
     const EXAMPLE: &'static str = r#"{"sessionID": "f4", "reason": "The provider does the caching for us"}"#;
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::caller::Caller;
 use super::frames::{Ended, pretty};
-use super::{Call, Reply};
+use super::{AgentTool, Reply};
 use crate::error::Error;
 use crate::frame::FrameRef;
 use crate::session::subagents::Subagent;
@@ -35,7 +35,7 @@ pub(super) struct Config {
     remove_pattern: Option<String>,
 }
 
-impl Call for Config {
+impl AgentTool for Config {
     const NAME: &'static str = "stack_config";
     const EXAMPLE: &'static str = r#"{"idleCompletionDelay": 10000, "addPattern": "^review"}"#;
 
@@ -90,7 +90,7 @@ pub(super) struct Stats {
     show_active: bool,
 }
 
-impl Call for Stats {
+impl AgentTool for Stats {
     const NAME: &'static str = "stack_stats";
     const EXAMPLE: &'static str = r#"{"showActive": true}"#;
 
@@ -130,7 +130,7 @@ fn completed() -> Ended {
     Ended::Completed
 }
 
-impl Call for Complete {
+impl AgentTool for Complete {
     const NAME: &'static str = "stack_subagent_complete";
     const EXAMPLE: &'static str = r#"{"sessionID": "f3", "summary": "Three modules: parser, printer, tests"}"#;
 
@@ -194,7 +194,7 @@ fn selected<'a>(subagents: &[&'a Subagent], filter: Filter) -> Vec<&'a Subagent>
     subagents.iter().copied().filter(is_meant).collect()
 }
 
-impl Call for List {
+impl AgentTool for List {
     const NAME: &'static str = "stack_subagent_list";
     const EXAMPLE: &'static str = r#"{"filter": "active"}"#;
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::Tree;
-use super::memory::{Conversation, Run};
+use super::memory::{Conversation, RunState};
 use super::node::{Before, Node};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Identity, Message};
@@ -153,7 +153,7 @@ impl Tree {
             }
             Change::RunStarted { run, tools } => {
                 let conversation = self.conversation_mut(handle);
-                conversation.run = Some(Run { settings: *run, steps: 0 });
+                conversation.run = Some(RunState { settings: *run, steps: 0 });
                 conversation.tools.clone_from(tools);
             }
             Change::Called { call } => self.conversation_mut(handle).call = Some(call.clone()),

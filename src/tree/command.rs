@@ -9,6 +9,7 @@ use crate::frame::{
 /// One thing asked of a tree. [`decide`](super::decide) says whether it can be done, and by which
 /// events. [`Stack`](crate::Stack) has a method for each.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Command {
     /// Make a frame that is worked on at once, and make it the active one.
     Push(NewFrame),

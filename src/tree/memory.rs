@@ -10,7 +10,7 @@ use crate::frame::{Chunk, Handle, Message, RunSettings};
 #[derive(Debug, Default)]
 pub struct Conversation {
     pub(super) messages: Vec<Arc<Message>>,
-    pub(super) run: Option<Run>,
+    pub(super) run: Option<RunState>,
     pub(super) tools: String,
     pub(super) call: Option<String>,
 }
@@ -22,7 +22,7 @@ impl Conversation {
     }
 
     /// The run, if the frame is the root of one.
-    pub fn run(&self) -> Option<&Run> {
+    pub fn run(&self) -> Option<&RunState> {
         self.run.as_ref()
     }
 
@@ -39,7 +39,7 @@ impl Conversation {
 
 /// A run: an agent at work that manages its own memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Run {
+pub struct RunState {
     /// What it was started with.
     pub settings: RunSettings,
     /// How many times a model has answered.
@@ -71,7 +71,7 @@ impl Tree {
     }
 
     /// The root of the run that a frame is part of, and the run.
-    pub fn run(&self, handle: Handle) -> Option<(Handle, &Run)> {
+    pub fn run(&self, handle: Handle) -> Option<(Handle, &RunState)> {
         self.lineage(handle).find_map(|frame| Some((frame, self.node(frame).conversation()?.run.as_ref()?)))
     }
 

@@ -28,7 +28,7 @@ pub use commit::{Commit, LogAppend};
 pub use decide::decide;
 pub(crate) use decide::known_chunk;
 pub use heap_usage::HeapUsage;
-pub use memory::{Conversation, Run};
+pub use memory::{Conversation, RunState};
 pub use node::{Node, Settled};
 pub use outline::{OutlineOptions, OutlineStyle, format_duration, outline};
 pub use sibling_order::{SiblingOrder, sibling_order};

@@ -18,6 +18,7 @@ const INDENTED_LEVELS: usize = 24;
 /// How a tree is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum OutlineStyle {
     /// Branches, a mark for each status, the active frame, a legend and statistics.
     #[default]
@@ -32,6 +33,7 @@ pub enum OutlineStyle {
 /// optional.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct OutlineOptions {
     /// Marked or indented.
     pub style: OutlineStyle,
@@ -43,6 +45,16 @@ pub struct OutlineOptions {
     pub depth: Option<usize>,
     /// The longest line, in characters; longer ones end in `…`. 0: no limit.
     pub width: usize,
+}
+
+impl OutlineOptions {
+    setters! {
+        style: OutlineStyle,
+        root: Option<FrameRef>,
+        details: bool,
+        depth: Option<usize>,
+        width: usize,
+    }
 }
 
 impl Default for OutlineOptions {

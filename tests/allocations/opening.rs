@@ -10,7 +10,7 @@ fn opening_takes_less_than_ten_kilobytes_for_a_frame_of_three() {
     let _turn = crate::turn();
     let frames: usize = std::env::var("STACK_TEST_FRAMES").map_or(2_000, |frames| frames.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
-    let options = || StackOptions { mirror: false, ..StackOptions::default() };
+    let options = || StackOptions::default().mirror(false);
     let stack = Stack::open(folder.path(), options()).unwrap();
     let text = |bytes: usize, index: usize| format!("{index} all options of the file are read; ").repeat(bytes / 40);
     let root = stack.push(NewFrame::new("Root").id("ses_root")).unwrap();

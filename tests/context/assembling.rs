@@ -1,6 +1,6 @@
 //! What contexts show, case by case.
 
-use callstack_core::context::{Approx, Chars4, Omission, Rung, Section, TokenCounter, truncate};
+use callstack_core::context::{Approx, Chars4, DetailLevel, Omission, Section, TokenCounter, truncate};
 use callstack_core::tree::sibling_order;
 use callstack_core::{Budget, Context, Guidance, Handle, NewFrame, PopStatus, Settings, Stack, StackOptions};
 use std::sync::Arc;
@@ -26,8 +26,13 @@ impl Project {
     }
 }
 
-fn rung(context: &Context, handle: Handle) -> Rung {
-    context.report.entries.iter().find(|entry| entry.handle == handle).map_or(Rung::Omitted, |entry| entry.rung)
+fn detail_level(context: &Context, handle: Handle) -> DetailLevel {
+    context
+        .report
+        .entries
+        .iter()
+        .find(|entry| entry.handle == handle)
+        .map_or(DetailLevel::Omitted, |entry| entry.detail_level)
 }
 
 #[test]
@@ -45,8 +50,8 @@ fn related_siblings_are_shown_and_unrelated_ones_are_not() {
         )
         .unwrap();
     let context = project.context("now");
-    assert!(rung(&context, parser) >= Rung::Compact, "{:#?}", context.report);
-    assert_eq!(rung(&context, icons), Rung::Omitted, "{:#?}", context.report);
+    assert!(detail_level(&context, parser) >= DetailLevel::Compact, "{:#?}", context.report);
+    assert_eq!(detail_level(&context, icons), DetailLevel::Omitted, "{:#?}", context.report);
     let entry = context.report.entries.iter().find(|entry| entry.handle == icons).unwrap();
     assert_eq!(entry.omission, Some(Omission::Irrelevant));
 }
@@ -64,7 +69,7 @@ fn a_sibling_named_in_the_task_matters() {
     project.0.push(NewFrame::new("Parser errors").id("now").criteria(criteria).below("root")).unwrap();
     let context = project.context("now");
     for handle in [named, counted, handled] {
-        assert!(rung(&context, handle) > Rung::Omitted, "{handle}: {:#?}", context.report);
+        assert!(detail_level(&context, handle) > DetailLevel::Omitted, "{handle}: {:#?}", context.report);
     }
 }
 
@@ -170,7 +175,7 @@ fn the_position_counts_what_is_in_the_plan() {
 fn guidance_keeps_within_its_tokens() {
     let cost = |guidance: Guidance| {
         let project = Project::new();
-        let settings = Settings { guidance, ..Settings::of_total(10_000) };
+        let settings = Settings::of_total(10_000).guidance(guidance);
         let with = project.0.context("root", &settings).unwrap();
         let planning = with.volatile.split_once("<initial-planning").map_or("", |(_, rest)| rest);
         let planning = planning.split_once("</initial-planning>").map_or("", |(text, _)| text);
@@ -225,7 +230,7 @@ fn unused_quota_flows_on() {
 #[test]
 fn any_counter_keeps_the_cap() {
     let project = |counter: Arc<dyn TokenCounter>| {
-        let stack = Stack::with_options(StackOptions { counter, ..StackOptions::default() });
+        let stack = Stack::with_options(StackOptions::default().counter(counter));
         stack.push(NewFrame::new("Root").id("root")).unwrap();
         for number in 0..40 {
             let id = format!("s{number}");

@@ -83,7 +83,7 @@ fn contexts_with_chunks_and_registers() {
         let context = stack.context_uncached(frame, &Settings::of_total(total)).unwrap();
         support::assert_golden(&format!("memory/{name}.xml"), &context.xml);
     }
-    let settings = Settings { tools: ToolNames::none(), ..Settings::of_total(1300) };
+    let settings = Settings::of_total(1300).tools(ToolNames::none());
     for frame in ["ses_root", "routes", "pages"] {
         let context = stack.context_uncached(frame, &settings).unwrap();
         support::assert_golden(&format!("vocabulary/none-{frame}.xml"), &context.xml);
@@ -109,7 +109,7 @@ fn contexts_of_a_small_project() {
 fn contexts_under_small_budgets() {
     let stack = api();
     for total in [110, 200, 320, 480] {
-        let settings = Settings { guidance: Guidance::Brief, ..Settings::of_total(total) };
+        let settings = Settings::of_total(total).guidance(Guidance::Brief);
         let text =
             stack.context("routes", &settings).map_or_else(|error| format!("{error}\n"), |context| context.xml.clone());
         support::assert_golden(&format!("budgets/routes-{total}.xml"), &text);
@@ -158,7 +158,7 @@ fn outlines() {
     support::assert_golden("outline/depth-1.txt", &with(|options| options.depth = Some(1)));
     support::assert_golden("outline/width-24.txt", &with(|options| options.width = 24));
     support::assert_golden("outline/indented.txt", &with(|options| options.style = OutlineStyle::Indented));
-    let options = OutlineOptions { root: Some("routes".into()), ..OutlineOptions::default() };
+    let options = OutlineOptions::default().root(Some("routes".into()));
     support::assert_golden("outline/subtree.txt", &stack.outline(&options).unwrap());
     support::assert_golden("outline/empty.txt", &Stack::in_memory().outline(&OutlineOptions::default()).unwrap());
 }

@@ -4,9 +4,7 @@
 
 use callstack_core::context::{Approx, Chars4, Omission, TokenCounter};
 use callstack_core::frame::Register;
-use callstack_core::{
-    Budget, Context, Error, FrameStatus, Handle, Identity, NewFrame, PopStatus, Results, Settings, Stack,
-};
+use callstack_core::{Budget, Context, Error, FrameStatus, Handle, Identity, NewFrame, PopStatus, Results, Stack};
 use proptest::prelude::*;
 use support::Random;
 use support::promises::{checked, settings, with_total};
@@ -20,7 +18,13 @@ fn sizes() -> impl Strategy<Value = usize> {
 fn assert_grows(smaller: &Context, larger: &Context) {
     for (one, other) in smaller.report.entries.iter().zip(&larger.report.entries) {
         assert_eq!(one.handle, other.handle, "3: the totals must not change what is considered");
-        assert!(one.rung <= other.rung, "3: {} sinks from {:?} to {:?}", one.handle, one.rung, other.rung);
+        assert!(
+            one.detail_level <= other.detail_level,
+            "3: {} sinks from {:?} to {:?}",
+            one.handle,
+            one.detail_level,
+            other.detail_level
+        );
     }
     for (one, other) in smaller.report.chunks.iter().zip(&larger.report.chunks) {
         assert!(
@@ -122,7 +126,7 @@ proptest! {
         prop_assert!(checked(&stack, &Approx, frame, &settings).unwrap() == *after, "the cache answers with another context");
 
         // With room for all, a sibling that finishes is appended.
-        let roomy = Settings { budget: Budget { siblings: 200_000, ancestors: 200_000, ..Budget::of_total(500_000) }, ..settings.clone() };
+        let roomy = settings.clone().budget(Budget::of_total(500_000).siblings(200_000).ancestors(200_000));
         let open = |tree: &callstack_core::Tree| {
             let mut siblings = tree.siblings(frame).filter(|sibling| {
                 tree.node(*sibling).status().is_open() && !tree.node(frame).dependencies().contains(sibling)

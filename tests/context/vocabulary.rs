@@ -57,8 +57,8 @@ fn contexts(stack: &Stack, tools: &ToolNames) -> Vec<Context> {
         for guidance in [Guidance::Full, Guidance::Brief, Guidance::None] {
             for total in [300, 420, 700, 1_500, 20_000] {
                 let tools = tools.clone();
-                let budget = Budget { heap: 100, ..Budget::of_total(total) };
-                let settings = Settings { guidance, budget, tools, ..Settings::default() };
+                let budget = Budget::of_total(total).heap(100);
+                let settings = Settings::default().guidance(guidance).budget(budget).tools(tools);
                 contexts.extend(stack.context_uncached(frame, &settings).ok());
             }
         }
@@ -165,7 +165,7 @@ fn a_prefix_stands_before_every_name() {
 #[test]
 fn the_cache_tells_vocabularies_apart() {
     let stack = project();
-    let settings = |tools: ToolNames| Settings { tools, ..Settings::default() };
+    let settings = |tools: ToolNames| Settings::default().tools(tools);
     // More than are kept, each twice.
     for _ in 0..2 {
         for number in 0..12 {
@@ -183,7 +183,7 @@ fn names_that_no_tool_can_have_are_refused() {
     let stack = project();
     for name in ["", "two\nlines", &"x".repeat(65)] {
         let tools = ToolNames::default().name(ToolRole::Pop, name);
-        let problem = stack.context("work", &Settings { tools, ..Settings::default() }).unwrap_err();
+        let problem = stack.context("work", &Settings::default().tools(tools)).unwrap_err();
         assert!(matches!(&problem, Error::Setting { name, .. } if name == "tools.pop"), "{problem}");
     }
     let problem = Settings::from_json(r#"{"tools": {"prefix": "a\tb"}}"#).unwrap_err();

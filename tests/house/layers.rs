@@ -8,6 +8,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("frame", &["error_source"]),
     ("error", &["error_source", "frame"]),
     ("keywords", &[]),
+    ("setters", &[]),
     ("text", &[]),
     ("variables", &["error"]),
     ("vocabulary", &["error"]),

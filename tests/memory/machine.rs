@@ -125,7 +125,7 @@ fn system_prompts_describe_the_other_tools_as_the_host_does() {
             let holds = plain.to_lowercase().split(|letter: char| !letter.is_alphanumeric()).any(|other| other == word);
             assert!(!holds, "{memory:?}: the prompt promises {word}");
         }
-        let settings = RunSettings { memory, ..RunSettings::default() };
+        let settings = RunSettings::default().memory(memory);
         let stack = stack();
         let run = stack.start_run(NewRun::new("Fly").settings(settings).tools(tools)).unwrap();
         let Next::Ask(prompt) = stack.run(run).next().unwrap() else { panic!("a run begins with a question") };
@@ -170,7 +170,7 @@ fn a_child_is_five_deep_at_most_and_the_model_is_told() {
     let [(text, true)] = &agent.answers()[..] else { panic!("a sixth level was made") };
     assert!(text.contains("the maximum depth is 5"), "{text}");
 
-    let settings = RunSettings { max_depth: 1, ..RunSettings::default() };
+    let settings = RunSettings::default().max_depth(1);
     let shallow = stack().start_run(NewRun::new("x").settings(settings));
     assert!(shallow.is_ok());
 }
@@ -381,7 +381,7 @@ proptest! {
     #[test]
     fn runs_keep_their_promises(seed in any::<u64>(), steps in 1usize..40) {
         let mut random = Random::new(seed);
-        let settings = RunSettings { memory: MemoryModel::Registers, max_depth: random.below(6), heap_ceiling: 500 };
+        let settings = RunSettings::default().memory(MemoryModel::Registers).max_depth(random.below(6)).heap_ceiling(500);
         let stack = stack();
         let run = stack.start_run(NewRun::new("mark0root: the task").settings(settings)).unwrap();
         let agent = Agent { stack, run };

@@ -56,6 +56,7 @@ impl Host {
                     self.effects.push(Effect::Answer { call, text });
                 }
                 Action::Effect(effect) => self.effects.push(effect),
+                other => panic!("this host cannot carry out {other:?}"),
             }
         }
         self
@@ -309,7 +310,7 @@ fn a_deleted_session_takes_its_open_frame_along_and_no_finished_one() {
 #[test]
 fn without_subagents_child_sessions_have_no_frames() {
     let mut host = Host::default();
-    host.sessions.subagents.configure(SubagentSettings { enabled: false, ..SubagentSettings::default() });
+    host.sessions.subagents.configure(SubagentSettings::default().enabled(false));
     host.created("root", None, "Root").message("root", "m1", "user", "Build it");
     host.created("child", Some("root"), SUBAGENT).message("child", "m2", "user", "Look around");
     host.about("sessionIdle", "child").poll(1_000_000);
@@ -349,7 +350,7 @@ impl Host {
     }
 
     fn call(&mut self, frame: Handle, caller: &str) -> CallId {
-        self.call_with(frame, CallOptions { caller: caller.into(), ..CallOptions::default() })
+        self.call_with(frame, CallOptions::new(caller))
     }
 
     fn call_with(&mut self, frame: Handle, options: CallOptions) -> CallId {
@@ -448,7 +449,7 @@ fn a_session_that_ends_without_a_pop_is_salvaged() {
 fn a_call_that_is_aborted_or_takes_too_long_is_stopped_and_salvaged() {
     for aborted in [true, false] {
         let (mut host, frame) = Host::with_plan();
-        let options = CallOptions { caller: "root".into(), time_limit: Some(60_000), ..CallOptions::default() };
+        let options = CallOptions::new("root").time_limit(Some(60_000));
         let call = host.call_with(frame, options);
         host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "child"})).asked();
         let due = host.sessions.deadline().unwrap();
@@ -506,7 +507,7 @@ fn a_salvaged_frame_goes_on_in_its_session() {
 fn frames_that_run_or_are_finished_or_too_deep_are_not_called() {
     let (mut host, frame) = Host::with_plan();
     let refused = |host: &mut Host, frame: Handle, caller: &str| {
-        let options = CallOptions { caller: caller.into(), ..CallOptions::default() };
+        let options = CallOptions::new(caller);
         let mut turn = Turn::new(&mut host.sessions, &host.tree, host.now);
         let error = turn.call(frame, options).unwrap_err();
         assert_eq!(turn.into_actions(), []);
@@ -560,7 +561,7 @@ fn twenty_calls_at_once_each_get_their_own_session() {
 #[test]
 fn nobody_waits_for_a_call_in_the_background() {
     let (mut host, frame) = Host::with_plan();
-    let options = CallOptions { caller: "root".into(), background: true, ..CallOptions::default() };
+    let options = CallOptions::new("root").background(true);
     let call = host.call_with(frame, options);
     host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "child"})).asked();
     host.ended(call, None).last_words("child", "The lexer works");

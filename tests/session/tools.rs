@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use callstack_core::session::autonomy::AutonomyLevel;
 use callstack_core::session::{Effect, HostEvent};
 use callstack_core::tools::{self, Answer, Tool};
-use callstack_core::{FrameStatus, HostSettings, Stack, StackOptions, ToolNames, ToolRole};
+use callstack_core::{FrameStatus, HostSettings, Stack, ToolNames, ToolRole};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -59,7 +59,7 @@ impl Host {
         let now = Arc::new(AtomicU64::new(1_700_000_000_000));
         let count = AtomicU64::new(0);
         let random = Arc::new(move || count.fetch_add(1, Ordering::Relaxed));
-        let stack = Stack::with_options(StackOptions { random, ..support::options_at(&now) });
+        let stack = Stack::with_options(support::options_at(&now).random(random));
         let host = Self { stack, now, messages: 0 };
         host.tell(json!({"kind": "sessionCreated", "sessionID": "ses_1", "title": "Build a shop"}));
         let text = "Build a shop where customers can pay";
@@ -68,7 +68,7 @@ impl Host {
     }
 
     fn tell(&self, event: Value) -> Vec<Effect> {
-        self.stack.report(serde_json::from_value::<HostEvent>(event).unwrap())
+        self.stack.host().report(serde_json::from_value::<HostEvent>(event).unwrap())
     }
 
     fn call(&self, session: &str, name: &str, arguments: Value) -> Answer {
@@ -445,9 +445,8 @@ fn a_pop_without_an_id_is_that_of_the_session() {
 #[test]
 fn calls_have_a_depth_limit() {
     let mut host = Host::new();
-    let settings =
-        HostSettings { calls: serde_json::from_value(json!({"maxDepth": 1})).unwrap(), ..HostSettings::default() };
-    assert_eq!(host.stack.configure(settings), []);
+    let settings = HostSettings::default().calls(serde_json::from_value(json!({"maxDepth": 1})).unwrap());
+    assert_eq!(host.stack.host().configure(settings), []);
     let task = json!({"title": "Pay", "successCriteria": "", "successCriteriaCompacted": ""});
     host.run("stack_frame_push", task.clone(), "ses_2", None);
     let frames = host.stack.read(|tree| tree.len());
@@ -496,7 +495,7 @@ fn subagents_are_finished_by_hand() {
 #[test]
 fn suggestions_are_in_the_context_unless_switched_off() {
     let host = Host::new();
-    let volatile = || host.stack.session_context("ses_1").unwrap().unwrap().context.volatile.clone();
+    let volatile = || host.stack.host().context("ses_1").unwrap().unwrap().context.volatile.clone();
     assert!(!volatile().contains("STACK SUGGESTION"));
     host.good("ses_1", "stack_should_pop", json!({"tokenCount": 99_000}));
     assert!(
@@ -533,7 +532,7 @@ fn at_the_level_auto_tools_act() {
         (frame.status, frame.results.as_deref()),
         (FrameStatus::Completed, Some("The shop has a logo and a cart"))
     );
-    assert_eq!(host.stack.host_settings().autonomy.level, AutonomyLevel::Auto);
+    assert_eq!(host.stack.host().settings().autonomy.level, AutonomyLevel::Auto);
 }
 
 #[test]
@@ -560,15 +559,15 @@ fn what_happens_to_frames_is_logged() {
     assert_eq!(messages(effects), [""; 0]);
     let started = host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "ses_2"}));
     assert_eq!(messages(started), ["Frame activated"]);
-    host.stack.session_context("ses_2").unwrap();
-    assert!(host.stack.host_deadline().is_some_and(|deadline| deadline <= host.now.load(Ordering::Relaxed)));
-    assert_eq!(messages(host.stack.poll_host()), ["Context generated"]);
+    host.stack.host().context("ses_2").unwrap();
+    assert!(host.stack.host().deadline().is_some_and(|deadline| deadline <= host.now.load(Ordering::Relaxed)));
+    assert_eq!(messages(host.stack.host().poll()), ["Context generated"]);
     let done = json!({"status": "completed", "results": "Done", "resultsCompacted": ""});
     assert_eq!(messages(host.call("ses_2", "stack_frame_pop", done).effects), ["Frame completed"]);
     host.run("stack_frame_push", task, "ses_3", None);
     let gone = host.call("ses_1", "stack_frame_invalidate", json!({"sessionID": "ses_3", "reason": "no need"})).effects;
     assert_eq!(messages(gone), ["Frame invalidated"]);
-    assert_eq!(messages(host.stack.poll_host()), [""; 0]);
+    assert_eq!(messages(host.stack.host().poll()), [""; 0]);
 }
 
 #[test]
@@ -624,10 +623,10 @@ fn every_variable_of_the_specification_sets_what_it_says() {
 #[test]
 fn the_log_tells_what_a_context_costs_and_whether_it_was_there() {
     let host = Host::new();
-    host.stack.poll_host();
-    let tokens = host.stack.session_context("ses_1").unwrap().unwrap().context.tokens;
-    host.stack.session_context("ses_1").unwrap();
-    let told = host.stack.poll_host().into_iter().map(|effect| match effect {
+    let _log = host.stack.host().poll();
+    let tokens = host.stack.host().context("ses_1").unwrap().unwrap().context.tokens;
+    host.stack.host().context("ses_1").unwrap();
+    let told = host.stack.host().poll().into_iter().map(|effect| match effect {
         Effect::Log { message, data, .. } => (message, data["tokens"].clone(), data["cached"].clone()),
         other => panic!("{other:?}"),
     });
@@ -641,10 +640,10 @@ fn texts_with(tools: &ToolNames) -> Vec<String> {
     let (settings, problems) = HostSettings::from_variables(|_| None, &settings.to_string());
     assert!(problems.is_empty() && settings.context.tools == *tools, "{problems:?}");
     let mut host = Host::new();
-    assert!(host.stack.configure(settings.clone()).is_empty());
-    assert_eq!(host.stack.host_settings(), settings);
+    assert!(host.stack.host().configure(settings.clone()).is_empty());
+    assert_eq!(host.stack.host().settings(), settings);
     let task = |title: &str| json!({"title": title, "successCriteria": "ok", "successCriteriaCompacted": "ok"});
-    let context = |host: &Host| host.stack.session_context("ses_1").unwrap().unwrap().context.xml.replace("stack-", "");
+    let context = |host: &Host| host.stack.host().context("ses_1").unwrap().unwrap().context.xml.replace("stack-", "");
     let mut texts = vec![
         context(&host),
         host.good("ses_1", "stack_frame_plan", task("Cart")),
@@ -720,9 +719,9 @@ fn names_that_no_tool_can_have_are_reported() {
     let host = Host::new();
     let mut settings = HostSettings::default();
     settings.context.tools = ToolNames::default().name(ToolRole::Pop, "two\nlines");
-    let problems = host.stack.configure(settings);
+    let problems = host.stack.host().configure(settings);
     assert!(problems.len() == 1 && problems[0].to_string().contains("tools.pop"), "{problems:?}");
-    assert!(host.stack.host_settings().context.tools.is_default());
+    assert!(host.stack.host().settings().context.tools.is_default());
     let json = r#"{"context": {"tools": {"pop": ""}, "heapCeiling": 7}}"#;
     let (settings, problems) = HostSettings::from_variables(|_| None, json);
     assert_eq!((settings.context.heap_ceiling, problems.len()), (7, 1), "{problems:?}");

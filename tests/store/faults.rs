@@ -223,6 +223,7 @@ fn advance(stack: &Stack) -> Result<bool> {
             assert_eq!(results, "all done");
             return Ok(true);
         }
+        other => panic!("the run needs {other:?}"),
     }
     Ok(false)
 }
@@ -235,7 +236,7 @@ fn a_run_whose_store_fails_at_any_call_goes_on_and_its_logs_lack_nothing() {
             let folder = tempdir().unwrap();
             let folder = folder.path();
             let (stack, plan) = faulty_stack(folder, after);
-            let new = NewRun { session_id: Some("run_1".into()), ..NewRun::new("Do it all") };
+            let new = NewRun::new("Do it all").id("run_1");
             stack.start_run(new).unwrap();
             plan.fail_at(call);
             let mut failures = 0;
@@ -384,7 +385,7 @@ fn a_process_that_stops_while_it_mirrors_does_not_stop_the_others() {
 #[test]
 fn a_flush_waits_for_others_as_long_as_it_may() {
     let folder = tempdir().unwrap();
-    let open = |busy_timeout| Stack::open(folder.path(), StackOptions { busy_timeout, ..StackOptions::default() });
+    let open = |busy_timeout| Stack::open(folder.path(), StackOptions::default().busy_timeout(busy_timeout));
     let (patient, hasty) = (open(60_000).unwrap(), open(20).unwrap());
     patient.push(NewFrame::new("Root").id("ses_1")).unwrap();
     let lock = fs::File::open(folder.path().join(".mirror.lock")).unwrap();

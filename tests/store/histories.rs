@@ -32,7 +32,7 @@ fn a_stack_opened_again_is_the_same() {
     for durability in [Durability::Normal, Durability::Full] {
         let folder = tempdir().unwrap();
         let now = Arc::new(AtomicU64::new(1_000));
-        let options = || StackOptions { durability, ..options_at(&now) };
+        let options = || options_at(&now).durability(durability);
         let stack = Stack::open(folder.path(), options()).unwrap();
         let mut random = Random::new(7);
         for _ in 0..400 {
@@ -233,7 +233,7 @@ fn broken_histories_are_refused_and_leave_nothing_behind() {
 #[test]
 fn readers_never_wait_for_the_disk() {
     let folder = tempdir().unwrap();
-    let stack = Stack::open(folder.path(), StackOptions { busy_timeout: 60_000, ..StackOptions::default() }).unwrap();
+    let stack = Stack::open(folder.path(), StackOptions::default().busy_timeout(60_000)).unwrap();
     let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
     let mut blocker = SqliteStore::open(folder.path().join("stack.db"), SqliteOptions::default()).unwrap();
     blocker.begin().unwrap();
@@ -254,7 +254,7 @@ fn readers_never_wait_for_the_disk() {
 #[test]
 fn a_database_that_stays_busy_is_an_error_and_nothing_has_happened() {
     let folder = tempdir().unwrap();
-    let stack = Stack::open(folder.path(), StackOptions { busy_timeout: 20, ..StackOptions::default() }).unwrap();
+    let stack = Stack::open(folder.path(), StackOptions::default().busy_timeout(20)).unwrap();
     let mut blocker = SqliteStore::open(folder.path().join("stack.db"), SqliteOptions::default()).unwrap();
     blocker.begin().unwrap();
     let error = stack.push(NewFrame::new("Root").id("ses_1")).unwrap_err();

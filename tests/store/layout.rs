@@ -396,7 +396,7 @@ fn the_state_is_written_250_milliseconds_after_the_last_time() {
 fn an_open_brings_a_mirror_that_is_behind_up_to_date() {
     let folder = tempdir().unwrap();
     let path = folder.path();
-    let without = || Stack::open(path, StackOptions { mirror: false, ..StackOptions::default() }).unwrap();
+    let without = || Stack::open(path, StackOptions::default().mirror(false)).unwrap();
     let stack = open(path);
     let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
     stack.plan(NewFrame::new("Planned").id("plan-2").below(root)).unwrap();
@@ -434,7 +434,7 @@ fn stale_files_of_other_processes_are_written_before_the_state() {
     let stack = open(folder.path());
     let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
     // A process that dies between its commit and the mirror.
-    let dead = Stack::open(folder.path(), StackOptions { mirror: false, ..StackOptions::default() }).unwrap();
+    let dead = Stack::open(folder.path(), StackOptions::default().mirror(false)).unwrap();
     dead.add_decision(root, "by the dead").unwrap();
     dead.plan(NewFrame::new("Child").id("ses_2").below(root)).unwrap();
     stack.flush().unwrap();

@@ -37,7 +37,7 @@ fn lines_are_read_back_by_range_tail_and_search() {
     assert_eq!((page.total, page.damaged), (20, vec![]));
     assert_eq!(numbers(&stack, LogQuery::default().range(3, 5)), [3, 4, 5]);
     assert_eq!(numbers(&stack, LogQuery::default().range(0, 2)), [1, 2]);
-    assert_eq!(numbers(&stack, LogQuery { from: 19, ..LogQuery::default() }), [19, 20]);
+    assert_eq!(numbers(&stack, LogQuery::default().range(19, usize::MAX)), [19, 20]);
     assert_eq!(numbers(&stack, LogQuery::default().tail(2)), [19, 20]);
     assert_eq!(numbers(&stack, LogQuery::default().tail(0)), [0; 0]);
     assert_eq!(numbers(&stack, LogQuery::default().search("ZEILE 1\n\"ü")), [1], "decoded, and whatever the case");
@@ -146,7 +146,7 @@ fn logs_follow_their_frame_to_another_id() {
 fn contexts_name_a_log_while_it_exists() {
     let folder = tempdir().unwrap();
     let stack = open(folder.path());
-    let settings = Settings { guidance: Guidance::None, ..Settings::default() };
+    let settings = Settings::default().guidance(Guidance::None);
     let root = stack.push(NewFrame::new("Root").id("ses_1").criteria("All of the parser works")).unwrap();
     let done = stack.push(NewFrame::new("Parser").id("ses_2").below(root)).unwrap();
     stack.log(done).append(&[json!("parsing")]).unwrap();
@@ -183,7 +183,7 @@ fn contexts_name_a_log_while_it_exists() {
     stack.pop(next, PopStatus::Blocked, "").unwrap();
     assert!(stack.context(next, &settings).unwrap().stable.contains("logs/ses_1.jsonl"));
 
-    let tight = Settings { budget: Budget { total: 130, ..Budget::default() }, ..settings };
+    let tight = settings.budget(Budget::default().total(130));
     assert!(stack.context(next, &tight).unwrap().tokens <= 130);
 }
 

@@ -120,7 +120,7 @@ fn a_clock_that_panics_breaks_the_stack_in_a_command_and_not_in_a_query() {
         clock.panic_if_on();
         5
     });
-    let stack = Stack::with_options(StackOptions { clock, ..StackOptions::default() });
+    let stack = Stack::with_options(StackOptions::default().clock(clock));
     stack.push(NewFrame::new("First").id("ses_1")).unwrap();
     switch.set(true);
     assert!(panics(|| stack.context("ses_1", &Settings::default())));
@@ -145,7 +145,7 @@ fn a_counter_that_panics_in_a_query_changes_nothing() {
     let switch = Switch::default();
     let counting = switch.clone();
     let counter = Arc::new(Calling(move || counting.panic_if_on()));
-    let stack = Stack::with_options(StackOptions { counter, ..StackOptions::default() });
+    let stack = Stack::with_options(StackOptions::default().counter(counter));
     stack.push(NewFrame::new("First").id("ses_1")).unwrap();
     switch.set(true);
     assert!(panics(|| stack.context("ses_1", &Settings::of_total(40_000))));
@@ -212,7 +212,7 @@ fn a_command_inside_of_a_token_counter_is_refused_and_a_query_answered() {
                 refused.store(true, Ordering::Relaxed);
             }
         }));
-        let stack = Stack::with_options(StackOptions { counter, ..StackOptions::default() });
+        let stack = Stack::with_options(StackOptions::default().counter(counter));
         stack.push(NewFrame::new("First").id("ses_1")).unwrap();
         assert!(calling.set(stack.clone()).is_ok());
         stack.context("ses_1", &Settings::of_total(40_000)).unwrap();

@@ -23,7 +23,7 @@ fn setting(name: &str, default: usize) -> usize {
 }
 
 fn open(folder: &Path) -> Stack {
-    Stack::open(folder, StackOptions { busy_timeout: 120_000, ..StackOptions::default() }).unwrap()
+    Stack::open(folder, StackOptions::default().busy_timeout(120_000)).unwrap()
 }
 
 fn start(role: &str, name: &str, folder: &Path) -> Child {

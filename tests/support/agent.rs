@@ -13,7 +13,7 @@ pub struct Agent {
 
 impl Agent {
     pub fn start(stack: Stack, task: &str, memory: MemoryModel) -> Self {
-        let settings = RunSettings { memory, ..RunSettings::default() };
+        let settings = RunSettings::default().memory(memory);
         let run = stack.start_run(NewRun::new(task).settings(settings)).unwrap();
         Self { stack, run }
     }

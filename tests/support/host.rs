@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::context::{Approx, TokenCounter};
 use callstack_core::session::{Effect, HostEvent};
-use callstack_core::{Stack, StackOptions, ToolNames, Tree, tools};
+use callstack_core::{Stack, ToolNames, Tree, tools};
 use serde_json::{Value, json};
 
 use super::{Random, options_at};
@@ -34,7 +34,7 @@ struct Host {
 pub fn run(random: &mut Random) {
     let now = Arc::new(AtomicU64::new(1_000_000));
     let count = AtomicU64::new(0);
-    let options = StackOptions { random: Arc::new(move || count.fetch_add(1, Ordering::Relaxed)), ..options_at(&now) };
+    let options = options_at(&now).random(Arc::new(move || count.fetch_add(1, Ordering::Relaxed)));
     let mut host = Host {
         stack: Stack::with_options(options),
         now,
@@ -53,7 +53,7 @@ pub fn run(random: &mut Random) {
             0..=2 => host.use_tool(random),
             3 => host.happen(random),
             4 => {
-                let effects = host.stack.poll_host();
+                let effects = host.stack.host().poll();
                 host.take(effects);
             }
             _ => host.carry_out_one(random),
@@ -66,7 +66,7 @@ pub fn run(random: &mut Random) {
 impl Host {
     fn tell(&mut self, event: Value) {
         let event: HostEvent = serde_json::from_value(event).unwrap();
-        let effects = self.stack.report(event);
+        let effects = self.stack.host().report(event);
         self.take(effects);
     }
 
@@ -231,7 +231,7 @@ impl Host {
         let (_, repairs) = Tree::from_state(self.stack.state());
         assert!(repairs.is_empty(), "the tree is not consistent: {repairs:?}");
         for session in &self.sessions {
-            if let Some(context) = self.stack.session_context(session).unwrap() {
+            if let Some(context) = self.stack.host().context(session).unwrap() {
                 let made = &context.context;
                 assert!(
                     made.tokens <= 4000 && Approx.count(&made.xml) <= made.tokens,

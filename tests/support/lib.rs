@@ -53,7 +53,7 @@ pub fn assert_golden(name: &str, text: &str) {
 /// Options with a clock that the test sets.
 pub fn options_at(now: &Arc<AtomicU64>) -> StackOptions {
     let clock = now.clone();
-    StackOptions { clock: Arc::new(move || clock.load(Ordering::Relaxed)), ..StackOptions::default() }
+    StackOptions::default().clock(Arc::new(move || clock.load(Ordering::Relaxed)))
 }
 
 /// Random numbers that are the same for the same seed (xorshift).

@@ -111,12 +111,11 @@ fn reference(model: &Model, position: usize) -> FrameRef {
 fn command(model: &Model, ask: &Ask) -> Command {
     let frame = |position: &usize| reference(model, *position);
     let parent = |parent: &Option<usize>| parent.as_ref().map_or(Parent::Root, |parent| Parent::Frame(frame(parent)));
-    let new = |id: &String, parent: Parent, depends_on: &[usize]| NewFrame {
-        session_id: Some(id.clone()),
-        identity: Identity { title: "New".into(), ..Identity::default() },
-        parent,
-        depends_on: depends_on.iter().map(frame).collect(),
-        ..NewFrame::default()
+    let new = |id: &String, parent: Parent, depends_on: &[usize]| {
+        let mut new = NewFrame::new("New").id(id.clone());
+        new.parent = parent;
+        new.depends_on = depends_on.iter().map(frame).collect();
+        new
     };
     match ask {
         Ask::Add { id, parent: above, status: FrameStatus::Planned, depends_on } => {

@@ -1,6 +1,6 @@
 //! What holds for one context, whatever the tree, the texts and the settings. Tests and fuzzing share it.
 
-use callstack_core::context::{Rung, Section, Shown, TokenCounter};
+use callstack_core::context::{DetailLevel, Section, Shown, TokenCounter};
 use callstack_core::{Budget, Context, Error, Guidance, Handle, Settings, Stack, ToolNames, ToolRole};
 
 use crate::Random;
@@ -9,14 +9,13 @@ use crate::Random;
 pub fn settings(random: &mut Random) -> Settings {
     let mut settings = Settings::default();
     if random.once_in(2) {
-        settings.budget = Budget {
-            total: 0,
-            ancestors: 1 + random.below(2_000),
-            siblings: 1 + random.below(2_000),
-            current: 1 + random.below(1_000),
-            overhead: random.below(400),
-            heap: random.below(2_000),
-        };
+        settings.budget = Budget::default()
+            .total(0)
+            .ancestors(1 + random.below(2_000))
+            .siblings(1 + random.below(2_000))
+            .current(1 + random.below(1_000))
+            .overhead(random.below(400))
+            .heap(random.below(2_000));
         settings.heap_ceiling = random.below(6_000);
         settings.minimum_relevance = random.below(101) as u8;
         settings.guidance = [Guidance::Full, Guidance::Brief, Guidance::None][random.below(3)];
@@ -45,7 +44,7 @@ fn tools(random: &mut Random) -> ToolNames {
 
 /// The settings with another total.
 pub fn with_total(settings: &Settings, total: usize) -> Settings {
-    Settings { budget: Budget { total, ..settings.budget }, ..settings.clone() }
+    settings.clone().budget(settings.budget.total(total))
 }
 
 /// The context at this total, after checking all that holds for one context alone.
@@ -64,14 +63,14 @@ pub fn checked(
     assert!(context.tokens <= total, "1: {} tokens are reported of {total}", context.tokens);
     assert!(counter.count(&context.xml).max(both) <= context.tokens, "1: the reported tokens are no upper bound");
 
-    let rung = |handle: Handle| {
+    let detail_level = |handle: Handle| {
         let entry = context.report.entries.iter().find(|entry| entry.handle == handle);
-        entry.map_or(Rung::Omitted, |entry| entry.rung)
+        entry.map_or(DetailLevel::Omitted, |entry| entry.detail_level)
     };
     let ancestors = stack.ancestors(frame).unwrap();
     let required = [Some(frame), ancestors.first().copied(), ancestors.last().copied()];
     for required in required.into_iter().flatten() {
-        assert!(rung(required) >= Rung::Stub, "4: {required} is not there");
+        assert!(detail_level(required) >= DetailLevel::Stub, "4: {required} is not there");
     }
     let dependencies: Vec<Handle> = stack.read(|tree| {
         let finished = |handle: &&Handle| tree.node(**handle).status().is_finished();
@@ -79,12 +78,12 @@ pub fn checked(
     });
     let others_shown = context.report.entries.iter().any(|entry| {
         entry.section == Section::CompletedSiblings
-            && entry.rung > Rung::Omitted
+            && entry.detail_level > DetailLevel::Omitted
             && !dependencies.contains(&entry.handle)
     });
     for dependency in &dependencies {
         assert!(
-            !others_shown || rung(*dependency) >= Rung::Stub,
+            !others_shown || detail_level(*dependency) >= DetailLevel::Stub,
             "4: siblings are shown, dependency {dependency} is not"
         );
     }
@@ -145,7 +144,12 @@ fn check_counts(context: &Context) {
         find(element).and_then(|node| node.attribute(name)).map_or(0, |count| count.parse::<usize>().unwrap())
     };
     let omitted = |section: Section| {
-        context.report.entries.iter().filter(|entry| entry.section == section && entry.rung == Rung::Omitted).count()
+        context
+            .report
+            .entries
+            .iter()
+            .filter(|entry| entry.section == section && entry.detail_level == DetailLevel::Omitted)
+            .count()
     };
     for (name, section) in [
         ("omitted-ancestors", Section::Ancestors),

@@ -35,7 +35,7 @@ fn frames_that_are_not_there_are_named() {
     refused(&stack, "unknown_frame", |stack| stack.push(NewFrame::new("x").id("x").below("nothing")));
     refused(&stack, "unknown_frame", |stack| stack.plan(NewFrame::new("x").id("x").depends_on("nothing")));
     refused(&stack, "unknown_frame", |stack| stack.context("nothing", &Settings::default()));
-    let nowhere = OutlineOptions { root: Some(Handle::from_index(70).unwrap().into()), ..OutlineOptions::default() };
+    let nowhere = OutlineOptions::default().root(Some(Handle::from_index(70).unwrap().into()));
     refused(&stack, "unknown_frame", |stack| stack.outline(&nowhere));
 }
 
@@ -210,24 +210,23 @@ fn budgets_too_small_say_how_much_is_needed() {
     assert!(stack.context("f2", &Settings::of_total(needed)).is_ok());
     assert!(stack.context("f2", &Settings::of_total(needed - 1)).is_err());
     for (name, budget) in [
-        ("budget.total", Budget { total: 0, ..Budget::default() }),
-        ("budget.ancestors", Budget { ancestors: 0, ..Budget::default() }),
-        ("budget.siblings", Budget { siblings: 0, ..Budget::default() }),
-        ("budget.current", Budget { current: 0, ..Budget::default() }),
+        ("budget.total", Budget::default().total(0)),
+        ("budget.ancestors", Budget::default().ancestors(0)),
+        ("budget.siblings", Budget::default().siblings(0)),
+        ("budget.current", Budget::default().current(0)),
     ] {
-        let settings = Settings { budget, ..Settings::default() };
+        let settings = Settings::default().budget(budget);
         let message = refused(&stack, "setting", |stack| stack.context("f2", &settings));
         assert_eq!(message, format!("{name} is `0`, but must be a whole number of tokens from 1 on"));
     }
-    let huge = Budget {
-        total: usize::MAX,
-        ancestors: usize::MAX,
-        siblings: usize::MAX,
-        current: usize::MAX,
-        overhead: usize::MAX,
-        heap: usize::MAX,
-    };
-    assert!(stack.context("f2", &Settings { budget: huge, ..Settings::default() }).is_ok());
+    let huge = Budget::default()
+        .total(usize::MAX)
+        .ancestors(usize::MAX)
+        .siblings(usize::MAX)
+        .current(usize::MAX)
+        .overhead(usize::MAX)
+        .heap(usize::MAX);
+    assert!(stack.context("f2", &Settings::default().budget(huge)).is_ok());
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn stack(frames: Vec<Frame>) -> Stack {
 #[test]
 fn an_outline_grows_with_the_frames_and_not_with_their_depth() {
     for style in [OutlineStyle::Marked, OutlineStyle::Indented] {
-        let options = OutlineOptions { style, width: 0, details: true, ..OutlineOptions::default() };
+        let options = OutlineOptions::default().style(style).width(0).details(true);
         let size = |length: usize| stack(chain(length, FrameStatus::InProgress)).outline(&options).unwrap().len();
         let (thousand, ten_thousand) = (size(1_000), size(10_000));
         assert!(ten_thousand < thousand * 11, "{style:?}: {thousand} bytes, ten times as deep {ten_thousand}");
@@ -45,7 +45,7 @@ fn ten_thousand_frames_have_a_line_each() {
 #[test]
 fn a_line_break_in_a_title_breaks_no_line() {
     let stack = stack(vec![Frame { title: "one\ntwo\u{1b}[31m".into(), session_id: "a".into(), ..Frame::default() }]);
-    let text = stack.outline(&OutlineOptions { details: true, ..OutlineOptions::default() }).unwrap();
+    let text = stack.outline(&OutlineOptions::default().details(true)).unwrap();
     assert!(text.starts_with("[ ] f1 one two [31m\n"), "{text}");
 }
 
@@ -60,10 +60,7 @@ fn depth_costs_no_stack() {
         assert_eq!(stack.ancestors(last).unwrap().len(), depth - 1);
         let context = stack.context(last, &Settings::default()).unwrap();
         roxmltree::Document::parse(&context.xml).unwrap();
-        assert!(
-            stack.outline(&OutlineOptions { details: true, ..OutlineOptions::default() }).unwrap().lines().count()
-                > depth
-        );
+        assert!(stack.outline(&OutlineOptions::default().details(true)).unwrap().lines().count() > depth);
         let (again, repairs) = StackState::from_json(&stack.state().to_json()).unwrap();
         assert_eq!(again.frames.len(), depth, "{repairs:?}");
         assert_eq!(Stack::in_memory().import(frames).unwrap().len(), depth);

@@ -127,7 +127,7 @@ fn a_replaced_id_is_known_everywhere_and_the_handle_stays() {
 
 #[test]
 fn ids_that_are_not_given_are_made_from_clock_and_chance() {
-    let options = StackOptions { clock: Arc::new(|| 42), random: Arc::new(|| 7), ..StackOptions::default() };
+    let options = StackOptions::default().clock(Arc::new(|| 42)).random(Arc::new(|| 7));
     let stack = Stack::with_options(options);
     let handle = stack.plan(NewFrame::new("Planned")).unwrap();
     assert_eq!(stack.frame(handle).unwrap().session_id, "plan-42-0000000000000007");

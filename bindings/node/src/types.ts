@@ -401,7 +401,7 @@ export interface ReportEntry {
   /** The section that shows it, or would show it. */
   section: "current-frame" | "ancestors" | "dependencies" | "completed-siblings" | "planned-children"
   /** How much of it is shown, from nothing (`"omitted"`) to everything (`"full"`). */
-  rung: "omitted" | "stub" | "compact" | "standard" | "full"
+  detailLevel: "omitted" | "stub" | "compact" | "standard" | "full"
   /** The relevance to the current frame, 0 to 100. */
   score: number
   /** The cost of what is shown, in tokens. */

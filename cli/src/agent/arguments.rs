@@ -81,7 +81,7 @@ impl AgentArguments {
             Memory::Heap => MemoryModel::Heap,
             Memory::Registers => MemoryModel::Registers,
         };
-        RunSettings { memory, max_depth: self.max_depth, heap_ceiling: self.heap_ceiling }
+        RunSettings::default().memory(memory).max_depth(self.max_depth).heap_ceiling(self.heap_ceiling)
     }
 
     pub fn limits(&self) -> Limits {

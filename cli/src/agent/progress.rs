@@ -99,8 +99,7 @@ impl Progress {
     }
 
     fn tree(&self, stack: &Stack, run: Handle) {
-        let options =
-            OutlineOptions { style: OutlineStyle::Indented, root: Some(run.into()), ..OutlineOptions::default() };
+        let options = OutlineOptions::default().style(OutlineStyle::Indented).root(Some(run.into()));
         if let Ok(outline) = stack.outline(&options) {
             say(outline.trim_end());
         }

@@ -97,6 +97,7 @@ impl<M: Model> Agent<M> {
                         () = interrupts.next() => return Ok(End::Interrupted),
                     }
                 }
+                other => return Err(format!("this version of the program cannot do what the run needs: {other:?}")),
             }
             was_begun = false;
         }

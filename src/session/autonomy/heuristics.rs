@@ -16,6 +16,7 @@ use crate::keywords::keywords;
 /// is 100. In JSON a heuristic is a name such as `"failure_boundary"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Heuristic {
     /// Push: errors accumulate, so the next attempt should run in a separate frame, which can fail alone.
     ///
@@ -116,6 +117,7 @@ impl FromStr for Heuristic {
 /// "recentFileChanges": ["src/logo.rs"]}`. Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct PushSignals {
     /// The current goal, if it differs from the frame's goal.
     pub potential_goal: Option<String>,
@@ -129,12 +131,23 @@ pub struct PushSignals {
     pub recent_file_changes: Vec<String>,
 }
 
+impl PushSignals {
+    setters! {
+        potential_goal: Option<String>,
+        recent_messages: u32,
+        error_count: u32,
+        token_count: u64,
+        recent_file_changes: Vec<String>,
+    }
+}
+
 /// Observations for the assessment of a pop. They are also the arguments of the tool `stack_should_pop`.
 ///
 /// In JSON: `{"successSignals": ["all tests pass"], "failureSignals": [], "noProgressTurns": 0, "tokenCount": 96000,
 /// "contextLimit": 100000}`. Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct PopSignals {
     /// Signs of success, such as `all tests pass`. Default none.
     pub success_signals: Vec<String>,
@@ -146,6 +159,16 @@ pub struct PopSignals {
     pub token_count: u64,
     /// Maximum size of the session's context, in tokens. Default 100,000.
     pub context_limit: u64,
+}
+
+impl PopSignals {
+    setters! {
+        success_signals: Vec<String>,
+        failure_signals: Vec<String>,
+        no_progress_turns: u32,
+        token_count: u64,
+        context_limit: u64,
+    }
 }
 
 impl Default for PopSignals {

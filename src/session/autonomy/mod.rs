@@ -14,7 +14,7 @@
 //! let stack = Stack::in_memory();
 //! let root = stack.push(NewFrame::new("Parse the configuration").id("ses_1"))?;
 //! let mut autonomy = Autonomy::default();
-//! let signals = PopSignals { token_count: 96_000, ..PopSignals::default() };
+//! let signals = PopSignals::default().token_count(96_000);
 //! let assessment = autonomy.should_pop(root, &stack.frame(root)?, &signals, 1_000);
 //! assert!(assessment.is_recommended);
 //! assert_eq!(assessment.reason(), "context_overflow 100: 96000 of 100000 tokens are used");
@@ -43,6 +43,7 @@ const SUPPORT: f64 = 0.1;
 /// A decision about a frame. In JSON `"push"` or `"pop"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Decision {
     /// Start a child frame.
     Push,

@@ -9,6 +9,7 @@ use crate::variables::{Variables, flag, percentage};
 /// The level of autonomy. In JSON `"manual"`, `"suggest"` or `"auto"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum AutonomyLevel {
     /// Assessments only answer the tools; nothing is suggested.
     Manual,
@@ -26,6 +27,7 @@ pub enum AutonomyLevel {
 /// "enabledHeuristics": ["stagnation"]}`. Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct AutonomySettings {
     /// The level. Default `suggest`.
     pub level: AutonomyLevel,
@@ -52,6 +54,14 @@ impl Default for AutonomySettings {
 }
 
 impl AutonomySettings {
+    setters! {
+        level: AutonomyLevel,
+        push_threshold: u8,
+        pop_threshold: u8,
+        suggest_in_context: bool,
+        enabled_heuristics: Vec<Heuristic>,
+    }
+
     /// Reads the settings from environment variables, which the function `look_up` returns: `STACK_AUTONOMY_LEVEL`,
     /// `STACK_PUSH_THRESHOLD`, `STACK_POP_THRESHOLD`, `STACK_SUGGEST_IN_CONTEXT` and `STACK_ENABLED_HEURISTICS`
     /// (separated by commas). Variables that are not set leave the defaults. An invalid variable is reported as

@@ -38,6 +38,7 @@ pub struct Suggestion {
 /// The outcome of a suggestion. In JSON `"followed"`, `"expired"` or `"cleared"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Outcome {
     /// The agent followed it.
     Followed,

@@ -31,12 +31,20 @@ const LONGEST_WAIT: Duration = Duration::from_millis(4);
 
 /// The options of a [`SqliteStore`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SqliteOptions {
     /// The failures that an acknowledged commit survives. Default [`Durability::Normal`].
     pub durability: Durability,
     /// Maximum wait for other processes before a call fails with [`Error::Busy`], in milliseconds.
     /// Default 10,000.
     pub busy_timeout: u64,
+}
+
+impl SqliteOptions {
+    setters! {
+        durability: Durability,
+        busy_timeout: u64,
+    }
 }
 
 impl Default for SqliteOptions {
