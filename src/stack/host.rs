@@ -1,5 +1,4 @@
-//! What hosts with sessions need of a stack: they report events, carry out effects, and ask for the context
-//! of a session.
+//! The interface of a stack for hosts with sessions: settings, reported events, effects, and contexts of sessions.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,16 +19,16 @@ use crate::session::{Action, Effect, HostEvent, LogLevel, Sessions, Turn};
 use crate::store::LogQuery;
 use crate::variables;
 
-/// Lines of the log that wait for the host to fetch them, at most; past that the oldest are dropped.
+/// Maximum number of log lines that wait for the host. If there are more, the oldest are dropped.
 const WAITING_LINES: usize = 1_000;
 
-/// What a stack knows of its host.
+/// The data of a stack about its host.
 #[derive(Default)]
 pub(super) struct Host {
-    /// Held while an event is dealt with and what follows is carried out, so that events do not overtake each
-    /// other. Taken before everything else.
+    /// Held while an event is handled and its actions are executed, so that events are handled one after the other.
+    /// Locked before all other locks.
     order: Mutex<()>,
-    /// Held for moments alone: contexts wait for it, too.
+    /// Held only for short times, because contexts wait for it too.
     state: Mutex<State>,
 }
 
@@ -37,9 +36,9 @@ pub(super) struct Host {
 struct State {
     sessions: Sessions,
     context: Settings,
-    /// A host that reports wants the log, too.
+    /// True if the host has configured the stack or reported an event. Only then are log lines collected for it.
     is_attached: bool,
-    /// A host that has its settings or has polled will poll.
+    /// True if the host has configured the stack or polled. It is then expected to poll.
     is_polling: bool,
     waiting: VecDeque<Effect>,
 }
@@ -59,25 +58,27 @@ impl State {
 /// All settings of a stack with a host.
 ///
 /// In JSON: `{"context": {"budget": {"total": 6000}}, "subagents": {"enabled": false}, "autonomy": {"level":
-/// "auto"}, "calls": {"maxDepth": 3}}`, every key optional, with the names of [`Settings`],
-/// [`SubagentSettings`], [`AutonomySettings`] and [`CallSettings`].
+/// "auto"}, "calls": {"maxDepth": 3}}`. Every key is optional; unknown keys are rejected. The keys of the sections are
+/// those of [`Settings`], [`SubagentSettings`], [`AutonomySettings`] and [`CallSettings`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct HostSettings {
-    /// What contexts are made with.
+    /// Settings of the contexts of sessions.
     pub context: Settings,
-    /// Which child sessions get frames, and when they are done.
+    /// Subagents: which child sessions get frames, and when these frames are completed.
     pub subagents: SubagentSettings,
-    /// Suggestions, and what is done without being asked.
+    /// Suggestions, and pops without a request.
     pub autonomy: AutonomySettings,
-    /// Depth and time limit of calls.
+    /// Maximum depth and time limit of calls.
     pub calls: CallSettings,
 }
 
 impl HostSettings {
-    /// The defaults, with what the environment variables of the specification say, looked up by a function
-    /// (`STACK_TOKEN_BUDGET_…`, `STACK_SUBAGENT_…`, `STACK_AUTONOMY_LEVEL` and so on), and over them what a
-    /// JSON object says. What makes no sense is reported, and does not count.
+    /// Creates settings from the defaults, then the environment variables of the specification (`STACK_TOKEN_BUDGET_…`,
+    /// `STACK_SUBAGENT_…`, `STACK_AUTONOMY_LEVEL` and so on), then a JSON object; later sources override earlier ones.
+    /// `look_up` returns the value of a variable.
+    ///
+    /// Invalid values and unknown keys are ignored, and returned as a list of [`Error::Setting`] and [`Error::Json`].
     ///
     /// ```
     /// use callstack_core::HostSettings;
@@ -97,12 +98,12 @@ impl HostSettings {
         (settings, problems)
     }
 
-    /// The same with the environment of this process.
+    /// As [`HostSettings::from_variables`], with the environment variables of this process.
     pub fn from_environment(json: &str) -> (Self, Vec<Error>) {
         Self::from_variables(variables::from_environment, json)
     }
 
-    /// Takes over what a JSON object says, section by section and key by key.
+    /// Applies the values of a JSON object, section by section and key by key.
     fn overlay(&mut self, json: &str, problems: &mut Vec<Error>) {
         let unreadable = |message: String| Error::Json { what: "the settings", message };
         let sections: Map<String, Value> = match serde_json::from_str(json) {
@@ -139,7 +140,7 @@ fn collected<T>((settings, found): (T, Vec<Error>), problems: &mut Vec<Error>) -
     settings
 }
 
-/// Puts one JSON value over another: objects key by key, everything else as a whole.
+/// Merges a JSON value into another: objects key by key; other values are replaced.
 fn merge(place: &mut Value, value: Value) {
     match (place, value) {
         (Value::Object(place), Value::Object(value)) => {
@@ -151,18 +152,19 @@ fn merge(place: &mut Value, value: Value) {
     }
 }
 
-/// The context of a session, and the frame that it is of.
+/// The context of a session, and the frame of the session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionContext {
     /// The session's frame.
     pub handle: Handle,
-    /// Its context.
+    /// The context of the frame.
     pub context: Arc<Context>,
 }
 
 impl Stack {
-    /// Puts settings in force. From now on there are lines for the log, and commands leave `state.json` to
-    /// [`Stack::poll_host`]. The list says which patterns are no regular expressions; they fit nothing.
+    /// Sets the host's settings. From then on log lines are collected for the host, and commands leave writing
+    /// `state.json` to [`Stack::poll_host`]. Returns an error for each pattern of the subagent settings that is not a
+    /// valid regular expression; such patterns match nothing.
     pub fn configure(&self, settings: HostSettings) -> Vec<Error> {
         let mut state = self.inner.host.state.lock();
         (state.is_attached, state.is_polling) = (true, true);
@@ -172,7 +174,7 @@ impl Stack {
         state.sessions.subagents.configure(settings.subagents)
     }
 
-    /// The settings in force.
+    /// The current settings of the host.
     pub fn host_settings(&self) -> HostSettings {
         let state = self.inner.host.state.lock();
         HostSettings {
@@ -183,8 +185,9 @@ impl Stack {
         }
     }
 
-    /// Tells what has happened in the host, and answers what it is to do. What follows for the tree is done
-    /// before this returns; of what the tree refuses the log tells.
+    /// Reports an event of the host, and returns the effects that the host should perform. Changes of the tree that
+    /// follow from the event are committed before this returns. A change that is refused is reported as an
+    /// [`Effect::Log`]. Events are handled one after the other; a call waits for those of other threads.
     ///
     /// ```
     /// use callstack_core::Stack;
@@ -202,26 +205,27 @@ impl Stack {
         self.host_turn(|turn| turn.report(event)).1
     }
 
-    /// Does what is due: everything that [`Stack::poll`] does, and for the host idle subagents, calls that
-    /// have reached their time limit, and lines for the log. To be called at [`Stack::host_deadline`]; once it
-    /// was, commands leave `state.json` to it.
+    /// Handles everything that is due: the work of [`Stack::poll`], idle subagents, calls that have reached their time
+    /// limit, and expired suggestions. Returns the effects, including the collected log lines. Call it at the time that
+    /// [`Stack::host_deadline`] returns. After the first call, commands leave writing `state.json` to it.
     pub fn poll_host(&self) -> Vec<Effect> {
         self.inner.host.state.lock().is_polling = true;
         self.poll();
         self.host_turn(|turn| turn.poll()).1
     }
 
-    /// True if the host does what is due.
+    /// True if the host polls.
     pub(super) fn is_polled(&self) -> bool {
         self.inner.host.state.lock().is_polling
     }
 
-    /// When [`Stack::poll_host`] will have something to do, in milliseconds since the epoch.
+    /// The time at which [`Stack::poll_host`] should be called, in milliseconds since the Unix epoch. `None` if nothing
+    /// is pending. Waits for a running command.
     pub fn host_deadline(&self) -> Option<u64> {
         let files = self.deadline();
         let state = self.inner.host.state.lock();
         if !state.waiting.is_empty() {
-            // Lines are fetched at once, but together with those that come in the same moment.
+            // Due now, but not returned by each call: the poll fetches the lines of several calls together.
             return Some((self.inner.clock)());
         }
         match (files, state.sessions.deadline()) {
@@ -230,13 +234,12 @@ impl Stack {
         }
     }
 
-    /// Runs `decide` with a turn, carries out the actions of the turn, and returns the value with the effects for the
-    /// host.
+    /// Runs `decide` with a turn, executes the actions of the turn, and returns the value and the effects for the host.
     pub(crate) fn host_turn<T>(&self, decide: impl FnOnce(&mut Turn<'_>) -> T) -> (T, Vec<Effect>) {
         let _order = self.inner.host.order.lock();
         let now = (self.inner.clock)();
         let (value, actions) = {
-            // The tree before the state, here and everywhere.
+            // The tree is always locked before the state, here and in all other functions.
             let tree = self.inner.tree.read();
             let mut state = self.inner.host.state.lock();
             state.is_attached = true;
@@ -271,7 +274,8 @@ impl Stack {
         }
     }
 
-    /// Puts those messages of a session into the log of its frame that came after the last one there.
+    /// Appends the messages of a session to the log of its frame, except those up to the last one that the log
+    /// contains.
     fn keep_messages(&self, handle: Handle, messages: &[Message]) -> Result<()> {
         let last = match self.log(handle).read(&LogQuery::default().tail(1)) {
             // A stack in memory keeps no logs.
@@ -287,11 +291,11 @@ impl Stack {
         self.log(handle).append(&entries)
     }
 
-    /// The context of a session's frame: by the settings in force, with what is suggested to its agent. `None`:
-    /// the session has no frame, or its requests are to have no context.
+    /// Returns the context of a session's frame, with the current settings of the host and the suggestions for the
+    /// session's agent. `None` if the session has no frame, or if the settings disable contexts for this subagent.
     ///
     /// # Errors
-    /// As [`Stack::context`].
+    /// [`Error::BudgetTooSmall`], [`Error::Setting`].
     pub fn session_context(&self, session_id: &str) -> Result<Option<SessionContext>> {
         let now = (self.inner.clock)();
         let tree = self.inner.tree.read();
@@ -312,7 +316,7 @@ impl Stack {
         Ok(Some(SessionContext { handle, context }))
     }
 
-    /// Tells the log of what has happened to frames (specification, "Logging").
+    /// Adds log lines for events of frames (specification, "Logging").
     pub(super) fn note(&self, events: &[Event]) {
         let tree = self.inner.tree.read();
         let mut state = self.inner.host.state.lock();
