@@ -152,7 +152,8 @@ impl Node {
         self.conversation.as_deref()
     }
 
-    /// The settled view of the frame: see [`Settled`].
+    /// The settled view of the frame: its fields as they were at the last status change in the tree (push, activation,
+    /// pop or invalidation). The stable part of a context shows this view.
     pub fn settled(&self) -> Settled<'_> {
         let frame = &self.frame;
         let mut settled = Settled {
