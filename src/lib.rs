@@ -1,8 +1,8 @@
 //! callstack-core gives LLM agents a call stack instead of a chat log.
 //!
-//! Work lives in a tree of frames: push a frame for a sub-task, pop it with results. Before each
-//! model call the host asks for the frame's context and gets a small XML text with its ancestors,
-//! the siblings that matter, the plan, and nothing else.
+//! An agent's work is a tree of frames: push a frame for a sub-task, pop it with results. Before each request to a
+//! model the host asks for the context of the current frame: a small XML text with the frame's ancestors, the relevant
+//! siblings and the plan.
 //!
 //! ```
 //! use callstack_core::{NewFrame, PopStatus, Results, Settings, Stack};
@@ -17,31 +17,33 @@
 //! # Ok::<(), callstack_core::Error>(())
 //! ```
 //!
-//! # The floors
-//! Each may know those above it in this list, and none below.
+//! # Layers
+//! Each module is a layer. A layer may use only the layers above it in this table, that is, the lower-level ones.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
-//! | [`frame`] | what a frame is: handle, status and the table of transitions, record, events |
-//! | [`error`] | one variant for each thing a caller can do something about |
-//! | [`vocabulary`] | the names of the agent's tools, as the host has registered them |
-//! | [`tree`] | frames together: queries, and every change as *decide* and *apply* |
-//! | [`context`] | from a tree to a prompt: tokens, relevance, selection, XML, cache |
-//! | [`memory`] | registers, heap, and the stack machine of agents that manage their own memory |
+//! | [`frame`] | a frame: handle, status and the table of transitions, record, events |
+//! | [`error`] | the errors: one variant for each problem that a caller can act on |
+//! | [`vocabulary`] | the names of the agent's tools in the host |
+//! | [`tree`] | the tree of frames: queries, and every change as *decide* and *apply* |
+//! | [`context`] | the context of a frame: tokens, relevance, selection, XML, cache |
+//! | [`memory`] | runs: agents that manage their own memory (registers, stack and heap) |
 //! | [`import`] | plans of other tools as frames |
-//! | `session` | what a host tells of its sessions, and what to make of it; with the feature `session` |
-//! | [`store`] | where a tree lasts: the store of its events, the documented files, logs |
-//! | [`stack`] | [`Stack`], the façade that hosts hold |
-//! | `tools` | the agent's tools: one table of names, schemas, handlers and texts; with the feature `tools` |
-//! | `capi` | the same for C, and for whatever calls C; only with the feature `capi` |
+//! | `session` | host events and the actions that follow from them; with the feature `session` |
+//! | [`store`] | persistence of a tree: the store of its events, the documented files, logs |
+//! | [`stack`] | [`Stack`], the type that hosts use |
+//! | `tools` | the agent's tools: a table of names, schemas, handlers and texts; with the feature `tools` |
+//! | `capi` | the C interface; with the feature `capi` |
 //!
 //! # Features
-//! `sqlite` (default) adds [`SqliteStore`] and [`Stack::open`]; without it the crate is the engine in
-//! memory, and needs no C compiler. `session` (default) adds what is made of a host's sessions, and `tools`
-//! (default) the agent's tools. `tokenizer`
-//! adds [`context::O200k`], which counts with the o200k vocabulary instead of estimating. `capi` adds the C
-//! functions of `include/callstack.h`; the only unsafe code is there. `agent` is what the program `callstack` needs, and
-//! adds nothing to the library.
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `sqlite` | yes | `SqliteStore` and `Stack::open`. Without it no C compiler is needed |
+//! | `session` | yes, by `tools` | the module `session`, and the methods of [`Stack`] for hosts with sessions |
+//! | `tools` | yes | the agent's tools; includes `session` |
+//! | `tokenizer` | no | `context::O200k`, which counts tokens with the o200k vocabulary instead of estimating |
+//! | `capi` | no | the C functions of `include/callstack.h`, the only unsafe code; includes `sqlite` and `tools` |
 
 #![cfg_attr(not(feature = "capi"), forbid(unsafe_code))]
 #![deny(missing_docs)]
@@ -84,7 +86,7 @@ pub use store::{SqliteOptions, SqliteStore};
 pub use tree::{Command, Commit, Node, OutlineOptions, OutlineStyle, Tree, decide};
 pub use vocabulary::{ToolNames, ToolRole};
 
-/// The README's code is compiled and run with the tests of the documentation.
+/// Compiles and runs the code of the README with the documentation tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

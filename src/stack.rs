@@ -1,4 +1,4 @@
-//! The façade that hosts hold: commands in, answers out, contexts on demand.
+//! [`Stack`]: the type that hosts use. It executes commands, answers queries, and produces contexts.
 
 mod disk;
 mod heap;
@@ -39,24 +39,36 @@ use crate::store::mirror::PATIENCE;
 use crate::store::{BUSY_TIMEOUT, Durability};
 use crate::tree::{Command, Commit, OutlineOptions, Tree, decide, outline};
 
-/// Where the time comes from: milliseconds since the epoch.
+/// A clock: returns the current time in milliseconds since the Unix epoch.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// Where the random part of `plan-…` IDs comes from.
+/// A source of random numbers, for the generated IDs `plan-…` and `run-…`.
 pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// A call stack: a tree of frames, and the contexts of its frames.
 ///
-/// Cheap to clone; all clones are one stack. Any thread may call at any time: commands are carried
-/// out one after the other, and readers wait for the change itself alone.
+/// Clones are cheap and share one stack. Any thread may call any method at any time. Commands (methods that change the
+/// stack) run one after the other.
 ///
-/// A stack in a folder ([`Stack::open`]) lasts: what a command has acknowledged is there after the
-/// death of the process. Any number of processes may have the folder open; every command sees what
-/// all of them have done, and [`Stack::refresh`] shows it to readers. Readers never wait for the
-/// disk.
+/// **Storage.** A stack in a folder ([`Stack::open`]) is persistent: an acknowledged command survives the end of the
+/// process. Any number of processes may open the same folder. Every command first applies the commits of the other
+/// processes; queries show them after the next command or [`Stack::refresh`].
 ///
-/// A frame is named by its handle (`f3`), its ID, or a beginning of its ID that fits no other
-/// frame. A call that fails changes nothing.
+/// **Waiting.** Queries wait only while a command changes the tree in memory, not while it uses the disk. The
+/// exceptions take the lock of the disk, which a command holds while it runs: [`Stack::history`],
+/// [`Stack::export_history`], [`Stack::export_files`], [`Stack::mirror_status`] and [`Stack::deadline`] (and with it
+/// `Stack::host_deadline`) wait until a running command has finished.
+///
+/// **References.** A [`FrameRef`] names a frame by its handle (`f3`), its ID, or the beginning of an ID. The beginning
+/// must match exactly one frame, else the error is [`Error::AmbiguousFrame`]; no match is [`Error::UnknownFrame`].
+///
+/// **Errors.** [`Error`] describes the state after a failed call. Every command can fail with these errors, which the
+/// methods do not list:
+///
+/// - Storage errors, only of stacks with a store: [`Error::Io`], [`Error::DiskFull`], [`Error::ReadOnly`],
+///   [`Error::Busy`], [`Error::Damaged`], [`Error::History`], [`Error::Version`].
+/// - [`Error::InsideRead`] inside of [`Stack::read`] or of a token counter.
+/// - [`Error::Broken`] after a panic in an earlier command: see [`Stack::is_broken`].
 ///
 /// ```
 /// use callstack_core::{NewFrame, PopStatus, Results, Settings, Stack};
@@ -78,13 +90,13 @@ pub struct Stack {
 }
 
 struct Inner {
-    /// Locked for a whole command, before the tree, so that decisions are made on the newest tree.
+    /// Locked for a whole command, and before the tree, so that the command is decided on the newest tree.
     disk: Mutex<Disk>,
     tree: SharedTree,
-    /// A command has panicked, perhaps halfway through.
+    /// A command has panicked and may have changed the tree partially.
     is_broken: AtomicBool,
     contexts: Contexts,
-    /// Where the logs are. `None`: the stack keeps none.
+    /// The folder of the stack. `None`: the stack keeps no logs.
     log_folder: Option<PathBuf>,
     repairs: Vec<Repair>,
     clock: Clock,
@@ -103,22 +115,22 @@ impl fmt::Debug for Stack {
     }
 }
 
-/// What a stack is made with. The last three are for stacks in a folder.
+/// The options of a stack. The last three are used only by stacks in a folder.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct StackOptions {
-    /// Where the time comes from; the system's clock by default.
+    /// The clock. Default: the system's clock.
     pub clock: Clock,
-    /// Where the random part of `plan-…` IDs comes from.
+    /// The random part of generated IDs. Default: random numbers of this process.
     pub random: Random,
-    /// How tokens are counted; [`Approx`](crate::context::Approx) by default.
+    /// The token counter. Default [`Approx`](crate::context::Approx), which estimates.
     pub counter: Arc<dyn TokenCounter>,
-    /// Which failures an acknowledged commit survives; [`Durability::Normal`] by default.
+    /// The failures that an acknowledged commit survives. Default [`Durability::Normal`].
     pub durability: Durability,
-    /// How long a command, and [`Stack::flush`] for the files beside the database, waits for other processes
-    /// before it fails with [`Error::Busy`](crate::Error::Busy), in milliseconds; 10,000 by default.
+    /// Maximum wait for other processes, in milliseconds; then the call fails with [`Error::Busy`]. It applies to the
+    /// database, and in [`Stack::flush`] and [`Stack::export_files`] also to the files. Default 10,000.
     pub busy_timeout: u64,
-    /// Whether `state.json` and `frames/` are kept up to date beside the database; true by default.
+    /// True: keep `state.json` and `frames/` up to date next to the database. Default true.
     pub mirror: bool,
 }
 
@@ -146,75 +158,78 @@ impl Default for StackOptions {
     }
 }
 
-/// What a [`Stack::pop`] left behind.
+/// The result of [`Stack::pop`].
+///
+/// In JSON: `{"handle": "f2", "parent": "f1", "active": "f1", "stillOpen": [], "stillPlanned": ["f4"]}`; `parent` and
+/// `active` can be null.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Popped {
-    /// The frame that was popped.
+    /// The popped frame.
     pub handle: Handle,
-    /// Its parent; `None`: it was a root, and its tree is done.
+    /// Its parent; `None` if it is a root.
     pub parent: Option<Handle>,
-    /// The frame that is active now.
+    /// The active frame after the pop; `None` if there is none.
     pub active: Option<Handle>,
-    /// Frames below it that are still in_progress or blocked.
+    /// Frames below the popped frame that are still in_progress or blocked. The pop did not change them.
     pub still_open: Vec<Handle>,
-    /// Frames below it that were planned and never begun.
+    /// Frames below the popped frame that are still planned.
     pub still_planned: Vec<Handle>,
 }
 
-/// What a [`Stack::invalidate`] touched, and what it did not.
+/// The result of [`Stack::invalidate`].
+///
+/// In JSON: `{"invalidated": ["f2", "f4"], "stillOpen": ["f3"], "dependents": ["f5"]}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Invalidated {
-    /// The frame itself, then the planned frames below it.
+    /// The invalidated frames: the frame itself, then the planned frames below it.
     pub invalidated: Vec<Handle>,
-    /// Frames below it that are in_progress or blocked: reported, not touched.
+    /// Frames below it that are still in_progress or blocked. The command did not change them.
     pub still_open: Vec<Handle>,
-    /// Frames that depend on an invalidated one and are not finished.
+    /// Unfinished frames that depend on one of the invalidated frames.
     pub dependents: Vec<Handle>,
 }
 
 impl Stack {
-    /// An empty stack that lives in memory and keeps no history: see [`MemoryStore`] for one.
-    ///
-    /// [`MemoryStore`]: crate::MemoryStore
+    /// Creates an empty stack in the process memory. It keeps no history and no logs. [`Stack::with_store`] and a
+    /// [`MemoryStore`](crate::MemoryStore) make a stack in memory with a history.
     pub fn in_memory() -> Self {
         Self::with_options(StackOptions::default())
     }
 
-    /// An empty stack in memory, with a clock or a token counter of the caller's.
+    /// Creates an empty stack in memory, as [`Stack::in_memory`] does, with a clock, random numbers or a token counter
+    /// of the caller.
     pub fn with_options(options: StackOptions) -> Self {
         Self::of(Tree::new(), Disk::none(), Vec::new(), options)
     }
 
-    /// A stack in memory that begins with a stored state. The list says what was inconsistent and
-    /// what was made of it; no frame is lost.
+    /// Creates a stack in memory from a stored state. The list has an entry for each inconsistency of the state, with
+    /// its repair; no frame is lost.
     pub fn from_state(state: StackState, options: StackOptions) -> (Self, Vec<Repair>) {
         let (tree, repairs) = Tree::from_state(state);
         (Self::of(tree, Disk::none(), repairs.clone(), options), repairs)
     }
 
-    /// Carries out a command and returns the events that did it. The other methods are this one
-    /// with arguments and answers that fit.
+    /// Executes a command and returns its events; the list is empty if the stack already is as the command asks. The
+    /// other methods call this one. They generate missing IDs, which this one does not.
     ///
     /// # Errors
-    /// Those of [`decide`] and those of the store; the tree and the store have not changed then. (If a store fails while
-    /// it commits, nobody knows at once whether the commit lasted. If it did, the next command or [`Stack::refresh`]
-    /// finds the events in the store.) [`Error::Broken`] after a panic in an earlier command; [`Error::InsideRead`]
-    /// inside of [`Stack::read`].
+    /// The errors of [`decide`], and those of every command (see [`Stack`]). [`Error`] describes the state after a
+    /// failed command.
     pub fn execute(&self, command: Command) -> Result<Vec<Event>> {
         self.execute_made(|| command)
     }
 
-    /// Carries out a command that is made when its turn has come.
+    /// Executes a command. `make` makes it when the disk is locked, so generated IDs have the command's time.
     fn execute_made(&self, make: impl FnOnce() -> Command) -> Result<Vec<Event>> {
         self.commit(make, decide)
     }
 
-    /// Makes a command, decides it on the newest tree, and commits what was decided: the one way by which a stack
-    /// changes.
+    /// Makes a command, decides it on the newest tree, and commits the result. Every change of a stack uses this
+    /// function.
     fn commit<C>(
         &self,
         make: impl FnOnce() -> C,
@@ -223,12 +238,13 @@ impl Stack {
         let committed = self.command(|disk| {
             let (now, command) = ((self.inner.clock)(), make());
             let committed = disk.commit(&self.inner.tree, |tree| decide(tree, command, now))?;
-            // The mirror is derived: if it fails, the command has not. Its status keeps the error.
+            // The mirror is derived from the store, so its failure does not fail the command. Its status keeps the
+            // error.
             let _ = disk.write_mirror(&self.inner.tree, &*self.inner.clock, self.mirror_scope(), PATIENCE);
             Ok(committed)
         })?;
         if committed.has_new_log {
-            // A context that was made before the log existed should name the log now.
+            // Cached contexts were made before the log existed and do not name it.
             self.inner.contexts.clear_cache(None);
         }
         #[cfg(feature = "session")]
@@ -236,7 +252,7 @@ impl Stack {
         Ok(committed.events)
     }
 
-    /// Runs a command with the disk. If it panics the stack is broken, since nobody knows how far the command came.
+    /// Runs a command with the locked disk. If it panics, the stack is broken, because the change may be partial.
     fn command<T>(&self, run: impl FnOnce(&mut Disk) -> Result<T>) -> Result<T> {
         self.inner.tree.check_not_borrowed()?;
         let mut attempt = Attempt { inner: &self.inner, disk: self.inner.disk.lock(), is_over: false };
@@ -245,9 +261,12 @@ impl Stack {
         result
     }
 
-    /// True after a panic in a command, of a [`Clock`], a [`Store`](crate::Store), a token counter or the library
-    /// itself. Nothing of that command is half-done: its transaction is rolled back. From then on commands and queries
-    /// that can fail answer [`Error::Broken`]; open the stack again.
+    /// True if a command has panicked: in a [`Clock`], in [`Random`], in a [`Store`](crate::Store), or in the library.
+    ///
+    /// The store has either the whole command or nothing of it, because a transaction that is not committed is rolled
+    /// back. All later commands of this stack fail with [`Error::Broken`], and so do queries that return a [`Result`].
+    /// Exceptions: `Stack::session_context`, [`Stack::ensure`] for a session that has a frame, and
+    /// [`Stack::clear_cache`] for all frames. To continue, open the stack again.
     pub fn is_broken(&self) -> bool {
         self.inner.is_broken.load(Ordering::Acquire)
     }
@@ -256,27 +275,35 @@ impl Stack {
         if self.is_broken() { Err(Error::Broken {}) } else { Ok(()) }
     }
 
-    /// Makes a frame that is worked on at once, and makes it the active one. Without an ID of its
-    /// own it gets one of the form `plan-…`.
+    /// Creates a frame with the status in_progress and makes it the active frame. If the parent uses registers, the
+    /// frame inherits some of them. A frame without an ID gets one of the form `plan-…`.
     ///
     /// # Errors
-    /// Duplicate or empty ID, empty title, unknown parent or dependency, a parent that is not open.
+    /// - [`Error::DuplicateId`] if another frame has the ID.
+    /// - [`Error::Empty`] if the ID or the title is blank.
+    /// - [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for the parent or a dependency.
+    /// - [`Error::ParentClosed`] or [`Error::ParentPlanned`] if the parent is not in_progress or blocked.
+    /// - [`Error::Dependency`] if the frame depends on one of its ancestors.
+    /// - [`Error::Full`] if the tree has [`Handle::LIMIT`] frames.
     pub fn push(&self, frame: NewFrame) -> Result<Handle> {
         self.execute_made(|| Command::Push(self.with_id(frame))).map(first_handle)
     }
 
-    /// Makes a frame for later.
+    /// Creates a frame with the status planned. A frame without an ID gets one of the form `plan-…`.
     ///
     /// # Errors
-    /// As [`Stack::push`], but the parent may be planned too.
+    /// As [`Stack::push`], except [`Error::ParentPlanned`]: the parent may be planned.
     pub fn plan(&self, frame: NewFrame) -> Result<Handle> {
         self.execute_made(|| Command::Plan(self.with_id(frame))).map(first_handle)
     }
 
-    /// Makes several planned children of one frame, all or none.
+    /// Creates several planned children of one frame, all or none, and returns their handles in the order of the list.
+    /// A child may depend on any other child of the list, by its ID. The `parent` and `caller` of the children are
+    /// ignored.
     ///
     /// # Errors
-    /// As [`Stack::plan`], for any of the children.
+    /// As [`Stack::plan`], for any of the children. [`Error::DuplicateId`] also if two children have the same ID;
+    /// [`Error::Dependency`] also if dependencies form a circle.
     pub fn plan_children(&self, parent: impl Into<FrameRef>, children: Vec<NewFrame>) -> Result<Vec<Handle>> {
         let parent = Parent::Frame(parent.into());
         let events = self.execute_made(|| {
@@ -286,10 +313,13 @@ impl Stack {
         Ok(frames_with(&events, |change| matches!(change, Change::Added { .. })))
     }
 
-    /// The frame of a session; a placeholder is made if the session has none.
+    /// Returns the frame of a session. If the session has no frame, creates a placeholder frame with the status
+    /// in_progress, which becomes the active frame if there is none. Without a title, the placeholder is called
+    /// `Session ` and the first 8 characters of the ID.
     ///
     /// # Errors
-    /// Empty ID, unknown parent.
+    /// [`Error::Empty`] if the ID is blank; [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for the parent;
+    /// [`Error::Full`].
     pub fn ensure(&self, session_id: &str, title: Option<&str>, parent: Option<FrameRef>) -> Result<Handle> {
         if let Some(handle) = self.inner.tree.read().by_id(session_id) {
             return Ok(handle);
@@ -299,35 +329,41 @@ impl Stack {
         self.resolve(session_id)
     }
 
-    /// Gives a placeholder frame its title and criteria, once.
+    /// Sets the title and criteria of a placeholder frame, once.
     ///
     /// # Errors
-    /// Unknown frame, empty title, a frame that has its identity already.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the title is blank;
+    /// [`Error::IdentityFixed`] if the frame is not a placeholder.
     pub fn identify(&self, frame: impl Into<FrameRef>, identity: Identity) -> Result<()> {
         self.execute(Command::Identify { frame: frame.into(), identity }).map(drop)
     }
 
-    /// Begins a planned frame, and makes it the active one.
+    /// Starts a planned frame: its status becomes in_progress, and it becomes the active frame. Neither its parent nor
+    /// its dependencies are checked; [`Stack::ready`] lists the planned frames whose dependencies are completed.
     ///
     /// # Errors
-    /// Unknown frame, a frame that is not planned.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is not planned.
     pub fn activate(&self, frame: impl Into<FrameRef>) -> Result<()> {
         self.execute(Command::Activate { frame: frame.into() }).map(drop)
     }
 
-    /// Gives a frame another ID. Its handle stays.
+    /// Replaces the ID of a frame. Its handle does not change, and its log is renamed with it.
     ///
     /// # Errors
-    /// Unknown frame, empty ID, an ID that another frame has.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the new ID is blank;
+    /// [`Error::DuplicateId`] if another frame has it.
     pub fn replace_id(&self, frame: impl Into<FrameRef>, session_id: impl Into<String>) -> Result<()> {
         self.execute(Command::ReplaceId { frame: frame.into(), session_id: session_id.into() }).map(drop)
     }
 
-    /// Changes the status as [`FrameStatus::can_become`] allows, with results or without. To
-    /// invalidate this way, give the reason as the full results.
+    /// Changes the status, as [`FrameStatus::can_become`] allows. Without results the frame keeps its results.
+    ///
+    /// A frame that becomes in_progress becomes the active frame. The status invalidated does the same as
+    /// [`Stack::invalidate`]; the full results are then the reason.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`].
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the transition is not allowed;
+    /// [`Error::Empty`] for the status invalidated if the reason is blank or missing.
     pub fn set_status(&self, frame: impl Into<FrameRef>, status: FrameStatus, results: Option<Results>) -> Result<()> {
         let (results, results_compacted) = match results {
             Some(Results { full, compacted }) => (Some(full), Some(compacted)),
@@ -336,8 +372,10 @@ impl Stack {
         self.execute(Command::SetStatus { frame: frame.into(), status, results, results_compacted }).map(drop)
     }
 
-    /// Finishes a frame with results. If it was active, or a frame below it, the nearest open
-    /// frame above becomes active. A root pops too: its tree is done.
+    /// Finishes a frame, or marks it as blocked, with results. If the active frame is this frame or a frame below it,
+    /// the nearest open ancestor becomes the active frame. A root can be popped too: that finishes its task.
+    ///
+    /// If the frame and its parent use registers, the parent's registers are updated.
     ///
     /// ```
     /// use callstack_core::{NewFrame, PopStatus, Results, Stack};
@@ -352,8 +390,8 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is neither in_progress nor
-    /// blocked.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is neither in_progress
+    /// nor blocked.
     pub fn pop(&self, frame: impl Into<FrameRef>, status: PopStatus, results: impl Into<Results>) -> Result<Popped> {
         let handle =
             first_handle(self.execute(Command::Pop { frame: frame.into(), status, results: results.into() })?);
@@ -368,8 +406,8 @@ impl Stack {
         })
     }
 
-    /// Records what has been achieved so far by a frame that goes on, for example before its conversation is shortened.
-    /// The frame's own context shows it; other frames see its results when it is finished.
+    /// Records the results so far of an open frame, for example before its conversation is compacted. The frame's own
+    /// context shows them; other frames see the results when the frame is finished.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::ResultsFixed`] if the frame is neither in_progress
@@ -378,10 +416,12 @@ impl Stack {
         self.execute(Command::Summarize { frame: frame.into(), results: results.into() }).map(drop)
     }
 
-    /// Takes a frame, and what is planned below it, out of the plan.
+    /// Invalidates a frame and all planned frames below it: they are removed from the plan. Frames below it that are
+    /// in_progress or blocked do not change.
     ///
     /// # Errors
-    /// Unknown frame, empty reason, a frame that is invalidated already.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the reason is blank;
+    /// [`Error::Transition`] if the frame is already invalidated.
     pub fn invalidate(&self, frame: impl Into<FrameRef>, reason: impl Into<String>) -> Result<Invalidated> {
         let events = self.execute(Command::Invalidate { frame: frame.into(), reason: reason.into() })?;
         let invalidated = frames_with(&events, |change| matches!(change, Change::Invalidated { .. }));
@@ -398,46 +438,52 @@ impl Stack {
         Ok(Invalidated { invalidated, still_open, dependents })
     }
 
-    /// Records a file or another resource that the frame's work produced. False: it was there.
+    /// Records a file or another resource that the frame's work produced. Returns false if the frame already has it.
     ///
     /// # Errors
-    /// Unknown frame, empty artifact.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the artifact is blank.
     pub fn add_artifact(&self, frame: impl Into<FrameRef>, artifact: impl Into<String>) -> Result<bool> {
         let command = Command::AddArtifact { frame: frame.into(), artifact: artifact.into() };
         self.execute(command).map(|events| !events.is_empty())
     }
 
-    /// Records a decision.
+    /// Records a decision that was made during the frame's work.
     ///
     /// # Errors
-    /// Unknown frame, empty decision.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the decision is blank.
     pub fn add_decision(&self, frame: impl Into<FrameRef>, decision: impl Into<String>) -> Result<()> {
         self.execute(Command::AddDecision { frame: frame.into(), decision: decision.into() }).map(drop)
     }
 
-    /// Makes an open frame the active one.
+    /// Makes an open frame the active frame.
     ///
     /// # Errors
-    /// Unknown frame, a frame that is not in_progress or blocked.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::NotOpen`] if the frame is neither in_progress nor
+    /// blocked.
     pub fn set_active(&self, frame: impl Into<FrameRef>) -> Result<()> {
         self.execute(Command::SetActive { frame: frame.into() }).map(drop)
     }
 
-    /// Adds frames as they are, all or none: a plan read by [`crate::import`], say.
+    /// Adds frames as they are, all or none, for example a plan read by [`crate::import`]. Returns the handles in the
+    /// order of creation: that of the list, except that parents come before their children.
     ///
     /// # Errors
-    /// IDs that are empty or taken, parents or dependencies that do not exist or go in a circle.
+    /// - [`Error::Empty`] if an ID is blank; [`Error::DuplicateId`] if an ID is taken or occurs twice.
+    /// - [`Error::UnknownFrame`] if a parent or a dependency does not exist.
+    /// - [`Error::ParentCircle`] if parents form a circle; [`Error::Dependency`] if dependencies do, or if a frame
+    ///   depends on itself, an ancestor or a descendant.
+    /// - [`Error::Full`] if the tree would have more than [`Handle::LIMIT`] frames.
     pub fn import(&self, frames: Vec<Frame>) -> Result<Vec<Handle>> {
         let events = self.execute(Command::Import { frames })?;
         Ok(frames_with(&events, |change| matches!(change, Change::Added { .. })))
     }
 
-    /// The context of a frame: what its agent should see before the next model call. Calls for
-    /// the same frame and settings are answered from a cache while nothing in it has changed.
+    /// Returns the context of a frame: the text for the frame's agent in the next request to a model. A context is
+    /// cached for its frame and settings until a frame that it shows changes.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::BudgetTooSmall`], which says how many tokens are
-    /// needed; [`Error::Setting`] for a setting out of range.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::BudgetTooSmall`], with the number of tokens that
+    /// are needed; [`Error::Setting`] for a setting out of range; [`Error::Broken`].
     pub fn context(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Arc<Context>> {
         self.check_working()?;
         let now = (self.inner.clock)();
@@ -446,7 +492,7 @@ impl Stack {
         self.cached_context(&tree, handle, settings, "", now).map(|(context, _)| context)
     }
 
-    /// The context of a frame, and whether it was in the cache.
+    /// The context of a frame; true if it was in the cache.
     fn cached_context(
         &self,
         tree: &Tree,
@@ -459,12 +505,12 @@ impl Stack {
         if let Some(context) = contexts.find(tree, handle, settings, suggestions, now) {
             return Ok((context, true));
         }
-        // The token counter is code of the host's.
+        // The token counter is code of the host, which may call queries.
         let _borrower = self.inner.tree.borrower();
         contexts.make(tree, handle, settings, suggestions, now).map(|context| (context, false))
     }
 
-    /// The same as [`Stack::context`], made anew and not kept.
+    /// As [`Stack::context`], but without the cache: always assembles the context, and does not keep it.
     ///
     /// # Errors
     /// As [`Stack::context`].
@@ -475,46 +521,46 @@ impl Stack {
         })?
     }
 
-    /// Hits and misses of the context cache, and how many contexts it holds.
+    /// The statistics of the context cache: hits, misses, and the number of cached contexts.
     pub fn cache_statistics(&self) -> CacheStatistics {
         self.inner.contexts.cache_statistics()
     }
 
-    /// Forgets the cached contexts of a frame, or all of them.
+    /// Removes the contexts of a frame from the cache; for `None` all contexts.
     ///
     /// # Errors
-    /// Unknown frame.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`].
     pub fn clear_cache(&self, frame: Option<FrameRef>) -> Result<()> {
         let handle = frame.map(|frame| self.resolve(frame)).transpose()?;
         self.inner.contexts.clear_cache(handle);
         Ok(())
     }
 
-    /// Calls `read` with the tree as it is now. Commands of other threads wait until it returns.
+    /// Calls `read` with the current tree and returns its result. Commands of other threads wait until `read` returns.
     ///
-    /// `read` may call queries of the same stack, which see the same tree. A command inside of it would wait for itself
-    /// and is refused with [`Error::InsideRead`].
+    /// `read` may call queries of the same stack that do not take the lock of the disk (see [`Stack`]); they use the
+    /// same tree. Commands inside of `read` fail with [`Error::InsideRead`], because they would wait for themselves.
     pub fn read<T>(&self, read: impl FnOnce(&Tree) -> T) -> T {
         self.inner.tree.lend(read)
     }
 
-    /// The handle of a frame named by ID, handle, or unambiguous beginning of an ID.
+    /// The handle of the frame that a reference names: see [`Tree::resolve`].
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`]; [`Error::AmbiguousFrame`], with the candidates named.
+    /// [`Error::UnknownFrame`]; [`Error::AmbiguousFrame`], which lists up to eight candidates; [`Error::Broken`].
     pub fn resolve(&self, frame: impl Into<FrameRef>) -> Result<Handle> {
         self.query(frame, |_, handle| handle)
     }
 
-    /// The record of a frame.
+    /// The complete record of a frame.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`].
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].
     pub fn frame(&self, frame: impl Into<FrameRef>) -> Result<Frame> {
         self.query(frame, Tree::frame)
     }
 
-    /// The frame being worked on, if any.
+    /// The active frame: the frame that is being worked on. `None` if no frame is active.
     pub fn active(&self) -> Option<Handle> {
         self.inner.tree.read().active()
     }
@@ -522,31 +568,31 @@ impl Stack {
     /// The parent, its parent, and so on up to the root.
     ///
     /// # Errors
-    /// Unknown frame.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].
     pub fn ancestors(&self, frame: impl Into<FrameRef>) -> Result<Vec<Handle>> {
         self.query(frame, |tree, handle| tree.ancestors(handle).collect())
     }
 
-    /// The other children of the parent, whatever their status, in creation order.
+    /// The other children of the parent, of all statuses, in creation order. Empty for a root.
     ///
     /// # Errors
-    /// Unknown frame.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].
     pub fn siblings(&self, frame: impl Into<FrameRef>) -> Result<Vec<Handle>> {
         self.query(frame, |tree, handle| tree.siblings(handle).collect())
     }
 
-    /// The siblings that were completed, in creation order.
+    /// The siblings that are completed, in creation order.
     ///
     /// # Errors
-    /// Unknown frame.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].
     pub fn completed_siblings(&self, frame: impl Into<FrameRef>) -> Result<Vec<Handle>> {
         self.query(frame, |tree, handle| tree.completed_siblings(handle).collect())
     }
 
-    /// The children, whatever their status, in creation order.
+    /// The children of all statuses, in creation order.
     ///
     /// # Errors
-    /// Unknown frame.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].
     pub fn children(&self, frame: impl Into<FrameRef>) -> Result<Vec<Handle>> {
         self.query(frame, |tree, handle| tree.children(handle).to_vec())
     }
@@ -556,7 +602,7 @@ impl Stack {
         self.inner.tree.read().with_status(status).collect()
     }
 
-    /// Planned frames that can begin: all that they depend on is completed.
+    /// The planned frames whose dependencies are all completed, in creation order.
     pub fn ready(&self) -> Vec<Handle> {
         self.inner.tree.read().ready().collect()
     }
@@ -566,10 +612,10 @@ impl Stack {
         self.inner.tree.read().state()
     }
 
-    /// The tree as text for people.
+    /// The tree as text for people: see [`outline`].
     ///
     /// # Errors
-    /// An unknown or ambiguous [`OutlineOptions::root`].
+    /// [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for [`OutlineOptions::root`]; [`Error::Broken`].
     pub fn outline(&self, options: &OutlineOptions) -> Result<String> {
         self.check_working()?;
         outline(&self.inner.tree.read(), options)
@@ -589,14 +635,14 @@ impl Stack {
         frame
     }
 
-    /// The ID of a frame that has no session yet.
+    /// Generates the ID of a frame that has no session yet.
     pub(crate) fn planned_id(&self) -> String {
         let random = (self.inner.random)();
         format!("{PLANNED_PREFIX}{}-{random:016x}", (self.inner.clock)())
     }
 }
 
-/// A command that is being carried out. If it is not over when it goes, it has panicked.
+/// A running command. If it is dropped while `is_over` is false, the command has panicked.
 struct Attempt<'a> {
     inner: &'a Inner,
     disk: MutexGuard<'a, Disk>,
@@ -606,7 +652,7 @@ struct Attempt<'a> {
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         if !self.is_over {
-            // Before the lock is free again: nobody else may go on with this disk.
+            // Before the lock is released: no other command may use this disk.
             self.inner.is_broken.store(true, Ordering::Release);
             self.disk.abandon();
         }
@@ -617,7 +663,7 @@ fn first_handle(events: Vec<Event>) -> Handle {
     events[0].handle
 }
 
-/// The frames of the events that made such a change.
+/// The frames of the events whose change matches.
 fn frames_with(events: &[Event], is: impl Fn(&Change) -> bool) -> Vec<Handle> {
     events.iter().filter(|event| is(&event.change)).map(|event| event.handle).collect()
 }
@@ -630,7 +676,7 @@ fn system_time() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
 }
 
-/// Randomly keyed hashes of a counter: unique enough for IDs that are checked for duplicates.
+/// Randomly keyed hashes of a counter. That is random enough, because IDs are checked for duplicates.
 fn system_random() -> Random {
     let keys = RandomState::new();
     let counter = AtomicU64::new(0);

@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line of the program `callstack`.
 
 use clap::Parser;
 
@@ -16,9 +16,9 @@ pub struct Arguments {
 pub enum Subcommand {
     /// Runs an agent that manages its own memory in a workspace, until its task is done.
     ///
-    /// Its result goes to the standard output, what it does to the standard error. Everything is saved step by step in
-    /// the folder .callstack of the workspace. The agent runs commands with your rights: give it a workspace that it
-    /// may change, or a container.
+    /// The result is written to the standard output, and the progress to the standard error. Each step is saved in the
+    /// folder .callstack of the workspace. The agent runs shell commands with your rights: use a workspace that it may
+    /// change, or a container.
     #[command(args_override_self = true)]
     Agent(AgentArguments),
 }

@@ -1,4 +1,4 @@
-//! `callstack agent` as its users run it: the program itself, against a scripted model on loopback.
+//! Tests of `callstack agent`: they run the program with a scripted model on loopback.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 const WIRES: [&str; 2] = ["openai", "anthropic"];
 
-/// A workspace, a model, and the program between them.
+/// A workspace, a scripted model, and the program that connects them.
 struct Scene {
     model: ScriptedModel,
     folder: TempDir,
@@ -23,7 +23,7 @@ impl Scene {
         Self { model: ScriptedModel::serve(script, 0), folder: TempDir::new().unwrap(), wire }
     }
 
-    /// Steps with one call each.
+    /// A scene whose script has a step for each tool call.
     fn of_calls(calls: &[(&str, Value)]) -> Self {
         let step = |(name, arguments): &(&str, Value)| json!({"calls": [{"name": name, "arguments": arguments}]});
         let steps: Vec<Value> = calls.iter().map(step).collect();
@@ -52,17 +52,17 @@ impl Scene {
         self.command(more).spawn().unwrap()
     }
 
-    /// Waits until the model has been asked so many times.
+    /// Waits until the model has received this number of requests.
     fn wait_for_requests(&self, count: usize) {
         wait_until(&format!("{count} requests"), || self.model.requests().len() >= count);
     }
 
-    /// The messages of a request, as the model gets them.
+    /// The messages of a request, as JSON.
     fn messages(&self, request: usize) -> String {
         self.model.requests()[request]["messages"].to_string()
     }
 
-    /// The answer to the only call of a step.
+    /// The answer to the only tool call of a step.
     fn answer(&self, step: usize) -> String {
         let newest = self.model.requests()[step]["messages"].as_array().unwrap().last().unwrap().clone();
         let text = match &newest["content"] {
@@ -89,7 +89,7 @@ fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// The search path with a `python` that has pytest: that of `make test`, or the system's own.
+/// The search path with a `python` that has pytest: the one of `make test`, or that of the system.
 fn path_with_pytest() -> String {
     let path = std::env::var("PATH").unwrap_or_default();
     let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools/python/bin");
@@ -125,16 +125,16 @@ fn the_calculator_of_the_specification_is_built_in_both_wire_formats() {
         assert!(scene.path("calc.py").exists() && scene.path("test_calc.py").exists());
         assert_eq!(scene.model.requests().len(), 11, "{wire}");
 
-        // The tests failed once, and the model has seen it, in the frame that ran them and nowhere else.
+        // The tests failed once. The model has seen that only in the frame that ran them.
         assert!(scene.messages(7).contains("1 failed, 8 passed"), "{wire}: {}", scene.messages(7));
         for other in [0, 1, 2, 3, 4, 5, 10] {
             assert!(!scene.messages(other).contains("1 failed"), "{wire}: request {other} sees another conversation");
         }
-        // A child begins blank but for its briefing, its registers and the system prompt.
+        // The conversation of a child starts with its briefing, its registers and the system prompt only.
         let child = scene.messages(1);
         assert!(child.contains("Create calc.py with add(a,b)") && child.contains("R3_PHASE: entering: implement-calc"));
         assert!(!child.contains("Two phases"), "{wire}: the child sees what its parent said");
-        // The parent goes on where it was, with the result.
+        // The parent continues its conversation with the result.
         let parent = scene.messages(4);
         assert!(parent.contains("Two phases") && parent.contains("Sub-task completed: Create calc.py"), "{parent}");
         assert!(parent.contains("R7_STATUS: calc.py has add, subtract"), "{parent}");
@@ -144,7 +144,7 @@ fn the_calculator_of_the_specification_is_built_in_both_wire_formats() {
         {
             assert!(progress.contains(shown), "{wire}: the terminal does not show {shown}:\n{progress}");
         }
-        // The system prompt and the tools go along.
+        // The request has the system prompt and the tools.
         let request = &scene.model.requests()[0];
         assert_eq!(request["tools"].as_array().unwrap().len(), 10);
         let request = request.to_string();
@@ -163,7 +163,7 @@ fn the_agent_with_stack_and_heap_works_in_both_wire_formats() {
         let output = scene.run(&["--memory", "heap", "Build a URL shortener with tests"]);
         assert!(output.status.success(), "{wire}: {}", stderr(&output));
         assert_tests_pass(scene.folder.path(), "4 passed");
-        // The chunk is in every prompt, in every frame, until it is freed.
+        // The chunk is in every prompt of every frame until it is freed.
         let sees_chunk: Vec<bool> =
             (0..11).map(|request| scene.messages(request).contains("--- api-spec ---")).collect();
         assert_eq!(sees_chunk, [false, true, true, true, true, true, true, true, true, true, false], "{wire}");
@@ -194,7 +194,7 @@ fn a_killed_run_goes_on_with_the_same_messages_to_the_same_end() {
 #[test]
 fn a_run_that_is_killed_at_any_moment_again_and_again_comes_to_the_same_end() {
     let scene = Scene::new(&script("calculator-registers"), "openai");
-    // The first process is killed for certain: its model never answers.
+    // The first process is always killed in time, because its model never answers.
     scene.model.fail(1, Fault::Hang);
     let mut requests = 0;
     let mut child = scene.start(&["Build a calculator with tests"]);
@@ -207,7 +207,7 @@ fn a_run_that_is_killed_at_any_moment_again_and_again_comes_to_the_same_end() {
         if has_ended {
             break;
         }
-        // A different moment of a step each time.
+        // Kills at a different moment of a step each time.
         std::thread::sleep(Duration::from_millis(kill * 17 % 50));
         child.kill().unwrap();
         if child.wait().unwrap().success() {
@@ -220,13 +220,13 @@ fn a_run_that_is_killed_at_any_moment_again_and_again_comes_to_the_same_end() {
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(stdout(&output), "calc.py has 4 functions; test_calc.py has 9 tests, all pass with pytest.");
     assert_tests_pass(scene.folder.path(), "9 passed");
-    // The same request always, and one answer kept of each.
+    // Repeated requests of a step are equal, and one answer of each step is kept.
     let mut seen = std::collections::BTreeMap::new();
     for request in scene.model.requests() {
         let newest = request["messages"].as_array().unwrap().last().unwrap().to_string();
         let (_, step) = newest.rsplit_once("<memory>\\nStep ").unwrap();
         let step: usize = step.split(',').next().unwrap().parse().unwrap();
-        // Tests take another time each time they run.
+        // pytest prints a different duration in each run.
         let messages = without_times(&request["messages"].to_string());
         assert_eq!(
             *seen.entry(step).or_insert_with(|| messages.clone()),
@@ -237,7 +237,7 @@ fn a_run_that_is_killed_at_any_moment_again_and_again_comes_to_the_same_end() {
     assert_eq!(seen.len(), 11);
 }
 
-/// A text without the times that pytest prints, nor the note that a command may have run twice.
+/// A text without the durations that pytest prints, and without the note that a command may have run twice.
 fn without_times(text: &str) -> String {
     let text = text.replace("\\n[the run was interrupted here, so this command may have run twice]", "");
     let is_of_number = |character: char| character.is_ascii_digit() || character == '.';
@@ -275,10 +275,10 @@ fn an_interrupt_saves_and_ends_what_is_running() {
         signal(&child, kind);
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-        assert!(stderr(&output).contains("interrupted, and saved.\nGo on with: callstack agent --resume"));
+        assert!(stderr(&output).contains("interrupted; the run is saved.\nTo continue: callstack agent --resume"));
         wait_until("the end of the command", || running(&format!("sleep {mark}")).is_empty());
     }
-    // While the model is being asked.
+    // Interrupts while a request is running.
     let scene = Scene::new(&script("shortener-heap"), "openai");
     scene.model.fail(3, Fault::Hang);
     let child = scene.start(&["--memory", "heap", "Build"]);
@@ -328,7 +328,7 @@ fn no_path_leads_out_of_the_workspace() {
         ("read_file", json!({"path": "folder"})),
         ("read_file", json!({"path": "nothing"})),
         ("read_file", json!({"path": "\0"})),
-        // What is inside is inside, however it is called.
+        // Paths inside of the workspace are accepted in any spelling.
         ("write_file", json!({"path": "inner/./deep/new.txt", "content": "fine"})),
         ("list_files", json!({})),
         ("pop_frame", json!({"result": "done"})),
@@ -350,10 +350,10 @@ fn no_path_leads_out_of_the_workspace() {
         (11, "belongs to the run itself"),
         (12, "belongs to the run itself"),
         (13, "belongs to the run itself"),
-        (14, "is no file"),
-        (15, "is no file"),
+        (14, "is not a regular file"),
+        (15, "is not a regular file"),
         (16, "is a folder"),
-        (17, "is not there"),
+        (17, "does not exist"),
         (18, "`\0`"),
     ] {
         let answer = scene.answer(step);
@@ -372,13 +372,13 @@ fn a_command_that_forks_and_hangs_is_killed_with_its_process_group() {
     let command = format!("echo begun; (sleep {mark} & sleep {mark} & wait) & setsid sleep {escaped} & sleep {mark}");
     let scene = Scene::of_calls(&[
         ("run_command", json!({ "command": command })),
-        // What a command leaves in the background ends with it, and holds nothing up.
+        // Background processes of a command are killed with it, and do not delay it.
         ("run_command", json!({ "command": format!("sleep {mark} & echo over") })),
         ("pop_frame", json!({"result": "done"})),
     ]);
     let output = scene.run(&["Hang"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    // What has left the group holds the output open for ever, and is not waited for.
+    // A process that has left the group keeps the pipe open, and is not waited for.
     let escaped = running(&format!("sleep {escaped}"));
     assert_eq!(escaped.len(), 1);
     kill_process(escaped[0], Signal::KILL).unwrap();
@@ -440,11 +440,11 @@ fn a_model_that_goes_in_circles_is_stopped_and_can_go_on() {
     ] {
         let output = scene.run(&["Turn", "--max-repeats", "4"]);
         assert_eq!(output.status.code(), Some(3), "{what}: {}", stderr(&output));
-        let expected = "stopped: the model has made the same call 4 times in a row (--max-repeats)\nGo on with:";
+        let expected = "stopped: the model has made the same call 4 times in a row (--max-repeats)\nTo continue:";
         assert!(stderr(&output).contains(expected), "{what}: {}", stderr(&output));
         assert_eq!(scene.model.requests().len(), 4, "{what}");
         assert!(scene.messages(3).contains("You have made the same call 3 times in a row"), "{what}");
-        // It gets another chance, and is stopped again.
+        // A resumed run is stopped again after one more request.
         assert_eq!(scene.run(&["--resume", "--max-repeats", "4"]).status.code(), Some(3));
         assert_eq!(scene.model.requests().len(), 5, "{what}");
     }
@@ -460,7 +460,7 @@ fn the_step_limit_stops_a_run_that_can_go_on() {
     let scene = Scene::new(&script("shortener-heap"), "anthropic");
     let output = scene.run(&["--memory", "heap", "Build", "--max-steps", "4"]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(stderr(&output).contains("stopped: 4 steps are done, the limit (--max-steps)"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("stopped: the limit of 4 steps is reached (--max-steps)"), "{}", stderr(&output));
     assert!(scene.run(&["--resume"]).status.success());
     assert_eq!(scene.model.requests().len(), 11);
     assert_tests_pass(scene.folder.path(), "4 passed");
@@ -477,8 +477,8 @@ fn passing_troubles_are_waited_for() {
         let output = scene.run(&["--memory", "heap", "Build"]);
         assert!(output.status.success(), "{wire}: {}", stderr(&output));
         assert_eq!(scene.model.requests().len(), 15, "{wire}");
-        assert_eq!(stderr(&output).matches("asking again in").count(), 4, "{wire}: {}", stderr(&output));
-        assert!(stderr(&output).contains("scripted answers 429: try again later; asking again in 0.0 s"));
+        assert_eq!(stderr(&output).matches("trying again in").count(), 4, "{wire}: {}", stderr(&output));
+        assert!(stderr(&output).contains("scripted answers 429: try again later; trying again in 0.0 s"));
 
         let scene = Scene::new(&script("shortener-heap"), wire);
         (0..3).for_each(|_| scene.model.fail(2, Fault::Status(503, None)));
@@ -495,7 +495,7 @@ fn a_model_that_falls_silent_is_not_waited_for_for_ever() {
     scene.model.fail(2, Fault::Hang);
     let output = scene.run(&["--memory", "heap", "Build", "--timeout", "1"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(stderr(&output).contains("asking again"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("trying again"), "{}", stderr(&output));
 }
 
 #[test]
@@ -512,10 +512,10 @@ fn wrong_keys_models_and_addresses_are_told_apart() {
         let expected = format!("refuses the API key in {variable} (401: Incorrect API key provided)");
         assert!(message.contains(&expected), "{message}");
         let message = failed(&mut scene.command(&["x", "--model", "nobody"]));
-        assert!(message.contains("has no model nobody, or is no address of models (404: "), "{message}");
+        assert!(message.contains("has no model nobody, or is not a model API (404: "), "{message}");
         let nowhere = scene.model.base_url.replace("/v1/", "/v7");
         let message = failed(&mut scene.command(&["x", "--base-url", &nowhere]));
-        assert!(message.contains("check --model and --base-url, which mostly ends in /v1/"), "{message}");
+        assert!(message.contains("check --model and --base-url, which usually ends in /v1/"), "{message}");
         let message = failed(&mut scene.command(&["x", "--base-url", "http://127.0.0.1:9/v1/"]));
         assert!(
             message.contains("http://127.0.0.1:9/v1/ cannot be reached") && message.contains("check --base-url"),
@@ -526,7 +526,7 @@ fn wrong_keys_models_and_addresses_are_told_apart() {
         let message = failed(&mut scene.command(&["x", "--api-key-env", "NO_SUCH_VARIABLE"]));
         assert!(message.contains("there is no API key: set NO_SUCH_VARIABLE"), "{message}");
         let message = failed(&mut scene.command(&["x", "--dir", "/no/such/folder"]));
-        assert!(message.contains("/no/such/folder is no folder"), "{message}");
+        assert!(message.contains("/no/such/folder is not a folder"), "{message}");
     }
 }
 

@@ -9,19 +9,19 @@ use super::turn::Turn;
 use crate::frame::Handle;
 
 impl Turn<'_> {
-    /// Assesses a session by what was observed of it.
+    /// Assesses a session from its observation.
     pub(super) fn assess(&mut self, session_id: &str) {
         let Some(frame) = self.open_frame(session_id) else { return };
         let observation = self.sessions.observe(session_id).clone();
         self.should_push(frame, &observation.push_signals());
         let pop = self.should_pop(frame, &observation.pop_signals());
-        // A root is a user's task: a full context does not finish it.
+        // A root frame is the user's task, so it is not popped automatically.
         if pop.is_recommended && self.tree.node(frame).parent().is_some() {
             self.finish_if_auto(session_id, &pop);
         }
     }
 
-    /// As [`Autonomy::should_push`](super::autonomy::Autonomy::should_push); a new suggestion is logged.
+    /// As [`Autonomy::should_push`](super::autonomy::Autonomy::should_push). A new suggestion is also logged.
     pub fn should_push(&mut self, frame: Handle, signals: &PushSignals) -> Assessment {
         let record = self.tree.node(frame).record();
         let assessment = self.sessions.autonomy.should_push(frame, record, signals, self.now);
@@ -29,7 +29,7 @@ impl Turn<'_> {
         assessment
     }
 
-    /// As [`Autonomy::should_pop`](super::autonomy::Autonomy::should_pop); a new suggestion is logged.
+    /// As [`Autonomy::should_pop`](super::autonomy::Autonomy::should_pop). A new suggestion is also logged.
     pub fn should_pop(&mut self, frame: Handle, signals: &PopSignals) -> Assessment {
         let record = self.tree.node(frame).record();
         let assessment = self.sessions.autonomy.should_pop(frame, record, signals, self.now);
@@ -37,8 +37,8 @@ impl Turn<'_> {
         assessment
     }
 
-    /// At the level auto, requests that a recommended pop is carried out when the session is idle, with a summary as
-    /// results. Returns true if it was requested.
+    /// At the autonomy level `auto`, requests a recommended pop: when the session is idle, it is compacted, and the
+    /// frame is popped with the summary as results. Returns true if the pop was requested.
     pub fn finish_if_auto(&mut self, session_id: &str, assessment: &Assessment) -> bool {
         let is_due = self.sessions.autonomy.settings.level == AutonomyLevel::Auto && assessment.is_recommended;
         if is_due {

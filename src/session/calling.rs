@@ -11,10 +11,11 @@ use crate::frame::{FrameStatus, Handle, PLANNED_PREFIX, PopStatus, Results};
 use crate::tree::Command;
 
 impl Turn<'_> {
-    /// Checks that a frame below this parent may be called.
+    /// Checks that a frame below this parent may be called. `None`: the frame is a root.
     ///
     /// # Errors
-    /// [`Error::TooDeep`].
+    /// [`Error::TooDeep`] if the frame would have more than [`CallSettings::max_depth`](calls::CallSettings::max_depth)
+    /// ancestors.
     pub fn check_depth(&self, parent: Option<Handle>) -> Result<()> {
         let limit = self.sessions.calls.settings.max_depth;
         match parent {
@@ -23,11 +24,15 @@ impl Turn<'_> {
         }
     }
 
-    /// Begins to run a frame in a session of its own: a planned frame, or an open one whose session has ended.
+    /// Starts a call: runs a frame in its own session. The frame must be planned, or open while no call runs it; then
+    /// it continues in the session that it has.
     ///
     /// # Errors
-    /// [`Error::TooDeep`]; [`Error::Running`] if it runs already, or is the caller's frame or an ancestor of that;
-    /// [`Error::Transition`] if it is finished. After an error the turn has no new actions.
+    /// - [`Error::TooDeep`]: see [`Turn::check_depth`].
+    /// - [`Error::Running`] if a call already runs the frame, or if it is the caller's frame or an ancestor of that.
+    /// - [`Error::Transition`] if the frame is completed, failed or invalidated.
+    ///
+    /// After an error the turn has no new actions.
     pub fn call(&mut self, handle: Handle, options: CallOptions) -> Result<CallId> {
         self.check_callable(handle, &options.caller)?;
         let node = self.tree.node(handle);
@@ -49,7 +54,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Begins the call of a frame that has no session yet.
+    /// Starts the call of a frame that has no session yet.
     fn create_session(&mut self, handle: Handle, options: CallOptions) -> CallId {
         let (parent_id, title) = (options.caller.clone(), self.tree.node(handle).title().to_owned());
         let call = self.sessions.calls.begin(handle, options, Progress::Creating, self.now);
@@ -57,7 +62,7 @@ impl Turn<'_> {
         call
     }
 
-    /// Begins the call of a frame that was interrupted: it goes on in its session.
+    /// Starts the call of a frame that was interrupted. It continues in its session.
     fn resume(&mut self, handle: Handle, options: CallOptions) -> CallId {
         let node = self.tree.node(handle);
         let (session_id, caller_id) = (node.session_id().to_owned(), options.caller.clone());
@@ -78,7 +83,7 @@ impl Turn<'_> {
         call
     }
 
-    /// The host has created a session for a call.
+    /// Handles the creation of a session for a call by the host.
     pub(super) fn call_started(&mut self, id: CallId, session_id: String) {
         let Some(call) = self.sessions.calls.get_mut(id).filter(|call| call.progress == Progress::Creating) else {
             // The call was answered before its session was created.
@@ -97,7 +102,7 @@ impl Turn<'_> {
         self.release(&caller);
     }
 
-    /// The session of a call has ended, or could not be created or prompted.
+    /// Handles the end of a call's session, or a failure to create or prompt it.
     pub(super) fn call_ended(&mut self, id: CallId, error: Option<String>) {
         let Some(call) = self.sessions.calls.get_mut(id) else { return };
         match call.progress.clone() {
@@ -107,8 +112,8 @@ impl Turn<'_> {
         }
     }
 
-    /// The session of a running call has ended: answers if its frame was finished, else asks for a summary if one was
-    /// requested, else salvages the last words.
+    /// Handles the end of a running call's session. Answers the call if the frame was finished; else asks for a summary
+    /// if one was requested; else salvages the last message.
     fn run_ended(&mut self, id: CallId, session_id: String, error: Option<String>) {
         if self.open_frame(&session_id).is_none() {
             self.effect(Effect::ReadMessages { session_id });
@@ -132,7 +137,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Gives a call up: its session is stopped, and its last words are salvaged.
+    /// Stops a call: aborts its session and salvages the last message.
     pub(super) fn call_stopped(&mut self, id: CallId, reason: String) {
         let Some(call) = self.sessions.calls.get_mut(id) else { return };
         match call.progress.clone() {
@@ -148,21 +153,21 @@ impl Turn<'_> {
         }
     }
 
-    /// Answers a call that has no session and will have none.
+    /// Answers a call whose session was not created.
     fn not_created(&mut self, id: CallId, problem: String) {
         let Some(caller) = self.sessions.calls.get_mut(id).map(|call| call.caller.clone()) else { return };
         self.answer(id, Some(problem));
         self.release(&caller);
     }
 
-    /// Gives up the calls that have reached their time limit.
+    /// Stops the calls that have reached their time limit.
     pub(super) fn stop_overdue_calls(&mut self) {
         for (id, limit) in self.sessions.calls.overdue(self.now) {
             self.call_stopped(id, format!("its time limit of {limit} ms was exceeded"));
         }
     }
 
-    /// Asks for the last words of a call's session.
+    /// Starts to salvage a call: asks the host for the messages of its session.
     pub(super) fn salvage(&mut self, id: CallId, session_id: String, reason: String) {
         let Some(call) = self.sessions.calls.get_mut(id) else { return };
         let data = json!({ "sessionID": session_id, "handle": call.handle, "reason": reason });
@@ -171,7 +176,8 @@ impl Turn<'_> {
         self.effect(Effect::ReadMessages { session_id });
     }
 
-    /// Blocks the frame of a call that is being salvaged, with the last words of its session, and answers the call.
+    /// Ends the salvaging of a call: pops its frame as blocked, with the last message of its session as results, and
+    /// answers the call.
     pub(super) fn salvaged(&mut self, session_id: &str, messages: &[Message]) {
         let Some((id, call)) = self.sessions.calls.of_session(session_id) else { return };
         let Progress::Salvaging { reason, .. } = &call.progress else { return };
@@ -186,7 +192,7 @@ impl Turn<'_> {
         self.answer(id, None);
     }
 
-    /// Ends a call, with an answer unless it runs in the background.
+    /// Ends a call, and answers it unless it runs in the background.
     pub(super) fn answer(&mut self, id: CallId, problem: Option<String>) {
         let Some(call) = self.sessions.calls.remove(id) else { return };
         if !call.is_background {
@@ -194,15 +200,15 @@ impl Turn<'_> {
         }
     }
 
-    /// Ends the call that a session works for, if there is one.
+    /// Ends the call that runs in a session, if there is one.
     pub(super) fn answer_for(&mut self, session_id: &str) {
         if let Some((id, _)) = self.sessions.calls.of_session(session_id) {
             self.answer(id, None);
         }
     }
 
-    /// A tool or another caller has finished or invalidated the frame of a session: its messages are read for the
-    /// log. If it was invalidated while a call ran it, its session is stopped and the call answered.
+    /// Handles the end of a session's frame by a tool or another caller. The messages of the session are read for the
+    /// frame's log. If the frame was invalidated while a call ran it, its session is aborted and the call is answered.
     pub fn finished(&mut self, session_id: &str, is_invalidated: bool) {
         self.sessions.compactions.forget(session_id);
         if is_invalidated && self.sessions.calls.of_session(session_id).is_some() {

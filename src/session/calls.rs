@@ -1,11 +1,11 @@
-//! Calls: a frame that runs in a session of its own while its caller waits for the results.
+//! Calls: a call runs a frame in its own session while the caller waits for the results.
 //!
-//! Push and activate are calls. The host makes a session and prompts it; when that has ended, the results of
-//! the frame are the answer to the caller. A session that ends without a pop of its frame, by itself, by an
-//! error, by an abort or at its time limit, is salvaged: its last words become the results of a frame that is
-//! blocked, and that can be activated again to go on where it stopped.
+//! The tools for push and activate make calls. The host creates a session and prompts it; when the session has ended,
+//! the results of the frame are the answer to the caller. A session can end without popping the frame: normally, with
+//! an error, by an abort or at its time limit. Then the call is salvaged: the last message of the session becomes the
+//! results of the frame, and the frame becomes blocked. It can be activated again, and continues in its session.
 //!
-//! This file keeps the calls; a [`Turn`](super::Turn) drives them.
+//! This module stores the calls; a [`Turn`](super::Turn) drives them.
 
 use std::collections::BTreeMap;
 
@@ -16,22 +16,24 @@ use crate::text::{beginning, one_line};
 use crate::tree::Tree;
 use crate::vocabulary::{ToolNames, ToolRole};
 
-/// Longest results in an answer, in characters. The frame has them all.
+/// Maximum length of the results in an answer, in characters. The frame keeps the full results.
 const RESULTS_CHARACTERS: usize = 16_000;
-/// Artifacts and decisions in an answer, the newest of each.
+/// Maximum number of artifacts, and of decisions, in an answer. The newest are listed.
 const LISTED: usize = 20;
 
-/// The number of a call: given once in a process.
+/// The number of a call. Unique within a process and a stack.
 pub type CallId = u64;
 
 /// The settings of calls.
+///
+/// In JSON: `{"maxDepth": 5, "timeLimit": 600000}`. Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct CallSettings {
-    /// How deep calls may go: the frames that may be above the one that is called. Default 5.
+    /// Maximum number of ancestors of a called frame. Default 5.
     pub max_depth: usize,
-    /// After how long a call is aborted and salvaged, in milliseconds, unless the call says otherwise; 0: never.
+    /// Default time limit of a call, in milliseconds. At the limit the call is aborted and salvaged. 0: no limit.
     /// Default 0.
     pub time_limit: u64,
 }
@@ -49,15 +51,15 @@ impl Default for CallSettings {
     }
 }
 
-/// How a frame is called.
+/// The options of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct CallOptions {
-    /// The session that calls.
+    /// ID of the calling session.
     pub caller: String,
-    /// The caller goes on at once, and gets no answer.
+    /// True: the caller does not wait, and gets no answer.
     pub background: bool,
-    /// After how long it is aborted, in milliseconds; `None`: as the settings say; 0: never.
+    /// Time limit in milliseconds. `None`: [`CallSettings::time_limit`]; 0: no limit.
     pub time_limit: Option<u64>,
 }
 
@@ -73,20 +75,20 @@ impl CallOptions {
     }
 }
 
-/// How far a call has come.
+/// The state of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Progress {
     /// The host creates its session.
     Creating,
-    /// Its session works.
+    /// Its session is running.
     Running { session_id: String },
-    /// Its session has ended, and a summary is awaited.
+    /// Its session has ended, and a summary was requested.
     SummingUp { session_id: String },
-    /// Its session has ended for this reason, and its last words are awaited.
+    /// Its session has ended for this reason, and its messages were requested.
     Salvaging { session_id: String, reason: String },
 }
 
-/// A frame that is called.
+/// A call that has not been answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Call {
     pub(super) handle: Handle,
@@ -94,12 +96,12 @@ pub(super) struct Call {
     pub(super) is_background: bool,
     pub(super) progress: Progress,
     deadline: Option<u64>,
-    /// In milliseconds; 0: none.
+    /// In milliseconds; 0: no limit.
     time_limit: u64,
 }
 
 impl Call {
-    /// The session that works for it; `None` while the host creates that session.
+    /// The session in which it runs; `None` while the host creates that session.
     fn session_id(&self) -> Option<&str> {
         match &self.progress {
             Progress::Creating => None,
@@ -113,14 +115,14 @@ impl Call {
 /// The calls that have not been answered.
 #[derive(Debug, Clone, Default)]
 pub struct Calls {
-    /// Depth and time limit.
+    /// Maximum depth and time limit.
     pub settings: CallSettings,
     last: CallId,
     running: BTreeMap<CallId, Call>,
 }
 
 impl Calls {
-    /// The frames that are being called, oldest call first.
+    /// The frames of the unanswered calls, oldest call first.
     pub fn frames(&self) -> impl Iterator<Item = Handle> + '_ {
         self.running.values().map(|call| call.handle)
     }
@@ -148,7 +150,7 @@ impl Calls {
         self.running.remove(&id)
     }
 
-    /// The call that a session works for.
+    /// The call that runs in a session.
     pub(super) fn of_session(&self, session_id: &str) -> Option<(CallId, &Call)> {
         let mut calls = self.running.iter().map(|(id, call)| (*id, call));
         calls.find(|(_, call)| call.session_id() == Some(session_id))
@@ -170,13 +172,14 @@ impl Calls {
             .collect()
     }
 
-    /// When the next call reaches its time limit, in milliseconds since the epoch.
+    /// The time at which the next call reaches its time limit, in milliseconds since the Unix epoch. `None` if no call
+    /// has a time limit.
     pub fn deadline(&self) -> Option<u64> {
         self.running.values().filter_map(|call| call.deadline).min()
     }
 }
 
-/// What the session of a frame is told to do. Its context says the rest.
+/// The first prompt for the session of a frame. The frame's context has the rest.
 pub(super) fn prompt(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
     let frame = tree.node(handle).record();
     let mut text = format!("Your task is frame {handle}: {}\n", one_line(&frame.title));
@@ -192,7 +195,7 @@ pub(super) fn prompt(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
     text
 }
 
-/// What a session is told that was interrupted before its frame was finished.
+/// The prompt for a session that was interrupted before its frame was finished.
 pub(super) fn resumption(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
     let finish = tools.get(ToolRole::Pop).map_or("finish it".to_owned(), |pop| format!("finish with {pop}"));
     format!(
@@ -207,13 +210,13 @@ pub(super) fn salvaged_results(reason: &str, last_words: &str) -> String {
     format!("[auto-completed: {reason}] {words}")
 }
 
-/// Why a frame is salvaged whose session has ended by itself.
+/// The reason of the salvage for a session that ended by itself.
 pub(super) fn ended_without_pop(tools: &ToolNames) -> String {
     let pop = tools.get(ToolRole::Pop).unwrap_or("finishing its frame");
     format!("its session ended without {pop}")
 }
 
-/// The answer to the caller of a frame, from the present state of the tree. `problem`: why it could not be called.
+/// The answer for the caller of a frame, from the current tree. `problem` is the reason if the frame could not be run.
 pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNames) -> String {
     let node = tree.node(handle);
     let frame = node.record();
@@ -278,7 +281,7 @@ fn resume_or_give_up(handle: Handle, tools: &ToolNames) -> String {
     format!("Next: {resume}; {give_up}.")
 }
 
-/// What comes after a frame: the next sibling that is ready, or the parent.
+/// The advice on the next step after a frame: the next sibling that is ready, or the caller's own frame.
 fn next(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
     let ready = |sibling: &Handle| tree.node(*sibling).status() == FrameStatus::Planned && tree.is_ready(*sibling);
     match tree.siblings(handle).find(ready) {

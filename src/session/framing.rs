@@ -1,4 +1,4 @@
-//! How a [`Turn`] gives sessions their frames, with titles and criteria.
+//! How a [`Turn`] creates the frames of sessions, with titles and criteria.
 
 use super::effect::Effect;
 use super::subagents::Step;
@@ -7,10 +7,10 @@ use crate::frame::{Chunk, FrameRef, FrameStatus, Handle, Identity, NewChunk};
 use crate::text::{beginning, first_free, one_line};
 use crate::tree::Command;
 
-/// Longest title that is made of a message, in words and in characters.
+/// Maximum length of a title that is taken from a message, in words and in characters.
 const TITLE_WORDS: usize = 6;
 const TITLE_CHARACTERS: usize = 60;
-/// Longest criteria that are made of a message, and their dense form, in characters.
+/// Maximum length of criteria that are taken from a message, full and compacted, in characters.
 const CRITERIA_CHARACTERS: usize = 2_000;
 const COMPACTED_CHARACTERS: usize = 150;
 
@@ -32,7 +32,7 @@ impl Turn<'_> {
             session.first_message = Some(text.to_owned());
         }
         let is_root = session.parent.is_none();
-        // A command of this turn may make the frame, so the tree need not have it yet.
+        // A command of this turn may create the frame; then the tree does not have it yet.
         let is_framed = self.sessions.subagents.get(session_id).is_some_and(|subagent| subagent.has_frame);
         let has_frame = is_root || is_framed || tree.by_id(session_id).is_some();
         if is_root {
@@ -43,7 +43,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Gives a session whose frame is finished another one in the same place. The finished frame gets another ID.
+    /// Creates another frame for a session whose frame is finished, below the same parent if that is open. The finished
+    /// frame gets another ID.
     fn begin_anew(&mut self, session_id: &str, finished: Handle) {
         let tree = self.tree;
         let archived = first_free(1.., |number| format!("{session_id}~{number}"), |id| tree.by_id(id).is_none());
@@ -60,7 +61,7 @@ impl Turn<'_> {
         self.identify_with(session_id, None);
     }
 
-    /// Carries out the steps that subagents need.
+    /// Executes the steps that the subagents require.
     pub(super) fn take(&mut self, steps: impl IntoIterator<Item = Step>) {
         for step in steps {
             match step {
@@ -72,7 +73,7 @@ impl Turn<'_> {
                     self.effect(Effect::ReadMessages { session_id: session_id.clone() });
                     self.sessions.completing.insert(session_id);
                 }
-                // Its agent has popped its frame.
+                // The frame is no longer open: its agent has popped it.
                 Step::Complete(session_id) => {
                     self.sessions.subagents.completed(&session_id, false, self.now);
                 }
@@ -80,7 +81,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Makes the frame of a session, after the missing frames of the sessions above it.
+    /// Creates the frame of a session, after the missing frames of its ancestor sessions.
     fn make_frames(&mut self, session_id: &str) {
         let mut missing = Vec::new();
         let mut next = Some(session_id.to_owned());
@@ -97,8 +98,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Gives a frame that this turn makes, or that is a placeholder, the session's title and criteria from its first
-    /// message, if there is one.
+    /// Identifies a frame that this turn creates, or that is a placeholder: with the session's title, and with criteria
+    /// from its first message. Does nothing if there is no message.
     fn identify(&mut self, session_id: &str) {
         let is_placeholder = |frame: Handle| self.tree.node(frame).record().placeholder;
         if self.tree.by_id(session_id).is_none_or(is_placeholder) {
@@ -107,8 +108,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Gives the frame of a session a title, by default from the session's first message, and criteria from that
-    /// message. Without such a message nothing happens.
+    /// Sets the title of a session's frame, by default from the session's first message, and its criteria from that
+    /// message. Does nothing if there is no message.
     fn identify_with(&mut self, session_id: &str, title: Option<String>) {
         let message = self.sessions.known.get(session_id).and_then(|session| session.first_message.as_deref());
         let Some(text) = message.filter(|text| !text.is_empty()) else { return };
@@ -121,7 +122,7 @@ impl Turn<'_> {
     }
 }
 
-/// The first words of a message.
+/// A title from a message: its first words.
 pub(crate) fn title_of(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().take(TITLE_WORDS).collect();
     beginning(&words.join(" "), TITLE_CHARACTERS).to_owned()

@@ -1,7 +1,7 @@
-//! What a host tells of its sessions, and what to make of it.
+//! Sessions of a host: handles the events that the host reports, and decides the actions that follow from them.
 //!
-//! This floor knows frames and trees. It reads no clock and does nothing by itself: it is told what
-//! has happened and when, and says what should be done.
+//! This layer knows frames and trees. It reads no clock and performs no actions: it gets events with their times, and
+//! returns actions.
 
 mod assessing;
 pub mod autonomy;

@@ -9,7 +9,7 @@ use super::sessions::meaningful;
 use super::turn::Turn;
 use crate::tree::Command;
 
-/// The tools whose files become artifacts.
+/// Names of the tools that write files. The files become artifacts.
 const WRITING_TOOLS: [&str; 5] = ["write", "edit", "multiedit", "patch", "apply_patch"];
 
 impl Turn<'_> {
@@ -45,7 +45,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Does what is due at this time.
+    /// Handles everything that is due: expired suggestions, idle subagents, and calls that have reached their time
+    /// limit.
     pub fn poll(&mut self) {
         self.sessions.autonomy.suggestions.expire(self.now);
         let steps = self.sessions.subagents.poll(self.now);
@@ -68,8 +69,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Keeps the description of a child session for later if its parent is not known, or if it may turn out to be the
-    /// session of a call. Returns true if so.
+    /// Delays the description of a child session if its parent is not known, or if it may be the session of a call.
+    /// Returns true if it was delayed.
     fn put_off(&mut self, session_id: &str, parent: &str, title: &str) -> bool {
         let event = || HostEvent::SessionCreated {
             session_id: session_id.to_owned(),
@@ -90,7 +91,7 @@ impl Turn<'_> {
     /// Tracks a child session as a subagent, unless it works for a call.
     fn child_created(&mut self, session_id: &str, parent: &str, title: &str) {
         let is_tracked = self.sessions.subagents.get(session_id).is_some();
-        // A session that has a frame before it is described was there before the host restarted: it keeps its frame.
+        // A session that has a frame before it is described existed before the host restarted. It keeps its frame.
         let is_resumed = !is_tracked && self.tree.by_id(session_id).is_some();
         if is_resumed || self.sessions.is_called(session_id) {
             return;
@@ -103,7 +104,7 @@ impl Turn<'_> {
         self.take(step);
     }
 
-    /// Handles the child sessions of a caller that turn out not to be those of its calls.
+    /// Handles the delayed child sessions of a caller, when none of its calls waits for its session any more.
     pub(super) fn release(&mut self, caller: &str) {
         if !self.sessions.calls.is_creating_for(caller) {
             for event in self.sessions.take_unassigned(caller) {
@@ -112,7 +113,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Puts an event off until a session is described; the first such event asks the host for the description.
+    /// Delays an event until a session is described. The first such event asks the host for the description.
     fn wait_for(&mut self, session_id: &str, event: HostEvent) {
         if self.sessions.wait_for(session_id, event) {
             self.effect(Effect::DescribeSession { session_id: session_id.to_owned() });
@@ -146,7 +147,7 @@ impl Turn<'_> {
             self.command(Command::Invalidate { frame: frame.into(), reason });
         }
         self.answer_for(session_id);
-        // Child sessions that waited for it begin trees of their own.
+        // Child sessions that waited for it become root sessions.
         for event in self.sessions.take_waiting(session_id) {
             if let HostEvent::SessionCreated { session_id, title, .. } = event {
                 self.log(LogLevel::Warn, "Parent session not found", json!({ "sessionID": session_id }));

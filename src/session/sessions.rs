@@ -1,4 +1,4 @@
-//! The memory of a host's sessions: parents, titles, messages, and events that wait.
+//! [`Sessions`]: the state that is kept for a host's sessions, such as parents, titles, messages and delayed events.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -12,26 +12,26 @@ use super::turn::Turn;
 use crate::tree::Tree;
 use crate::vocabulary::ToolNames;
 
-/// Messages of a session that are remembered, so that one that is reported twice counts once.
+/// Number of message IDs kept for each session. With them a message that is reported twice is counted once.
 const REMEMBERED_MESSAGES: usize = 256;
-/// Events that wait for one session. The limit bounds the process memory if a session is never described.
+/// Maximum number of events that wait for one session. It bounds the process memory if a session is never described.
 const WAITING_EVENTS: usize = 256;
 
-/// What is known of a host's sessions. Each event that is reported returns the actions that follow from it.
+/// The state of a host's sessions. [`Sessions::report`] handles an event and returns the actions that follow from it.
 ///
 /// - A root session gets a frame with its first message. The frame takes its criteria from that message, and its
 ///   title too unless the session has one.
-/// - A child session gets a frame when [`Subagents`] says so, below the frame of its parent, in whichever order the
-///   two are reported: the host is asked to describe a session that it has not reported.
-/// - A session that goes on after its frame is finished gets another frame with its next message; the finished
-///   one keeps its handle.
-/// - Files that tools write become artifacts. The summary of a compaction becomes the results of a frame that goes
-///   on. The last words of an idle subagent become the results of its frame, which is finished.
-/// - Calls run frames in sessions of their own: see [`Calls`].
-/// - Sessions are observed, which may lead to suggestions: see [`Autonomy`].
+/// - A child session gets a frame below the frame of its parent when [`Subagents`] decides so. Parent and child may be
+///   reported in any order: the host is asked to describe a session that it has not reported.
+/// - A session that continues after its frame is finished gets another frame with its next message. The finished frame
+///   keeps its handle.
+/// - Files that tools write become artifacts. The summary of a compaction becomes the results so far of an open frame.
+///   The last message of an idle subagent becomes the results of its frame, which is then finished.
+/// - Calls run frames in their own sessions: see [`Calls`].
+/// - Sessions are observed, which can lead to suggestions: see [`Autonomy`].
 #[derive(Debug, Clone, Default)]
 pub struct Sessions {
-    /// The subagents among them.
+    /// The sessions that are tracked as subagents.
     pub subagents: Subagents,
     /// The compactions that were requested.
     pub compactions: Compactions,
@@ -42,10 +42,10 @@ pub struct Sessions {
     /// The host's names of the agent's tools, for prompts and answers.
     pub tools: ToolNames,
     pub(super) known: BTreeMap<String, Session>,
-    /// Subagents whose last words are awaited.
+    /// Subagents whose last message was requested from the host.
     pub(super) completing: BTreeSet<String>,
     observations: BTreeMap<String, Observation>,
-    /// Descriptions of child sessions by caller: which of them work for its calls is not known yet.
+    /// Descriptions of child sessions by caller, while it is not known which of them were created for its calls.
     unassigned: BTreeMap<String, Vec<HostEvent>>,
     /// Events by the session that must be described first.
     waiting: BTreeMap<String, Vec<HostEvent>>,
@@ -57,36 +57,37 @@ pub(super) struct Session {
     pub(super) parent: Option<String>,
     pub(super) title: Option<String>,
     pub(super) first_message: Option<String>,
-    /// The message that its present frame began with, if it had another frame before.
+    /// The message with which its current frame began, if it had another frame before.
     pub(super) begun_with: Option<String>,
-    /// IDs of its newest messages.
+    /// IDs of its newest messages, oldest first.
     messages: VecDeque<String>,
-    /// It works for a call, so it is no subagent.
+    /// True if it was created for a call; then it is not a subagent.
     is_called: bool,
 }
 
 impl Sessions {
-    /// The actions that follow from an event at this time, in milliseconds since the epoch. `tree`: the tree before
-    /// the actions.
+    /// Handles an event and returns the actions that follow from it. `tree` is the tree before the actions, `now` the
+    /// current time in milliseconds since the Unix epoch.
     pub fn report(&mut self, tree: &Tree, event: HostEvent, now: u64) -> Vec<Action> {
         let mut turn = Turn::new(self, tree, now);
         turn.report(event);
         turn.into_actions()
     }
 
-    /// The actions that are due at this time.
+    /// Returns the actions that are due at the time `now`, in milliseconds since the Unix epoch.
     pub fn poll(&mut self, tree: &Tree, now: u64) -> Vec<Action> {
         let mut turn = Turn::new(self, tree, now);
         turn.poll();
         turn.into_actions()
     }
 
-    /// When [`Sessions::poll`] will have something to do, in milliseconds since the epoch.
+    /// The time at which [`Sessions::poll`] should be called, in milliseconds since the Unix epoch. `None` if nothing
+    /// is pending.
     pub fn deadline(&self) -> Option<u64> {
         [self.subagents.deadline(), self.calls.deadline()].into_iter().flatten().min()
     }
 
-    /// What was observed of a session.
+    /// The observation of a session: the data for the heuristics.
     pub fn observe(&mut self, session_id: &str) -> &mut Observation {
         self.observations.entry(session_id.to_owned()).or_default()
     }
@@ -95,7 +96,7 @@ impl Sessions {
         self.known.contains_key(session_id)
     }
 
-    /// True if a session works for a call, or has worked for one.
+    /// True if a session was created for a call.
     pub(super) fn is_called(&self, session_id: &str) -> bool {
         self.known.get(session_id).is_some_and(|session| session.is_called)
     }
@@ -105,24 +106,25 @@ impl Sessions {
         self.known.entry(session_id.to_owned()).or_default().is_new(message_id)
     }
 
-    /// Remembers the description of a session. A title without meaning leaves the earlier one.
+    /// Stores the description of a session. An empty title, or a placeholder of the host, does not replace the earlier
+    /// title.
     pub(super) fn describe(&mut self, session_id: &str, parent: Option<String>, title: &str) {
         let session = self.known.entry(session_id.to_owned()).or_default();
         session.parent = parent;
         session.title = meaningful(title).or_else(|| session.title.take());
     }
 
-    /// Remembers a session that was created for a call.
+    /// Stores a session that was created for a call.
     pub(super) fn describe_called(&mut self, session_id: &str, caller: &str, title: &str) {
         let session = self.known.entry(session_id.to_owned()).or_default();
         session.is_called = true;
         session.parent = Some(caller.to_owned());
         session.title = meaningful(title);
-        // The frame has criteria already: none are taken from the prompt.
+        // The frame already has criteria, so none are taken from the prompt.
         session.first_message.get_or_insert_default();
     }
 
-    /// Puts an event off until a session is described. True if it is the first that waits for this session.
+    /// Delays an event until a session is described. Returns true if it is the first event that waits for this session.
     pub(super) fn wait_for(&mut self, session_id: &str, event: HostEvent) -> bool {
         let waiting = self.waiting.entry(session_id.to_owned()).or_default();
         let is_first = waiting.is_empty();
@@ -132,28 +134,28 @@ impl Sessions {
         is_first
     }
 
-    /// The events that have waited for a session.
+    /// Removes and returns the events that wait for a session.
     pub(super) fn take_waiting(&mut self, session_id: &str) -> Vec<HostEvent> {
         self.waiting.remove(session_id).unwrap_or_default()
     }
 
-    /// Keeps the description of a child session until it is known which sessions work for the caller's calls.
+    /// Keeps the description of a child session until it is known which sessions were created for the caller's calls.
     pub(super) fn put_aside(&mut self, caller: &str, event: HostEvent) {
         self.unassigned.entry(caller.to_owned()).or_default().push(event);
     }
 
-    /// The descriptions of child sessions that were put aside for a caller.
+    /// Removes and returns the descriptions of child sessions that were kept for a caller.
     pub(super) fn take_unassigned(&mut self, caller: &str) -> Vec<HostEvent> {
         self.unassigned.remove(caller).unwrap_or_default()
     }
 
-    /// A session goes on with another frame.
+    /// Resets the state that belongs to a session's frame, because the session got another frame.
     pub(super) fn frame_replaced(&mut self, session_id: &str) {
         self.subagents.revived(session_id);
         self.observations.remove(session_id);
     }
 
-    /// Forgets a session that was deleted, except the events that wait for it.
+    /// Removes a deleted session, except the events that wait for it.
     pub(super) fn forget(&mut self, session_id: &str) {
         self.subagents.deleted(session_id);
         self.compactions.forget(session_id);

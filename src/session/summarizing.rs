@@ -1,4 +1,4 @@
-//! How a [`Turn`] turns conversations into results and logs: compactions, and the last words of subagents.
+//! How a [`Turn`] makes results and logs from conversations: summaries of compactions, and last messages of subagents.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The host is about to ask for a summary of a session.
+    /// Handles the start of a compaction: returns the prompt for the summary.
     pub(super) fn compacting(&mut self, session_id: String) {
         let Some(frame) = self.tree.by_id(&session_id) else { return };
         let text = self.sessions.compactions.prompt(&session_id, self.tree.node(frame).record());
@@ -27,7 +27,7 @@ impl Turn<'_> {
         self.effect(Effect::ReadMessages { session_id });
     }
 
-    /// A session was compacted. Its summary becomes results, if it is not refused.
+    /// Handles the end of a compaction. An accepted summary becomes the results of the session's frame.
     pub(super) fn compacted(&mut self, session_id: &str, messages: Vec<Message>) {
         let Some(frame) = self.open_frame(session_id) else { return self.sessions.compactions.forget(session_id) };
         let judged = judge(&messages, self.tree.node(frame).record());
@@ -44,7 +44,7 @@ impl Turn<'_> {
         self.keep_messages(session_id, messages);
     }
 
-    /// Makes a summary the results of a frame, and finishes the frame if that was the purpose.
+    /// Records a summary as the results of a frame, and pops the frame if the compaction was requested for that.
     fn take_summary(&mut self, session_id: &str, frame: Handle, compaction_type: CompactionType, summary: Summary) {
         let data = json!({ "sessionID": session_id, "type": compaction_type });
         self.log(LogLevel::Info, "Summary extracted", data);
@@ -67,12 +67,12 @@ impl Turn<'_> {
         }
     }
 
-    /// Puts a session's messages into the log of its frame.
+    /// Appends the messages of a session to the log of its frame.
     pub(super) fn keep_messages(&mut self, session_id: &str, mut messages: Vec<Message>) {
         let Some(handle) = self.tree.by_id(session_id) else { return };
         let begun_with = self.sessions.known.get(session_id).and_then(|session| session.begun_with.as_ref());
         if let Some(first) = messages.iter().position(|message| Some(&message.id) == begun_with) {
-            // Those before it belong to a frame that is finished.
+            // The messages before it belong to an earlier frame, which is finished.
             messages.drain(..first);
         }
         if !messages.is_empty() {
@@ -80,13 +80,13 @@ impl Turn<'_> {
         }
     }
 
-    /// Finishes the frame of an idle subagent with its last words.
+    /// Pops the frame of an idle subagent, with its last message as results.
     pub(super) fn complete(&mut self, session_id: &str, messages: &[Message]) {
         let Some(frame) = self.open_frame(session_id) else {
             self.sessions.subagents.completed(session_id, false, self.now);
             return;
         };
-        // The host gives the parent the last words; the setting says whether the frame repeats them.
+        // The host gives the last message to the parent. The setting decides whether the frame's results repeat it.
         let words = if self.sessions.subagents.settings().propagate_summaries { messages } else { &[] };
         let results = closing_results(words, self.tree.node(frame).record());
         self.sessions.subagents.completed(session_id, true, self.now);

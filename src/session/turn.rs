@@ -1,4 +1,4 @@
-//! One turn: the sessions, the tree and the time that a decision is made with, and the actions decided so far.
+//! [`Turn`]: the inputs of one decision (sessions, tree and time), and the actions decided so far.
 
 use serde_json::Value;
 
@@ -7,28 +7,28 @@ use super::sessions::Sessions;
 use crate::frame::Handle;
 use crate::tree::{Command, Tree};
 
-/// One look at sessions and tree, and the [`Action`]s that follow from it, in order.
+/// One decision about sessions and tree, which collects [`Action`]s in order.
 ///
-/// A turn changes what the sessions remember at once. It never changes the tree: commands are carried out after the
-/// turn, by whoever takes its actions.
+/// A turn changes the state of the sessions immediately. It does not change the tree: its commands are executed after
+/// the turn, by the caller of [`Turn::into_actions`].
 #[derive(Debug)]
 pub struct Turn<'a> {
-    /// What is remembered of the sessions.
+    /// The state of the sessions.
     pub sessions: &'a mut Sessions,
     /// The tree before the actions.
     pub tree: &'a Tree,
-    /// The present time, in milliseconds since the epoch.
+    /// The current time, in milliseconds since the Unix epoch.
     pub now: u64,
     actions: Vec<Action>,
 }
 
 impl<'a> Turn<'a> {
-    /// A turn without actions.
+    /// Creates a turn without actions.
     pub fn new(sessions: &'a mut Sessions, tree: &'a Tree, now: u64) -> Self {
         Self { sessions, tree, now, actions: Vec::new() }
     }
 
-    /// The actions decided, in the order in which they must be carried out.
+    /// The decided actions, in the order in which they must be executed.
     pub fn into_actions(self) -> Vec<Action> {
         self.actions
     }

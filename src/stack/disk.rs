@@ -1,4 +1,4 @@
-//! The write path: how what was decided reaches the store, the logs, the tree and the files beside the store.
+//! The write path: writes a commit to the store and the logs, applies it to the tree, and updates the mirror.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,35 +11,35 @@ use crate::store::mirror::{Mirror, Source};
 use crate::store::{EventQuery, Store, files};
 use crate::tree::{Commit, LogAppend, Tree};
 
-/// Which files of the mirror are written.
+/// The files of the mirror to write.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum MirrorScope {
-    /// The files of the frames that this process has just changed.
+    /// The files of the frames that this process has changed.
     #[cfg_attr(not(feature = "session"), allow(dead_code, reason = "only hosts with sessions poll"))]
     ChangedFrames,
-    /// All files if `state.json` is due, else as [`MirrorScope::ChangedFrames`].
+    /// All files if `state.json` is due; else as [`MirrorScope::ChangedFrames`].
     Due,
     /// All files.
     All,
 }
 
-/// The store of a stack and the files beside it. Locked for a whole command, before the tree.
+/// The store of a stack and the files next to it. Locked for a whole command, and before the tree.
 pub(super) struct Disk {
-    /// `None`: the stack lives in memory and keeps no history.
+    /// `None` if the stack is in memory and keeps no history.
     pub(super) store: Option<Box<dyn Store>>,
     pub(super) mirror: Option<Mirror>,
-    /// Where the mirror and the logs are.
+    /// The folder of the mirror and the logs.
     pub(super) folder: Option<PathBuf>,
-    /// Logs are synced to the disk with each commit.
+    /// True: logs are synced to the disk with each commit.
     syncs_logs: bool,
-    /// The last command failed, perhaps while it committed: news may be our own.
+    /// The last command failed, possibly during the commit. Its own events may then be new to this process.
     is_uncertain: bool,
 }
 
-/// What a commit has done.
+/// The result of a commit.
 pub(super) struct Committed {
     pub(super) events: Vec<Event>,
-    /// A log was written whose file had not been there.
+    /// True if the commit created the file of a log.
     pub(super) has_new_log: bool,
 }
 
@@ -49,15 +49,16 @@ impl Disk {
         Self { store: None, mirror: None, folder: None, syncs_logs: false, is_uncertain: false }
     }
 
-    /// The disk of a stack with a store, and perhaps with a folder.
+    /// The disk of a stack with a store and, optionally, a folder.
     pub(super) fn new(store: Box<dyn Store>, mirror: Option<Mirror>, folder: Option<&Path>, syncs_logs: bool) -> Self {
         Self { store: Some(store), mirror, folder: folder.map(Path::to_owned), syncs_logs, is_uncertain: false }
     }
 
-    /// Decides on the newest tree, commits what was decided, and applies it. No other process can commit in between. If
-    /// anything fails, the store and the tree stay as they are, except for the commits of other processes.
+    /// Decides on the newest tree, commits the result, and applies it. No other process can commit in between.
+    /// [`Error`](crate::Error) describes the state after a failure.
     ///
-    /// The tree is locked while it is read or changed, never while the disk works, so readers do not wait for the disk.
+    /// The tree is locked only while it is read or changed, not while the disk is used, so readers do not wait for the
+    /// disk.
     pub(super) fn commit(
         &mut self,
         tree: &SharedTree,
@@ -66,9 +67,9 @@ impl Disk {
         self.transaction(tree, |tree| decide(&tree.read()))
     }
 
-    /// As [`Disk::commit`], for a history that is still empty: `found` may take its time over files.
+    /// As [`Disk::commit`], for an empty history. The tree is not locked while `found` runs, so `found` may read files.
     pub(super) fn found(&mut self, tree: &SharedTree, found: impl FnOnce() -> Result<Commit>) -> Result<()> {
-        // Another process may do the same: the second one finds events.
+        // Another process may do the same at the same time. The second one finds the events of the first.
         let founding = |tree: &SharedTree| if tree.read().revision() == 0 { found() } else { Ok(Commit::default()) };
         self.transaction(tree, founding).map(drop)
     }
@@ -85,7 +86,7 @@ impl Disk {
                 let committed = catch_up(&mut **store, self.mirror.as_mut(), tree)
                     .and_then(|()| decide(tree))
                     .and_then(|commit| persist(&mut **store, self.folder.as_deref(), self.syncs_logs, tree, commit));
-                // Nothing is left of the transaction, unless it was committed.
+                // Ends the transaction if it was not committed.
                 store.rollback();
                 self.is_uncertain = committed.is_err();
                 committed?
@@ -99,7 +100,7 @@ impl Disk {
         Ok(committed)
     }
 
-    /// Ends the transaction that a panic has left open, and writes no file any more.
+    /// After a panic: drops the store, which rolls back an open transaction, and the mirror, so no file is written.
     pub(super) fn abandon(&mut self) {
         self.store = None;
         self.mirror = None;
@@ -120,7 +121,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Applies what other processes have committed. True: there was something new.
+    /// Applies the commits of other processes. Returns true if there were any.
     pub(super) fn refresh(&mut self, tree: &SharedTree) -> Result<bool> {
         let Self { store: Some(store), mirror, is_uncertain, .. } = self else { return Ok(false) };
         let before = tree.read().revision();
@@ -131,11 +132,12 @@ impl Disk {
         Ok(tree.read().revision() > before)
     }
 
-    /// Writes the files of the mirror that the scope names. If another process is writing, it waits for up to
-    /// `patience` milliseconds.
+    /// Writes the files of the mirror that are in the scope. If another process is writing, waits for up to `patience`
+    /// milliseconds.
     ///
     /// # Errors
-    /// Those of the files. They stay in the mirror's status; no command fails by them.
+    /// The errors of the files, and of the store when it reads new events. The mirror's status keeps them. Commands
+    /// ignore them; [`Stack::flush`](super::Stack::flush) returns them.
     pub(super) fn write_mirror(
         &mut self,
         tree: &SharedTree,
@@ -154,7 +156,7 @@ impl Disk {
             return Ok(());
         }
         mirror.locked(clock, patience, |mirror| {
-            // Others may have committed since, and an older text must not replace theirs.
+            // Other processes may have committed since. An older text must not replace theirs.
             if store.has_news()? {
                 catch_up(&mut **store, Some(mirror), tree)?;
             }
@@ -166,7 +168,7 @@ impl Disk {
     }
 }
 
-/// Applies what other processes have committed.
+/// Applies the commits of other processes.
 fn catch_up(store: &mut dyn Store, mut mirror: Option<&mut Mirror>, tree: &SharedTree) -> Result<()> {
     let query = EventQuery::default().since(tree.read().revision());
     let mut news = Vec::new();
@@ -184,8 +186,8 @@ fn catch_up(store: &mut dyn Store, mut mirror: Option<&mut Mirror>, tree: &Share
     })
 }
 
-/// Writes the lines of the logs, then commits the events. If anything fails the lines are taken back. Only lines that
-/// repeat the events stay if the commit may have lasted all the same: a log may have a message too many, but never lacks
+/// Writes the lines of the logs, then commits the events. If this fails, the lines are removed again. Exception: if the
+/// commit failed but may have been kept, lines that repeat events stay. A log may have a message twice, but never lacks
 /// one.
 fn persist(
     store: &mut dyn Store,
@@ -227,7 +229,7 @@ fn persist(
     Ok(Committed { events, has_new_log })
 }
 
-/// False if the store certainly does not have the events of a commit that has failed.
+/// True if the store has, or may have, the events of a commit that failed.
 fn may_have_lasted(store: &mut dyn Store, events: &[Event]) -> bool {
     let first = &events[0];
     let mut is_there = false;
@@ -238,7 +240,7 @@ fn may_have_lasted(store: &mut dyn Store, events: &[Event]) -> bool {
     is_there || looked.is_err()
 }
 
-/// Appends lines to logs, and notes in `written` what was appended.
+/// Appends lines to logs and records them in `written`.
 fn append_lines(
     folder: Option<&Path>,
     log: Vec<LogAppend>,
@@ -249,7 +251,7 @@ fn append_lines(
     for LogAppend { log_path, is_new, entries, repeats_events, .. } in log {
         let path = folder.join(log_path);
         if is_new {
-            // A file of that name is not this frame's.
+            // A file that already has this name belongs to something else.
             files::set_aside(&path)?;
         }
         written.push(Written { appended: logs::append(&path, &entries, syncs_logs)?, repeats_events });
@@ -263,12 +265,12 @@ struct Written {
     repeats_events: bool,
 }
 
-/// Takes back all lines, or only those that do not repeat events.
+/// Removes appended lines from the logs: all lines, or only those that do not repeat events.
 fn take_back(written: &[Written], all: bool) {
     written.iter().rev().filter(|lines| all || !lines.repeats_events).for_each(|lines| lines.appended.undo());
 }
 
-/// The present and the next path of each log that moves.
+/// The old and the new path of each log that moves.
 fn moved_logs(folder: Option<&Path>, tree: &Tree, events: &[Event]) -> Vec<(PathBuf, PathBuf)> {
     let Some(folder) = folder else { return Vec::new() };
     let moved = events.iter().filter_map(|event| match &event.change {
@@ -281,12 +283,12 @@ fn moved_logs(folder: Option<&Path>, tree: &Tree, events: &[Event]) -> Vec<(Path
     moved.collect()
 }
 
-/// Logs whose frames get another ID, from the present path to the next one. They have both names until the commit is
-/// done; if it fails and nobody knows whether it lasted, both names stay.
+/// Logs whose frames get another ID, with their old and new paths. A log has both names until the commit has finished.
+/// If the commit fails and it is not known whether it was kept, both names stay.
 struct LogMoves(Vec<(PathBuf, PathBuf)>);
 
 impl LogMoves {
-    /// Gives the logs their next names too.
+    /// Gives the logs their new names, in addition to the old ones.
     fn begin(moved: Vec<(PathBuf, PathBuf)>) -> Result<Self> {
         let mut moves = Self(Vec::new());
         for (old, new) in moved.into_iter().filter(|(old, _)| old.exists()) {
@@ -308,7 +310,7 @@ impl LogMoves {
     }
 }
 
-/// Notes which files an event puts out of date, before it is applied.
+/// Records the files of the mirror that an event makes out of date. Called before the event is applied.
 fn note(mirror: Option<&mut Mirror>, tree: &Tree, event: &Event, own: bool) {
     let Some(mirror) = mirror.filter(|mirror| event.revision > mirror.revision()) else { return };
     let (handle, revision) = (event.handle, event.revision);
@@ -319,7 +321,7 @@ fn note(mirror: Option<&mut Mirror>, tree: &Tree, event: &Event, own: bool) {
         | Change::Called { .. }
         | Change::MessagesAdded { .. } => return,
         Change::Added { frame } if frame.status == FrameStatus::Planned => {
-            // The parent's file lists it.
+            // The file of the parent lists its planned children.
             let parent = frame.parent_session_id.as_ref().and_then(|parent| tree.by_id(parent));
             parent.into_iter().for_each(|parent| mirror.note(parent, revision, own));
         }

@@ -1,11 +1,11 @@
-//! The heap and the registers of frames.
+//! [`Heap`]: the chunks that a frame sees; and the registers of frames.
 
 use super::Stack;
 use crate::error::Result;
 use crate::frame::{Chunk, FrameRef, Handle, NewChunk, RegisterValues, Registers};
 use crate::tree::{Command, HeapUsage, known_chunk};
 
-/// The heap that a frame sees: its own chunks and those of the frames above it. Made by [`Stack::heap`].
+/// The heap that a frame sees: its own chunks and those of its ancestors. [`Stack::heap`] returns it.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Heap<'a> {
@@ -14,7 +14,8 @@ pub struct Heap<'a> {
 }
 
 impl Stack {
-    /// The heap that a frame sees. Naming a frame that does not exist fails when the heap is used.
+    /// Returns the heap that a frame sees. The frame is looked up when the heap is used; an unknown frame is an error
+    /// then.
     ///
     /// ```
     /// use callstack_core::frame::NewChunk;
@@ -32,8 +33,8 @@ impl Stack {
         Heap { stack: self, frame: frame.into() }
     }
 
-    /// Puts values into registers of a frame, which uses registers from then on: its contexts show them, and its
-    /// children inherit some when they begin. A value that is too long for its register is cut.
+    /// Sets registers of a frame. From then on the frame uses registers: its contexts show them, and its children
+    /// inherit some of them when they start. A value that exceeds its register's limit is cut.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame).
@@ -51,15 +52,17 @@ impl Stack {
 }
 
 impl Heap<'_> {
-    /// Puts a new chunk on the heap of this frame. The frame and all frames below it see the chunk until it is freed:
+    /// Allocates a chunk on the heap of this frame. The frame and all frames below it see the chunk until it is freed:
     /// contexts show it verbatim, even after the conversation has been compacted. A chunk for all frames of a tree
     /// belongs to its root.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame);
-    /// [`Error::ChunkExists`](crate::Error::ChunkExists); [`Error::Empty`](crate::Error::Empty) for the name;
-    /// [`Error::TooLong`](crate::Error::TooLong); [`Error::NotOneLine`](crate::Error::NotOneLine) for names and
-    /// descriptions.
+    /// - [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame).
+    /// - [`Error::ChunkExists`](crate::Error::ChunkExists) if the frame, or an unfinished frame below it, already sees
+    ///   a chunk of that name.
+    /// - [`Error::Empty`](crate::Error::Empty) if the name is blank.
+    /// - [`Error::TooLong`](crate::Error::TooLong) if name, description or content exceed their limits.
+    /// - [`Error::NotOneLine`](crate::Error::NotOneLine) if name or description have control characters.
     pub fn allocate(&self, chunk: NewChunk) -> Result<()> {
         self.stack.execute(Command::AllocateChunk { frame: self.frame.clone(), chunk }).map(drop)
     }
@@ -74,7 +77,7 @@ impl Heap<'_> {
         self.stack.execute(Command::WriteChunk { frame, name, content }).map(drop)
     }
 
-    /// Takes a chunk off the heap.
+    /// Frees a chunk: removes it from the heap.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`](crate::Error::UnknownFrame); [`Error::UnknownChunk`](crate::Error::UnknownChunk).
@@ -82,7 +85,7 @@ impl Heap<'_> {
         self.stack.execute(Command::FreeChunk { frame: self.frame.clone(), name: name.into() }).map(drop)
     }
 
-    /// A chunk, and the frame that it belongs to.
+    /// The chunk with this name, and the frame that owns it.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`](crate::Error::UnknownFrame); [`Error::UnknownChunk`](crate::Error::UnknownChunk).
@@ -92,7 +95,7 @@ impl Heap<'_> {
         })?
     }
 
-    /// All chunks, those of the root first, each with the frame that it belongs to.
+    /// All chunks that the frame sees, each with the frame that owns it; the chunks of the root come first.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`](crate::Error::UnknownFrame).
@@ -102,7 +105,7 @@ impl Heap<'_> {
         })
     }
 
-    /// How full the heap is, measured by a ceiling in characters.
+    /// The usage of the heap that the frame sees. `ceiling` is the size above which an agent is warned, in characters.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`](crate::Error::UnknownFrame).

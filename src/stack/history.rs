@@ -1,4 +1,4 @@
-//! What has happened, as the store remembers it.
+//! The history of a stack: the events in its store, by query or as text.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use crate::frame::Event;
 use crate::store::{EventQuery, export};
 
 impl Stack {
-    /// The events that fit a query, oldest first. Commands of this process wait meanwhile.
+    /// The events that match a query, oldest first. Waits for a running command; commands wait until it returns.
     ///
     /// ```
     /// use callstack_core::{EventQuery, MemoryStore, NewFrame, Stack, StackOptions};
@@ -22,8 +22,8 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InMemory`] if the stack keeps no history; [`Error::Setting`] for an unknown kind;
-    /// those of the store.
+    /// [`Error::InMemory`] if the stack keeps no history; [`Error::Setting`] for an unknown kind of events;
+    /// [`Error::Broken`]; the errors of the store.
     pub fn history(&self, query: &EventQuery) -> Result<Vec<Event>> {
         let mut events = Vec::new();
         self.read_history(query, |event| {
@@ -33,11 +33,13 @@ impl Stack {
         Ok(events)
     }
 
-    /// Writes the whole history as text, one event in JSON on each line, and returns how many there are.
-    /// [`read_history`](crate::read_history) reads it, and [`Stack::rebuild`] makes a stack of it.
+    /// Writes the whole history as text, one event in JSON per line, and returns the number of events.
+    /// [`read_history`](crate::read_history) reads the text, and `Stack::rebuild` creates a stack from it. Waits for a
+    /// running command; commands wait until it returns.
     ///
     /// # Errors
-    /// [`Error::InMemory`] if the stack keeps no history; [`Error::Io`]; those of the store.
+    /// [`Error::InMemory`] if the stack keeps no history; [`Error::Io`] if the writer fails; [`Error::Broken`]; the
+    /// errors of the store.
     pub fn export_history(&self, mut writer: impl Write) -> Result<u64> {
         let mut count = 0;
         self.read_history(&EventQuery::default(), |event| {

@@ -1,5 +1,4 @@
-//! What hosts with sessions need of a stack: they report events, carry out effects, and ask for the context
-//! of a session.
+//! The interface of a stack for hosts with sessions: settings, reported events, effects, and contexts of sessions.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,16 +20,16 @@ use crate::store::LogQuery;
 use crate::variables;
 use crate::vocabulary::ToolNames;
 
-/// Lines of the log that wait for the host to fetch them, at most; past that the oldest are dropped.
+/// Maximum number of log lines that wait for the host. If there are more, the oldest are dropped.
 const WAITING_LINES: usize = 1_000;
 
-/// What a stack knows of its host.
+/// The data of a stack about its host.
 #[derive(Default)]
 pub(super) struct HostState {
-    /// Held while an event is dealt with and what follows is carried out, so that events do not overtake each
-    /// other. Taken before everything else.
+    /// Held while an event is handled and its actions are executed, so that events are handled one after the other.
+    /// Locked before all other locks.
     order: Mutex<()>,
-    /// Held for moments alone: contexts wait for it, too.
+    /// Held only for short times, because contexts wait for it too.
     state: Mutex<State>,
 }
 
@@ -38,9 +37,9 @@ pub(super) struct HostState {
 struct State {
     sessions: Sessions,
     context: Settings,
-    /// A host that reports wants the log, too.
+    /// True if the host has configured the stack or reported an event. Only then are log lines collected for it.
     is_attached: bool,
-    /// A host that has its settings or has polled will poll.
+    /// True if the host has configured the stack or polled. It is then expected to poll.
     is_polling: bool,
     waiting: VecDeque<Effect>,
 }
@@ -60,19 +59,19 @@ impl State {
 /// All settings of a stack with a host.
 ///
 /// In JSON: `{"context": {"budget": {"total": 6000}}, "subagents": {"enabled": false}, "autonomy": {"level":
-/// "auto"}, "calls": {"maxDepth": 3}}`, every key optional, with the names of [`Settings`],
-/// [`SubagentSettings`], [`AutonomySettings`] and [`CallSettings`].
+/// "auto"}, "calls": {"maxDepth": 3}}`. Every key is optional; unknown keys are rejected. The keys of the sections are
+/// those of [`Settings`], [`SubagentSettings`], [`AutonomySettings`] and [`CallSettings`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct HostSettings {
-    /// What contexts are made with.
+    /// Settings of the contexts of sessions.
     pub context: Settings,
-    /// Which child sessions get frames, and when they are done.
+    /// Subagents: which child sessions get frames, and when these frames are completed.
     pub subagents: SubagentSettings,
-    /// Suggestions, and what is done without being asked.
+    /// Suggestions, and pops without a request.
     pub autonomy: AutonomySettings,
-    /// Depth and time limit of calls.
+    /// Maximum depth and time limit of calls.
     pub calls: CallSettings,
 }
 
@@ -84,9 +83,11 @@ impl HostSettings {
         calls: CallSettings,
     }
 
-    /// The defaults, with what the environment variables of the specification say, looked up by a function
-    /// (`STACK_TOKEN_BUDGET_…`, `STACK_SUBAGENT_…`, `STACK_AUTONOMY_LEVEL` and so on), and over them what a
-    /// JSON object says. What makes no sense is reported, and does not count.
+    /// Creates settings from the defaults, then the environment variables of the specification (`STACK_TOKEN_BUDGET_…`,
+    /// `STACK_SUBAGENT_…`, `STACK_AUTONOMY_LEVEL` and so on), then a JSON object; later sources override earlier ones.
+    /// `look_up` returns the value of a variable.
+    ///
+    /// Invalid values and unknown keys are ignored, and returned as a list of [`Error::Setting`] and [`Error::Json`].
     ///
     /// ```
     /// use callstack_core::HostSettings;
@@ -106,12 +107,12 @@ impl HostSettings {
         (settings, problems)
     }
 
-    /// The same with the environment of this process.
+    /// As [`HostSettings::from_variables`], with the environment variables of this process.
     pub fn from_environment(json: &str) -> (Self, Vec<Error>) {
         Self::from_variables(variables::from_environment, json)
     }
 
-    /// Takes over what a JSON object says, section by section and key by key.
+    /// Applies the values of a JSON object, section by section and key by key.
     fn overlay(&mut self, json: &str, problems: &mut Vec<Error>) {
         let unreadable = |message: String| Error::json("the settings", message);
         let sections: Map<String, Value> = match serde_json::from_str(json) {
@@ -148,7 +149,7 @@ fn collected<T>((settings, found): (T, Vec<Error>), problems: &mut Vec<Error>) -
     settings
 }
 
-/// Puts one JSON value over another: objects key by key, everything else as a whole.
+/// Merges a JSON value into another: objects key by key; other values are replaced.
 fn merge(place: &mut Value, value: Value) {
     match (place, value) {
         (Value::Object(place), Value::Object(value)) => {
@@ -160,17 +161,17 @@ fn merge(place: &mut Value, value: Value) {
     }
 }
 
-/// The context of a session, and the frame that it is of.
+/// The context of a session, and the frame of the session.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct SessionContext {
     /// The session's frame.
     pub handle: Handle,
-    /// Its context.
+    /// The context of the frame.
     pub context: Arc<Context>,
 }
 
-/// A stack as seen by a host with sessions. Made by [`Stack::host`].
+/// The methods of a stack for a host with sessions. Returned by [`Stack::host`].
 #[derive(Debug, Clone, Copy)]
 #[must_use]
 pub struct Host<'a> {
@@ -178,9 +179,9 @@ pub struct Host<'a> {
 }
 
 impl Host<'_> {
-    /// Sets the settings. From now on there are lines for the host's log, and commands leave `state.json` to
-    /// [`Host::poll`]. Returns what is wrong with the settings: patterns that are not regular expressions, which match
-    /// nothing, and names of tools that are out of range, in whose place the default names are used.
+    /// Sets the host's settings. From then on log lines are collected for the host. Returns the problems of the
+    /// settings: a pattern that is not a valid regular expression matches nothing; if a tool name is invalid, the
+    /// default names are used.
     pub fn configure(&self, mut settings: HostSettings) -> Vec<Error> {
         let mut problems = Vec::new();
         if let Err(problem) = settings.context.tools.check() {
@@ -197,7 +198,7 @@ impl Host<'_> {
         problems
     }
 
-    /// The settings in use.
+    /// The current settings of the host.
     pub fn settings(&self) -> HostSettings {
         let state = self.stack.inner.host.state.lock();
         HostSettings {
@@ -208,8 +209,9 @@ impl Host<'_> {
         }
     }
 
-    /// Reports an event of the host and returns the effects that the host has to carry out, in this order. Frames are
-    /// changed before this returns; a command that the tree refuses becomes a line of the log.
+    /// Reports an event of the host, and returns the effects that the host should perform. Changes of the tree that
+    /// follow from the event are committed before this returns. A change that is refused is reported as an
+    /// [`Effect::Log`]. Events are handled one after the other; a call waits for those of other threads.
     ///
     /// ```
     /// use callstack_core::Stack;
@@ -230,9 +232,9 @@ impl Host<'_> {
         self.stack.host_turn(|turn| turn.report(event)).1
     }
 
-    /// Does the work that is due: that of [`Stack::poll`], and for the host idle subagents, calls at their time limit, and
-    /// lines for the log. The host calls it at [`Host::deadline`]. From the first call on, commands leave `state.json` to
-    /// it.
+    /// Handles everything that is due: the work of [`Stack::poll`], idle subagents, calls that have reached their time
+    /// limit, and expired suggestions. Returns the effects, including the collected log lines. Call it at the time that
+    /// [`Host::deadline`] returns. After the first call, commands leave writing `state.json` to it.
     #[must_use = "the host has to carry out the effects"]
     pub fn poll(&self) -> Vec<Effect> {
         self.stack.inner.host.state.lock().is_polling = true;
@@ -240,13 +242,13 @@ impl Host<'_> {
         self.stack.host_turn(|turn| turn.poll()).1
     }
 
-    /// The time at which [`Host::poll`] will have work, in milliseconds since the Unix epoch; `None` if nothing is left
-    /// for later.
+    /// The time at which [`Host::poll`] should be called, in milliseconds since the Unix epoch. `None` if nothing is
+    /// pending. Waits for a running command.
     pub fn deadline(&self) -> Option<u64> {
         let files = self.stack.deadline();
         let state = self.stack.inner.host.state.lock();
         if !state.waiting.is_empty() {
-            // Lines are fetched at once, but together with those that come in the same moment.
+            // Due now, but not returned by each call: the poll fetches the lines of several calls together.
             return Some((self.stack.inner.clock)());
         }
         match (files, state.sessions.deadline()) {
@@ -255,11 +257,11 @@ impl Host<'_> {
         }
     }
 
-    /// The context of a session's frame, made with the settings of [`Host::configure`] and with the suggestions to its agent.
-    /// `None`: the session has no frame, or the settings say that its requests get no context.
+    /// Returns the context of a session's frame, with the current settings of the host and the suggestions for the
+    /// session's agent. `None` if the session has no frame, or if the settings disable contexts for this subagent.
     ///
     /// # Errors
-    /// [`Error::BudgetTooSmall`], which says how many tokens are needed; [`Error::Setting`]; [`Error::Broken`].
+    /// [`Error::BudgetTooSmall`], [`Error::Setting`], [`Error::Broken`].
     pub fn context(&self, session_id: &str) -> Result<Option<SessionContext>> {
         self.stack.check_working()?;
         let now = (self.stack.inner.clock)();
@@ -289,24 +291,23 @@ impl Host<'_> {
 }
 
 impl Stack {
-    /// The stack for a host with sessions: the host reports events, carries out effects, and asks for the context of a
+    /// Returns the methods for a host with sessions: it reports events, performs effects, and asks for the context of a
     /// session.
     pub fn host(&self) -> Host<'_> {
         Host { stack: self }
     }
 
-    /// True if the host does what is due.
+    /// True if the host polls.
     pub(super) fn is_polled(&self) -> bool {
         self.inner.host.state.lock().is_polling
     }
 
-    /// Runs `decide` with a turn, carries out the actions of the turn, and returns the value with the effects for the
-    /// host.
+    /// Runs `decide` with a turn, executes the actions of the turn, and returns the value and the effects for the host.
     pub(crate) fn host_turn<T>(&self, decide: impl FnOnce(&mut Turn<'_>) -> T) -> (T, Vec<Effect>) {
         let _order = self.inner.host.order.lock();
         let now = (self.inner.clock)();
         let (value, actions) = {
-            // The tree before the state, here and everywhere.
+            // The tree is always locked before the state, here and in all other functions.
             let tree = self.inner.tree.read();
             let mut state = self.inner.host.state.lock();
             state.is_attached = true;
@@ -343,7 +344,8 @@ impl Stack {
         }
     }
 
-    /// Puts those messages of a session into the log of its frame that came after the last one there.
+    /// Appends the messages of a session to the log of its frame, except those up to the last one that the log
+    /// contains.
     fn keep_messages(&self, handle: Handle, messages: &[Message]) -> Result<()> {
         let last = match self.log(handle).read(&LogQuery::default().tail(1)) {
             // A stack in memory keeps no logs.
@@ -359,7 +361,7 @@ impl Stack {
         self.log(handle).append(&entries)
     }
 
-    /// Tells the log of what has happened to frames (specification, "Logging").
+    /// Adds log lines for events of frames (specification, "Logging").
     pub(super) fn note(&self, events: &[Event]) {
         let tree = self.inner.tree.read();
         let mut state = self.inner.host.state.lock();

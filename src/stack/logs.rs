@@ -1,4 +1,4 @@
-//! The full logs of frames. Contexts name a log as long as its file exists.
+//! The full logs of frames. A context names a log only if its file exists.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::frame::{FrameRef, own_log_path};
 use crate::store::{LogPage, LogQuery, logs};
 use crate::tree::Command;
 
-/// The full log of a frame: a file of JSON lines, `logs/{id}.jsonl` in the stack's folder. Made by [`Stack::log`].
+/// The full log of a frame: a file of JSON lines, `logs/{id}.jsonl` in the stack's folder. [`Stack::log`] returns it.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct FrameLog<'a> {
@@ -19,8 +19,8 @@ pub struct FrameLog<'a> {
 }
 
 impl Stack {
-    /// The full log of a frame. The log is not part of the history: it is for reading, and may be deleted. Naming a
-    /// frame that does not exist fails when the log is used.
+    /// Returns the full log of a frame. Logs are not part of the history, so their files may be deleted. The frame is
+    /// looked up when the log is used; an unknown frame is an error then.
     ///
     /// ```
     /// use callstack_core::{LogQuery, NewFrame, Stack, StackOptions};
@@ -46,28 +46,29 @@ impl Stack {
 }
 
 impl FrameLog<'_> {
-    /// Adds entries, all or none, each as a line of JSON. The frame's `logPath` names the file from then on, and
-    /// contexts that show the frame in full name it for the agent. Any number of processes may append at once; lines
-    /// never mix.
+    /// Appends entries, each as a line of JSON; [`Error`] describes the log after a failure. The frame's `logPath` then
+    /// is the path of this file, and contexts that show the frame in full name it. Any number of processes may append
+    /// at the same time; their lines do not mix.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::InMemory`] without a folder; [`Error::Json`] for an
-    /// entry that is nested more than 100 levels deep; [`Error::Busy`], [`Error::DiskFull`], [`Error::ReadOnly`],
-    /// [`Error::Io`].
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::InMemory`] if the stack has no folder;
+    /// [`Error::Json`] for an entry that is nested more than 100 levels deep; the errors of every command (see
+    /// [`Stack`]).
     pub fn append(&self, entries: &[Value]) -> Result<()> {
         self.stack.log_folder()?;
         let (frame, entries) = (self.frame.clone(), entries.to_vec());
         self.stack.execute(Command::AppendLog { frame, entries }).map(drop)
     }
 
-    /// Reads lines: a range, the last ones, or those with some text. A frame without a log has no lines. A line that was
-    /// cut off is skipped and reported.
+    /// Reads lines of the log: a range, the last lines, or the lines that contain a text. A frame without a log has no
+    /// lines. Incomplete lines are skipped and reported.
     ///
-    /// If the file is not there, another process may have given the frame another ID: then this looks for news as
-    /// [`Stack::refresh`] does.
+    /// If the file does not exist, this calls [`Stack::refresh`] first, because another process may have replaced the
+    /// frame's ID; then it is a command and can wait for one.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::InMemory`] without a folder; [`Error::Io`].
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::InMemory`] if the stack has no folder;
+    /// [`Error::Io`]; the errors of [`Stack::refresh`].
     pub fn read(&self, query: &LogQuery) -> Result<LogPage> {
         if !self.path()?.exists() {
             self.stack.refresh()?;
@@ -75,16 +76,16 @@ impl FrameLog<'_> {
         logs::read(&self.path()?, query)
     }
 
-    /// Names the file that holds the frame's full log, when the host keeps it elsewhere. Contexts name it for the agent
-    /// as long as it exists; this library never writes to it.
+    /// Sets the path of the frame's full log, for a host that keeps the log in its own file. Contexts name the file if
+    /// it exists. [`FrameLog::append`] does not write to it: it writes to the frame's own log and sets the path back.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`].
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the path is blank.
     pub fn set_path(&self, log_path: impl Into<String>) -> Result<()> {
         self.stack.execute(Command::SetLogPath { frame: self.frame.clone(), log_path: log_path.into() }).map(drop)
     }
 
-    /// The log that the library keeps for the frame.
+    /// The path of the frame's own log.
     fn path(&self) -> Result<PathBuf> {
         let folder = self.stack.log_folder()?;
         self.stack

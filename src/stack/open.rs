@@ -1,4 +1,4 @@
-//! How a stack comes into being, and how it goes.
+//! Opening, refreshing, flushing, exporting and closing of stacks with a store.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,10 +18,12 @@ use crate::store::{DATABASE, Durability, MirrorStatus, Store, files, layout};
 use crate::tree::{Commit, Tree};
 
 impl Stack {
-    /// Opens the stack of a folder as [`Stack::open`] does, but with its events in another store.
+    /// Opens the stack in a folder, as `Stack::open` does, but with its events in the given store instead of an SQLite
+    /// database.
     ///
     /// # Errors
-    /// As [`Stack::open`], and those of the store.
+    /// The errors of the store; [`Error::History`] if its events do not fit together; [`Error::Damaged`] or
+    /// [`Error::Version`] for files that cannot be imported; [`Error::Io`], [`Error::DiskFull`], [`Error::ReadOnly`].
     pub fn open_with_store(
         folder: impl AsRef<Path>,
         store: impl Store + 'static,
@@ -37,17 +39,15 @@ impl Stack {
         })
     }
 
-    /// A stack whose events are in a store, without a folder: it has a history, but neither mirror
-    /// nor logs.
+    /// Opens a stack whose events are in a store, without a folder. It has a history, but no mirror and no logs.
     ///
     /// # Errors
-    /// Those of the store; [`Error::History`] if the events do not fit together.
+    /// The errors of the store; [`Error::History`] if its events do not fit together.
     pub fn with_store(store: impl Store + 'static, options: StackOptions) -> Result<Self> {
         Self::founded(None, Box::new(store), options, |_, _| Ok(Commit::default()))
     }
 
-    /// Reads the history of a store. If there is none yet, it begins with the events that `found`
-    /// gives.
+    /// Opens a stack from the history of a store. An empty history first gets the events that `found` returns.
     pub(super) fn founded(
         folder: Option<&Path>,
         store: Box<dyn Store>,
@@ -65,7 +65,7 @@ impl Stack {
         if is_new {
             disk.found(&tree, || found(&mut repairs, now))?;
         }
-        // What cannot be written now is written later, and the mirror's status says why.
+        // A failure does not fail the opening: the files are written later, and the mirror's status has the error.
         let _ = disk.write_mirror(&tree, &*options.clock, MirrorScope::All, PATIENCE);
         Ok(Self::with_tree(tree, disk, repairs, options))
     }
@@ -93,11 +93,15 @@ impl Stack {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Writes the documented layout, `state.json` and `frames/`, to another folder: for other tools, or
-    /// to take along. [`Stack::open`] imports it there.
+    /// Writes the documented files `state.json` and `frames/` to another folder, for other tools or as a copy.
+    /// `Stack::open` imports them from there.
+    ///
+    /// Commands wait until the files are written, and this call waits for a running command.
     ///
     /// # Errors
-    /// [`Error::NotEmpty`] if a stack lives in that folder; those of the disk.
+    /// [`Error::NotEmpty`] if the folder has a stack's database; [`Error::Busy`] if another process holds the lock of
+    /// the files for too long; [`Error::Io`], [`Error::DiskFull`], [`Error::ReadOnly`]; [`Error::Broken`]. Some of the
+    /// files can then have been written.
     pub fn export_files(&self, folder: impl AsRef<Path>) -> Result<()> {
         self.check_working()?;
         let folder = folder.as_ref();
@@ -105,7 +109,7 @@ impl Stack {
             return Err(Error::NotEmpty { path: folder.display().to_string() });
         }
         files::make_folder(folder)?;
-        // Commands wait here and not for the tree, where readers would have to wait with them.
+        // Commands wait for this lock. If they waited for the lock of the tree, new readers would wait behind them.
         let _disk = self.inner.disk.lock();
         let tree = self.inner.tree.read();
         let mut mirror = Mirror::new(folder);
@@ -114,17 +118,17 @@ impl Stack {
             .locked(&*self.inner.clock, self.inner.busy_timeout, |mirror| mirror.write_all(&*self.inner.clock, &*tree))
     }
 
-    /// What was inconsistent in the files that were imported when the stack was opened, and what was
-    /// made of it. Empty if nothing was imported or nothing was wrong.
+    /// The inconsistencies of the files that were imported when the stack was opened, each with its repair. Empty if
+    /// nothing was imported, or if the files were consistent.
     pub fn repairs(&self) -> &[Repair] {
         &self.inner.repairs
     }
 
-    /// Shows readers what other processes have done since the last command or refresh. True: there
-    /// was something new. When there is not, it costs a few microseconds.
+    /// Applies the commits of other processes, so that queries show them. Returns true if there were any. If there are
+    /// none, the call takes a few microseconds.
     ///
     /// # Errors
-    /// Those of the store.
+    /// The errors of every command: see [`Stack`].
     pub fn refresh(&self) -> Result<bool> {
         let is_new = self.command(|disk| disk.refresh(&self.inner.tree))?;
         if self.mirror_scope() == MirrorScope::Due {
@@ -133,17 +137,18 @@ impl Stack {
         Ok(is_new)
     }
 
-    /// Does what was left for later and is due: writes `state.json`, if it is behind and 250 ms have
-    /// passed since its last writing. Commands and [`Stack::refresh`] do so too; a host that may
-    /// be idle for long calls this at [`Stack::deadline`].
+    /// Writes `state.json` if it is out of date and at least 250 ms have passed since it was last written. Commands and
+    /// [`Stack::refresh`] do this too, unless the host polls (see `Stack::poll_host`). A host that can be idle for a
+    /// long time should call this at the time that [`Stack::deadline`] returns. Errors are kept in
+    /// [`Stack::mirror_status`].
     pub fn poll(&self) {
         // The mirror's status keeps the error; a broken stack has no mirror.
         let _ =
             self.command(|disk| disk.write_mirror(&self.inner.tree, &*self.inner.clock, MirrorScope::Due, PATIENCE));
     }
 
-    /// What commands write of the mirror: what is due, unless the host polls, which does the same at a time when
-    /// nobody waits.
+    /// The files of the mirror that a command writes. If the host polls, commands leave `state.json` to the poll, when
+    /// no caller waits.
     pub(super) fn mirror_scope(&self) -> MirrorScope {
         #[cfg(feature = "session")]
         if self.is_polled() {
@@ -152,24 +157,27 @@ impl Stack {
         MirrorScope::Due
     }
 
-    /// When [`Stack::poll`] will have something to do, in milliseconds since the epoch; `None` if
-    /// nothing is left for later.
+    /// The time at which [`Stack::poll`] should be called, in milliseconds since the Unix epoch. `None` if the files
+    /// are up to date, or if the stack has no mirror. Waits for a running command.
     pub fn deadline(&self) -> Option<u64> {
         let disk = self.inner.disk.lock();
         let mirror = disk.mirror.as_ref()?;
         (!mirror.is_current(&*self.inner.tree.read())).then(|| mirror.deadline())
     }
 
-    /// How `state.json` and the frames' files are doing; `None` if the stack keeps none.
+    /// The status of the mirror, that is, of `state.json` and `frames/`. `None` if the stack has no mirror. Waits for a
+    /// running command.
     pub fn mirror_status(&self) -> Option<MirrorStatus> {
         self.inner.disk.lock().mirror.as_ref().map(Mirror::status)
     }
 
-    /// Brings everything to the disk: `state.json` and the frames' files show what the tree shows, and all
-    /// that was acknowledged survives a loss of power.
+    /// Syncs the store to the disk, so all acknowledged commits survive a power failure, and brings `state.json` and
+    /// `frames/` up to date. Waits up to [`StackOptions::busy_timeout`] milliseconds for another process that writes
+    /// them.
     ///
     /// # Errors
-    /// Those of the store; those of the files, which [`Stack::mirror_status`] keeps.
+    /// The errors of every command (see [`Stack`]). If only the files cannot be written, [`Stack::mirror_status`] has
+    /// the error too.
     pub fn flush(&self) -> Result<()> {
         self.command(|disk| {
             disk.refresh(&self.inner.tree)?;
@@ -180,8 +188,8 @@ impl Stack {
         })
     }
 
-    /// Flushes, and gives this handle back. The files are closed with the last clone; dropping the
-    /// last clone without closing flushes too, but cannot say what went wrong.
+    /// Flushes the stack and drops this clone. The database is closed when the last clone is dropped. Dropping the last
+    /// clone without this call also writes the files, but does not report errors and does not sync the store.
     ///
     /// # Errors
     /// As [`Stack::flush`].

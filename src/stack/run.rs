@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::frame::{Event, FrameRef, Handle};
 use crate::memory::{self, NewRun, Next, Operation, Reply, RunCommand, RunStatus};
 
-/// A run of a stack, named by its root frame. Made by [`Stack::run`].
+/// A run of a stack, named by its root frame. [`Stack::run`] returns it.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Run<'a> {
@@ -17,8 +17,8 @@ impl Stack {
     /// Starts a run and returns its root frame. The module [`memory`] has an example.
     ///
     /// # Errors
-    /// [`Error::Empty`](crate::Error::Empty) for the task; [`Error::DuplicateId`](crate::Error::DuplicateId);
-    /// [`Error::TooLong`](crate::Error::TooLong) for the description of tools.
+    /// [`Error::Empty`](crate::Error::Empty) if the task is blank; [`Error::DuplicateId`](crate::Error::DuplicateId) if
+    /// another frame has the ID; [`Error::TooLong`](crate::Error::TooLong) if the description of the tools is too long.
     pub fn start_run(&self, mut run: NewRun) -> Result<Handle> {
         let events = self.execute_run(|| {
             let session_id = run.session_id.take().unwrap_or_else(|| self.run_id());
@@ -27,12 +27,13 @@ impl Stack {
         Ok(events[0].handle)
     }
 
-    /// The roots of all runs, finished or not, in creation order.
+    /// The root frames of all runs, finished or not, in creation order.
     pub fn runs(&self) -> Vec<Handle> {
         self.inner.tree.read().runs().collect()
     }
 
-    /// The run with this root frame. Naming a frame that is not the root of a run fails when the run is used.
+    /// Returns the run with this root frame. The frame is looked up when the run is used; a frame that is not the root
+    /// of a run is an error then.
     pub fn run(&self, root: impl Into<FrameRef>) -> Run<'_> {
         Run { stack: self, root: root.into() }
     }
@@ -42,14 +43,14 @@ impl Stack {
         self.commit(make, |tree, command, now| memory::decide(tree, command, now, keeps_logs))
     }
 
-    /// The ID of a frame of a run.
+    /// Generates the ID of a frame of a run.
     fn run_id(&self) -> String {
         format!("run-{}-{:016x}", (self.inner.clock)(), (self.inner.random)())
     }
 }
 
 impl Run<'_> {
-    /// Where the run is: its step, its current frame and depth, and its settings.
+    /// The status of the run: its step, its current frame and depth, and its settings.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`](crate::Error::UnknownFrame); [`Error::NoRun`](crate::Error::NoRun).
@@ -57,11 +58,12 @@ impl Run<'_> {
         self.stack.query(self.root.clone(), memory::status)?
     }
 
-    /// What the run needs next: the answer of a model, the answer to a call, or nothing more. It says the same until
-    /// that is done, also after the death of the process.
+    /// The next thing that the run needs: a reply of a model, the answer to a tool call, or nothing because it is over.
+    /// Repeated calls return the same until the host has provided it, also after a restart of the process.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame); [`Error::NoRun`](crate::Error::NoRun); those of the store.
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame); [`Error::NoRun`](crate::Error::NoRun). The call can commit
+    /// events, and then fail with the errors of every command (see [`Stack`]).
     pub fn next(&self) -> Result<Next> {
         let settle = || RunCommand::Settle { run: self.root.clone() };
         let now = (self.stack.inner.clock)();
@@ -72,21 +74,23 @@ impl Run<'_> {
         self.stack.query(self.root.clone(), memory::next)?
     }
 
-    /// Records the answer of the model. It is a step of the run, and its calls are what comes next.
+    /// Records the reply of the model. Each reply is a step of the run. Its tool calls are what [`Run::next`] returns
+    /// next.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`](crate::Error::UnknownFrame); [`Error::NoRun`](crate::Error::NoRun);
-    /// [`Error::OutOfTurn`](crate::Error::OutOfTurn) if calls wait for answers or the run is over; those of the store.
+    /// [`Error::OutOfTurn`](crate::Error::OutOfTurn) if tool calls wait for answers or the run is over.
     pub fn reply(&self, reply: Reply) -> Result<()> {
         self.stack.execute_run(|| RunCommand::Reply { run: self.root.clone(), reply }).map(drop)
     }
 
-    /// Carries out a call about memory, or tells the model why its arguments cannot be read, and returns the events that
-    /// did it. If the memory refuses the operation, the model is told so by the answer to its call.
+    /// Executes a tool call about agent memory and returns its events. `call` is the ID of the tool call. `operation`
+    /// is an error message for the model if the arguments of the tool call cannot be read. If the operation is refused,
+    /// the answer to the tool call tells the model the reason; that is not an error of this method.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`](crate::Error::UnknownFrame); [`Error::NoRun`](crate::Error::NoRun);
-    /// [`Error::OutOfTurn`](crate::Error::OutOfTurn) if the call is not the next one; those of the store.
+    /// [`Error::OutOfTurn`](crate::Error::OutOfTurn) if this tool call is not the next one.
     pub fn operate(&self, call: &str, operation: Result<Operation, String>) -> Result<Vec<Event>> {
         self.stack.execute_run(|| RunCommand::Operate {
             run: self.root.clone(),
@@ -96,7 +100,7 @@ impl Run<'_> {
         })
     }
 
-    /// Records the answer to a call of a tool that is not about memory.
+    /// Records the answer to a tool call that is not about agent memory. `call` is the ID of the tool call.
     ///
     /// # Errors
     /// As [`Run::operate`].

@@ -1,5 +1,5 @@
-//! The tree behind its lock. Code of the host's that has the tree, inside of [`Stack::read`](crate::Stack::read) or of a
-//! token counter, may call queries, which lock the tree again.
+//! The tree and its lock. Code of the host that runs while the lock is held (in [`Stack::read`](crate::Stack::read) or
+//! in a token counter) may call queries, which lock the tree again.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
@@ -10,18 +10,19 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::error::{Error, Result};
 use crate::tree::Tree;
 
-/// How long a change waits at a time for the readers. While it waits no other reader gets in, not even a thread that has
-/// the tree already and reads it again.
+/// Duration of one wait of a change for the readers. During it no reader can lock the tree, not even a thread that
+/// already holds a read lock and locks it again.
 const WAIT_FOR_READERS: Duration = Duration::from_millis(1);
-/// The pause after it, in which such a thread gets in and can come to its end.
+/// Pause after each such wait, in which such a thread can lock the tree again, and then finish.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// A tree that many threads read and one changes.
+/// A tree that many threads can read and one thread at a time can change.
 pub(super) struct SharedTree {
     tree: RwLock<Tree>,
-    /// The number of entries of `borrowers`, so that the usual case looks at no list.
+    /// The number of entries of `borrowers`. If it is 0, which is the usual case, the list is not locked.
     borrowed: AtomicUsize,
-    /// The threads that run code of the host's while they hold the lock; several times if they do so in turn.
+    /// The threads that run code of the host while they hold the lock. A thread has several entries if such code is
+    /// nested.
     borrowers: Mutex<Vec<ThreadId>>,
 }
 
@@ -30,12 +31,12 @@ impl SharedTree {
         Self { tree: RwLock::new(tree), borrowed: AtomicUsize::new(0), borrowers: Mutex::default() }
     }
 
-    /// The tree as it is now. Waits for a change that is being applied.
+    /// Locks the current tree for reading. Waits while a change is applied.
     pub(super) fn read(&self) -> RwLockReadGuard<'_, Tree> {
         self.tree.read()
     }
 
-    /// The tree, to be changed. Only commands do so, which [`SharedTree::check_not_borrowed`] has let through.
+    /// Locks the tree for a change. Only commands call this, after [`SharedTree::check_not_borrowed`].
     pub(super) fn write(&self) -> RwLockWriteGuard<'_, Tree> {
         loop {
             if let Some(tree) = self.tree.try_write_for(WAIT_FOR_READERS) {
@@ -45,22 +46,24 @@ impl SharedTree {
         }
     }
 
-    /// Calls code of the host's with the tree as it is now. That code may call queries, and no commands.
+    /// Calls code of the host with the current tree. That code may call queries, but no commands.
     pub(super) fn lend<T>(&self, borrow: impl FnOnce(&Tree) -> T) -> T {
         let tree = self.read();
         let _borrower = self.borrower();
         borrow(&tree)
     }
 
-    /// Notes that this thread, which has the tree, runs code of the host's from now on.
+    /// Records that this thread, which holds the read lock, runs code of the host until the returned value is dropped.
     pub(super) fn borrower(&self) -> Borrower<'_> {
         self.borrowers.lock().push(thread::current().id());
         self.borrowed.fetch_add(1, Ordering::Relaxed);
         Borrower { shared: self }
     }
 
+    /// Checks that a command may run in this thread.
+    ///
     /// # Errors
-    /// [`Error::InsideRead`] if this thread has the tree: a command would wait for itself.
+    /// [`Error::InsideRead`] if code of the host in this thread holds the read lock: a command would wait for itself.
     pub(super) fn check_not_borrowed(&self) -> Result<()> {
         if self.is_borrowed_here() { Err(Error::InsideRead {}) } else { Ok(()) }
     }
@@ -70,7 +73,7 @@ impl SharedTree {
     }
 }
 
-/// A thread, for as long as it runs code of the host's with the tree.
+/// The entry of a thread in the list of borrowers. It is removed when this is dropped.
 pub(super) struct Borrower<'a> {
     shared: &'a SharedTree,
 }

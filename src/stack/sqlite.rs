@@ -1,4 +1,4 @@
-//! Stacks whose events are in an SQLite database, as those in folders usually are.
+//! Opening of stacks in a folder, with their events in an SQLite database.
 
 use std::io::BufRead;
 use std::path::Path;
@@ -9,13 +9,12 @@ use crate::store::{DATABASE, SqliteOptions, SqliteStore, damaged_database, files
 use crate::tree::{Commit, Tree};
 
 impl Stack {
-    /// Opens the stack in a folder, and makes both if they are not there.
+    /// Opens the stack in a folder. Creates the folder and the stack if they do not exist.
     ///
-    /// The folder holds `stack.db`, the database with everything that has happened; `state.json` and
-    /// `frames/`, which show the present to people and other tools; and `logs/`. If there is no
-    /// database yet but the files of the original plugin, or of a database that was lost, they are
-    /// imported, once; the originals stay below `before-import/`, and [`Stack::repairs`] says what
-    /// was wrong with them.
+    /// The folder contains `stack.db`, the database with all events; `state.json` and `frames/`, the current state for
+    /// people and other tools; and `logs/`. If there is no database, but files of the original plugin or of a lost
+    /// database, the files are imported once. The originals are kept in `before-import/`, and [`Stack::repairs`] lists
+    /// the inconsistencies that were repaired.
     ///
     /// ```
     /// use callstack_core::{NewFrame, Stack, StackOptions};
@@ -32,25 +31,24 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Damaged`] and [`Error::Version`] if a file is not readable or of a newer version:
-    /// it is then as it was. [`Error::ReadOnly`], [`Error::DiskFull`], [`Error::Busy`],
-    /// [`Error::Io`].
+    /// [`Error::Damaged`] if a file cannot be read, [`Error::Version`] if a newer version of the library wrote it; the
+    /// file is not changed. [`Error::ReadOnly`], [`Error::DiskFull`], [`Error::Busy`], [`Error::Io`].
     pub fn open(folder: impl AsRef<Path>, options: StackOptions) -> Result<Self> {
         let folder = &files::stack_folder(folder.as_ref())?;
         let store = open_database(folder, &options)?;
         Self::open_with_store(folder, store, options).map_err(|error| match error {
-            // Only a damaged database holds such a history.
+            // Only a damaged database contains such a history.
             Error::History { .. } => damaged_database(&folder.join(DATABASE), error.to_string()),
             other => other,
         })
     }
 
-    /// Makes the stack of an exported history in an empty folder: the same frames with the same
-    /// handles, and the same history.
+    /// Creates a stack in an empty folder from a history that [`Stack::export_history`] has written. The stack has the
+    /// same frames with the same handles, and the same history.
     ///
     /// # Errors
-    /// [`Error::NotEmpty`]; [`Error::Json`] and [`Error::History`], which name the line or the
-    /// event; those of [`Stack::open`].
+    /// [`Error::NotEmpty`] if the folder contains a stack; [`Error::Json`] with the line, or [`Error::History`] with
+    /// the event, for an invalid history; the errors of [`Stack::open`].
     pub fn rebuild(folder: impl AsRef<Path>, history: impl BufRead, options: StackOptions) -> Result<Self> {
         let folder = &files::stack_folder(folder.as_ref())?;
         let not_empty = || Error::NotEmpty { path: folder.display().to_string() };

@@ -1,5 +1,5 @@
-//! The second half of a change: what an event does to a tree. It cannot fail, and replay and live
-//! run share it.
+//! The second half of a change: applies an event to a tree. It cannot fail. New events and replayed histories use the
+//! same code.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Identity, Message};
 
 impl Tree {
-    /// Carries out the next event of a history, if it fits what the tree has seen: the fold of a
-    /// whole history over an empty tree gives the tree it is of.
+    /// Applies the next event of a history, if it fits the events before it. Replaying a whole history on an empty tree
+    /// produces the tree that the history was recorded from.
     ///
     /// ```
     /// use callstack_core::{Command, NewFrame, Tree, decide};
@@ -25,7 +25,8 @@ impl Tree {
     /// ```
     ///
     /// # Errors
-    /// [`Error::History`]: an event is missing or doubled, or names frames that are not there.
+    /// [`Error::History`] if the event has the wrong revision (one is missing or duplicated), or names frames that the
+    /// tree does not have. The tree is unchanged.
     pub fn replay(&mut self, event: &Event) -> Result<()> {
         match self.misfit(event) {
             Some(message) => Err(Error::History { revision: event.revision, message }),
@@ -36,7 +37,7 @@ impl Tree {
         }
     }
 
-    /// Why an event cannot be the next one.
+    /// The reason why an event cannot be the next one; `None` if it can.
     fn misfit(&self, event: &Event) -> Option<String> {
         let next = self.revision + 1;
         if event.revision != next {
@@ -71,9 +72,9 @@ impl Tree {
         missing.map(|missing| format!("it names `{missing}`, which is not in the tree"))
     }
 
-    /// Carries out an event that [`decide`](super::decide) made for this tree at this revision,
-    /// or a replayed one in its turn. An event of a frame that the tree does not have changes
-    /// nothing but the revision.
+    /// Applies an event that [`decide`](super::decide) made for this tree at this revision, or the next event of a
+    /// history. It checks nothing: use [`Tree::replay`] for events from outside. An event of a frame that the tree does
+    /// not have changes only the tree's revision and its time of the last change.
     pub fn apply(&mut self, event: &Event) {
         let (handle, time) = (event.handle, event.time);
         self.revision = event.revision;
@@ -86,12 +87,12 @@ impl Tree {
                 self.extra.extend(extra.clone());
             }
             _ if !is_known => {}
-            // Part of the adding, so the frame's own times stay.
+            // Part of the frame's creation, so the frame's times do not change.
             Change::DependenciesAdded { depends_on } => {
                 self.link_dependencies(handle, depends_on);
                 self.touch(handle);
             }
-            // Nothing of the frame itself has changed.
+            // The frame itself has not changed.
             Change::ActiveChanged { active } => self.active = active.then_some(handle),
             Change::Identified { identity } => {
                 set_identity(self.remember(handle, true), identity);
@@ -172,7 +173,7 @@ impl Tree {
         }
     }
 
-    /// Adds a frame at the end of the arena. Links to frames that are not there are left out.
+    /// Adds a frame at the end of the arena. Links to frames that do not exist are omitted.
     pub(super) fn add(&mut self, record: &Frame) {
         let Some(handle) = Handle::from_index(self.nodes.len()) else { return };
         let parent = record.parent_session_id.as_ref().and_then(|id| self.by_id(id));
@@ -188,7 +189,7 @@ impl Tree {
         self.record_progress(handle, record.status);
     }
 
-    /// Notes what a frame depends on. IDs that no frame has are left out.
+    /// Adds dependencies to a frame. IDs that no frame has are omitted.
     pub(super) fn link_dependencies(&mut self, handle: Handle, ids: &[String]) {
         for id in ids {
             if let Some(dependency) = self.by_id(id) {
@@ -260,21 +261,22 @@ impl Tree {
         }
     }
 
-    /// Notes that the frame itself has changed at this time.
+    /// Marks the frame as changed at this time.
     fn touch_at(&mut self, handle: Handle, time: u64) {
         let frame = self.frame_mut(handle);
         frame.updated_at = frame.updated_at.max(time);
         self.touch(handle);
     }
 
-    /// Chunks and registers are shown as they are, and not in what others show of the frame: its renderings stay.
+    /// Marks the frame as changed by its chunks or registers. Its cached renderings stay valid, because they contain
+    /// neither; so the revisions of its settled view and of its parent's children do not change.
     fn touch_memory(&mut self, handle: Handle, time: u64) {
         let node = &mut self.nodes[handle.index()];
         node.frame.updated_at = node.frame.updated_at.max(time);
         node.revision = self.revision;
     }
 
-    /// What was said in a frame is over with it.
+    /// Drops the messages of a frame that has ended.
     fn forget_conversation(&mut self, handle: Handle) {
         if let Some(conversation) = &mut self.nodes[handle.index()].conversation {
             conversation.messages = Vec::new();
@@ -293,7 +295,7 @@ impl Tree {
         }
     }
 
-    /// Notes starts and finishes in the tree's sequence.
+    /// Records starts and finishes in the tree's sequence.
     fn record_progress(&mut self, handle: Handle, status: FrameStatus) {
         if status == FrameStatus::Planned || status == FrameStatus::Invalidated {
             return;
@@ -324,7 +326,7 @@ impl Tree {
         }
     }
 
-    /// The stable part cannot go on naming a file that has another name now.
+    /// Updates the log's path in the settled view: the stable part must not name a file that was renamed.
     fn show_moved_log(&mut self, handle: Handle, log_path: &str) {
         let revision = self.revision;
         let node = &mut self.nodes[handle.index()];
@@ -334,8 +336,8 @@ impl Tree {
         }
     }
 
-    /// Keeps the settled view of a frame before a change that the stable part must not show yet,
-    /// and returns the frame.
+    /// Saves the settled view of a frame before a change that the stable part must not show yet. Returns the frame for
+    /// the change.
     fn remember(&mut self, handle: Handle, with_identity: bool) -> &mut Frame {
         let node = &mut self.nodes[handle.index()];
         let frame = &mut node.frame;
@@ -360,7 +362,7 @@ impl Tree {
         frame
     }
 
-    /// A push, pop or invalidation: from now on the stable part shows everything.
+    /// Updates the settled view of all frames to their current values, after a push, activation, pop or invalidation.
     fn settle(&mut self) {
         let revision = self.revision;
         for handle in std::mem::take(&mut self.unsettled) {

@@ -1,4 +1,4 @@
-//! Commands: what callers ask of a tree.
+//! Commands: the requested changes of a tree.
 
 use serde_json::Value;
 
@@ -6,88 +6,93 @@ use crate::frame::{
     Frame, FrameRef, FrameStatus, Identity, NewChunk, NewFrame, Parent, PopStatus, RegisterValues, Results,
 };
 
-/// One thing asked of a tree. [`decide`](super::decide) says whether it can be done, and by which
-/// events. [`Stack`](crate::Stack) has a method for each.
+/// A requested change of a tree. [`decide`](super::decide) checks it and returns the events that carry it out.
+/// [`Stack`](crate::Stack) and the types that it returns have a method for each command, and
+/// [`Stack::execute`](crate::Stack::execute) takes any of them.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Command {
-    /// Make a frame that is worked on at once, and make it the active one.
+    /// Create a frame with the status in_progress and make it the active frame.
     Push(NewFrame),
-    /// Make a frame for later.
+    /// Create a frame with the status planned.
     Plan(NewFrame),
-    /// Make several planned children of one frame, all or none. A child may depend on those
-    /// before it in the list, by their IDs. The children's own `parent` is not used.
+    /// Create several planned children of one frame, all or none. A child may depend on any other child of the list, by
+    /// its ID. The `parent` and `caller` of the children are ignored.
     PlanChildren {
-        /// Where they go.
+        /// The parent of all children.
         parent: Parent,
-        /// ID of the session that makes the call.
+        /// ID of the calling session. [`Parent::Auto`] uses its open frame as the parent.
         caller: Option<String>,
-        /// The children, in order.
+        /// The children, in their order as siblings.
         children: Vec<NewFrame>,
     },
-    /// Make a placeholder frame for a session, unless the session has a frame.
+    /// Create a placeholder frame with the status in_progress for a session, unless the session has a frame. The frame
+    /// becomes the active frame if there is none.
     Ensure {
         /// The session's ID.
         session_id: String,
-        /// A title. `None`: `Session <first 8 of the ID>`.
+        /// The title. `None` or blank: `Session ` and the first 8 characters of the ID.
         title: Option<String>,
-        /// The parent; `None` makes a root.
+        /// The parent, which may have any status; `None` makes the frame a root.
         parent: Option<FrameRef>,
     },
-    /// Give a placeholder frame its title and criteria, once.
+    /// Set the title and criteria of a placeholder frame, once.
     Identify {
         /// The frame.
         frame: FrameRef,
-        /// What it is called from now on.
+        /// The title and criteria.
         identity: Identity,
     },
-    /// Begin a planned frame, and make it the active one.
+    /// Start a planned frame: its status becomes in_progress, and it becomes the active frame. Neither its parent nor
+    /// its dependencies are checked.
     Activate {
         /// The frame.
         frame: FrameRef,
     },
-    /// Give a frame another ID.
+    /// Replace the ID of a frame. The handle does not change. The frame's own log is renamed with it.
     ReplaceId {
         /// The frame.
         frame: FrameRef,
-        /// The ID from now on.
+        /// The new ID.
         session_id: String,
     },
-    /// Change the status as the table of transitions allows, with results or without.
+    /// Change the status, as [`FrameStatus::can_become`] allows. A frame that becomes in_progress becomes the active
+    /// frame. The status invalidated does the same as [`Command::Invalidate`].
     SetStatus {
         /// The frame.
         frame: FrameRef,
-        /// The status from now on.
+        /// The new status.
         status: FrameStatus,
-        /// Results, if there are any to record.
+        /// Full results. `None`: the frame keeps its results. For the status invalidated: the reason.
         results: Option<String>,
-        /// Their dense form.
+        /// Compacted results. `None`: the frame keeps them. Not used for the status invalidated.
         results_compacted: Option<String>,
     },
-    /// Finish a frame with results.
+    /// Finish or block a frame, with results. If the active frame is this frame or a frame below it, the nearest open
+    /// ancestor becomes the active frame.
     Pop {
         /// The frame.
         frame: FrameRef,
-        /// How it ended.
+        /// The new status.
         status: PopStatus,
         /// Its results.
         results: Results,
     },
-    /// Record what has been achieved so far by a frame that goes on.
+    /// Record the results so far of an open frame. Its status does not change.
     Summarize {
         /// The frame.
         frame: FrameRef,
-        /// Its results so far.
+        /// The results so far. The full text must not be blank.
         results: Results,
     },
-    /// Take a frame, and what is planned below it, out of the plan.
+    /// Invalidate a frame and all planned frames below it: they are removed from the plan.
     Invalidate {
         /// The frame.
         frame: FrameRef,
-        /// Why.
+        /// The reason. It must not be blank.
         reason: String,
     },
-    /// Record an artifact; one that is there already is not recorded again.
+    /// Record an artifact. An artifact that the frame already has is not recorded again.
     AddArtifact {
         /// The frame.
         frame: FrameRef,
@@ -101,59 +106,59 @@ pub enum Command {
         /// The decision.
         decision: String,
     },
-    /// Make an open frame the active one.
+    /// Make an open frame the active frame.
     SetActive {
         /// The frame.
         frame: FrameRef,
     },
-    /// Put a new chunk on the heap of a frame, where it and all frames below it see it.
+    /// Allocate a chunk on the heap of a frame. The frame and all frames below it see the chunk.
     AllocateChunk {
-        /// The frame that it belongs to.
+        /// The frame that owns the chunk.
         frame: FrameRef,
         /// The chunk.
         chunk: NewChunk,
     },
     /// Replace the content of a chunk.
     WriteChunk {
-        /// A frame that sees it.
+        /// A frame that sees the chunk.
         frame: FrameRef,
         /// The chunk's name.
         name: String,
-        /// Its content from now on.
+        /// The new content.
         content: String,
     },
-    /// Take a chunk off the heap.
+    /// Free a chunk: remove it from the heap.
     FreeChunk {
-        /// A frame that sees it.
+        /// A frame that sees the chunk.
         frame: FrameRef,
         /// The chunk's name.
         name: String,
     },
-    /// Put values into registers of a frame. What is too long for a register is cut.
+    /// Set registers of a frame. A value that exceeds its register's limit is cut.
     UpdateRegisters {
         /// The frame.
         frame: FrameRef,
-        /// The values; registers that are not named stay.
+        /// The new values. Registers that are not listed keep their values.
         registers: RegisterValues,
     },
-    /// Name the file that holds the frame's full log.
+    /// Set the path of the frame's full log.
     SetLogPath {
         /// The frame.
         frame: FrameRef,
-        /// Path of the log, absolute or relative to the stack's folder.
+        /// Path of the log, absolute or relative to the stack's folder. It must not be blank.
         log_path: String,
     },
-    /// Add lines to the frame's own log, `logs/{id}.jsonl` in the stack's folder.
+    /// Append lines to the frame's own log, `logs/{id}.jsonl` in the stack's folder.
     AppendLog {
         /// The frame.
         frame: FrameRef,
         /// The lines, each a JSON value nested at most 100 levels deep.
         entries: Vec<Value>,
     },
-    /// Add frames as they are, all or none: a plan from elsewhere. Parents and dependencies are
-    /// named by ID and may stand anywhere in the list.
+    /// Add frames as they are, all or none, for example an imported plan. Frames name their parent and dependencies by
+    /// ID; these can be frames of the tree or any frames of the list.
     Import {
-        /// The frames; among siblings the order counts.
+        /// The frames. Siblings keep their order.
         frames: Vec<Frame>,
     },
 }

@@ -1,4 +1,4 @@
-//! What a command commits, and the draft in which it is put together.
+//! The commit of a command (its events and log lines), and the draft that collects them.
 
 use serde_json::Value;
 
@@ -12,20 +12,20 @@ use crate::frame::{Change, Event, Handle};
 #[must_use = "a commit changes nothing until its events are applied"]
 #[non_exhaustive]
 pub struct Commit {
-    /// The events in the order of their revisions. Empty: there is nothing to change.
+    /// The events, ordered by revision. Empty: the tree already is as the command asks.
     pub events: Vec<Event>,
-    /// Lines for the full logs. They are written before the events are committed, by stacks that keep logs.
+    /// Lines for the full logs. Only stacks in a folder keep logs. They write the lines before they commit the events.
     pub log: Vec<LogAppend>,
 }
 
 impl Commit {
-    /// The events of a whole history, to be committed again.
+    /// A commit of the events of a whole history.
     pub(crate) fn of_history(events: Vec<Event>) -> Self {
         Self { events, log: Vec::new() }
     }
 }
 
-/// Lines to be added to the full log of a frame.
+/// Lines to append to the full log of a frame.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LogAppend {
@@ -33,16 +33,17 @@ pub struct LogAppend {
     pub handle: Handle,
     /// Path of its log, relative to the stack's folder.
     pub log_path: String,
-    /// The frame has had no log at this path: a file of that name is not its own.
+    /// True if the frame has had no log at this path. A file that is already there belongs to something else.
     pub is_new: bool,
     /// The lines, each a JSON value.
     pub entries: Vec<Value>,
-    /// The lines repeat what events of the commit say, so they stay if nobody knows whether the events were committed.
+    /// True if the lines have the same content as events of the commit. If the commit fails and it is not known whether
+    /// the events were kept, these lines stay in the log.
     pub repeats_events: bool,
 }
 
-/// A commit in the making, on top of a tree that does not change meanwhile. Events get their revisions here, and
-/// nowhere else.
+/// A commit that is being put together, for a tree that does not change meanwhile. Only this type assigns revisions to
+/// events.
 pub(crate) struct Draft<'a> {
     pub(crate) tree: &'a Tree,
     pub(crate) now: u64,
@@ -54,18 +55,18 @@ impl<'a> Draft<'a> {
         Self { tree, now, commit: Commit::default() }
     }
 
-    /// The commit of a command, with room for more behind it.
+    /// A draft that starts with the commit of a command.
     pub(crate) fn of(tree: &'a Tree, command: Command, now: u64) -> Result<Self> {
         Ok(Self { tree, now, commit: decide(tree, command, now)? })
     }
 
-    /// Adds an event behind those that are there.
+    /// Adds an event with the next revision.
     pub(crate) fn push(&mut self, handle: Handle, change: Change) {
         let revision = self.tree.revision() + 1 + self.commit.events.len() as u64;
         self.commit.events.push(Event { revision, time: self.now, handle, change });
     }
 
-    /// Adds lines to the log of a frame, which is set to be the frame's log if it is not.
+    /// Adds lines to the log of a frame. If the log is not the frame's log yet, adds an event that makes it so.
     pub(crate) fn append_log(&mut self, handle: Handle, log_path: String, entries: Vec<Value>, repeats_events: bool) {
         let is_new = self.tree.node(handle).record().log_path.as_ref() != Some(&log_path);
         if is_new {
@@ -82,7 +83,7 @@ impl<'a> Draft<'a> {
     /// The frame of the first event.
     ///
     /// # Panics
-    /// If there is no event.
+    /// Panics if there is no event.
     pub(crate) fn first_handle(&self) -> Handle {
         self.commit.events[0].handle
     }

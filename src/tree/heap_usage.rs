@@ -1,42 +1,45 @@
-//! How full a heap is, in words for the agent that fills it.
+//! Heap usage: number of chunks, size, and the warning shown to the agent.
 
 use std::fmt;
 
 use super::Tree;
 use crate::frame::Handle;
 
-/// How full a heap is.
+/// The usage of a heap: number of chunks, size, and the size above which the agent is warned.
+///
+/// `Display` writes it for agents: `2 chunks, 1200 of 5000 characters (24%)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapUsage {
-    /// How many chunks are visible.
+    /// Number of visible chunks.
     pub chunks: usize,
-    /// How many characters they have together.
+    /// Total size of their contents, in characters.
     pub characters: usize,
-    /// Characters past which the agent is warned.
+    /// Size above which the agent is warned, in characters.
     pub ceiling: usize,
 }
 
 impl HeapUsage {
-    /// That of the chunks that a frame sees.
+    /// The usage of the heap that a frame sees. `ceiling` is in characters.
     pub fn of(tree: &Tree, handle: Handle, ceiling: usize) -> Self {
         let chunks = tree.chunks(handle);
         let characters = chunks.iter().map(|(_, chunk)| chunk.content.chars().count()).sum();
         Self { chunks: chunks.len(), characters, ceiling }
     }
 
-    /// The same after chunks and characters have come and gone.
+    /// The usage after a change: `chunks` is added to the number of chunks, `gone` is the removed content, and `come`
+    /// the added content.
     #[must_use]
     pub fn changed(self, chunks: isize, gone: &str, come: &str) -> Self {
         let characters = self.characters.saturating_sub(gone.chars().count()) + come.chars().count();
         Self { chunks: self.chunks.saturating_add_signed(chunks), characters, ..self }
     }
 
-    /// How much of the ceiling so many characters are, in percent.
+    /// The share of the ceiling that a number of characters is, in percent, rounded down.
     pub fn share(&self, characters: usize) -> usize {
         characters.saturating_mul(100) / self.ceiling.max(1)
     }
 
-    /// What to say if the heap is past its ceiling.
+    /// The warning for the agent, if the heap is larger than its ceiling.
     pub fn warning(&self) -> Option<String> {
         let Self { characters, ceiling, .. } = self;
         (characters > ceiling).then(|| {

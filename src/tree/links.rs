@@ -1,5 +1,5 @@
-//! How frames that come together (a plan, an import, a file) hang together: finds what is wrong
-//! with their parents and dependencies, and the order in which they can be added.
+//! Links between frames that are added together (a plan, an import, a file): finds invalid parents and dependencies,
+//! and an order in which the frames can be added.
 
 use std::collections::HashMap;
 
@@ -7,12 +7,12 @@ use super::Tree;
 use crate::error::Error;
 use crate::frame::{Frame, Handle};
 
-/// A link of a new frame that cannot be.
+/// An invalid link of a new frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BadLink {
-    /// Position of the frame among the new ones.
+    /// Index of the frame in the list of new frames.
     pub(super) index: usize,
-    /// ID at the other end.
+    /// The ID that the link names.
     pub(super) target: String,
     pub(super) fault: Fault,
 }
@@ -56,14 +56,14 @@ impl BadLink {
     }
 }
 
-/// A frame of the tree or, by position, one of the new ones.
+/// A frame of the tree, or the index of a new frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Old(Handle),
     New(usize),
 }
 
-/// New frames, whose IDs are unique and not in the tree, beside the tree they shall join.
+/// New frames and the tree that they will be added to. The IDs of the new frames are unique and not in the tree.
 pub(super) struct Links<'a> {
     tree: &'a Tree,
     frames: &'a [Frame],
@@ -91,11 +91,11 @@ impl<'a> Links<'a> {
         std::iter::successors(self.parent(place), |above| self.parent(*above)).any(|above| above == ancestor)
     }
 
-    /// The parents that do not exist or stand in a circle.
+    /// The links to parents that do not exist, or that form a circle.
     pub(super) fn bad_parents(&self) -> Vec<BadLink> {
         let mut bad = Vec::new();
-        // 0: not looked at; n: on the walk that began at frame n - 1. A walk that meets its own
-        // mark has gone in a circle; one that meets another's has not.
+        // 0: not visited; n: visited by the walk that began at frame n - 1. A walk that reaches its own mark has found
+        // a circle; a walk that reaches the mark of another walk has not.
         let mut walk = vec![0; self.frames.len()];
         for start in 0..self.frames.len() {
             let mut index = start;
@@ -118,7 +118,7 @@ impl<'a> Links<'a> {
         bad
     }
 
-    /// The dependencies that cannot be. The parents must be in order.
+    /// The invalid dependencies. The links to parents must be valid.
     pub(super) fn bad_dependencies(&self) -> Vec<BadLink> {
         let mut bad = Vec::new();
         for (index, frame) in self.frames.iter().enumerate() {
@@ -139,7 +139,7 @@ impl<'a> Links<'a> {
         frame == other || self.is_ancestor(other, frame) || self.is_ancestor(frame, other)
     }
 
-    /// The dependencies that close a circle, found depth first without recursion.
+    /// The dependencies that close a circle. Depth-first search without recursion.
     fn dependency_circles(&self) -> Vec<BadLink> {
         #[derive(Clone, Copy, PartialEq)]
         enum Mark {
@@ -167,7 +167,7 @@ impl<'a> Links<'a> {
                 };
                 *next += 1;
                 match self.places.get(target.as_str()) {
-                    // On itself: reported as kin.
+                    // A dependency on itself is reported as `DependsOnKin`.
                     Some(place) if *place == index => {}
                     Some(place) if marks[*place] == Mark::Open => {
                         circles.push(BadLink { index, target: target.clone(), fault: Fault::DependencyCircle })
@@ -180,8 +180,8 @@ impl<'a> Links<'a> {
         circles
     }
 
-    /// The positions of the new frames with every parent before its children, otherwise in the
-    /// order given. The parents must be in order.
+    /// The indices of the new frames: every parent before its children, otherwise in the given order. The links to
+    /// parents must be valid.
     pub(super) fn parents_first(&self) -> Vec<usize> {
         let mut order = Vec::with_capacity(self.frames.len());
         let mut added = vec![false; self.frames.len()];

@@ -1,4 +1,4 @@
-//! What the agents of a tree remember: which chunks a frame sees, and the runs with their conversations.
+//! Agent memory in a tree: the chunks that a frame sees, and the runs with their conversations.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Tree;
 use crate::frame::{Chunk, Handle, Message, RunSettings};
 
-/// The conversation of a frame in a run, and of its root the run itself.
+/// The conversation of a frame that belongs to a run. The conversation of the root frame also has the run itself.
 #[derive(Debug, Default)]
 pub struct Conversation {
     pub(super) messages: Vec<Arc<Message>>,
@@ -16,12 +16,12 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// The messages, oldest first. They go when the frame is finished; its log keeps them.
+    /// The messages, oldest first. They are dropped when the frame is finished or invalidated; its log keeps them.
     pub fn messages(&self) -> &[Arc<Message>] {
         &self.messages
     }
 
-    /// The run, if the frame is the root of one.
+    /// The run, if the frame is the root frame of a run.
     pub fn run(&self) -> Option<&RunState> {
         self.run.as_ref()
     }
@@ -31,24 +31,25 @@ impl Conversation {
         &self.tools
     }
 
-    /// ID of the call of the parent's model that pushed the frame, and waits for its results.
+    /// ID of the tool call that pushed the frame. The model of the parent made it, and it is answered with the results
+    /// of the frame.
     pub fn call(&self) -> Option<&str> {
         self.call.as_deref()
     }
 }
 
-/// A run: an agent at work that manages its own memory.
+/// A run: an agent that works on a task and manages its own memory. [`crate::memory`] describes runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunState {
-    /// What it was started with.
+    /// The settings that the run was started with.
     pub settings: RunSettings,
-    /// How many times a model has answered.
+    /// Number of steps, that is, of replies of a model.
     pub steps: u64,
 }
 
 impl Tree {
-    /// The chunks that a frame sees, those of its root first. Of several of one name, which imported trees may have,
-    /// the nearest counts.
+    /// The chunks that a frame sees, each with the frame that owns it; the chunks of the root come first. An imported
+    /// tree can have several chunks with the same name; then only the chunk of the nearest frame is listed.
     pub fn chunks(&self, handle: Handle) -> Vec<(Handle, &Chunk)> {
         if self.chunks == 0 {
             return Vec::new();
@@ -61,7 +62,7 @@ impl Tree {
         chunks
     }
 
-    /// The chunk that a frame sees under a name, and the frame that it belongs to.
+    /// The chunk with this name that a frame sees, and the frame that owns it.
     pub fn chunk(&self, handle: Handle, name: &str) -> Option<(Handle, &Chunk)> {
         self.lineage(handle).find_map(|owner| Some((owner, self.own_chunk(owner, name)?)))
     }
@@ -70,17 +71,17 @@ impl Tree {
         self.node(owner).record().heap.iter().rfind(|chunk| chunk.name == name)
     }
 
-    /// The root of the run that a frame is part of, and the run.
+    /// The run that a frame belongs to, with its root frame.
     pub fn run(&self, handle: Handle) -> Option<(Handle, &RunState)> {
         self.lineage(handle).find_map(|frame| Some((frame, self.node(frame).conversation()?.run.as_ref()?)))
     }
 
-    /// The roots of all runs, finished or not, in creation order.
+    /// The root frames of all runs, finished or not, in creation order.
     pub fn runs(&self) -> impl Iterator<Item = Handle> + '_ {
         self.handles().filter(|handle| self.node(*handle).conversation().is_some_and(|own| own.run.is_some()))
     }
 
-    /// The step that a frame's run is at; 0 outside of runs.
+    /// The number of steps of a frame's run; 0 if the frame belongs to no run.
     pub(crate) fn step(&self, handle: Handle) -> u64 {
         self.run(handle).map_or(0, |(_, run)| run.steps)
     }
@@ -90,7 +91,7 @@ impl Tree {
         std::iter::once(handle).chain(self.ancestors(handle))
     }
 
-    /// The root above a frame, or the frame itself if it is one.
+    /// The root of the tree that contains the frame. A root returns itself.
     pub fn root(&self, handle: Handle) -> Handle {
         self.ancestors(handle).last().unwrap_or(handle)
     }

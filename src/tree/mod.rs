@@ -1,7 +1,9 @@
-//! Frames together: the arena, its queries, and the two halves of every change: [`decide`]
-//! (checks everything, changes nothing) and [`Tree::apply`] (changes, cannot fail).
+//! The tree of frames: its queries, and the two halves of every change.
 //!
-//! This floor knows frames alone: no tokens, no XML, no clock, no disk.
+//! [`decide`] checks a command and returns events, but changes nothing. [`Tree::apply`] applies an event and cannot
+//! fail.
+//!
+//! This layer knows only frames and errors: no tokens, no XML, no clock, no disk.
 
 mod apply;
 mod command;
@@ -33,10 +35,10 @@ pub use node::{Node, Settled};
 pub use outline::{OutlineOptions, OutlineStyle, format_duration, outline};
 pub use sibling_order::{SiblingOrder, sibling_order};
 
-/// A tree of frames, or rather a forest: every root is the start of a task.
+/// A tree of frames. It can have several roots (then it is a forest); each root is a task.
 ///
-/// Frames are never removed, so a [`Handle`] is a position in the arena and stays valid for ever.
-/// A tree changes only by [`Tree::apply`].
+/// Frames are never removed, so a [`Handle`] (a position in the list of all frames) never becomes invalid.
+/// A tree changes only by [`Tree::apply`] and [`Tree::replay`].
 ///
 /// ```
 /// use callstack_core::{Command, NewFrame, Tree, decide};
@@ -53,7 +55,10 @@ pub use sibling_order::{SiblingOrder, sibling_order};
 ///
 /// # The specification's operations
 ///
-/// | `FrameStateManager` | here | by itself |
+/// The methods of the specification's `FrameStateManager`, the methods of [`Stack`](crate::Stack), and the commands and
+/// queries of a tree that is used without a stack:
+///
+/// | `FrameStateManager` | with a stack | with a tree |
 /// |---|---|---|
 /// | createFrame | [`Stack::push`](crate::Stack::push) | [`Command::Push`] |
 /// | updateFrameStatus | [`Stack::set_status`](crate::Stack::set_status) | [`Command::SetStatus`] |
@@ -75,8 +80,8 @@ pub use sibling_order::{SiblingOrder, sibling_order};
 /// | invalidateFrame | [`Stack::invalidate`](crate::Stack::invalidate) | [`Command::Invalidate`] |
 /// | getFramesByStatus | [`Stack::with_status`](crate::Stack::with_status) | [`Tree::with_status`] |
 ///
-/// The specification tells children from all children by status; here one query gives all, and
-/// [`Node::status`] tells them apart.
+/// The specification distinguishes children from all children by their status. Here one query returns all children,
+/// and [`Node::status`] tells their status.
 #[derive(Debug, Default)]
 pub struct Tree {
     #[expect(clippy::vec_box, reason = "growing moves pointers, not frames, and wastes little memory")]
@@ -86,22 +91,22 @@ pub struct Tree {
     active: Option<Handle>,
     revision: u64,
     updated_at: u64,
-    /// Counts pushes, activations and finishes, so that what came before what can be told.
+    /// Counts pushes, activations and finishes. It gives each of them its place in their order.
     sequence: u64,
     /// Frames with changes that the stable part of contexts does not show yet.
     unsettled: Vec<Handle>,
-    /// How many chunks there are in all heaps.
+    /// Number of chunks in the heaps of all frames.
     chunks: usize,
     extra: Map<String, Value>,
 }
 
 impl Tree {
-    /// A tree without frames.
+    /// Creates a tree without frames.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many frames there are, whatever their status.
+    /// Number of frames of all statuses.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -111,7 +116,7 @@ impl Tree {
         self.nodes.is_empty()
     }
 
-    /// How many events the tree has seen.
+    /// The revision of the tree: the number of events that were applied to it.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -124,12 +129,12 @@ impl Tree {
     /// The frame with this handle and its links.
     ///
     /// # Panics
-    /// If the handle is not of this tree; [`Tree::resolve`] checks handles from outside.
+    /// Panics if the tree has no frame with this handle. Use [`Tree::resolve`] to check handles from outside.
     pub fn node(&self, handle: Handle) -> &Node {
         &self.nodes[handle.index()]
     }
 
-    /// The record of a frame, complete with parent, dependencies and planned children.
+    /// The complete record of a frame, with parent, dependencies and planned children.
     ///
     /// # Panics
     /// As [`Tree::node`].
@@ -146,11 +151,14 @@ impl Tree {
         }
     }
 
-    /// Finds the frame a caller means: by ID, by handle, or by the beginning of an ID that fits
-    /// one frame alone.
+    /// Finds the frame that a reference names.
+    ///
+    /// A [`FrameRef::Text`] is tried as an ID, then as a handle (`f3`), then as the beginning of an ID. The beginning
+    /// must match exactly one frame.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`]; [`Error::AmbiguousFrame`], which names the candidates.
+    /// - [`Error::UnknownFrame`] if no frame matches.
+    /// - [`Error::AmbiguousFrame`] if the text is the beginning of several IDs. The error lists up to eight of them.
     pub fn resolve(&self, reference: &FrameRef) -> Result<Handle> {
         let unknown = || Error::UnknownFrame { reference: reference.to_string() };
         let text = match reference {
@@ -194,7 +202,7 @@ impl Tree {
         &self.roots
     }
 
-    /// The frame being worked on, if any.
+    /// The active frame: the frame that is being worked on. `None` if no frame is active.
     pub fn active(&self) -> Option<Handle> {
         self.active
     }
@@ -209,13 +217,13 @@ impl Tree {
         self.ancestors(handle).any(|other| other == ancestor)
     }
 
-    /// The children, whatever their status, in creation order.
+    /// The children of all statuses, in creation order.
     pub fn children(&self, handle: Handle) -> &[Handle] {
         &self.node(handle).children
     }
 
-    /// The other children of the parent, whatever their status, in creation order. Roots have
-    /// none: each is a task of its own.
+    /// The other children of the parent, of all statuses, in creation order. Roots have no siblings, because each root
+    /// is a separate task.
     pub fn siblings(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
         let children = self.node(handle).parent.map_or(&[][..], |parent| self.children(parent));
         children.iter().copied().filter(move |sibling| *sibling != handle)
@@ -231,29 +239,29 @@ impl Tree {
         self.handles().filter(move |handle| self.node(*handle).status() == status)
     }
 
-    /// Planned frames that can begin: all that they depend on is completed.
+    /// The planned frames whose dependencies are all completed, in creation order.
     pub fn ready(&self) -> impl Iterator<Item = Handle> + '_ {
         self.with_status(FrameStatus::Planned).filter(|handle| self.is_ready(*handle))
     }
 
-    /// True if everything the frame depends on is completed.
+    /// True if all dependencies of the frame are completed.
     pub fn is_ready(&self, handle: Handle) -> bool {
         self.unfinished_dependencies(handle).next().is_none()
     }
 
-    /// The dependencies that are not completed.
+    /// The dependencies of the frame that are not completed.
     pub fn unfinished_dependencies(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
         let dependencies = self.node(handle).dependencies.iter().copied();
         dependencies.filter(|dependency| self.node(*dependency).status() != FrameStatus::Completed)
     }
 
-    /// The frame itself or its nearest ancestor that is open.
+    /// The frame itself if it is open, else its nearest open ancestor.
     pub fn nearest_open(&self, handle: Handle) -> Option<Handle> {
         self.lineage(handle).find(|frame| self.node(*frame).status().is_open())
     }
 
-    /// The frame and everything below it, parents before children, in creation order among
-    /// siblings. Iterative: depth costs no stack.
+    /// The frame and all its descendants: parents before children, siblings in creation order. Iterative, so a deep
+    /// tree cannot overflow the thread's stack.
     pub fn subtree(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
         let mut pending = vec![handle];
         std::iter::from_fn(move || {
@@ -263,8 +271,8 @@ impl Tree {
         })
     }
 
-    /// The revision of everything a context of the frame may show: as long as it stays, so does
-    /// the context.
+    /// The newest revision among all frames that a context of this frame may show. While it is unchanged, the context
+    /// is unchanged too.
     pub fn context_revision(&self, handle: Handle) -> u64 {
         let node = self.node(handle);
         let own = node.revision.max(node.children_revision);

@@ -1,12 +1,12 @@
-//! A frame in its place: the record, the links to other frames, and when it changed.
+//! A node of the tree: the frame's record, its links to other frames, and its revisions.
 
 use super::Conversation;
 use crate::frame::{Frame, FrameStatus, Handle, Identity};
 
-/// A frame of a [`Tree`](super::Tree) with its links.
+/// A node of a [`Tree`](super::Tree): the frame's record, its links to other frames, and its revisions.
 ///
-/// The link fields of the record inside (parent, dependencies, planned children) are empty: links
-/// are kept as handles, and filled in when a record leaves the tree.
+/// The link fields of the record (parent, dependencies, planned children) are empty, because the node keeps links as
+/// handles. [`Tree::frame`](super::Tree::frame) returns a record with these fields.
 #[derive(Debug)]
 pub struct Node {
     pub(super) frame: Frame,
@@ -14,35 +14,38 @@ pub struct Node {
     pub(super) children: Vec<Handle>,
     pub(super) dependencies: Vec<Handle>,
     pub(super) dependents: Vec<Handle>,
-    /// Finished children in the order in which they finished.
+    /// Finished children, in the order in which they finished.
     pub(super) finished_children: Vec<Handle>,
-    /// When it was pushed or activated, and when it finished, in the tree's sequence; 0: not yet.
+    /// Places of the start and of the finish in the tree's sequence; 0: not yet.
     pub(super) started: u64,
     pub(super) finished: u64,
-    /// Revisions of the last change: of the frame, of its settled view, of any child.
+    /// Revisions of the last change of the frame, of its settled view, and of any child.
     pub(super) revision: u64,
     pub(super) settled_revision: u64,
     pub(super) children_revision: u64,
-    /// What changed since the last push, pop or invalidation, as it was before; see [`Settled`].
+    /// The old values of fields that have changed since the last push, pop or invalidation; see [`Settled`].
     pub(super) before: Option<Box<Before>>,
     pub(super) conversation: Option<Box<Conversation>>,
 }
 
-/// A frame as it was at the last push, pop or invalidation. The stable part of a context shows
-/// this view, so that an artifact recorded in an ancestor does not cost the prompt cache.
+/// The settled view of a frame: its fields as they were at the last status change in the tree (push, activation, pop or
+/// invalidation).
+///
+/// The stable part of a context shows this view. An artifact that is recorded in an ancestor therefore does not
+/// invalidate the prompt cache.
 #[derive(Debug, Clone, Copy)]
 pub struct Settled<'a> {
     /// Short name.
     pub title: &'a str,
-    /// What must be true when the frame is done.
+    /// Success criteria: checkable conditions for the completion of the frame.
     pub success_criteria: &'a str,
-    /// The same, dense.
+    /// Compacted success criteria; can be empty.
     pub success_criteria_compacted: &'a str,
-    /// Files and other resources.
+    /// Files and other resources that the work produced.
     pub artifacts: &'a [String],
-    /// Decisions taken.
+    /// Decisions made during the work, oldest first.
     pub decisions: &'a [String],
-    /// Path of the log, relative to the stack's folder or absolute.
+    /// Path of the full log, relative to the stack's folder or absolute.
     pub log_path: Option<&'a str>,
 }
 
@@ -73,12 +76,12 @@ impl Node {
         }
     }
 
-    /// The ID: the host's session or `plan-…`.
+    /// The frame's ID: the ID of the host's session, or `plan-…`.
     pub fn session_id(&self) -> &str {
         &self.frame.session_id
     }
 
-    /// Where the frame is in its life.
+    /// The status.
     pub fn status(&self) -> FrameStatus {
         self.frame.status
     }
@@ -88,7 +91,7 @@ impl Node {
         &self.frame.title
     }
 
-    /// The record, without its link fields; [`Tree::frame`](super::Tree::frame) gives it whole.
+    /// The record without its link fields. [`Tree::frame`](super::Tree::frame) returns the complete record.
     pub fn record(&self) -> &Frame {
         &self.frame
     }
@@ -118,14 +121,13 @@ impl Node {
         &self.dependents
     }
 
-    /// Place of the push or activation in the tree's sequence of starts and finishes; `None`
-    /// before it.
+    /// Place of the frame's start (push or activation) in the tree's sequence of starts and finishes, from 1. `None` if
+    /// the frame has not started.
     pub fn started(&self) -> Option<u64> {
         (self.started > 0).then_some(self.started)
     }
 
-    /// Place of the finish in the tree's sequence of starts and finishes; `None`
-    /// before it.
+    /// Place of the frame's finish in the tree's sequence of starts and finishes. 0 if the frame has not finished.
     pub fn finished(&self) -> Option<u64> {
         (self.finished > 0).then_some(self.finished)
     }
@@ -135,22 +137,23 @@ impl Node {
         self.revision
     }
 
-    /// Revision at which the settled view last changed.
+    /// Revision of the last change of the settled view.
     pub fn settled_revision(&self) -> u64 {
         self.settled_revision
     }
 
-    /// Revision of the last change to any child.
+    /// Revision of the last change of any child.
     pub fn children_revision(&self) -> u64 {
         self.children_revision
     }
 
-    /// What was said in the frame, if it is part of a run.
+    /// The conversation of the frame, if it belongs to a run.
     pub fn conversation(&self) -> Option<&Conversation> {
         self.conversation.as_deref()
     }
 
-    /// The frame as it was at the last push, pop or invalidation anywhere in the tree.
+    /// The settled view of the frame: its fields as they were at the last status change in the tree (push, activation,
+    /// pop or invalidation). The stable part of a context shows this view.
     pub fn settled(&self) -> Settled<'_> {
         let frame = &self.frame;
         let mut settled = Settled {

@@ -1,5 +1,5 @@
-//! Trees as text for people: one form with marks, legend and statistics, one plainly indented.
-//! Linear in the frames shown, and without recursion.
+//! Trees as text for people, in two styles: with branches, marks and statistics, or indented by spaces.
+//! The cost is linear in the number of frames, and the code does not recurse.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -11,39 +11,40 @@ use crate::error::Result;
 use crate::frame::{FrameRef, FrameStatus, Handle};
 use crate::text::{beginning, one_line};
 
-/// Levels that are drawn as indentation; deeper frames state their depth instead, since a line
-/// that is mostly indentation tells nothing and makes deep trees quadratic.
+/// Maximum number of levels that are drawn as indentation. Lines of deeper frames state their level instead, because
+/// unlimited indentation would make the text of a deep tree quadratic.
 const INDENTED_LEVELS: usize = 24;
 
-/// How a tree is drawn.
+/// The style of an outline. In JSON `"marked"` or `"indented"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum OutlineStyle {
-    /// Branches, a mark for each status, the active frame, a legend and statistics.
+    /// Branches, a mark for each status, the active frame, a legend and statistics. The default.
     #[default]
     Marked,
-    /// Two spaces a level, the status in brackets, a summary below finished frames.
+    /// Two spaces per level, the status in brackets, and a summary below each frame that has results.
     Indented,
 }
 
-/// What of a tree is drawn, and how.
+/// The options of an outline.
 ///
-/// In JSON: `{"style": "marked", "root": "f2", "details": false, "depth": 3, "width": 120}`, every key
-/// optional.
+/// In JSON: `{"style": "marked", "root": "f2", "details": false, "depth": 3, "width": 120}`. Every key is optional;
+/// unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct OutlineOptions {
-    /// Marked or indented.
+    /// The style. Default [`OutlineStyle::Marked`].
     pub style: OutlineStyle,
-    /// Only this frame and what is below it; `None`: everything.
+    /// Show only this frame and the frames below it. Default `None`: all frames.
     pub root: Option<FrameRef>,
-    /// Criteria, results, artifacts, decisions and the time taken, below each frame.
+    /// Show ID, criteria, results, artifacts, decisions, reason of the invalidation and duration below each frame.
+    /// Default false.
     pub details: bool,
-    /// How many levels below the first are shown; `None`: all.
+    /// Number of levels that are shown below the first one. Default `None`: all.
     pub depth: Option<usize>,
-    /// The longest line, in characters; longer ones end in `…`. 0: no limit.
+    /// Maximum length of a line, in characters; longer lines are cut and end in `…`. 0: no limit. Default 120.
     pub width: usize,
 }
 
@@ -63,7 +64,7 @@ impl Default for OutlineOptions {
     }
 }
 
-/// Draws a tree.
+/// Returns a tree as text for people.
 ///
 /// ```
 /// use callstack_core::{NewFrame, OutlineOptions, PopStatus, Stack};
@@ -78,8 +79,8 @@ impl Default for OutlineOptions {
 /// ```
 ///
 /// # Errors
-/// [`Error::UnknownFrame`](crate::Error::UnknownFrame) and
-/// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame) for [`OutlineOptions::root`].
+/// [`Error::UnknownFrame`](crate::Error::UnknownFrame) or [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame) for
+/// [`OutlineOptions::root`].
 pub fn outline(tree: &Tree, options: &OutlineOptions) -> Result<String> {
     let first = match &options.root {
         Some(root) => vec![tree.resolve(root)?],
@@ -96,10 +97,10 @@ pub fn outline(tree: &Tree, options: &OutlineOptions) -> Result<String> {
 struct Drawing<'a> {
     tree: &'a Tree,
     options: &'a OutlineOptions,
-    /// The frames at the top.
+    /// The frames of the first level.
     first: Vec<Handle>,
     text: String,
-    /// For each level of the path being drawn: is it the last among its siblings?
+    /// For each level of the current path: true if the frame is the last of its siblings.
     last: Vec<bool>,
 }
 
@@ -157,8 +158,8 @@ impl Drawing<'_> {
         self.text.push_str("==================\n");
     }
 
-    /// Visits the frames to be shown, parents before children, and returns all that belong to the
-    /// drawing, those below the depth limit too.
+    /// Visits the frames that are shown, parents before children. Returns all frames of the outline, including those
+    /// below the depth limit.
     fn walk(&mut self, mut visit: impl FnMut(&mut Self, Handle)) -> Vec<Handle> {
         let tree = self.tree;
         let limit = self.options.depth.unwrap_or(usize::MAX);
@@ -194,7 +195,7 @@ impl Drawing<'_> {
                 self.line(false, &format!("{name}: {text}"), "");
             }
         };
-        // Runs of spaces stay, since they are part of the ID.
+        // Unlike in other texts, runs of spaces are kept, because they are part of the ID.
         detail("ID", Some(frame.session_id.replace(char::is_control, " ")));
         detail("Criteria", said(frame.dense_criteria()));
         detail("Results", said(frame.dense_results()));
@@ -205,7 +206,7 @@ impl Drawing<'_> {
         detail("Time", (taken > 0).then(|| format_duration(taken)));
     }
 
-    /// One line in its place: of the frame itself, or of what is said below it.
+    /// Writes a line with its indentation: the line of a frame, or a detail below it.
     fn line(&mut self, is_frame: bool, text: &str, suffix: &str) {
         let depth = self.last.len() - 1;
         let mut line = String::new();
@@ -243,7 +244,7 @@ impl Drawing<'_> {
     }
 }
 
-/// A text as one line, if it says anything.
+/// A text as one line; `None` if it is blank.
 fn said(text: &str) -> Option<String> {
     (!text.trim().is_empty()).then(|| one_line(text))
 }
@@ -252,7 +253,7 @@ fn join(texts: &[String], separator: &str) -> Option<String> {
     (!texts.is_empty()).then(|| one_line(&texts.join(separator)))
 }
 
-/// A line of at most `width` characters; a longer one ends in `…`. 0: no limit.
+/// Cuts a line to `width` characters; a line that was cut ends in `…`. 0: no limit.
 fn cut(line: &str, width: usize) -> Cow<'_, str> {
     if width == 0 || beginning(line, width).len() == line.len() {
         return line.into();
@@ -271,7 +272,7 @@ const fn mark(status: FrameStatus) -> &'static str {
     }
 }
 
-/// A length of time for people: `850ms`, `12.3s`, `4m 10s`, `2h 5m`.
+/// Formats a duration in milliseconds for people: `850ms`, `12.3s`, `4m 10s`, `2h 5m`.
 ///
 /// ```
 /// use callstack_core::tree::format_duration;

@@ -1,28 +1,29 @@
-//! Where a frame stands among its siblings, for people and prompts that count tasks.
+//! The position of a frame among its siblings, as in "task 2 of 3".
 
 use super::Tree;
 use crate::frame::{FrameStatus, Handle};
 
-/// Where a frame stands among the children of its parent, invalidated ones left aside.
+/// The position of a frame among the children of its parent, and the number of children of each status. Invalidated
+/// children are not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SiblingOrder {
-    /// Counted from 1.
+    /// Position of the frame in creation order, from 1.
     pub position: usize,
-    /// How many there are, the frame itself included.
+    /// Number of children, including the frame itself.
     pub total: usize,
-    /// How many of them are completed.
+    /// Number of children that are completed.
     pub completed: usize,
-    /// How many are in progress.
+    /// Number of children that are in_progress.
     pub in_progress: usize,
-    /// How many are planned.
+    /// Number of children that are planned.
     pub planned: usize,
-    /// How many are blocked.
+    /// Number of children that are blocked.
     pub blocked: usize,
-    /// How many failed.
+    /// Number of children that failed.
     pub failed: usize,
 }
 
-/// Where a frame stands among its siblings; `None` for roots and invalidated frames.
+/// Returns the position of a frame among its siblings. `None` for roots and invalidated frames.
 pub fn sibling_order(tree: &Tree, handle: Handle) -> Option<SiblingOrder> {
     let parent = tree.node(handle).parent()?;
     let mut order = SiblingOrder::default();

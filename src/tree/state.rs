@@ -1,5 +1,5 @@
-//! A tree as the specification's state, and back: what does not fit together is repaired and
-//! reported, and no frame is lost.
+//! Conversion of a tree to the specification's state and back. Inconsistencies of a state are repaired and reported;
+//! no frame is lost.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use crate::frame::{Change, Frame, FrameStatus, Handle, Repair, StackState, leave
 use crate::text::first_free;
 
 impl Tree {
-    /// The whole tree as the specification's `StackState`, frames in the order of their handles.
+    /// The whole tree as the specification's `StackState`. The frames are in the order of their handles.
     pub fn state(&self) -> StackState {
         StackState { frames: self.handles().map(|handle| self.frame(handle)).collect(), ..self.state_head() }
     }
@@ -27,8 +27,7 @@ impl Tree {
         }
     }
 
-    /// Makes a tree of a state. Every frame is kept; whatever was inconsistent is in the list, with
-    /// what was made of it.
+    /// Creates a tree from a state. Every frame is kept. The list has an entry for each inconsistency, with its repair.
     pub fn from_state(state: StackState) -> (Tree, Vec<Repair>) {
         let StackState { mut frames, active_frame_id, root_frame_ids, updated_at, revision, mut extra, .. } = state;
         leave_out_too_deep(&mut extra);
@@ -46,7 +45,7 @@ impl Tree {
         (tree, repairs)
     }
 
-    /// The commit that makes this tree out of an empty one.
+    /// The commit that creates this tree from an empty one.
     pub(crate) fn founding(&self, now: u64) -> Commit {
         let nothing = Tree::new();
         let mut draft = Draft::new(&nothing, now);
@@ -70,9 +69,8 @@ impl Tree {
         draft.finish()
     }
 
-    /// Makes a tree of frames in this order, but parents before children. IDs and links that cannot
-    /// be are mended in the frames, and listed. Beside the tree comes the position among the frames
-    /// of each handle.
+    /// Creates a tree of frames in this order, except that parents come before children. Invalid IDs and links are
+    /// repaired in the frames, and each repair is listed. Also returns, for each handle, the index of its frame.
     pub(crate) fn from_frames(frames: &mut [Frame]) -> (Tree, Vec<usize>, Vec<Repair>) {
         let mut repairs = Vec::new();
         frames.iter_mut().for_each(Frame::separate_extra_keys);
@@ -94,9 +92,8 @@ impl Tree {
         (tree, order, repairs)
     }
 
-    /// Orders the starts and finishes of this frame and of those after it, which were added in one
-    /// go, as far as the times tell. Of equal times finishes come first: a frame that runs has its
-    /// finished siblings behind it.
+    /// Orders the starts and finishes of this frame and of all later ones, which were added together, by the frames'
+    /// times. At equal times finishes come first, so a running frame started after its finished siblings.
     pub(super) fn sequence_by_time(&mut self, first: Handle) {
         let mut moments = Vec::new();
         let mut parents = BTreeSet::new();
@@ -111,7 +108,7 @@ impl Tree {
             }
         }
         moments.sort_unstable();
-        // The last numbers given are those of these frames.
+        // The last numbers of the sequence belong to these frames.
         let before = self.sequence - moments.len() as u64;
         for (place, (_, is_start, handle)) in (before + 1..).zip(moments) {
             let node = &mut self.nodes[handle.index()];
@@ -209,7 +206,7 @@ fn make_ids_unique(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
             blank.insert(old, frame.session_id.clone());
         }
     }
-    // Links to a blank ID follow it; those to a doubled one mean the first frame that has it.
+    // Links to a blank ID follow its replacement. Links to a duplicated ID mean the first frame that has it.
     for id in frames.iter_mut().flat_map(|frame| frame.parent_session_id.iter_mut().chain(&mut frame.depends_on)) {
         if let Some(new) = blank.get(id) {
             id.clone_from(new);

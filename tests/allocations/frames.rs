@@ -1,4 +1,4 @@
-//! What a frame costs in memory beside its texts.
+//! Tests of the process memory of a frame, without its texts.
 
 use callstack_core::{NewFrame, PopStatus, Results, Stack};
 

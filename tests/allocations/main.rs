@@ -1,5 +1,5 @@
-//! How much memory the library allocates, counted by the allocator. A program of its own, since the allocator is that of
-//! the whole program; the tests take turns.
+//! Tests of the process memory that the library allocates, counted by the allocator. They are a separate program,
+//! because the allocator is set for the whole program. The tests run one at a time.
 
 mod frames;
 #[cfg(feature = "sqlite")]
@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
-/// Held by the test that counts.
+/// A lock that a test holds while it counts.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,4 +1,4 @@
-//! The C ABI, called from Rust: every function once, then callers who get everything wrong.
+//! Tests of the C interface, called from Rust: every function with valid arguments, then with invalid ones.
 #![allow(unsafe_code, reason = "the functions under test take pointers")]
 
 use std::ffi::{CStr, c_char};
@@ -23,7 +23,7 @@ const NULL: *const c_char = ptr::null();
 const NO_TEXT: *mut CallstackText = ptr::null_mut();
 const EMPTY: CallstackText = CallstackText { data: ptr::null_mut(), len: 0 };
 
-/// An error as a caller sees it.
+/// The data of an error object.
 #[derive(Debug, PartialEq)]
 struct Failed {
     code: CallstackCode,
@@ -31,7 +31,7 @@ struct Failed {
     details: Value,
 }
 
-/// Makes a call that answers nothing but its code, and reads and frees the error.
+/// Makes a call that returns only a code. Reads and frees the error.
 fn run(call: impl FnOnce(*mut *mut CallstackError) -> CallstackCode) -> Result<(), Failed> {
     let mut error = ptr::null_mut();
     let code = call(&mut error);
@@ -54,9 +54,9 @@ fn run(call: impl FnOnce(*mut *mut CallstackError) -> CallstackCode) -> Result<(
     }
 }
 
-/// Makes a call that answers a text, and frees it.
+/// Makes a call that returns a text. Copies and frees the text.
 fn ask(call: impl FnOnce(*mut CallstackText, *mut *mut CallstackError) -> CallstackCode) -> Result<String, Failed> {
-    // Outputs need not be empty before.
+    // The previous values of outputs must not matter.
     let mut out = CallstackText { data: ptr::dangling_mut(), len: 77 };
     let outcome = run(|error| call(&mut out, error));
     // SAFETY: the text was made by the call.
@@ -69,7 +69,7 @@ fn ask(call: impl FnOnce(*mut CallstackText, *mut *mut CallstackError) -> Callst
 
 /// Copies and frees a text.
 unsafe fn take(out: &mut CallstackText) -> Option<String> {
-    // SAFETY: what is not null was made by the library.
+    // SAFETY: a pointer that is not NULL was returned by the library.
     unsafe {
         let bytes = (!out.data.is_null()).then(|| std::slice::from_raw_parts(out.data.cast::<u8>(), out.len).to_vec());
         assert!(out.data.is_null() || *out.data.add(out.len) == 0, "no NUL behind the text");
@@ -106,7 +106,7 @@ fn in_memory(options: &str) -> *mut Callstack {
 }
 
 fn close(mut stack: *mut Callstack) {
-    // SAFETY: nobody else uses the stack.
+    // SAFETY: no other thread uses the stack.
     run(|error| unsafe { callstack_close(&mut stack, error) }).unwrap();
     assert!(stack.is_null());
     // SAFETY: a stack that was closed is a pointer to NULL.
@@ -384,7 +384,7 @@ fn errors_name_the_thing_and_change_nothing() {
         assert!(failed.message.contains("`a\u{fffd}b`; give a handle"), "{}", failed.message);
         assert_eq!(failed.details, json!({"reference": "a\0b"}));
         assert_eq!(state(), before);
-        // Who wants no error object gets the code.
+        // Without a place for the error object, the call still returns the code.
         assert_eq!(callstack_activate(stack, p("f9"), 2, ptr::null_mut()), CALLSTACK_ERROR_UNKNOWN_FRAME);
     }
     close(stack);
@@ -393,7 +393,7 @@ fn errors_name_the_thing_and_change_nothing() {
 #[test]
 fn pointers_and_lengths_that_cannot_be_are_errors() {
     let stack = in_memory("");
-    // SAFETY: nothing is read at null, nor beyond what is possible.
+    // SAFETY: the library checks for NULL and for impossible lengths before it reads.
     unsafe {
         let failed = run(|error| callstack_activate(ptr::null_mut(), p("f1"), 2, error)).unwrap_err();
         assert_eq!((failed.code, failed.message.as_str()), (CALLSTACK_ERROR_NULL, "`stack` is NULL; give a pointer"));
@@ -409,7 +409,7 @@ fn pointers_and_lengths_that_cannot_be_are_errors() {
         assert_eq!(callstack_error_code(ptr::null()), CALLSTACK_OK);
         assert!(CStr::from_ptr(callstack_error_message(ptr::null())).is_empty());
 
-        // Answers are made for who wants them.
+        // Outputs may be NULL.
         let frame = r#"{"title": "Build", "sessionID": "ses_1"}"#;
         assert_eq!(callstack_push(stack, p(frame), frame.len(), NO_TEXT, ptr::null_mut()), CALLSTACK_OK);
         assert_eq!(callstack_refresh(stack, ptr::null_mut(), ptr::null_mut()), CALLSTACK_OK);
@@ -551,7 +551,7 @@ fn folders_and_options_that_cannot_be_are_errors() {
     assert_eq!(open(path, "").unwrap_err().code, CALLSTACK_ERROR_DAMAGED);
 }
 
-/// Tells of an event, in JSON, and returns the effects.
+/// Reports an event in JSON and returns the effects.
 fn tell(stack: *mut Callstack, event: Value) -> Result<Value, Failed> {
     let event = event.to_string();
     // SAFETY: the stack is open, the text is as long as it says.
@@ -572,7 +572,7 @@ fn of_kind<'a>(effects: &'a Value, kind: &str) -> Vec<&'a Value> {
     effects.as_array().unwrap().iter().filter(|effect| effect["kind"] == kind).collect()
 }
 
-/// The two parts of a session's context; `None`: it has none.
+/// The two parts of a session's context; `None` if it has no context.
 fn session_context(stack: *mut Callstack, session: &str) -> Result<Option<[String; 2]>, Failed> {
     let (mut stable, mut volatile) = (EMPTY, EMPTY);
     // SAFETY: the stack is open, the text is as long as it says.
@@ -625,7 +625,7 @@ fn a_host_tells_of_its_sessions_and_runs_frames_in_them() {
 
     let refused = tool(stack, "ses_1", "stack_frame_push", "{}").unwrap();
     assert!(refused["isError"] == true && refused["text"].as_str().unwrap().contains("Example: {"));
-    // SAFETY: the function takes nothing but places for its answers.
+    // SAFETY: the only arguments are valid outputs.
     let tools = ask(|out, error| unsafe { callstack_tools(out, error) }).map(parsed).unwrap();
     assert_eq!(tools.as_array().unwrap().len(), 32);
     assert_eq!(tools[0]["name"], "stack_frame_push");

@@ -1,4 +1,4 @@
-//! What contexts show, case by case.
+//! Tests of the content of contexts, case by case.
 
 use callstack_core::context::{Approx, Chars4, DetailLevel, Omission, Section, TokenCounter, truncate};
 use callstack_core::tree::sibling_order;
@@ -14,7 +14,7 @@ impl Project {
         Self(stack)
     }
 
-    /// A finished child of the root.
+    /// Adds a finished child of the root.
     fn finished(&self, id: &str, title: &str, results: &str) -> Handle {
         let handle = self.0.push(NewFrame::new(title).id(id).below("root")).unwrap();
         self.0.pop(handle, PopStatus::Completed, results).unwrap();

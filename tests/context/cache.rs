@@ -1,4 +1,4 @@
-//! The context cache: what it answers, what makes it forget, how long and how much it keeps.
+//! Tests of the context cache: hits, invalidation, lifetime and size.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +29,7 @@ impl Setting {
         self.stack.context(self.current, &Settings::default()).unwrap()
     }
 
-    /// Whether the next context comes from the cache; it must be right in any case.
+    /// True if the next context comes from the cache. Checks that it is correct in both cases.
     fn hits(&self) -> bool {
         let before = self.stack.cache_statistics().hits;
         let context = self.context();

@@ -1,5 +1,5 @@
-//! Texts as they are: contexts, their two parts, outlines. `UPDATE_GOLDEN=1 cargo test golden`
-//! writes the files anew; read the difference before you commit it.
+//! Golden tests: contexts, their two parts and outlines are compared with files. `UPDATE_GOLDEN=1 cargo test golden`
+//! rewrites the files; review the difference before you commit it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use callstack_core::{
     Guidance, Identity, NewFrame, OutlineOptions, OutlineStyle, PopStatus, Results, Settings, Stack, ToolNames, import,
 };
 
-/// The example of the documents: a REST API, with a minute between the steps.
+/// The example of the specification: a REST API, with a minute between the steps.
 fn api() -> Stack {
     let now = Arc::new(AtomicU64::new(1_700_000_000_000));
     let stack = Stack::with_options(support::options_at(&now));

@@ -1,6 +1,6 @@
-//! The eight invariants of contexts, on random trees with hostile texts.
+//! Property tests of the eight invariants of contexts, on random trees with hostile texts.
 //!
-//! The number of cases is set by `PROPTEST_CASES`; `make soak` takes a million.
+//! `PROPTEST_CASES` sets the number of cases; `make soak` runs a million.
 
 use callstack_core::context::{Approx, Chars4, Omission, TokenCounter};
 use callstack_core::frame::Register;
@@ -9,12 +9,12 @@ use proptest::prelude::*;
 use support::Random;
 use support::promises::{checked, settings, with_total};
 
-/// Mostly small trees, for many cases, and some of up to 5,000 frames.
+/// Sizes of the trees: mostly small, so that many cases run, and sometimes up to 5,000 frames.
 fn sizes() -> impl Strategy<Value = usize> {
     prop_oneof![900 => 1usize..12, 90 => 12usize..80, 9 => 80usize..600, 1 => 600usize..5_000]
 }
 
-/// 3: everything that the smaller context has, the larger one has too.
+/// Invariant 3: the larger context contains everything that the smaller one contains.
 fn assert_grows(smaller: &Context, larger: &Context) {
     for (one, other) in smaller.report.entries.iter().zip(&larger.report.entries) {
         assert_eq!(one.handle, other.handle, "3: the totals must not change what is considered");
@@ -57,12 +57,12 @@ fn assert_grows(smaller: &Context, larger: &Context) {
     }
 }
 
-/// Changes that must not move a byte of any stable part.
+/// Makes changes that must not change a byte of any stable part.
 fn disturb(stack: &Stack, random: &mut Random, frames: usize) {
     for round in 0..6 {
         let frame = Handle::from_index(random.below(frames)).unwrap();
         let note = format!("{round} {}", support::text(random, 5));
-        // Some of these are refused, and then nothing has changed anyway.
+        // Some of these commands are refused; then nothing changes.
         let _ = match random.below(9) {
             8 => stack.update_registers(frame, [(Register::Next, note)].into()),
             7 => stack.summarize(frame, Results::new(note.clone()).compacted(note)),
@@ -77,7 +77,7 @@ fn disturb(stack: &Stack, random: &mut Random, frames: usize) {
     }
 }
 
-/// What stands inside `<completed-siblings>`.
+/// The content of `<completed-siblings>`.
 fn siblings_text(context: &Context) -> &str {
     let inside = context.stable.split_once("<completed-siblings>\n").map_or("", |(_, rest)| rest);
     inside.split_once("</completed-siblings>").map_or("", |(inside, _)| inside)
@@ -125,7 +125,7 @@ proptest! {
         prop_assert_eq!(&before.stable, &after.stable, "7: the stable part has moved");
         prop_assert!(checked(&stack, &Approx, frame, &settings).unwrap() == *after, "the cache answers with another context");
 
-        // With room for all, a sibling that finishes is appended.
+        // If the budget is large enough for all siblings, a sibling that finishes is appended.
         let roomy = settings.clone().budget(Budget::of_total(500_000).siblings(200_000).ancestors(200_000));
         let open = |tree: &callstack_core::Tree| {
             let mut siblings = tree.siblings(frame).filter(|sibling| {

@@ -1,4 +1,4 @@
-//! Contexts: what they hold, what never changes about them, their texts, their cache and the counting of tokens.
+//! Tests of contexts: content, invariants, golden texts, cache, and counting of tokens.
 
 mod assembling;
 mod cache;

@@ -1,4 +1,5 @@
-//! The estimate against o200k: within the documented bounds on every kind of text, as a table.
+//! Tests of the token estimate against o200k: it is within the documented bounds for every kind of text. Prints a
+//! table.
 
 use callstack_core::context::{Approx, Chars4, O200k, TokenCounter};
 use callstack_core::{Settings, Stack, StackOptions, import};
@@ -6,7 +7,7 @@ use callstack_core::{Settings, Stack, StackOptions, import};
 /// Length of a sample, in bytes.
 const SAMPLE: usize = 4096;
 
-/// A kind of text, samples of it, and how far over the truth the estimate may be.
+/// A kind of text, its samples, and the maximum factor by which the estimate may exceed the exact count.
 struct Kind {
     name: &'static str,
     samples: Vec<String>,
@@ -29,7 +30,7 @@ fn repository(path: &str) -> String {
     std::fs::read_to_string(support::root().join(path)).unwrap()
 }
 
-/// All text of the files with this extension below a folder of the repository.
+/// The text of all files with this extension below a folder of the repository.
 fn all_of(folder: &str, extension: &str, text: &mut String) {
     let mut entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
@@ -42,7 +43,7 @@ fn all_of(folder: &str, extension: &str, text: &mut String) {
     }
 }
 
-/// The prose of a plan, a task after the other.
+/// The prose of a plan, task by task.
 fn plan(name: &str) -> String {
     let (tree, _) = import::read(&support::read_data(name)).unwrap();
     let texts = tree.handles().map(|handle| {
@@ -52,7 +53,7 @@ fn plan(name: &str) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// The contexts of a plan's frames, as large as they come.
+/// The contexts of a plan's frames, without a limit of their size.
 fn contexts(name: &str) -> String {
     let (tree, _) = import::read(&support::read_data(name)).unwrap();
     let (stack, _) = Stack::from_state(tree.state(), StackOptions::default());
@@ -69,7 +70,7 @@ fn base64(bytes: &[u8]) -> String {
     sextets.collect()
 }
 
-/// Paths made of the words that paths are made of.
+/// Paths made of typical words.
 fn paths() -> String {
     const PARTS: &[&str] = &[
         "usr",

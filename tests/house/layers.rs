@@ -1,9 +1,9 @@
-//! Who may use whom: the floors of the house import only from those below them.
+//! The layers of the source tree: a layer uses only the layers above it in the table, that is, the lower-level ones.
 
 use std::path::{Path, PathBuf};
 
-/// A module, and the modules it may use.
-const FLOORS: &[(&str, &[&str])] = &[
+/// Each layer (a module), and the layers that it may use. They are all above it in this table.
+const LAYERS: &[(&str, &[&str])] = &[
     ("error_source", &[]),
     ("frame", &["error_source"]),
     ("error", &["error_source", "frame"]),
@@ -40,16 +40,16 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn floors_use_only_what_is_below_them() {
+fn layers_use_only_the_layers_above_them_in_the_table() {
     let root = support::root().join("src");
     let mut checked = 0;
     for path in sources(&root) {
         let name = path.strip_prefix(&root).unwrap().to_string_lossy().replace('\\', "/");
-        let floor = name.split(['/', '.']).next().unwrap().to_owned();
-        if floor == "lib" {
+        let layer = name.split(['/', '.']).next().unwrap().to_owned();
+        if layer == "lib" {
             continue;
         }
-        let (_, allowed) = FLOORS.iter().find(|(known, _)| *known == floor).unwrap_or_else(|| panic!("{floor}?"));
+        let (_, allowed) = LAYERS.iter().find(|(known, _)| *known == layer).unwrap_or_else(|| panic!("{layer}?"));
         let text = std::fs::read_to_string(&path).unwrap();
         let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
         for line in code {
@@ -57,8 +57,8 @@ fn floors_use_only_what_is_below_them() {
                 let used: String =
                     used.chars().take_while(|character| character.is_alphanumeric() || *character == '_').collect();
                 assert!(
-                    used == floor || allowed.contains(&used.as_str()),
-                    "{name} uses {used}, which {floor} must not know: {line}"
+                    used == layer || allowed.contains(&used.as_str()),
+                    "{name} uses {used}, which the layer {layer} must not use: {line}"
                 );
                 checked += 1;
             }

@@ -1,3 +1,3 @@
-//! The rules of the source tree.
+//! Tests of the rules of the source tree.
 
 mod layers;

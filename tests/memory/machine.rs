@@ -1,4 +1,4 @@
-//! Agents that manage their own memory: what each call does, what a model sees in each step, and what it never sees.
+//! Tests of agents that manage their own memory: the effect of each tool call, and the content of the prompts.
 
 use callstack_core::context::{Approx, TokenCounter};
 use callstack_core::frame::{MemoryModel, Message, Register, RunSettings, ToolCall};
@@ -13,7 +13,7 @@ fn stack() -> Stack {
     Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap()
 }
 
-/// A stack that has read the events of another one from a store, through JSON.
+/// A stack with the events of another one, read from a store through JSON.
 fn reopened(stack: &Stack) -> Stack {
     let mut history = Vec::new();
     stack.export_history(&mut history).unwrap();
@@ -42,13 +42,13 @@ fn alloc(name: &str, content: &str) -> (&'static str, Value) {
     ("heap_alloc", json!({ "name": name, "content": content }))
 }
 
-/// Everything that a model is sent.
+/// The complete prompt of a model.
 fn sent(prompt: &Prompt) -> String {
     let messages: Vec<String> = prompt.messages.iter().map(|message| serde_json::to_string(message).unwrap()).collect();
     format!("{}\n{}", prompt.system, messages.join("\n"))
 }
 
-/// A prompt as people read it.
+/// A prompt as readable text.
 fn shown(prompt: &Prompt) -> String {
     let mut text = String::new();
     for message in &prompt.messages {
@@ -187,11 +187,11 @@ fn one_stack_operation_goes_into_a_step() {
     assert_eq!(agent.stack.children(agent.run).unwrap().len(), 1);
     assert_eq!(agent.stack.heap(agent.run).chunk("later").unwrap().1.content, "done when one has returned");
 
-    // What was refused does not count.
+    // A refused push is not the one push of the step.
     agent.step(&[("push_frame", json!({"name": "", "objective": "x"})), push("three")]);
     assert_eq!(agent.stack.children(agent.run).unwrap().len(), 2);
 
-    // What comes behind a pop is not done, and the parent hears of it.
+    // Tool calls after a pop are not executed, and the parent is told.
     agent.step(&[pop("three is done"), ("write_file", json!({})), alloc("lost", "x")]);
     let answers = agent.answers();
     let (text, _) = answers.last().unwrap();
@@ -231,7 +231,7 @@ fn malformed_calls_are_answered_with_what_is_wrong() {
     assert_eq!(answers.len(), 8);
     assert_eq!(agent.stack.state().frames, before.frames, "a refused call has changed something");
 
-    // Arguments that are no JSON at all, and no ID.
+    // Arguments that are not JSON, and a tool call without an ID.
     let call = ToolCall { id: String::new(), name: "heap_free".into(), arguments: "{\"name\": ".into() };
     agent.stack.run(agent.run).reply(Reply { text: String::new(), calls: vec![call.clone(), call] }).unwrap();
     agent.carry_out();
@@ -349,7 +349,7 @@ fn open(folder: &std::path::Path) -> Stack {
     Stack::open(folder, StackOptions::default()).unwrap()
 }
 
-/// A step that makes sense most of the time. Every text in it has a mark of its own.
+/// A random step that is usually valid. All its texts contain the mark.
 fn random_step(random: &mut Random, mark: &str) -> Vec<(&'static str, Value)> {
     let name = format!("chunk-{}", random.below(4));
     let text = |random: &mut Random| format!("{mark} {}", support::text(random, 20));
@@ -376,8 +376,8 @@ fn random_step(random: &mut Random, mark: &str) -> Vec<(&'static str, Value)> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever a model calls: limits hold, no prompt has a byte of another frame's conversation, and a run that is
-    /// read from the store goes on with the same prompts.
+    /// For random tool calls: limits are kept, no prompt contains text of another frame's conversation, and a run that
+    /// is read from the store continues with the same prompts.
     #[test]
     fn runs_keep_their_promises(seed in any::<u64>(), steps in 1usize..40) {
         let mut random = Random::new(seed);
@@ -385,7 +385,8 @@ proptest! {
         let stack = stack();
         let run = stack.start_run(NewRun::new("mark0root: the task").settings(settings)).unwrap();
         let agent = Agent { stack, run };
-        // Which marks each frame's conversation may hold: its briefing, its own steps, the results of its children.
+        // The marks that the conversation of each frame may contain: its briefing, its own steps, and the results of
+        // its children.
         let mut said: Vec<(Handle, String)> = vec![(run, "mark0root".into())];
         for step in 1..=steps {
             let Next::Ask(prompt) = agent.next() else { break };
@@ -411,14 +412,15 @@ proptest! {
             let before = agent.stack.read(callstack_core::Tree::len);
             agent.step(&random_step(&mut random, &mark));
             said.push((speaker, mark.clone()));
-            // A pushed frame is briefed, and a popped one hands its result on, with its objective.
+            // The briefing of a pushed frame, and the result and objective of a popped one, appear in another
+            // conversation.
             let count = agent.stack.read(callstack_core::Tree::len);
             let present = agent.stack.run(run).status().unwrap().frame;
             if count > before || present != speaker {
                 said.retain(|(_, other)| *other != mark);
                 let parent = agent.stack.read(|tree| tree.node(speaker).parent());
                 if parent == Some(present) {
-                    // The result and the objective are in the parent's conversation from now on.
+                    // The parent's conversation now contains the result and the objective.
                     let objective = agent.stack.frame(speaker).unwrap().success_criteria;
                     said.retain(|(_, other)| !objective.contains(&**other));
                 }
@@ -428,13 +430,13 @@ proptest! {
     }
 }
 
-/// Tokens of all that a model is sent.
+/// Size of the complete prompt, in tokens.
 fn tokens(prompt: &Prompt) -> usize {
     Approx.count(&sent(prompt))
 }
 
-/// 200 steps in 30 frames, each step with the output of a tool: what a step costs, against one long conversation with
-/// the same messages. `cargo test token_curve -- --nocapture` prints both.
+/// 200 steps in 30 frames, each step with the output of a tool: compares the size of the prompts with that of one long
+/// conversation with the same messages. `cargo test token_curve -- --nocapture` prints both.
 #[test]
 fn token_curve() {
     let agent = agent(MemoryModel::Registers);
@@ -447,7 +449,7 @@ fn token_curve() {
         linear.push(transcript);
         let newest = prompt.messages.len();
         agent.step(calls);
-        // What this step has said, and what its tools have answered, stays in a transcript for ever.
+        // In a transcript, the reply of this step and the answers of its tools stay for ever.
         let Next::Ask(after) = agent.next() else { return };
         let said: usize =
             calls.iter().map(|(name, arguments)| Approx.count(name) + Approx.count(&arguments.to_string())).sum();
@@ -468,7 +470,7 @@ fn token_curve() {
                 push(&format!("phase-{phase}")),
             ],
         );
-        // 5 steps of work and a pop in a frame, 29 frames below the root: 203 steps.
+        // 29 frames below the root, each with a push, 5 steps of work and a pop: 203 steps.
         for step in 0..5 {
             let output =
                 format!("{phase}.{step} {}", "fn test() { assert_eq!(add(2, 2), 4); } ".repeat(20 + random.below(20)));
@@ -488,7 +490,7 @@ fn token_curve() {
     println!("peak  {peak:7}  {highest:10}  {:.1} % smaller", 100.0 - 100.0 * peak as f64 / highest as f64);
     assert!(peak * 5 <= highest, "at its peak a step has {peak} tokens, the transcript {highest}");
 
-    // A step holds what its frame needs and nothing else.
+    // The prompt of a step contains only its own frame's conversation and memory.
     agent.step(&[push("last")]);
     let prompt = agent.prompt();
     let own = Approx.count(&prompt.system)

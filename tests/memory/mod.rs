@@ -1,3 +1,3 @@
-//! Agents that manage their own memory.
+//! Tests of agents that manage their own memory.
 
 mod machine;

@@ -1,4 +1,4 @@
-//! Hosts with sessions, and the tools of their agents.
+//! Tests of hosts with sessions, and of the tools of their agents.
 
 #[cfg(feature = "tools")]
 mod host_model;

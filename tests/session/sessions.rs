@@ -1,4 +1,4 @@
-//! A host's sessions and the frames that they have, event by event.
+//! Tests of the sessions of a host and their frames, event by event.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 const SUBAGENT: &str = "look around (@general subagent)";
 
-/// A host that carries out what follows from its events.
+/// A host that executes the actions that follow from its events.
 #[derive(Default)]
 struct Host {
     tree: Tree,
@@ -20,7 +20,7 @@ struct Host {
     now: u64,
     effects: Vec<Effect>,
     refused: Vec<String>,
-    /// IDs of the messages that were to be kept.
+    /// IDs of the messages of all `KeepMessages` actions.
     logs: BTreeMap<Handle, Vec<String>>,
 }
 
@@ -82,12 +82,12 @@ impl Host {
         self.tree.frame(self.tree.by_id(id).unwrap_or_else(|| panic!("{id} has no frame")))
     }
 
-    /// The effects since the last time, without the log.
+    /// The effects since the last call, without log lines.
     fn asked(&mut self) -> Vec<Effect> {
         self.effects.drain(..).filter(|effect| !matches!(effect, Effect::Log { .. })).collect()
     }
 
-    /// The lines of the log since the last time.
+    /// The log lines since the last call.
     fn logged(&mut self) -> Vec<(LogLevel, String)> {
         let lines = self.effects.drain(..).filter_map(|effect| match effect {
             Effect::Log { level, message, .. } => Some((level, message)),
@@ -140,7 +140,7 @@ fn events_that_come_twice_or_out_of_order_make_the_same_frames() {
         json!({"kind": "message", "sessionID": "child", "messageID": "m2", "role": "user", "text": "Look around"}),
         json!({"kind": "sessionCreated", "sessionID": "grandchild", "parentID": "child", "title": "[Task] deeper"}),
     ];
-    // Every order of the five, each told twice.
+    // All orders of the five events; each order is reported twice.
     let mut order: Vec<usize> = (0..events.len()).collect();
     let mut orders = 0;
     let mut turns = [0; 5];
@@ -149,7 +149,7 @@ fn events_that_come_twice_or_out_of_order_make_the_same_frames() {
         let mut host = Host::default();
         for index in order.iter().chain(&order) {
             host.tell(events[*index].clone());
-            // The host answers what it is asked, as it would.
+            // The host answers each request for a description.
             for effect in host.asked() {
                 let Effect::DescribeSession { session_id } = effect else { panic!("{effect:?}") };
                 let described =
@@ -164,7 +164,7 @@ fn events_that_come_twice_or_out_of_order_make_the_same_frames() {
         assert_eq!(host.frame("root").success_criteria, "Build it", "in the order {order:?}");
         assert_eq!((host.tree.len(), host.refused.len()), (3, 0), "in the order {order:?}: {:?}", host.refused);
         orders += 1;
-        // Heap's algorithm.
+        // The next permutation, by Heap's algorithm.
         while place < order.len() && turns[place] >= place {
             turns[place] = 0;
             place += 1;
@@ -361,7 +361,7 @@ impl Host {
         call
     }
 
-    /// Calls a frame, and the session that the host makes for it is told of.
+    /// Calls a frame, and reports the session that the host creates for it.
     fn started(&mut self, frame: Handle, caller: &str, session: &str) -> CallId {
         let call = self.call(frame, caller);
         self.tell(json!({"kind": "callStarted", "call": call, "sessionID": session}));
@@ -378,13 +378,13 @@ impl Host {
         self.command(Command::Pop { frame: frame.into(), status: PopStatus::Completed, results });
     }
 
-    /// The session's messages are told: these last words.
+    /// Reports the messages of a session, with this last message.
     fn last_words(&mut self, session: &str, text: &str) -> &mut Self {
         let messages = json!([{"id": "m9", "role": "assistant", "text": text}]);
         self.tell(json!({"kind": "sessionMessages", "sessionID": session, "messages": messages}))
     }
 
-    /// The one answer that was given since the last time.
+    /// The answer to a call. Checks that it is the only one since the last call of this function.
     fn answer(&mut self, call: CallId) -> String {
         let answers: Vec<_> =
             self.asked().into_iter().filter(|effect| matches!(effect, Effect::Answer { .. })).collect();
@@ -541,7 +541,7 @@ fn twenty_calls_at_once_each_get_their_own_session() {
     host.created("root", None, "Root").message("root", "m1", "user", "Build it");
     let frames: Vec<Handle> = (0..20).map(|number| host.plan("root", &format!("plan-{number}"))).collect();
     let calls: Vec<CallId> = frames.iter().map(|frame| host.call(*frame, "root")).collect();
-    // The host's news come before its answers, in another order, and with titles that say subagent.
+    // The host reports the new sessions before it answers, in another order, and with titles that look like subagents.
     for number in (0..20).rev() {
         host.created(&format!("s{number}"), Some("root"), "a subagent?");
     }

@@ -1,4 +1,5 @@
-//! The agent's tools: the table against the specification, good and bad arguments of every tool, their texts.
+//! Tests of the agent's tools: the table compared with the specification, valid and invalid arguments of every tool,
+//! and the texts of the answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use callstack_core::{FrameStatus, HostSettings, Stack, ToolNames, ToolRole};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// The interface of the specification: tools, their arguments, `?` for optional ones, and what may be chosen.
+/// The tools of the specification: their arguments, with `?` for optional ones, and the allowed values.
 const INTERFACE: &str = "
 stack_frame_push: title string, successCriteria string, successCriteriaCompacted string
 stack_frame_pop: frameID? string, status completed|failed|blocked, results string, resultsCompacted string
@@ -47,7 +48,7 @@ stack_heap_free: name string
 stack_registers_update: R0_GOAL? string, R1_PLAN? string, R2_NEXT? string, R3_PHASE? string, R4_CONSTRAINTS? string, R5_ASSUMPTIONS? string, R6_OPEN_QUESTIONS? string, R7_STATUS? string
 ";
 
-/// A stack with a root frame for `ses_1`, whose host can make sessions.
+/// A stack with a root frame for `ses_1`. Its host can create sessions.
 struct Host {
     stack: Stack,
     now: Arc<AtomicU64>,
@@ -75,7 +76,7 @@ impl Host {
         tools::call(&self.stack, session, name, &arguments.to_string())
     }
 
-    /// The text of an answer that must be none of an error.
+    /// The text of an answer, which must not be an error.
     fn good(&self, session: &str, name: &str, arguments: Value) -> String {
         let answer = self.call(session, name, arguments.clone());
         assert!(!answer.is_error, "{name} {arguments}: {:?}", answer.text);
@@ -88,7 +89,8 @@ impl Host {
         answer.text.unwrap()
     }
 
-    /// Calls a tool that runs a frame, in this session, where it says something and pops.
+    /// Calls a tool that runs a frame. The frame runs in this session, which sends a message and pops the frame if
+    /// results are given.
     fn run(&mut self, name: &str, arguments: Value, session: &str, results: Option<&str>) -> String {
         let Answer { call: Some(call), effects, .. } = self.call("ses_1", name, arguments.clone()) else {
             panic!("{name} {arguments} runs nothing");
@@ -156,7 +158,7 @@ fn the_table_has_the_interface_of_the_specification() {
             }
             named.insert(bare.to_owned());
         }
-        // What we add is optional.
+        // Arguments that the specification does not have are optional.
         for more in properties(&tool).keys().filter(|key| !named.contains(*key)) {
             assert!(!is_required(&tool, more), "{name} must not require {more}");
         }
@@ -194,7 +196,7 @@ fn the_documents_are_up_to_date() {
     assert!(written == text, "docs/tools.md is not what the table says; UPDATE_DOCS=1 writes it anew");
 }
 
-/// A value that is not of a property's type.
+/// A value that does not have the type of a property.
 fn mistyped(property: &Value) -> Value {
     match property["type"].as_str().unwrap() {
         "string" => json!(5),
@@ -299,7 +301,7 @@ proptest! {
     }
 }
 
-/// Any JSON value, often one that fits somewhere.
+/// A random JSON value, often one that is valid for some argument.
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -328,7 +330,7 @@ fn what_the_tools_say() {
     let mut host = Host::new();
     let mut text = String::new();
     let mut show = |name: &str, arguments: &Value, answer: &str| {
-        // Features of other crates decide in which order objects have their keys.
+        // The order of the keys of an object depends on features that other crates enable.
         let mut arguments = arguments.clone();
         arguments.sort_all_objects();
         let answer = match serde_json::from_str::<Value>(answer) {
@@ -600,7 +602,7 @@ fn every_variable_of_the_specification_sets_what_it_says() {
         *settings.pointer_mut(&pointer).unwrap() = defaults.pointer(&pointer).unwrap().clone();
         assert_eq!(settings, defaults, "{variable} sets something else as well");
     }
-    // One bad variable leaves the others in force, and is reported.
+    // An invalid variable is reported, and the other variables are used.
     let one_bad = |name: &str| match name {
         "STACK_TOKEN_BUDGET_SIBLINGS" => Some("many".to_owned()),
         _ => name.starts_with("STACK_TOKEN_BUDGET_").then(|| "777".to_owned()),
@@ -609,7 +611,7 @@ fn every_variable_of_the_specification_sets_what_it_says() {
     let budget = settings.context.budget;
     assert_eq!((budget.total, budget.ancestors, budget.siblings, budget.current), (777, 777, 1500, 777));
     assert_eq!(problems.len(), 1, "{problems:?}");
-    // What the host says comes before the environment, key by key.
+    // The host's settings override the environment, key by key.
     let all = |name: &str| {
         variables.iter().find(|(variable, ..)| *variable == name).map(|(_, value, ..)| (*value).to_owned())
     };

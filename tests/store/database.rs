@@ -1,5 +1,4 @@
-//! Files called `stack.db` that are none of ours, or none any more: an error says what they are, and
-//! they stay as they are.
+//! Tests with files named `stack.db` that are foreign or damaged: an error describes them, and they are not changed.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
@@ -32,7 +31,7 @@ fn open_fails(folder: &Path, code: &str, message: &str) {
     }
 }
 
-/// Every frame is there again once the damaged file is out of the way.
+/// Checks that all frames are restored after the damaged file was moved away.
 fn comes_back_without_it(folder: &Path) {
     for name in ["stack.db", "stack.db-wal", "stack.db-shm"] {
         let path = folder.join(name);
@@ -111,7 +110,7 @@ fn damaged_pages_are_noticed() {
         bytes[start..start + 200].fill(0xa5);
         fs::write(&path, &bytes).unwrap();
         match Stack::open(folder.path(), StackOptions::default()) {
-            // Pages of the index are not read by an open.
+            // Opening does not read the pages of the index, so damage there is not detected.
             Ok(stack) => assert_eq!(stack.state().frames.len(), 300),
             Err(error) => {
                 noticed += 1;

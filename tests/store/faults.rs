@@ -1,7 +1,7 @@
-//! Whatever fails on the way to the disk, at every step: the error says what happened, memory and disk
-//! are as before, and the next command works.
+//! Tests of failures at every step on the way to the disk: the error describes the failure, the tree and the disk are
+//! unchanged, and the next command works.
 //!
-//! Some tests start this program again as a process of its own, with less rights or less room.
+//! Some tests start this program again as a separate process, with fewer rights or less disk space.
 
 use std::fs;
 use std::path::Path;
@@ -20,14 +20,14 @@ use callstack_core::{
 use serde_json::json;
 use tempfile::tempdir;
 
-/// Fails one call of a store, before it does anything or after it has done all.
+/// A store that fails one of its calls, either before or after the call has done its work.
 struct Faulty {
     store: SqliteStore,
     plan: Arc<Plan>,
 }
 
 struct Plan {
-    /// How many calls go well before the one that fails; `NEVER` before and after it.
+    /// Number of successful calls before the one that fails. `NEVER`: no call fails.
     calls_left: AtomicUsize,
     after: bool,
 }
@@ -93,7 +93,7 @@ impl Store for Faulty {
     }
 }
 
-/// The steps of a story that touches everything: tree, mirror, logs, IDs.
+/// A sequence of commands that changes everything: the tree, the mirror, logs and IDs.
 const STORY: &[fn(&Stack) -> Result<()>] = &[
     |stack| stack.push(NewFrame::new("Root").id("ses_1")).map(drop),
     |stack| stack.plan(NewFrame::new("Planned").id("plan-2").below("ses_1")).map(drop),
@@ -106,7 +106,7 @@ const STORY: &[fn(&Stack) -> Result<()>] = &[
     |stack| stack.flush(),
 ];
 
-/// True for the steps that append to a log: what they are told to have failed is not there.
+/// True for the steps that append to a log. If such a step fails, its lines are not in the log.
 fn is_append(step: usize) -> bool {
     [2, 5].contains(&step)
 }
@@ -128,7 +128,7 @@ fn log(folder: &Path) -> String {
     files.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default()
 }
 
-/// Everything must fit together, whatever happened before.
+/// Checks that the folder is consistent: history, state, files and logs.
 fn assert_sound(folder: &Path, context: &str) -> StackState {
     let stack = Stack::open(folder, StackOptions::default()).unwrap();
     let mut tree = Tree::new();
@@ -139,7 +139,7 @@ fn assert_sound(folder: &Path, context: &str) -> StackState {
     stack.state()
 }
 
-/// A stack whose store fails as planned, and the plan.
+/// A stack whose store fails according to a plan, and the plan.
 fn faulty_stack(folder: &Path, after: bool) -> (Stack, Arc<Plan>) {
     let plan = Plan::new(after);
     let stack = Stack::open_with_store(folder, Faulty::open(folder, &plan), StackOptions::default()).unwrap();
@@ -164,7 +164,7 @@ fn a_store_that_fails_at_any_call_changes_nothing() {
                 assert_eq!(log(folder), before.1, "{context}: the log is as before");
                 let Error::Io { action, .. } = error else { panic!("{context}") };
                 if after && action == "commit" {
-                    // Committed, but nobody was told so: the next look shows it.
+                    // The commit was kept, but the call has failed. The next refresh shows it.
                     assert!(history(folder).len() > before.2.len(), "{context}");
                     assert!(stack.refresh().unwrap(), "{context}");
                     if is_append(number) {
@@ -195,7 +195,7 @@ fn a_store_that_fails_at_any_call_changes_nothing() {
     }
 }
 
-/// What the model of a run says, step by step.
+/// The replies of the model of a run, step by step.
 fn said(step: u64) -> Reply {
     let call = |id: &str, name: &str, arguments: serde_json::Value| ToolCall {
         id: id.into(),
@@ -214,7 +214,7 @@ fn said(step: u64) -> Reply {
     Reply { text: format!("step {step}"), calls }
 }
 
-/// Does what a run needs next. True: it is over.
+/// Executes the next step of a run. Returns true if the run is over.
 fn advance(stack: &Stack) -> Result<bool> {
     match tools::advance_run(stack, "run_1")? {
         Next::Ask(prompt) => stack.run("run_1").reply(said(prompt.step))?,
@@ -316,7 +316,7 @@ fn a_mirror_that_fails_at_any_step_never_fails_a_command() {
     ] {
         let folder = tempdir().unwrap();
         let folder = folder.path();
-        // Of a stack with a history, since an import would read what stands in the way.
+        // The stack has a history; otherwise the open would import the file that blocks the mirror.
         let store = SqliteStore::open(folder.join("stack.db"), SqliteOptions::default()).unwrap();
         Stack::with_store(store, StackOptions::default()).unwrap().push(NewFrame::new("Root").id("ses_1")).unwrap();
         let place = folder.join(place);
@@ -368,7 +368,7 @@ fn a_process_that_stops_while_it_mirrors_does_not_stop_the_others() {
     let lock = fs::File::open(folder.path().join(".mirror.lock")).unwrap();
     lock.lock().unwrap();
     for number in 0..200 {
-        // Only the first of them waits for the lock; the clock stands still.
+        // Only the first command waits for the lock, because the clock does not advance.
         stack.add_decision("ses_1", number.to_string()).unwrap();
     }
     let status = stack.mirror_status().unwrap();
@@ -397,7 +397,7 @@ fn a_flush_waits_for_others_as_long_as_it_may() {
         error.to_string().ends_with(".mirror.lock has been in use by other processes for 20 ms; call again"),
         "{error}"
     );
-    // Longer than a command would wait.
+    // Longer than the maximum wait of a command.
     let holder = thread::spawn(move || {
         thread::sleep(Duration::from_millis(400));
         lock.unlock().unwrap();
@@ -408,7 +408,7 @@ fn a_flush_waits_for_others_as_long_as_it_may() {
     hasty.close().unwrap();
 }
 
-/// Starts this program again, to run [`a_process_with_less`] alone.
+/// Starts this program again, to run only [`a_process_with_less`].
 fn with_less(shell: &str, role: &str, folder: &Path, as_nobody: bool) -> String {
     use std::os::unix::process::CommandExt;
 
@@ -425,7 +425,7 @@ fn with_less(shell: &str, role: &str, folder: &Path, as_nobody: bool) -> String 
     }
 }
 
-/// What the other process does. Started without a role, as by an ordinary test run, there is nothing to do.
+/// The work of the other process. Without a role, as in an ordinary test run, it does nothing.
 #[test]
 fn a_process_with_less() {
     let (Ok(role), Some(folder)) = (std::env::var("STACK_TEST_ROLE"), std::env::var_os("STACK_TEST_FOLDER")) else {
@@ -442,7 +442,7 @@ fn a_process_with_less() {
     }
 }
 
-/// Pushes until the disk is full, and prints what was acknowledged.
+/// Pushes until the disk is full, and prints the acknowledged frames.
 fn fill(folder: &Path) -> Stack {
     let stack = Stack::open(folder, StackOptions::default()).unwrap();
     for number in 0.. {
@@ -468,7 +468,7 @@ fn acknowledged(output: &str) -> Vec<&str> {
 #[test]
 fn a_process_that_may_write_no_more_loses_nothing() {
     let folder = tempdir().unwrap();
-    // 300 blocks of 512 bytes or of 1 KB, as the shell has it.
+    // 300 blocks; a block has 512 bytes or 1 KB, depending on the shell.
     let said = with_less("trap '' XFSZ; ulimit -f 300;", "fill", folder.path(), false);
     assert!(!said.contains("panicked"), "{said}");
     if !said.contains("answer: ") {
@@ -545,7 +545,7 @@ fn a_folder_that_may_only_be_read_is_an_error_and_stays_as_it_is() {
     for folder in [&with_history, &to_import] {
         let before = listing(folder);
         fs::set_permissions(folder, fs::Permissions::from_mode(0o555)).unwrap();
-        // Root may write anyway, so somebody else tries.
+        // Root can write in spite of the permissions, so another user runs the process.
         let said = with_less("", "open", folder, fs::write(folder.join("probe"), "").is_ok());
         let _ = fs::remove_file(folder.join("probe"));
         if !said.contains("answer: ") {

@@ -1,4 +1,5 @@
-//! Stacks on disk: what was acknowledged is there again, for everyone who has the folder open.
+//! Tests of stacks on disk: all acknowledged commands are there after reopening, in every process that has the folder
+//! open.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +11,7 @@ use callstack_core::{
 use support::{Random, options_at, work};
 use tempfile::tempdir;
 
-/// The tree that a history leads to.
+/// The tree of a history.
 fn replayed(stack: &Stack) -> Tree {
     let mut tree = Tree::new();
     for event in stack.history(&EventQuery::default()).unwrap() {
@@ -19,8 +20,8 @@ fn replayed(stack: &Stack) -> Tree {
     tree
 }
 
-/// Everything that two stacks can be compared by: the state, and a context of every frame, which shows
-/// the order of starts and finishes too.
+/// The data by which two stacks are compared: the state, and a context of every frame, which also depends on the order
+/// of starts and finishes.
 fn everything(stack: &Stack) -> (callstack_core::StackState, Vec<String>) {
     let handles = stack.read(|tree| tree.handles().collect::<Vec<_>>());
     let contexts = handles.iter().map(|handle| stack.context(handle, &Settings::default()).unwrap().xml.clone());

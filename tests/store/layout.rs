@@ -1,4 +1,4 @@
-//! The documented layout: imported once from what others left, and mirrored from then on.
+//! Tests of the documented files: existing files are imported once, and the mirror keeps them up to date afterwards.
 
 use std::fs;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn messages(stack: &Stack) -> Vec<String> {
     stack.repairs().iter().map(ToString::to_string).collect()
 }
 
-/// The mirror of a folder holds exactly the tree, and nothing else lies around.
+/// Checks that the mirror of a folder equals the tree, and that there are no other files.
 fn assert_mirrored(folder: &Path, stack: &Stack) {
     let text = fs::read_to_string(folder.join("state.json")).unwrap();
     let (state, repairs) = StackState::from_json(&text).unwrap();
@@ -433,7 +433,7 @@ fn stale_files_of_other_processes_are_written_before_the_state() {
     let folder = tempdir().unwrap();
     let stack = open(folder.path());
     let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
-    // A process that dies between its commit and the mirror.
+    // Simulates a process that is killed between its commit and the writing of the mirror.
     let dead = Stack::open(folder.path(), StackOptions::default().mirror(false)).unwrap();
     dead.add_decision(root, "by the dead").unwrap();
     dead.plan(NewFrame::new("Child").id("ses_2").below(root)).unwrap();

@@ -1,5 +1,5 @@
-//! The full logs of frames: appended by many at once, read back, and named by contexts as long as they
-//! exist.
+//! Tests of the full logs of frames: concurrent appends, reading, and their names in contexts, which require that the
+//! file exists.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -57,7 +57,7 @@ fn torn_lines_are_skipped_and_reported() {
     let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
     let path = folder.path().join("logs/ses_1.jsonl");
     stack.log(root).append(&[json!({ "step": 1 }), json!({ "step": 2 })]).unwrap();
-    // Whole JSON by chance, but nobody knows whether it was 12 or 1234.
+    // `12` is valid JSON, but without a line end it may be the beginning of a longer number.
     append_raw(&path, b"12");
     let page = stack.log(root).read(&LogQuery::default()).unwrap();
     assert_eq!((page.lines.len(), page.total), (2, 3));
@@ -130,7 +130,7 @@ fn logs_follow_their_frame_to_another_id() {
     other.log(root).append(&[json!(2)]).unwrap();
     assert_eq!(numbers(&stack, LogQuery::default()), [1, 2]);
     assert!(!folder.path().join("logs/plan-1.jsonl").exists());
-    // What another frame left under a name is neither read as ours nor lost.
+    // A file that is already at the path of the log is neither read as this frame's log nor lost.
     fs::write(folder.path().join("logs/ses_2.jsonl"), "\"of someone else\"\n").unwrap();
     stack.replace_id(root, "ses_2").unwrap();
     let page = stack.log(root).read(&LogQuery::default()).unwrap();
@@ -171,7 +171,7 @@ fn contexts_name_a_log_while_it_exists() {
     stack.log(done).append(&[json!("written anew")]).unwrap();
     assert_eq!(stack.context(next, &settings).unwrap().xml, context.xml);
 
-    // A log of the current frame shows at once, one of an ancestor with the next push or pop.
+    // Contexts name a log of the current frame immediately, and a log of an ancestor after the next push or pop.
     stack.log(root).append(&[json!(1)]).unwrap();
     stack.log(next).append(&[json!(1)]).unwrap();
     let now = stack.context(next, &settings).unwrap();

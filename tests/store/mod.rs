@@ -1,4 +1,4 @@
-//! Stacks on disk: histories, files, faults and processes.
+//! Tests of stacks on disk: histories, files, faults and processes.
 
 mod database;
 #[cfg(feature = "tools")]

@@ -1,5 +1,5 @@
-//! Code of the host that panics or calls back: a panic in a command breaks the stack and leaves nothing half-done, a
-//! panic in a query changes nothing, and nobody waits for himself.
+//! Tests of host code that panics or calls the stack: a panic in a command breaks the stack without a partial change, a
+//! panic in a query changes nothing, and no call waits for itself.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use callstack_core::{
 };
 use tempfile::tempdir;
 
-/// Panics when it is switched on.
+/// A switch: code that checks it panics while it is on.
 #[derive(Clone, Default)]
 struct Switch(Arc<AtomicBool>);
 
@@ -102,7 +102,7 @@ fn a_store_that_panics_in_a_command_breaks_the_stack_and_commits_nothing() {
     assert_broken(&stack);
     assert_eq!(stack.read(|tree| tree.len()), 1, "the tree is not half-changed");
 
-    // The transaction is over: somebody else can commit, while the broken stack is still there.
+    // The transaction has ended, so another stack can commit while the broken stack still exists.
     let other = Stack::open_with_store(folder.path(), store(), StackOptions::default()).unwrap();
     assert!(other.frame("ses_2").is_err(), "the command was rolled back");
     other.push(NewFrame::new("Third").id("ses_3")).unwrap();
@@ -130,7 +130,7 @@ fn a_clock_that_panics_breaks_the_stack_in_a_command_and_not_in_a_query() {
     assert_broken(&stack);
 }
 
-/// A counter that calls whatever the test wants.
+/// A token counter that calls a function of the test.
 struct Calling<Call>(Call);
 
 impl<Call: Fn() + Send + Sync> TokenCounter for Calling<Call> {
@@ -155,7 +155,7 @@ fn a_counter_that_panics_in_a_query_changes_nothing() {
     stack.push(NewFrame::new("Second")).unwrap();
 }
 
-/// Runs something in a thread of its own, which must come to its end.
+/// Runs a function in a new thread. Fails if it does not finish in time.
 fn in_time<T: Send + 'static>(what: &str, run: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || sender.send(run()));
@@ -176,7 +176,7 @@ fn a_query_inside_of_read_does_not_wait_for_a_command_that_waits_for_the_read() 
             });
             let seen = stack.read(|tree| {
                 begin.recv().unwrap();
-                // Long enough for the other thread to wait for this one.
+                // Gives the other thread the time to wait for this one.
                 thread::sleep(Duration::from_millis(5));
                 let inside = stack.frame("ses_1").unwrap().title;
                 let context = stack.context("ses_1", &Settings::default()).unwrap();

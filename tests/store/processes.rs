@@ -1,9 +1,9 @@
-//! Many processes on one folder, and processes killed at any moment: nothing acknowledged is lost, nothing is
-//! there twice, nothing is half there.
+//! Tests with many processes on one folder, and with processes that are killed at any moment: no acknowledged command
+//! is lost, duplicated or partially applied.
 //!
-//! The workers are this program, started again with a role in its environment. They print a line
-//! for every command that was acknowledged. `STACK_TEST_KILLS`, `STACK_TEST_PROCESSES` and
-//! `STACK_TEST_COMMANDS` set how much is done; `make soak` sets more.
+//! The workers are this program, started again with a role in its environment. They print a line for every acknowledged
+//! command. `STACK_TEST_KILLS`, `STACK_TEST_PROCESSES` and `STACK_TEST_COMMANDS` set the amount of work; `make soak`
+//! uses larger values.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
@@ -37,7 +37,7 @@ fn start(role: &str, name: &str, folder: &Path) -> Child {
         .unwrap()
 }
 
-/// What a worker does. Started without a role, as by an ordinary test run, there is nothing to do.
+/// The work of a worker. Without a role, as in an ordinary test run, it does nothing.
 #[test]
 fn a_worker() {
     let (Ok(role), Ok(name)) = (std::env::var("STACK_TEST_ROLE"), std::env::var("STACK_TEST_NAME")) else { return };
@@ -45,17 +45,17 @@ fn a_worker() {
     match role.as_str() {
         "share" => (0..setting("STACK_TEST_COMMANDS", 200)).for_each(|number| step(&stack, &name, number)),
         "import" => {}
-        // Until it is killed.
+        // Runs until it is killed.
         "endless" => (0..usize::MAX).for_each(|number| step(&stack, &name, number)),
         other => panic!("no role is called {other}"),
     }
 }
 
-/// The frames that all workers write to, by the IDs that the test gave them.
+/// IDs of the frames that all workers change.
 const SHARED: [&str; 3] = ["shared_0", "shared_1", "shared_2"];
 
-/// One command, and a line that says so when it is done. What is acknowledged is printed as what
-/// must be found: `kind frame value`.
+/// Executes one command and prints a line when it is acknowledged. The line describes what the check must find: `kind
+/// frame value`.
 fn step(stack: &Stack, name: &str, number: usize) {
     let shared = SHARED[number % SHARED.len()];
     let own = |number: usize| format!("{name}_{number}");
@@ -94,11 +94,11 @@ fn step(stack: &Stack, name: &str, number: usize) {
             format!("frame {}c planned", own(number - 3))
         }
     };
-    // One write for each line, so that a kill cuts between lines, or leaves one without an end.
+    // One write per line, so a kill can only cut the output between lines or within the last one.
     std::io::stdout().write_all(format!("done {done}\n").as_bytes()).unwrap();
 }
 
-/// What workers said, line by line; a line that was cut off was not said.
+/// The lines that a worker printed. An incomplete last line is ignored.
 fn said(mut child: Child) -> Vec<String> {
     let mut text = String::new();
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
@@ -111,7 +111,8 @@ fn acknowledged(text: &str) -> Vec<String> {
     whole.lines().filter_map(|line| line.strip_prefix("done ")).map(str::to_owned).collect()
 }
 
-/// Checks that everything acknowledged is there once, and that nothing is half there. Returns the state.
+/// Checks that every acknowledged command is there exactly once, and that no command is there partially. Returns the
+/// state.
 fn check(folder: &Path, acknowledged: &[String]) -> StackState {
     let stack = open(folder);
     stack.flush().unwrap();
@@ -137,7 +138,7 @@ fn check(folder: &Path, acknowledged: &[String]) -> StackState {
         let [kind, id, value] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
         let frame = |id: &str| *frames.get(id).unwrap_or_else(|| panic!("lost: {line}"));
         let count = match kind {
-            // It may have been popped, or got another ID, after that.
+            // Later commands may have popped the frame or replaced its ID.
             "frame" => usize::from(["in_progress", "planned", "completed"].contains(&frame(id).status.as_str())),
             "artifact" => frame(id).artifacts.iter().filter(|artifact| *artifact == value).count(),
             "decision" => frame(id).decisions.iter().filter(|decision| *decision == value).count(),
@@ -148,7 +149,7 @@ fn check(folder: &Path, acknowledged: &[String]) -> StackState {
         };
         assert_eq!(count, 1, "{line}");
     }
-    // A pair is planned by one command: both are there or neither.
+    // Each pair of frames was planned by one command, so both exist or neither.
     for id in frames.keys().filter_map(|id| id.strip_suffix('b')) {
         let first = ["a", "c"].map(|end| frames.contains_key(format!("{id}{end}").as_str()));
         assert!(first[0] != first[1], "half of the pair {id} is there");
@@ -172,7 +173,7 @@ fn check(folder: &Path, acknowledged: &[String]) -> StackState {
         assert_eq!(found, *frame, "the file equals the frame");
     }
     let names = fs::read_dir(folder.join("frames")).unwrap().map(|entry| entry.unwrap().file_name());
-    // Of killed processes one half-written file may be left, which the next writer takes.
+    // A killed process can leave one partially written file, which the next writer overwrites.
     let left_over = names.filter(|name| name != ".next.tmp").count() - state.frames.len();
     assert_eq!(left_over, 0, "files of no frame");
     let connection = rusqlite::Connection::open(folder.join("stack.db")).unwrap();
@@ -204,7 +205,7 @@ fn processes_share_a_tree_without_losing_anything() {
     println!("{processes} processes, {} commands, {} frames: nothing lost", all.len(), state.frames.len());
 }
 
-/// Pauses of random length (xorshift).
+/// Random pauses (xorshift).
 struct Pauses(u64);
 
 impl Pauses {
@@ -253,12 +254,12 @@ fn processes_may_be_killed_at_any_moment() {
     let mut all = Vec::new();
     let mut pauses = Pauses(88_172_645_463_325_252);
     for round in 0..kills {
-        // Two writers, so that the one that stays sees what the killed one leaves behind.
+        // Two writers, so that the remaining one continues after the killed one.
         let mut workers = [0, 1].map(|number| start("endless", &format!("k{round}x{number}"), folder.path()));
         let mut outputs = workers.each_mut().map(|worker| BufReader::new(worker.stdout.take().unwrap()));
         let mut texts = [String::new(), String::new()];
         for (output, text) in outputs.iter_mut().zip(&mut texts) {
-            // They have begun.
+            // Waits until the worker has acknowledged a command.
             while !text.contains("done ") {
                 assert!(output.read_line(text).unwrap() > 0, "a worker ended by itself");
             }

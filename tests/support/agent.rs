@@ -1,11 +1,11 @@
-//! Drives runs as a host does: replies of a model that a test makes up, and their calls one by one.
+//! Drives runs in tests as a host does: records replies that the test defines, and handles their tool calls one by one.
 
 use callstack_core::frame::{MemoryModel, Message, RunSettings, ToolCall};
 use callstack_core::memory::{NewRun, Next, Prompt, Reply};
 use callstack_core::{Handle, Stack, tools};
 use serde_json::Value;
 
-/// A run in a stack.
+/// A run and its stack.
 pub struct Agent {
     pub stack: Stack,
     pub run: Handle,
@@ -22,7 +22,7 @@ impl Agent {
         self.stack.run(self.run).next().unwrap()
     }
 
-    /// What the model is asked next.
+    /// The next prompt of the model.
     pub fn prompt(&self) -> Prompt {
         match self.next() {
             Next::Ask(prompt) => prompt,
@@ -30,14 +30,14 @@ impl Agent {
         }
     }
 
-    /// What the model sees at the end of the newest message.
+    /// The agent memory in the prompt, at the end of the newest message.
     pub fn memory(&self) -> String {
         let prompt = self.prompt();
         let newest = prompt.messages.last().unwrap().text();
         newest[newest.find("<memory>").expect("every prompt ends with the memory")..].to_owned()
     }
 
-    /// Does a step with these calls, and answers those that are not about memory with their arguments.
+    /// Executes a step with these tool calls. Those that are not about agent memory are answered with their arguments.
     pub fn step(&self, calls: &[(&str, Value)]) {
         self.reply("", calls);
         self.carry_out();
@@ -45,7 +45,7 @@ impl Agent {
 
     pub fn reply(&self, text: &str, calls: &[(&str, Value)]) {
         let call = |(place, (name, arguments)): (usize, &(&str, Value))| {
-            // Features of other crates decide in which order objects have their keys.
+            // The order of the keys of an object depends on features that other crates enable.
             let mut arguments = arguments.clone();
             arguments.sort_all_objects();
             ToolCall { id: format!("call_{place}"), name: (*name).into(), arguments: arguments.to_string() }
@@ -54,7 +54,7 @@ impl Agent {
         self.stack.run(self.run).reply(Reply { text: text.into(), calls }).unwrap();
     }
 
-    /// Deals with all calls that are next.
+    /// Handles all tool calls until the run needs something else.
     pub fn carry_out(&self) {
         while let Next::Call(call) = tools::advance_run(&self.stack, self.run).unwrap() {
             let answer = format!("{} was done: {}", call.name, call.arguments);
@@ -62,7 +62,7 @@ impl Agent {
         }
     }
 
-    /// The newest answers to calls in the present conversation, with whether they are refusals.
+    /// The newest answers to tool calls in the current conversation; true if the answer is an error.
     pub fn answers(&self) -> Vec<(String, bool)> {
         let prompt = self.prompt();
         let answers = prompt.messages.iter().rev().map_while(|message| match &**message {

@@ -1,5 +1,4 @@
-//! A host that does everything that hosts do, in any order, and what must hold whatever it does: shared by a
-//! property test and a fuzz target.
+//! A host that acts at random, and the checks that must always hold. A property test and a fuzz target share it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,25 +11,25 @@ use serde_json::{Value, json};
 
 use super::{Random, options_at};
 
-/// Steps of one run.
+/// Number of random actions of one run.
 const STEPS: usize = 60;
-/// Effects that follow from one another when everything is brought to an end.
+/// Maximum number of effects while the run is brought to an end.
 const ENDING: usize = 2_000;
 
 struct Host {
     stack: Stack,
     now: Arc<AtomicU64>,
     sessions: Vec<String>,
-    /// Effects that have not been carried out.
+    /// Effects that have not been performed.
     pending: Vec<Effect>,
-    /// Calls that wait for their answers.
+    /// Calls that have not been answered.
     waiting: BTreeSet<u64>,
     answered: BTreeMap<u64, String>,
     messages: usize,
     tools: Vec<tools::Tool>,
 }
 
-/// Runs a host by chance, and checks the promises.
+/// Runs a host at random and checks the promises.
 pub fn run(random: &mut Random) {
     let now = Arc::new(AtomicU64::new(1_000_000));
     let count = AtomicU64::new(0);
@@ -82,7 +81,7 @@ impl Host {
         for effect in effects {
             match effect {
                 Effect::Log { .. } | Effect::CompactionPrompt { .. } => {}
-                // Nobody may rely on the end of a prompt that was stopped.
+                // The host need not report the end of a prompt that was aborted.
                 Effect::AbortSession { session_id } => self.forget_prompt(&session_id),
                 Effect::Answer { call, text } => {
                     assert!(self.waiting.remove(&call), "call {call} was answered, but nobody waits for it");
@@ -103,7 +102,7 @@ impl Host {
     }
 
     fn use_tool(&mut self, random: &mut Random) {
-        // The tools that move frames are the interesting ones.
+        // Chooses the tools that change frames more often.
         let index =
             if random.once_in(3) { random.below(self.tools.len()) } else { [0, 1, 5, 8, 9, 10, 11][random.below(7)] };
         let tool = &self.tools[index];
@@ -135,7 +134,7 @@ impl Host {
         self.take(answer.effects);
     }
 
-    /// Something happens by itself.
+    /// Reports an event that no effect has caused.
     fn happen(&mut self, random: &mut Random) {
         let session = self.session(random);
         match random.below(9) {
@@ -167,7 +166,7 @@ impl Host {
         }
     }
 
-    /// Carries out one of the effects that wait, well or badly.
+    /// Performs one of the pending effects, successfully or not.
     fn carry_out_one(&mut self, random: &mut Random) {
         if self.pending.is_empty() {
             return;
@@ -202,7 +201,7 @@ impl Host {
             Effect::CreateSession { call, parent_id, title } => {
                 let id = format!("s{}", self.sessions.len());
                 self.sessions.push(id.clone());
-                // Hosts tell of new sessions by themselves, before or after.
+                // The host also reports the new session as an event, before or after its answer.
                 let created = json!({"kind": "sessionCreated", "sessionID": id, "parentID": parent_id, "title": title});
                 let is_early = random.once_in(2);
                 if is_early {
@@ -247,7 +246,7 @@ impl Host {
         }
     }
 
-    /// When everything that was asked for is done, every call has been answered.
+    /// Performs all pending effects, and checks that every call has been answered.
     fn bring_to_an_end(&mut self, random: &mut Random) {
         for _ in 0..ENDING {
             if self.pending.is_empty() {

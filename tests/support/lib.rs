@@ -1,4 +1,4 @@
-//! What several tests need: random trees with hostile texts, and the files of real plans.
+//! Shared code of the tests: random trees with hostile texts, and the files of real plans.
 
 #[cfg(feature = "tools")]
 pub mod agent;
@@ -19,7 +19,7 @@ pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are in a folder of the repository").to_owned()
 }
 
-/// A file of the tests' data.
+/// The path of a file of the tests' data.
 pub fn data(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data").join(name)
 }
@@ -50,16 +50,16 @@ pub fn assert_golden(name: &str, text: &str) {
     }
 }
 
-/// Options with a clock that the test sets.
+/// Options with a clock that a test controls.
 pub fn options_at(now: &Arc<AtomicU64>) -> StackOptions {
     let clock = now.clone();
     StackOptions::default().clock(Arc::new(move || clock.load(Ordering::Relaxed)))
 }
 
-/// Random numbers that are the same for the same seed (xorshift).
+/// Reproducible random numbers (xorshift).
 pub struct Random {
     state: u64,
-    /// Taken two at a time before anything is made up: what a fuzzer chooses.
+    /// Bytes that a fuzzer has chosen, in reverse order. They are used first, two for each number.
     chosen: Vec<u8>,
 }
 
@@ -68,7 +68,7 @@ impl Random {
         Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, chosen: Vec::new() }
     }
 
-    /// Numbers that follow the bytes as long as there are any.
+    /// Creates numbers from these bytes; after the last byte they are random.
     pub fn chosen_by(bytes: &[u8]) -> Self {
         Self { chosen: bytes.iter().rev().copied().collect(), ..Self::new(bytes.len() as u64) }
     }
@@ -90,7 +90,7 @@ impl Random {
         (self.next() % limit.max(1) as u64) as usize
     }
 
-    /// True once in `times`.
+    /// True with a probability of 1 in `times`.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -100,7 +100,7 @@ impl Random {
     }
 }
 
-/// A text of up to about `words` words, with whatever is hard on XML, on budgets and on people.
+/// A text of up to about `words` words, with pieces that are difficult for XML, budgets and terminals.
 pub fn text(random: &mut Random, words: usize) -> String {
     const PIECES: &[&str] = &[
         "parser",
@@ -219,7 +219,7 @@ pub fn state(random: &mut Random, size: usize) -> StackState {
     StackState { frames, revision: 1, ..StackState::default() }
 }
 
-/// Chunks on the heaps of some frames, and registers in some.
+/// Adds chunks and registers to some of the frames.
 fn add_memory(random: &mut Random, frames: &mut [Frame], verbosity: usize) {
     if random.once_in(2) {
         return;
@@ -240,12 +240,12 @@ fn add_memory(random: &mut Random, frames: &mut [Frame], verbosity: usize) {
     }
 }
 
-/// A stack of that state. Links that cannot be are left out.
+/// Creates a stack from a state. Invalid links are omitted.
 pub fn stack_of(state: &StackState) -> Stack {
     Stack::from_state(state.clone(), StackOptions::default()).0
 }
 
-/// Carries out a random command that makes sense most of the time; IDs begin with `name`.
+/// Executes a random command that is usually valid. New IDs begin with `name`.
 pub fn work(stack: &Stack, random: &mut Random, name: &str) {
     use callstack_core::{Handle, NewFrame, PopStatus};
 
@@ -259,7 +259,7 @@ pub fn work(stack: &Stack, random: &mut Random, name: &str) {
         return;
     }
     let frame = handle(random);
-    // Refusals are as good as any other answer here.
+    // The command may be refused.
     let chunk = |random: &mut Random| format!("chunk {}", random.below(4));
     let _ = match random.below(16) {
         12 => stack.heap(frame).allocate(NewChunk::new(chunk(random)).content(format!("Content {number}"))),

@@ -1,4 +1,4 @@
-//! A naive model of trees, and random commands to hold against it. Tests and fuzzing share it.
+//! A simple model of trees, and random commands that compare it with the library. Tests and fuzz targets share it.
 
 use callstack_core::frame::{NewChunk, Register};
 use callstack_core::{
@@ -7,7 +7,7 @@ use callstack_core::{
 
 use crate::Random;
 
-/// A frame as simple as can be. Links are positions.
+/// A frame of the model. Links are indices.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Plain {
     id: String,
@@ -31,7 +31,7 @@ struct Model {
     active: Option<usize>,
 }
 
-/// What is asked, with frames as positions; a position past the end is a frame that is not there.
+/// A command of the model, with frames as indices. An index past the end names a frame that does not exist.
 #[derive(Debug, Clone)]
 enum Ask {
     Add { id: String, parent: Option<usize>, status: FrameStatus, depends_on: Vec<usize> },
@@ -100,7 +100,7 @@ fn random_ask(random: &mut Random, count: usize) -> Ask {
     }
 }
 
-/// The reference of a position: by handle or by ID, as chance will have it.
+/// The reference of an index: randomly the handle or the ID.
 fn reference(model: &Model, position: usize) -> FrameRef {
     match model.frames.get(position) {
         Some(frame) if position.is_multiple_of(2) => FrameRef::Text(frame.id.clone()),
@@ -251,7 +251,7 @@ impl Model {
         Ok(())
     }
 
-    /// The frame that owns the chunk which a frame sees under a name: itself, or the nearest above.
+    /// The frame that owns the chunk with this name that a frame sees: itself, or the nearest ancestor.
     fn owner(&self, frame: usize, name: &str) -> Option<usize> {
         let mut lineage = vec![frame];
         lineage.extend(self.above(frame));
@@ -280,7 +280,7 @@ impl Model {
         }
     }
 
-    /// What the command should do; the model is not changed if the answer is an error.
+    /// Executes a command on the model. After an error the model is unchanged.
     fn carry_out(&mut self, ask: &Ask) -> Answer {
         match ask {
             Ask::Add { id, parent, status, depends_on } => {
@@ -464,7 +464,7 @@ impl Model {
     }
 }
 
-/// The tree in the terms of the model.
+/// Converts a tree to the model.
 fn view(tree: &Tree) -> Model {
     let frames = tree.handles().map(|handle| {
         let (node, frame) = (tree.node(handle), tree.frame(handle));
@@ -489,7 +489,7 @@ fn view(tree: &Tree) -> Model {
     Model { frames: frames.collect(), active: tree.active().map(|active| active.index()) }
 }
 
-/// The queries against what the model says of them.
+/// Compares the queries of the tree with the model.
 fn check_queries(tree: &Tree, model: &Model) {
     for handle in tree.handles() {
         let (at, node) = (handle.index(), tree.node(handle));
@@ -525,8 +525,8 @@ fn check_queries(tree: &Tree, model: &Model) {
     }
 }
 
-/// Carries out random commands on a tree and on the model: they agree on every answer and on every tree; a refused
-/// command changes nothing; a replay of the events gives the same tree.
+/// Executes random commands on a tree and on the model, and checks that they agree after each; that a refused command
+/// changes nothing; and that a replay of the events gives the same tree.
 pub fn check(random: &mut Random, length: usize) {
     let (mut tree, mut model) = (Tree::new(), Model::default());
     let mut history: Vec<Event> = Vec::new();
@@ -559,7 +559,7 @@ pub fn check(random: &mut Random, length: usize) {
     }
     assert_eq!(replayed.state(), tree.state());
 
-    // And so does its state.
+    // The state, through JSON, gives the same tree too.
     let (read, repairs) = callstack_core::StackState::from_json(&tree.state().to_json()).unwrap();
     let (again, more) = Tree::from_state(read);
     assert_eq!(again.state(), tree.state());

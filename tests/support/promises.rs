@@ -1,11 +1,11 @@
-//! What holds for one context, whatever the tree, the texts and the settings. Tests and fuzzing share it.
+//! The promises that hold for every context, for all trees, texts and settings. Tests and fuzz targets share them.
 
 use callstack_core::context::{DetailLevel, Section, Shown, TokenCounter};
 use callstack_core::{Budget, Context, Error, Guidance, Handle, Settings, Stack, ToolNames, ToolRole};
 
 use crate::Random;
 
-/// Random settings; the total is for the caller to set.
+/// Random settings. The caller sets the total.
 pub fn settings(random: &mut Random) -> Settings {
     let mut settings = Settings::default();
     if random.once_in(2) {
@@ -42,12 +42,12 @@ fn tools(random: &mut Random) -> ToolNames {
     }
 }
 
-/// The settings with another total.
+/// The same settings with another total.
 pub fn with_total(settings: &Settings, total: usize) -> Settings {
     settings.clone().budget(settings.budget.total(total))
 }
 
-/// The context at this total, after checking all that holds for one context alone.
+/// The context with this total. Checks all promises that concern a single context.
 pub fn checked(
     stack: &Stack,
     counter: &dyn TokenCounter,
@@ -98,7 +98,7 @@ pub fn checked(
     Ok(context)
 }
 
-/// 8: every chunk in sight stands there word for word, or as a line of the index with a note; the rest is counted.
+/// Promise 8: every visible chunk is shown verbatim, or as a line of the index with a note; the others are counted.
 fn check_heap(stack: &Stack, frame: Handle, settings: &Settings, context: &Context) {
     let document = roxmltree::Document::parse(&context.stable).unwrap();
     let mut elements = document.descendants().filter(|node| node.has_tag_name("chunk"));
@@ -123,7 +123,7 @@ fn check_heap(stack: &Stack, frame: Handle, settings: &Settings, context: &Conte
             continue;
         }
         let is_legal = |character: char| matches!(character, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..);
-        // Parsers read every line end as a line feed; the bytes stand there as they are.
+        // XML parsers convert every line end to a line feed. The bytes of the context have the original ones.
         let expected: String =
             chunk.content.chars().map(|character| if is_legal(character) { character } else { '\u{FFFD}' }).collect();
         assert_eq!(text, expected.replace("\r\n", "\n").replace('\r', "\n"), "8: {} reads otherwise", chunk.name);
@@ -136,7 +136,7 @@ fn check_heap(stack: &Stack, frame: Handle, settings: &Settings, context: &Conte
     }
 }
 
-/// 5: what is left out is counted, and the count stands beside a handle that leads to it.
+/// Promise 5: omitted frames are counted, and the count is next to a handle that leads to them.
 fn check_counts(context: &Context) {
     let document = roxmltree::Document::parse(&context.xml).unwrap();
     let find = |name: &str| document.descendants().find(|node| node.has_tag_name(name));

@@ -1,4 +1,4 @@
-//! Files damaged at random: whatever is read is sound, and nothing panics.
+//! Tests with randomly damaged files: every tree that is read is consistent, and nothing panics.
 
 use callstack_core::import::{self, Format};
 use callstack_core::{Settings, Stack, StackOptions, StackState, Tree};
@@ -8,7 +8,7 @@ use support::Random;
 
 const STATES: &[&str] = &["state-after-full-run", "state-scenario-A", "state-scenario-B", "state-scenario-D"];
 
-/// Replaces, drops or doubles values anywhere in a JSON text's tree.
+/// Replaces, removes or duplicates values anywhere in a JSON text.
 fn disturb(value: &mut Value, random: &mut Random) {
     let odd = |random: &mut Random| match random.below(9) {
         0 => Value::Null,
@@ -48,7 +48,7 @@ fn disturb(value: &mut Value, random: &mut Random) {
     }
 }
 
-/// Cuts, overwrites or doubles a few bytes.
+/// Removes, overwrites or duplicates a few bytes.
 fn garble(text: &str, random: &mut Random) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for _ in 0..1 + random.below(4) {
@@ -66,7 +66,8 @@ fn garble(text: &str, random: &mut Random) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The links of a tree hold, its state is read back without repairs, and every frame has a context.
+/// Checks that the links of a tree are consistent, that its state is read back without repairs, and that every frame
+/// has a context.
 fn assert_sound(tree: &Tree, random: &mut Random) {
     let text = tree.state().to_json();
     let (state, repairs) = StackState::from_json(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));

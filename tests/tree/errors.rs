@@ -1,4 +1,4 @@
-//! Bad input: a typed error that names the thing and says what to do, and the tree as it was.
+//! Tests of invalid input: the error has the right variant and gives advice, and the tree is unchanged.
 
 use callstack_core::frame::NewChunk;
 use callstack_core::memory::NewRun;
@@ -15,7 +15,7 @@ fn stack() -> Stack {
     stack
 }
 
-/// The message of a refused call, after checking that nothing has changed.
+/// The message of a refused call. Checks that the call has changed nothing.
 fn refused<T: std::fmt::Debug>(stack: &Stack, code: &str, call: impl FnOnce(&Stack) -> Result<T, Error>) -> String {
     let before = stack.state();
     let error = call(stack).expect_err("the call should be refused");
@@ -282,7 +282,7 @@ fn settings_are_read_from_json_and_environment() {
             let expected = format!("{name} is `{bad}`, but must be a whole number of tokens from 1 on");
             assert_eq!((problem.code(), problem.to_string()), ("setting", expected));
             assert_eq!(budget, Budget::default());
-            // The other three variables are in force.
+            // The other three variables are used.
             let value = |asked: &str| if asked == name { bad } else { "123" };
             let (budget, problems) = Budget::from_variables(|asked| Some(value(asked).into()));
             let values = [budget.total, budget.ancestors, budget.siblings, budget.current];

@@ -1,4 +1,4 @@
-//! Plans of other tools: what becomes of their tasks, and of what is malformed.
+//! Tests of importing plans of other tools, including malformed ones.
 
 use callstack_core::import::{self, Format, Imported};
 use callstack_core::{Frame, FrameStatus, Stack};

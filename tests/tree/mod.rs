@@ -1,4 +1,4 @@
-//! Trees of frames: commands, queries, states, imports.
+//! Tests of trees: commands, queries, states and imports.
 
 mod damage;
 mod errors;

@@ -1,4 +1,4 @@
-//! Large and deep trees: outlines in linear size, and no recursion anywhere.
+//! Tests of large and deep trees: outlines have linear size, and nothing recurses over frames.
 
 use callstack_core::{
     Frame, FrameStatus, OutlineOptions, OutlineStyle, PopStatus, Results, Settings, Stack, StackOptions, StackState,
@@ -49,7 +49,7 @@ fn a_line_break_in_a_title_breaks_no_line() {
     assert!(text.starts_with("[ ] f1 one two [31m\n"), "{text}");
 }
 
-/// Everything that walks the tree, on a chain 100,000 deep, in a thread with a small stack.
+/// Calls everything that walks the tree on a chain of 100,000 frames, in a thread with a small stack.
 #[test]
 fn depth_costs_no_stack() {
     let walk = || {

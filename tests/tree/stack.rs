@@ -1,4 +1,4 @@
-//! What the façade does and answers: parents, pops, invalidation, readiness, threads.
+//! Tests of `Stack`: parents, pops, invalidation, ready frames, threads.
 
 use callstack_core::{
     Change, Command, FrameRef, FrameStatus, Handle, Identity, NewFrame, PopStatus, Results, Settings, Stack,

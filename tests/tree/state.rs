@@ -1,9 +1,10 @@
-//! The specification's `state.json`, in and out: the original's files, damaged ones, strange ones.
+//! Tests of reading and writing the specification's `state.json`: files of the original plugin, damaged and unusual
+//! files.
 
 use callstack_core::{Error, FrameStatus, PopStatus, Results, Stack, StackOptions, StackState, Tree};
 use serde_json::{Value, json};
 
-/// Reads a state, with everything that had to be repaired as text.
+/// Reads a state; returns the tree and its repairs as texts.
 fn read(text: &str) -> (Tree, Vec<String>) {
     let (state, mut repairs) = StackState::from_json(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let (tree, more) = Tree::from_state(state);
@@ -43,7 +44,8 @@ fn the_originals_files_are_read_whole_and_written_back_alike() {
         let written: Value = serde_json::from_str(&tree.state().to_json()).unwrap();
         for (id, frame) in original["frames"].as_object().unwrap() {
             let mut kept = written["frames"][id].clone();
-            // A key of ours, for frames that were made for a session and have no identity yet.
+            // A key that the original does not have: it marks frames that were created for a session and have no
+            // identity yet.
             kept.as_object_mut().unwrap().remove("placeholder");
             let mut frame = frame.clone();
             if damage > 0 && tree.node(tree.by_id(id).unwrap()).parent().is_none() {
@@ -85,7 +87,7 @@ fn frames_are_numbered_by_creation_time_unless_the_state_is_ours() {
     assert_eq!(read_json(foreign.clone()).0.by_id("early").unwrap().to_string(), "f1");
     let text = foreign.to_string().replace("\"version\"", "\"revision\":4,\"version\"");
     let ours: Value = serde_json::from_str(&text).unwrap();
-    // The order of the text counts, which a JSON value may not keep.
+    // A text, because the order of the keys matters and a JSON value may not keep it.
     let text = format!(
         r#"{{"version":1,"revision":4,"rootFrameIDs":["late","early"],"updatedAt":9,"frames":{{"late":{},"early":{}}}}}"#,
         ours["frames"]["late"], ours["frames"]["early"]
@@ -145,7 +147,7 @@ fn damaged_states_keep_every_frame_and_say_what_was_wrong() {
         let (tree, repairs) = read_json(state(frames.clone()));
         assert_eq!(tree.len(), frames.as_object().unwrap().len(), "{name}: a frame is lost");
         assert!(repairs.iter().any(|repair| repair.contains(message)), "{name}: {repairs:#?}");
-        // What was repaired stays so.
+        // A repaired state needs no further repairs.
         let (_, again) = read(&tree.state().to_json());
         assert!(again.is_empty(), "{name}: {again:#?}");
     }
@@ -196,7 +198,7 @@ fn a_state_goes_on_where_it_was() {
 
 #[test]
 fn numbers_under_unknown_keys_stay_the_same_number() {
-    // Found by fuzzing: read in haste, a float came back as its neighbour, and moved on with each round.
+    // Found by fuzzing: with an inexact JSON reader a float changed to a neighbouring value in each round.
     let numbers = "[122222222222222222222222795293190630, 1.2222222222222221e35, 0.1, 5e-324, 18446744073709551615]";
     let text = format!(
         r#"{{"version": 1, "frames": {{"a": {{"sessionID": "a", "numbers": {numbers}}}}}, "more": {numbers}}}"#

@@ -1,8 +1,8 @@
-//! A model that answers by a script, on loopback, in both wire formats: for tests, and for trying agents out.
+//! A model server on loopback that answers from a script, in both wire formats. It is for tests and for trying agents.
 //!
-//! A script is JSON: `{"steps": [{"text": "…", "calls": [{"name": "read_file", "arguments": {"path": "a.py"}}]}]}`. Which
-//! step a request is for stands in it, so the same request always gets the same answer, whoever asks. The last step is
-//! answered again and again.
+//! A script is JSON: `{"steps": [{"text": "…", "calls": [{"name": "read_file", "arguments": {"path": "a.py"}}]}]}`.
+//! Each request contains the number of its step, so the same request always gets the same answer. Requests for later
+//! steps than the script has get the last step.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -15,18 +15,18 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
 
-/// The key and the model that the server knows.
+/// The API key and the model name that the server accepts.
 pub const KEY: &str = "scripted-key";
 pub const MODEL: &str = "scripted";
 
-/// What happens to a request instead of an answer.
+/// A fault: what a request gets instead of a complete answer.
 #[derive(Debug, Clone)]
 pub enum Fault {
-    /// A refusal with this status, and perhaps with `Retry-After`.
+    /// An error response with this HTTP status and, optionally, with `Retry-After` in seconds.
     Status(u16, Option<u64>),
-    /// The answer breaks off in the middle.
+    /// The answer ends in the middle.
     Cut,
-    /// No answer ever comes.
+    /// The request is never answered.
     Hang,
 }
 
@@ -45,7 +45,7 @@ struct Served {
 }
 
 impl ScriptedModel {
-    /// Serves a script on a free port of loopback, or on a certain one.
+    /// Serves a script on a port of loopback. Port 0: any free port.
     pub fn serve(script: &Value, port: u16) -> Self {
         let steps = script["steps"].as_array().expect("a script has steps").clone();
         let state = Arc::new(Mutex::new(Served { steps, ..Served::default() }));
@@ -66,7 +66,7 @@ impl ScriptedModel {
         Self { state, base_url }
     }
 
-    /// What befalls the next request for a step; several faults of one step befall one request each.
+    /// Sets a fault for the next request of a step. Several faults of one step apply to one request each, in order.
     pub fn fail(&self, step: usize, fault: Fault) {
         self.state.lock().unwrap().faults.push((step, fault));
     }
@@ -132,7 +132,7 @@ async fn respond(
             return response;
         }
     }
-    // A piece at a time, as models do.
+    // Sent in pieces, as models do.
     let chunks = futures_util::stream::iter(events.into_iter().map(Ok::<_, std::convert::Infallible>));
     ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(chunks)).into_response()
 }
@@ -148,7 +148,7 @@ fn calls(step: &Value) -> impl Iterator<Item = (usize, &str, String)> {
     let calls = step["calls"].as_array().map_or(&[][..], Vec::as_slice);
     calls.iter().enumerate().map(|(place, call)| {
         let arguments = match &call["arguments"] {
-            // As it is, for arguments that are no JSON.
+            // Sent unchanged, for arguments that are not JSON.
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };

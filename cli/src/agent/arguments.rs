@@ -10,52 +10,52 @@ use super::work::Limits;
 
 #[derive(Args)]
 pub struct AgentArguments {
-    /// What the agent is to do.
+    /// The task of the agent.
     #[arg(required_unless_present = "resume", conflicts_with = "resume")]
     pub task: Option<String>,
-    /// Its memory: stack and heap, or these and registers.
+    /// The memory that the agent manages: stack and heap, or stack, heap and registers.
     #[arg(long, value_enum, default_value_t = Memory::Registers)]
     memory: Memory,
-    /// The model, as its provider calls it.
+    /// The provider's name of the model.
     #[arg(long, env = "CALLSTACK_MODEL")]
     pub model: String,
-    /// Where it is, such as http://127.0.0.1:11434/v1/; without it, its provider's own address.
+    /// The base URL of the model's API, such as http://127.0.0.1:11434/v1/. Default: the API of OpenAI or Anthropic.
     #[arg(long, env = "CALLSTACK_BASE_URL")]
     pub base_url: Option<String>,
-    /// How to talk to it. By default by the model's name: anthropic for claude-…, else openai.
+    /// The protocol of the model's API. Default: anthropic if the name of the model begins with claude, else openai.
     #[arg(long, value_enum)]
     wire: Option<Wire>,
-    /// The environment variable that holds the API key. By default OPENAI_API_KEY or ANTHROPIC_API_KEY.
+    /// The environment variable that contains the API key. Default: OPENAI_API_KEY or ANTHROPIC_API_KEY.
     #[arg(long, value_name = "VARIABLE")]
     api_key_env: Option<String>,
-    /// The workspace.
+    /// The workspace: the folder in which the agent works.
     #[arg(long, default_value = ".", value_name = "FOLDER")]
     pub dir: PathBuf,
-    /// Where the run is saved. By default .callstack in the workspace.
+    /// The folder in which the run is saved. Default: .callstack in the workspace.
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
-    /// Go on with the newest run that is not finished.
+    /// Continue the newest unfinished run.
     #[arg(long)]
     pub resume: bool,
-    /// Stop after so many steps of this call.
+    /// Stop after this number of steps. Steps of earlier processes are not counted.
     #[arg(long, default_value_t = 200, value_name = "STEPS")]
     max_steps: u64,
-    /// Stop when the model has made the same call so many times in a row.
+    /// Stop when the model has made the same tool call this number of times in a row.
     #[arg(long, default_value_t = 6, value_name = "TIMES")]
     max_repeats: usize,
-    /// How many frames may be above another one.
+    /// Maximum number of frames above a frame.
     #[arg(long, default_value_t = 5, value_name = "FRAMES")]
     max_depth: usize,
-    /// Characters on the heap past which the agent is warned.
+    /// Size of the heap above which the agent is warned.
     #[arg(long, default_value_t = RunSettings::HEAP_CEILING, value_name = "CHARACTERS")]
     heap_ceiling: usize,
-    /// How many times a request is repeated that the model cannot answer now.
+    /// Maximum number of repetitions of a request that has failed temporarily.
     #[arg(long, default_value_t = 5, value_name = "TIMES")]
     pub retries: u32,
-    /// How long to wait before the first repetition; each time twice as long.
+    /// Wait before the first repetition. It doubles with each further one.
     #[arg(long, default_value_t = 1_000, value_name = "MILLISECONDS")]
     retry_delay: u64,
-    /// How long to wait for more of an answer.
+    /// Maximum wait for the next part of an answer.
     #[arg(long, default_value_t = 300, value_name = "SECONDS")]
     timeout: u64,
 }
@@ -66,12 +66,12 @@ enum Memory {
     Registers,
 }
 
-/// The interface of a model.
+/// The protocol of a model's API.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Wire {
-    /// Chat completions, as OpenAI and most others have them.
+    /// Chat completions: the protocol of OpenAI and most other providers.
     Openai,
-    /// Messages, as Anthropic has them.
+    /// Messages: the protocol of Anthropic.
     Anthropic,
 }
 
@@ -105,7 +105,7 @@ impl AgentArguments {
         Duration::from_millis(self.retry_delay)
     }
 
-    /// The name of the variable with the key.
+    /// The name of the environment variable that contains the API key.
     pub fn key_variable(&self) -> &str {
         self.api_key_env.as_deref().unwrap_or(match self.wire() {
             Wire::Openai => "OPENAI_API_KEY",
@@ -113,7 +113,7 @@ impl AgentArguments {
         })
     }
 
-    /// The key. Models at an address of the user's own may need none.
+    /// The API key. It is optional if `--base-url` is given without `--api-key-env`: such a model may need none.
     pub fn key(&self) -> Result<Option<String>, String> {
         let key = std::env::var(self.key_variable()).ok().filter(|key| !key.is_empty());
         if key.is_none() && (self.base_url.is_none() || self.api_key_env.is_some()) {

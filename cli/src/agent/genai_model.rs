@@ -1,4 +1,4 @@
-//! Models behind the crate genai: OpenAI-compatible chat completions, and Anthropic's messages.
+//! Models that the crate genai can reach: OpenAI-compatible chat completions, and Anthropic's messages.
 
 use std::time::Duration;
 
@@ -17,13 +17,13 @@ use serde_json::{Value, json};
 use super::arguments::{AgentArguments, Wire};
 use super::model::{Answer, Model, ModelError, Offer};
 
-/// A model of any provider that genai can talk to.
+/// A model of a provider that the crate genai supports.
 pub struct GenaiModel {
     client: Client,
     target: ServiceTarget,
     wire: Wire,
     options: ChatOptions,
-    /// For messages: where the model is, and which variable has the key.
+    /// For error messages: the address of the model, and the name of the variable with the API key.
     address: String,
     key_variable: String,
 }
@@ -36,7 +36,7 @@ impl GenaiModel {
             Wire::Anthropic => AdapterKind::Anthropic,
         };
         let address = match &arguments.base_url {
-            // genai joins paths to it.
+            // genai appends paths to it.
             Some(url) if url.ends_with('/') => url.clone(),
             Some(url) => format!("{url}/"),
             None => match wire {
@@ -66,7 +66,7 @@ impl GenaiModel {
         let mut messages = conversation(prompt);
         messages.insert(0, ChatMessage::system(&*prompt.system));
         if self.wire == Wire::Anthropic {
-            // What stands before the newest message is the same in the next step; others cache by themselves.
+            // Everything before the newest message is the same in the next step. Other providers cache automatically.
             let newest = messages.len() - 1;
             for place in [0, newest - 1] {
                 messages[place].options = Some(CacheControl::Ephemeral.into());
@@ -78,7 +78,7 @@ impl GenaiModel {
         ChatRequest::new(messages).with_tools(tools.iter().map(offer).collect::<Vec<_>>())
     }
 
-    /// What an error means, and what to do about it.
+    /// Converts an error of genai: whether it is temporary, and a message with advice.
     fn problem(&self, error: genai::Error) -> ModelError {
         let model = &self.target.model.model_name;
         let address = &self.address;
@@ -104,8 +104,8 @@ impl GenaiModel {
             },
             404 => ModelError::Never {
                 problem: format!(
-                    "{address} has no model {model}, or is no address of models ({status}: {said}); check --model and \
-                     --base-url, which mostly ends in /v1/"
+                    "{address} has no model {model}, or is not a model API ({status}: {said}); check --model and \
+                     --base-url, which usually ends in /v1/"
                 ),
             },
             _ => ModelError::Never { problem: format!("{model} refuses the request ({status}: {said})") },
@@ -130,7 +130,7 @@ impl Model for GenaiModel {
     }
 }
 
-/// The messages as genai has them. Answers to the calls of one step stand in one message.
+/// Converts the messages to those of genai. The answers to the tool calls of one step are in one message.
 fn conversation(prompt: &Prompt) -> Vec<ChatMessage> {
     let mut messages: Vec<ChatMessage> = Vec::new();
     let mut answers: Vec<ToolResponse> = Vec::new();
@@ -172,7 +172,8 @@ fn said(text: &str, calls: &[ToolCall]) -> ChatMessage {
     ChatMessage::assistant(MessageContent::from_parts(parts))
 }
 
-/// Arguments as they can be sent back: providers refuse what is no object, whoever made it.
+/// Converts the arguments of a tool call for a request. Providers refuse arguments that are not a JSON object, even if
+/// their own model has made them.
 fn sendable(arguments: &str) -> Value {
     match serde_json::from_str(arguments) {
         Ok(Value::Object(object)) => Value::Object(object),
@@ -189,7 +190,7 @@ fn answer(end: StreamEnd) -> Answer {
             ContentPart::Text(text) => reply.text.push_str(&text),
             ContentPart::ToolCall(call) => {
                 let arguments = match call.fn_arguments {
-                    // What could not be read is given as it came.
+                    // Arguments that genai could not parse are passed on unchanged.
                     Value::String(text) => text,
                     other => other.to_string(),
                 };
@@ -201,14 +202,14 @@ fn answer(end: StreamEnd) -> Answer {
     Answer { reply, prompt_tokens: usage.and_then(|tokens| tokens.try_into().ok()) }
 }
 
-/// What an HTTP server has refused.
+/// An error response of an HTTP server.
 struct HttpError {
     status: u16,
     said: String,
     after: Option<Duration>,
 }
 
-/// The refusal behind an error: of streams it stands inside of another error.
+/// The HTTP error behind an error. The error of a stream contains it as an inner error.
 fn http_error(error: &genai::Error) -> Option<HttpError> {
     let error = match error {
         genai::Error::WebStream { error, .. } => error.downcast_ref::<genai::Error>()?,
@@ -223,14 +224,14 @@ fn http_error(error: &genai::Error) -> Option<HttpError> {
     Some(HttpError { status, said, after: header.map(Duration::from_secs) })
 }
 
-/// The message in a provider's error, or all of it.
+/// The message in a provider's error response, or the whole response if it has none.
 fn message_of(body: &str) -> String {
     let json: Value = serde_json::from_str(body).unwrap_or_default();
     let message = [&json["error"]["message"], &json["error"], &json["message"]].into_iter().find_map(Value::as_str);
     message.unwrap_or(body).trim().to_owned()
 }
 
-/// What went wrong on the way, down to the root of it.
+/// The message of a stream's error, with all its causes.
 fn cause(error: &genai::Error) -> Option<String> {
     let genai::Error::WebStream { error, .. } = error else { return None };
     let mut text = error.to_string();

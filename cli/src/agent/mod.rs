@@ -21,11 +21,11 @@ use retry::Patient;
 use work::{Agent, End};
 use workspace::{Environment, Workspace};
 
-/// Exit statuses beside 0 (done) and 1 (error). clap exits with 2 for wrong arguments.
+/// Exit statuses other than 0 (done) and 1 (error). clap exits with 2 for invalid arguments.
 const STOPPED: u8 = 3;
 const INTERRUPTED: u8 = 130;
 
-/// Runs the command and reports how it ended: the result on the standard output, everything else on the standard error.
+/// Runs the command. Writes the result to the standard output, and everything else to the standard error.
 pub async fn run(arguments: &AgentArguments) -> ExitCode {
     match work(arguments).await {
         Ok(End::Done { results }) => {
@@ -37,7 +37,7 @@ pub async fn run(arguments: &AgentArguments) -> ExitCode {
             STOPPED.into()
         }
         Ok(End::Interrupted) => {
-            eprintln!("interrupted, and saved.\n{}", go_on(arguments));
+            eprintln!("interrupted; the run is saved.\n{}", go_on(arguments));
             INTERRUPTED.into()
         }
         Err(problem) => {
@@ -48,14 +48,14 @@ pub async fn run(arguments: &AgentArguments) -> ExitCode {
 }
 
 fn go_on(arguments: &AgentArguments) -> String {
-    format!("Go on with: callstack agent --resume --dir {} and the same options", arguments.dir.display())
+    format!("To continue: callstack agent --resume --dir {} and the same options", arguments.dir.display())
 }
 
 async fn work(arguments: &AgentArguments) -> Result<End, String> {
     let key = arguments.key()?;
     let folder = arguments.state_folder();
     if !arguments.dir.is_dir() {
-        return Err(format!("{} is no folder; name the workspace with --dir", arguments.dir.display()));
+        return Err(format!("{} is not a folder; give the workspace with --dir", arguments.dir.display()));
     }
     let stack = Stack::open(&folder, StackOptions::default()).map_err(|error| error.to_string())?;
     ignore_in_git(&folder);
@@ -67,12 +67,12 @@ async fn work(arguments: &AgentArguments) -> Result<End, String> {
     let model = Patient::new(model, arguments.retries, arguments.retry_delay());
     let agent = Agent::new(stack.clone(), run, model, workspace, arguments.limits())?;
     let end = agent.work(arguments.resume).await;
-    // What is committed is safe already; this brings the files beside it up to date.
+    // All commits are already safe. This updates the files next to the database.
     stack.close().map_err(|error| error.to_string())?;
     end
 }
 
-/// A new run, or the newest one that is not finished.
+/// Starts a new run; with `--resume` returns the newest unfinished one.
 fn the_run(stack: &Stack, arguments: &AgentArguments) -> Result<Handle, String> {
     if !arguments.resume {
         let task = arguments.task.clone().unwrap_or_default();
@@ -82,14 +82,14 @@ fn the_run(stack: &Stack, arguments: &AgentArguments) -> Result<Handle, String> 
     let is_open = |run: &Handle| stack.read(|tree| tree.node(*run).status().is_open());
     let unfinished = stack.runs().into_iter().rev().find(is_open);
     unfinished
-        .ok_or_else(|| format!("no run in {} is unfinished; start one with a task", arguments.state_folder().display()))
+        .ok_or_else(|| format!("{} has no unfinished run; start one with a task", arguments.state_folder().display()))
 }
 
-/// Whoever keeps the workspace in git does not want the run in it.
+/// Excludes the saved run from git, if the workspace is a git repository.
 fn ignore_in_git(folder: &Path) {
     let path = folder.join(".gitignore");
     if !path.exists() {
-        // Without the file all works the same.
+        // The file is optional, so an error is ignored.
         let _ = std::fs::write(path, "*\n");
     }
 }

@@ -1,4 +1,4 @@
-//! What the runner needs of a model.
+//! The interface of a model for the agent's loop.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,35 +6,35 @@ use std::time::Duration;
 use callstack_core::memory::{Prompt, Reply};
 use serde_json::Value;
 
-/// A tool as a model is told of it.
+/// A tool as it is described to a model.
 pub struct Offer {
     pub name: &'static str,
     pub description: String,
-    /// JSON Schema of its arguments.
+    /// The JSON Schema of its arguments.
     pub parameters: Value,
 }
 
-/// What a model has answered.
+/// The answer of a model.
 pub struct Answer {
     pub reply: Reply,
-    /// Tokens of the prompt, as the provider counts them.
+    /// Size of the prompt in tokens, counted by the provider.
     pub prompt_tokens: Option<u64>,
 }
 
-/// Something that answers prompts.
+/// A model: it answers prompts.
 pub trait Model {
-    /// Asks once. `on_text` gets the text of the answer as it comes.
+    /// Sends one request. `on_text` gets the parts of the answer's text while they arrive.
     async fn ask(&self, prompt: &Prompt, tools: &[Offer], on_text: &mut dyn FnMut(&str)) -> Result<Answer, ModelError>;
 }
 
-/// Why there is no answer.
+/// The reason why a request has no answer.
 #[derive(Debug)]
 pub enum ModelError {
-    /// It may come if the same is asked again, perhaps after a time that the model has named.
+    /// A temporary problem: the request can be repeated, after the given time if the provider has given one.
     Later { problem: String, after: Option<Duration> },
-    /// Nothing can be reached there. Before the first answer that means a wrong address, later a bad moment.
+    /// The address cannot be reached. Before the first answer this means a wrong address, later a temporary problem.
     Unreachable { problem: String },
-    /// It will not come. The text says what to do.
+    /// A permanent problem. The text tells the user how to solve it.
     Never { problem: String },
 }
 

@@ -1,4 +1,4 @@
-//! What the terminal shows of a run: steps, calls and answers, and the tree whenever it has grown.
+//! The progress of a run on the terminal: steps, tool calls and answers, and the tree when it has changed.
 
 use std::cell::Cell;
 use std::io::{self, Write};
@@ -8,16 +8,16 @@ use callstack_core::frame::{Change, Event, Message, ToolCall};
 use callstack_core::memory::Prompt;
 use callstack_core::{Handle, OutlineOptions, OutlineStyle, Stack};
 
-/// The longest line about a call or an answer, in characters.
+/// Maximum length of a line about a tool call or an answer, in characters.
 const WIDTH: usize = 110;
 
-/// Writes to the standard error: the standard output is for the result.
+/// Writes the progress to the standard error, because the standard output is for the result.
 #[derive(Default)]
 pub struct Progress {
-    /// The most tokens that a prompt has had, and how many steps there were.
+    /// Size of the largest prompt in tokens, and the number of steps.
     peak: Cell<usize>,
     steps: Cell<usize>,
-    /// Text of the model is being written.
+    /// True while text of the model is being written.
     is_speaking: Cell<bool>,
 }
 
@@ -33,7 +33,7 @@ impl Progress {
         say(&format!("step {}  {} {title}, depth {}, about {tokens} tokens", prompt.step, prompt.frame, prompt.depth));
     }
 
-    /// A part of what the model says, as it comes.
+    /// Writes a part of the model's text.
     pub fn text(&self, part: &str) {
         let begin = if self.is_speaking.replace(true) { "" } else { "  | " };
         eprint!("{begin}{}", part.replace('\n', "\n  | "));
@@ -42,7 +42,7 @@ impl Progress {
 
     pub fn wait(&self, problem: &str, wait: Duration) {
         self.end_text();
-        say(&format!("  {problem}; asking again in {:.1} s", wait.as_secs_f64()));
+        say(&format!("  {problem}; trying again in {:.1} s", wait.as_secs_f64()));
     }
 
     pub fn answered(&self, prompt_tokens: Option<u64>) {
@@ -56,7 +56,7 @@ impl Progress {
         say(&line(&format!("  {} {}", call.name, call.arguments)));
     }
 
-    /// The first line of an answer, and the last one: there stands how a command has ended.
+    /// Writes the first and the last line of an answer. The last line has the exit status of a command.
     pub fn answer(&self, answer: &str, is_error: bool) {
         let mark = if is_error { "refused: " } else { "" };
         let lines: Vec<&str> = answer.lines().collect();
@@ -70,7 +70,7 @@ impl Progress {
         }
     }
 
-    /// What an operation has done: the answer, or the tree if it has changed.
+    /// Writes the result of an operation on agent memory: its answer, or the tree if it has changed.
     pub fn operated(&self, stack: &Stack, run: Handle, events: &[Event]) {
         let is_of_stack = |event: &Event| matches!(event.change, Change::Added { .. } | Change::StatusChanged { .. });
         if events.iter().any(is_of_stack) {
@@ -110,7 +110,7 @@ fn say(text: &str) {
     eprintln!("{text}");
 }
 
-/// A text on one line, and not too long.
+/// A text on one line, cut to the maximum length.
 fn line(text: &str) -> String {
     let one = text.replace('\n', "\\n");
     match one.char_indices().nth(WIDTH) {

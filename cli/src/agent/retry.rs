@@ -1,4 +1,4 @@
-//! Asks again when that may help, later each time.
+//! Repeats requests that have failed temporarily, with increasing waits.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use tokio::time::sleep;
 
 use super::model::{Answer, Model, ModelError, Offer};
 
-/// The longest wait between two requests, unless the model asks for more.
+/// Maximum wait between two requests, unless the provider asks for a longer one.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// A model that is asked several times if need be.
+/// A model whose requests are repeated after temporary problems.
 pub struct Patient<M> {
     model: M,
-    /// How many times a request is repeated.
+    /// Maximum number of repetitions of a request.
     retries: u32,
-    /// The wait before the first repetition; each further one is twice as long.
+    /// The wait before the first repetition. It doubles with each further one.
     delay: Duration,
-    /// Whether it has ever answered.
+    /// True if the model has answered at least once.
     has_answered: Cell<bool>,
 }
 
@@ -27,7 +27,8 @@ impl<M: Model> Patient<M> {
         Self { model, retries, delay, has_answered: Cell::new(false) }
     }
 
-    /// Asks until there is an answer, or no hope. `on_wait` is told why and how long this waits.
+    /// Repeats a request until there is an answer, a permanent problem, or no repetition left. `on_wait` is called
+    /// before each wait, with the problem and the duration.
     pub async fn ask(
         &self,
         prompt: &Prompt,

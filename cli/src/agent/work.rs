@@ -1,4 +1,4 @@
-//! The agent at work: asks the model, deals with its calls, until the task is done or must stop.
+//! The loop of the agent: asks the model and executes its tool calls, until the task is done or the run must stop.
 
 use callstack_core::context::{Approx, TokenCounter};
 use callstack_core::frame::{MemoryModel, Message, ToolCall};
@@ -12,32 +12,32 @@ use super::progress::Progress;
 use super::retry::Patient;
 use super::workspace::Workspace;
 
-/// When to stop.
+/// The limits at which the run stops.
 pub struct Limits {
-    /// After so many steps.
+    /// Maximum number of steps of this process.
     pub steps: u64,
-    /// When the same call has been made so many times in a row.
+    /// Maximum number of times that the model makes the same tool call in a row.
     pub repeats: usize,
 }
 
-/// How the work has ended.
+/// The end of the work.
 pub enum End {
     /// The root frame was popped.
     Done { results: String },
-    /// A limit was reached. The run can go on.
+    /// A limit was reached. The run can be resumed.
     Stopped { reason: String },
-    /// Somebody has interrupted it. The run can go on.
+    /// A signal has interrupted it. The run can be resumed.
     Interrupted,
 }
 
-/// An agent, and all that it works with.
+/// An agent: its run, model, workspace and limits.
 pub struct Agent<M> {
     stack: Stack,
     run: Handle,
     memory: MemoryModel,
-    /// Every tool that it has.
+    /// The tools that the model can call.
     offers: Vec<Offer>,
-    /// Tokens that telling a model of them costs.
+    /// Size of the tools' descriptions and schemas in a request, in tokens.
     offer_tokens: usize,
     model: Patient<M>,
     workspace: Workspace,
@@ -46,7 +46,7 @@ pub struct Agent<M> {
 }
 
 impl<M: Model> Agent<M> {
-    /// The agent of a run.
+    /// Creates the agent of a run.
     pub fn new(
         stack: Stack,
         run: Handle,
@@ -67,11 +67,11 @@ impl<M: Model> Agent<M> {
         Ok(Self { stack, run, memory, offers, offer_tokens, model, workspace, limits, progress })
     }
 
-    /// Works until there is an end. `is_resumed`: the run was begun by another process, which may have died.
+    /// Works until the run ends. `is_resumed`: another process, which may have been killed, has started the run.
     pub async fn work(mut self, is_resumed: bool) -> Result<End, String> {
         let mut interrupts = Interrupts::new()?;
         self.progress.begin(&self.stack, self.run);
-        // A call that the last process has not answered may have been begun.
+        // The earlier process may have started the tool call that is next, but not recorded its answer.
         let mut was_begun = is_resumed;
         let mut steps = 0;
         loop {
@@ -80,7 +80,7 @@ impl<M: Model> Agent<M> {
                     self.progress.end();
                     return Ok(End::Done { results });
                 }
-                Next::Over { status, .. } => return Err(format!("the run is {status}: somebody else has ended it")),
+                Next::Over { status, .. } => return Err(format!("the run is {status}: another program has ended it")),
                 Next::Call(call) => {
                     tokio::select! {
                         dealt = self.deal(&call, was_begun) => dealt?,
@@ -103,10 +103,10 @@ impl<M: Model> Agent<M> {
         }
     }
 
-    /// Why no further step is done, after so many of this process.
+    /// The reason to stop after this number of steps, if a limit is reached.
     fn reached_limit(&self, steps: u64) -> Result<Option<String>, String> {
         if steps >= self.limits.steps {
-            return Ok(Some(format!("{steps} steps are done, the limit (--max-steps)")));
+            return Ok(Some(format!("the limit of {steps} steps is reached (--max-steps)")));
         }
         let repeats = self.stack.run(self.run).status().map_err(text)?.repeats;
         let is_stuck = steps > 0 && repeats >= self.limits.repeats;
@@ -147,7 +147,7 @@ impl<M: Model> Agent<M> {
     }
 }
 
-/// Interrupts of the terminal, and requests to end.
+/// The signals SIGINT and SIGTERM.
 struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
@@ -171,7 +171,7 @@ fn text(error: impl ToString) -> String {
     error.to_string()
 }
 
-/// What a prompt costs, without the tools that go with it.
+/// The estimated size of a prompt without the tools, in tokens.
 fn tokens(prompt: &Prompt) -> usize {
     let of_message = |message: &Message| {
         let calls = match message {

@@ -1,4 +1,4 @@
-//! New frames: pushed, planned, made for a session, imported.
+//! Commands that create frames: push, plan, ensure, import; and the identity of placeholder frames.
 
 use std::collections::{HashMap, HashSet};
 
@@ -84,8 +84,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Adds frames whose links are IDs of frames of the tree or of each other, and returns the handle of the first.
-    /// Frames without times get the time of the command.
+    /// Adds frames and returns the handle of the first one. Their links are IDs of frames of the tree or of the list.
+    /// Frames without a time of creation get the time of the command.
     fn add(&mut self, mut frames: Vec<Frame>) -> Result<Handle> {
         let tree = self.tree;
         let full = || Error::Full { limit: Handle::LIMIT };
@@ -118,11 +118,11 @@ impl Draft<'_> {
     }
 }
 
-/// The order in which frames can be added.
+/// The order in which frames can be added: parents before their children.
 fn order(tree: &Tree, frames: &[Frame]) -> Result<Vec<usize>> {
     let parent_is_known = |frame: &Frame| frame.parent_session_id.as_deref().is_none_or(|id| tree.by_id(id).is_some());
     match frames {
-        // The usual case: one frame, below a frame of the tree or below none, cannot be part of a circle.
+        // Shortcut for the usual case: a single frame with a known parent, or none, cannot be part of a circle.
         [alone] if alone.depends_on.is_empty() && parent_is_known(alone) => Ok(vec![0]),
         _ => check_links(tree, frames),
     }
@@ -155,7 +155,7 @@ fn new_frame(tree: &Tree, new: NewFrame, status: FrameStatus) -> Result<Frame> {
     record(tree, new, parent, depends_on, status)
 }
 
-/// Children may name each other before any of them is in the tree.
+/// The records of planned children. A child may depend on any other child of the list, which is not in the tree yet.
 fn planned_children(tree: &Tree, parent: &Parent, caller: Option<&str>, children: Vec<NewFrame>) -> Result<Vec<Frame>> {
     let parent = open_parent(tree, parent, caller, FrameStatus::Planned)?;
     let ids: Vec<Option<String>> = children.iter().map(|child| child.session_id.clone()).collect();
@@ -202,7 +202,7 @@ fn check_id(tree: &Tree, session_id: &str) -> Result<()> {
     }
 }
 
-/// The parent of a new frame, which must take children of this status.
+/// The parent of a new frame. Its status must allow a child with the status `child`.
 fn open_parent(tree: &Tree, parent: &Parent, caller: Option<&str>, child: FrameStatus) -> Result<Option<Handle>> {
     let parent = resolve_parent(tree, parent, caller)?;
     if let Some(parent) = parent {
@@ -211,7 +211,7 @@ fn open_parent(tree: &Tree, parent: &Parent, caller: Option<&str>, child: FrameS
     Ok(parent)
 }
 
-/// The explicit parent, else the calling session's open frame, else the active frame.
+/// The explicit parent. For [`Parent::Auto`] the open frame of the calling session, or else the active frame.
 fn resolve_parent(tree: &Tree, parent: &Parent, caller: Option<&str>) -> Result<Option<Handle>> {
     match parent {
         Parent::Frame(reference) => tree.resolve(reference).map(Some),

@@ -1,4 +1,4 @@
-//! The status of a frame: begun, popped, invalidated; and which frame is active.
+//! Commands for the status of a frame (activate, pop, invalidate), and for the active frame.
 
 use super::memory::{inherited_registers, returned_registers};
 use super::not_empty;
@@ -7,7 +7,7 @@ use crate::frame::{Change, FrameStatus, Handle, PopStatus, Results};
 use crate::tree::Draft;
 
 impl Draft<'_> {
-    /// Begins a planned frame.
+    /// Starts a planned frame.
     pub(super) fn begin(&mut self, handle: Handle) -> Result<()> {
         let node = self.tree.node(handle);
         let from = node.status();
@@ -81,7 +81,7 @@ impl Draft<'_> {
         if from.can_become(to) { Ok(()) } else { Err(Error::Transition { handle, from, to }) }
     }
 
-    /// Makes the nearest open frame above `handle` active, or none.
+    /// Makes the nearest open ancestor of `handle` the active frame, or no frame if there is none.
     fn return_above(&mut self, handle: Handle) {
         let above = self.tree.node(handle).parent().and_then(|parent| self.tree.nearest_open(parent));
         self.activate(above);

@@ -1,4 +1,4 @@
-//! The memory of a frame: chunks of its heap, and registers.
+//! Commands for the agent memory of a frame: the chunks of its heap, and its registers.
 
 use super::not_empty;
 use crate::error::{Error, Result};
@@ -54,7 +54,8 @@ fn not_longer(field: &'static str, text: &str, limit: usize) -> Result<()> {
     }
 }
 
-/// A chunk can be allocated if the frame sees no other of its name, and no unfinished frame below it would see two.
+/// Checks that a chunk can be allocated: its texts are valid, the frame sees no chunk with the same name, and no
+/// unfinished frame below it has one.
 fn check_chunk(tree: &Tree, handle: Handle, chunk: &NewChunk) -> Result<()> {
     not_empty("name", &chunk.name)?;
     for (field, text, limit) in
@@ -76,7 +77,7 @@ fn check_chunk(tree: &Tree, handle: Handle, chunk: &NewChunk) -> Result<()> {
     }
 }
 
-/// The chunk that a frame sees under a name.
+/// The chunk with this name that a frame sees, and the frame that owns it.
 pub(crate) fn known_chunk<'a>(tree: &'a Tree, handle: Handle, name: &str) -> Result<(Handle, &'a Chunk)> {
     tree.chunk(handle, name).ok_or_else(|| Error::UnknownChunk {
         name: name.to_owned(),
@@ -85,14 +86,15 @@ pub(crate) fn known_chunk<'a>(tree: &'a Tree, handle: Handle, name: &str) -> Res
     })
 }
 
-/// The registers of a frame that is about to begin, if its parent uses registers.
+/// The initial registers of a frame that is about to start, if its parent uses registers.
 pub(super) fn inherited_registers(tree: &Tree, parent: Handle, child: &Frame) -> Option<RegisterValues> {
     let registers = tree.node(parent).record().registers.as_deref()?;
     let objective = first_filled(child.dense_criteria(), &child.title);
     Some(registers.pushed(&child.title, objective).changes_since(&Registers::default()))
 }
 
-/// The parent of a frame that is about to be popped, and the parent's registers afterwards, if both use registers.
+/// The parent of a frame that is about to be popped, and the changes of the parent's registers. `None` unless both use
+/// registers.
 pub(super) fn returned_registers(tree: &Tree, handle: Handle, results: &Results) -> Option<(Handle, RegisterValues)> {
     let child = tree.node(handle).record();
     let parent = tree.node(handle).parent()?;

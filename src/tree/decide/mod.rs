@@ -1,4 +1,4 @@
-//! The first half of a change: whether a command can be carried out on a tree, and by which events.
+//! The first half of a change: checks a command against a tree and returns the events that carry it out.
 
 mod adding;
 mod lifecycle;
@@ -11,13 +11,24 @@ use crate::frame::FrameStatus;
 
 pub(crate) use memory::known_chunk;
 
-/// Checks a command against a tree and returns what has to be committed to carry it out; nothing if the tree is already
-/// as the command asks. Changes nothing.
+/// Checks a command against a tree and returns the commit that carries it out. The commit is empty if the tree already
+/// is as the command asks. The tree does not change.
 ///
-/// `now` is the time of the events in milliseconds since the epoch.
+/// `now` is the time of the events, in milliseconds since the Unix epoch. In contrast to the methods of
+/// [`Stack`](crate::Stack), a new frame must have an ID here, because nothing generates one.
 ///
 /// # Errors
-/// The reason why the command is refused; each [`Error`] variant says which.
+/// The reason why the command is refused:
+///
+/// - [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]: a reference to a frame, of any command.
+/// - [`Error::Empty`]: an ID, title, reason, artifact, decision, log path, chunk name or summary is blank.
+/// - [`Error::DuplicateId`], [`Error::ParentClosed`], [`Error::ParentPlanned`], [`Error::Dependency`],
+///   [`Error::ParentCircle`], [`Error::Full`]: commands that create frames; [`Error::DuplicateId`] also for
+///   [`Command::ReplaceId`].
+/// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::IdentityFixed`]: the frame's status,
+///   or its identity, does not allow the command.
+/// - [`Error::ChunkExists`], [`Error::UnknownChunk`], [`Error::TooLong`], [`Error::NotOneLine`]: commands for chunks.
+/// - [`Error::Json`]: an entry of [`Command::AppendLog`] is nested more than 100 levels deep.
 pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
     let mut draft = Draft::new(tree, now);
     match command {

@@ -1,4 +1,4 @@
-//! What is recorded of a frame: its ID, results so far, artifacts, decisions, and its log.
+//! Commands that record data of a frame: its ID, results so far, artifacts, decisions, and its log.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::frame::{Change, Handle, Results, is_too_deep, own_log_path};
 use crate::tree::Draft;
 
 impl Draft<'_> {
-    /// The frame's own log moves with the ID: its file is named after the ID.
+    /// Replaces the frame's ID. The frame's own log moves with it, because its file is named after the ID.
     pub(super) fn replace_id(&mut self, handle: Handle, session_id: String) -> Result<()> {
         not_empty("sessionID", &session_id)?;
         match self.tree.by_id(&session_id) {

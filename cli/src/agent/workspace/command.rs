@@ -1,4 +1,5 @@
-//! Commands: in a process group of their own, which ends with them, and without keys in their environment.
+//! The tool `run_command`: runs a command in its own process group, which is killed when the command ends, and without
+//! secrets in its environment.
 
 use std::ffi::{OsStr, OsString};
 use std::process::{ExitStatus, Stdio};
@@ -13,23 +14,24 @@ use tokio::time::timeout;
 use super::Workspace;
 use super::output::Output;
 
-/// How long a command may take (specification, "Workspace Tools").
+/// Time limit of a command (specification, "Workspace Tools").
 const TIME_LIMIT: Duration = Duration::from_secs(30);
-/// How long to wait for what is still in the pipe of a command that has ended.
+/// Maximum wait for the rest of the output of a command that has ended.
 const DRAIN: Duration = Duration::from_millis(500);
-/// What the names of variables have that hold secrets.
+/// Parts of the names of environment variables that contain secrets.
 const SECRETS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
 
-/// The variables that commands see.
+/// The environment variables of commands.
 pub struct Environment(Vec<(OsString, OsString)>);
 
 impl Environment {
-    /// Those of this process without its secrets: variables that are called like one, and those that hold the key.
+    /// The environment of this process without secrets, that is, without variables whose name suggests a secret, and
+    /// without variables that contain the API key.
     pub fn without_secrets(key: Option<&str>) -> Self {
         let is_secret = |name: &OsStr, value: &OsStr| {
             let name = name.to_string_lossy().to_uppercase();
             let holds_key = key.is_some_and(|key| value.to_string_lossy().contains(key));
-            // A word of its own, or it would be that of GIT_AUTHOR_NAME.
+            // AUTH must be a separate word, because GIT_AUTHOR_NAME is not a secret.
             let is_auth = name.split('_').any(|word| word == "AUTH");
             holds_key || is_auth || SECRETS.iter().any(|secret| name.contains(secret))
         };
@@ -37,7 +39,7 @@ impl Environment {
     }
 }
 
-/// A process that leads a group of its own. The group ends with this, whatever happens.
+/// A process that leads its own process group. The group is killed when this is dropped.
 struct Group {
     leader: Child,
     id: Option<Pid>,
@@ -49,7 +51,7 @@ impl Group {
         Self { leader, id }
     }
 
-    /// Kills what is left of the group, once: later its number may be another's.
+    /// Kills the remaining processes of the group. Only once, because the system can use the group's ID again.
     fn kill(&mut self) {
         if let Some(id) = self.id.take() {
             let _ = kill_process_group(id, Signal::KILL);
@@ -70,17 +72,18 @@ impl Workspace {
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(command).current_dir(&self.path).process_group(0).stdin(Stdio::null());
         shell.env_clear().envs(self.environment.0.iter().map(|(name, value)| (name, value)));
-        // One pipe for both, so that they stand in the order in which they were written.
+        // One pipe for output and errors keeps them in the order in which they were written.
         shell.stdout(writer.try_clone().map_err(failed)?).stderr(writer);
         let group = Group::of(shell.spawn().map_err(failed)?);
-        // The command holds ends of the pipe.
+        // Closes this process's writing ends of the pipe, which `shell` holds.
         drop(shell);
         let mut reader = Receiver::from_owned_fd(reader.into()).map_err(failed)?;
         Ok(follow(group, &mut reader).await)
     }
 }
 
-/// Reads what a command prints until it has ended or must end, and says how it has.
+/// Reads the output of a command until it has ended or reached the time limit. Returns the output, and a last line with
+/// the exit status.
 async fn follow(mut group: Group, reader: &mut Receiver) -> String {
     let mut output = Output::default();
     let ended = timeout(TIME_LIMIT, async {
@@ -94,7 +97,7 @@ async fn follow(mut group: Group, reader: &mut Receiver) -> String {
     })
     .await;
     group.kill();
-    // Something that has left the group may hold the pipe open for ever.
+    // A process that has left the group may keep the pipe open, so the wait is limited.
     let _ = timeout(DRAIN, async { while read_some(reader, &mut output).await {} }).await;
     let end = match ended {
         Ok(Ok(status)) => said(status),
@@ -110,7 +113,7 @@ async fn follow(mut group: Group, reader: &mut Receiver) -> String {
     }
 }
 
-/// False: there is no more to read.
+/// Reads a part of the output. Returns false at its end.
 async fn read_some(reader: &mut Receiver, output: &mut Output) -> bool {
     let mut buffer = [0; 1 << 13];
     match reader.read(&mut buffer).await {

@@ -1,12 +1,12 @@
-//! The file tools. Paths are resolved by the folder's own handle, so that neither `..` nor a symbolic link leads out of
-//! it, not even one that is made meanwhile.
+//! The file tools. Paths are resolved relative to a handle of the workspace's folder. Neither `..` nor a symbolic link
+//! can lead out of it, not even a link that is created at the same time.
 
 use std::io::{self, ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 
 use super::{LIMIT, Workspace};
 
-/// Longer files are read by commands.
+/// Maximum size of a file that `read_file` reads, in bytes.
 const READABLE: u64 = 64 << 20;
 
 impl Workspace {
@@ -14,11 +14,11 @@ impl Workspace {
         let place = self.inside(path)?;
         let metadata = self.folder.metadata(&place).map_err(|error| problem(path, &error))?;
         if metadata.is_dir() {
-            return Err(format!("`{path}` is a folder; see what is in it with list_files"));
+            return Err(format!("`{path}` is a folder; list its content with list_files"));
         }
-        // A pipe or a device would be waited for.
+        // Reading a pipe or a device could block.
         if !metadata.is_file() {
-            return Err(format!("`{path}` is no file"));
+            return Err(format!("`{path}` is not a regular file"));
         }
         if metadata.len() > READABLE {
             return Err(format!(
@@ -90,7 +90,7 @@ impl Workspace {
         Ok(if text.is_empty() { "[the folder is empty]".into() } else { text })
     }
 
-    /// A path as the folder's handle takes it: relative, and not to what belongs to the run.
+    /// Converts a path for the folder's handle: makes it relative. Refuses paths into the run's own files.
     fn inside(&self, path: &str) -> Result<PathBuf, String> {
         let relative = match Path::new(path) {
             absolute if absolute.is_absolute() => {
@@ -108,7 +108,7 @@ impl Workspace {
         }
     }
 
-    /// Where a path leads to, through all links, as far as it exists.
+    /// The target of a path with all links resolved, as far as the path exists.
     fn real(&self, place: &Path) -> io::Result<PathBuf> {
         for above in place.ancestors() {
             let known = if above.as_os_str().is_empty() { Path::new(".") } else { above };
@@ -122,7 +122,7 @@ impl Workspace {
     }
 }
 
-/// The path without `.` and, where that can be told, without `..`.
+/// The path without `.`, and without each `..` that follows a name.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
@@ -141,9 +141,9 @@ fn outside(path: &str) -> String {
 
 fn problem(path: &str, error: &io::Error) -> String {
     match error.kind() {
-        ErrorKind::NotFound => format!("`{path}` is not there; see what is with list_files"),
-        ErrorKind::IsADirectory => format!("`{path}` is no file that could be written"),
-        // So says the handle of a path that leads out of it.
+        ErrorKind::NotFound => format!("`{path}` does not exist; list the existing files with list_files"),
+        ErrorKind::IsADirectory => format!("`{path}` is not a regular file and cannot be written"),
+        // The folder's handle returns this error, without an OS error, for a path that leads out of the folder.
         ErrorKind::PermissionDenied if error.raw_os_error().is_none() => outside(path),
         _ => format!("`{path}`: {error}"),
     }

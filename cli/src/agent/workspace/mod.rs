@@ -1,4 +1,4 @@
-//! The workspace of an agent: a folder, and the four tools that work in it.
+//! The workspace of an agent: a folder, and the four tools that read, write and run commands in it.
 
 mod command;
 mod files;
@@ -18,41 +18,41 @@ use crate::agent::model::Offer;
 
 pub use command::Environment;
 
-/// The most characters that a tool answers (specification, "Workspace Tools").
+/// Maximum length of a tool's answer, in characters (specification, "Workspace Tools").
 const LIMIT: usize = 10_000;
 
-/// Read a file. At most 10,000 characters are returned; `offset` reads on.
+/// Read a file. At most 10,000 characters are returned; use `offset` to read further.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReadFile {
     /// The file, relative to the workspace.
     path: String,
-    /// Characters to skip.
+    /// Number of characters to skip. Default 0.
     #[serde(default)]
     offset: usize,
 }
 
-/// Write a file, or replace it. Its folders are made.
+/// Write a file, or replace it. Missing folders are created.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct WriteFile {
     /// The file, relative to the workspace.
     path: String,
-    /// All that the file holds from then on.
+    /// The new content of the file.
     content: String,
 }
 
-/// List what is in a folder.
+/// List the content of a folder.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListFiles {
-    /// The folder, relative to the workspace; without it the workspace itself.
+    /// The folder, relative to the workspace. Default: the workspace itself.
     #[serde(default)]
     path: String,
 }
 
-/// Run a shell command in the workspace, for up to 30 seconds. Its output and errors are returned, the beginning and the
-/// end of them if they are long. What it leaves running in the background is ended with it.
+/// Run a shell command in the workspace, for up to 30 seconds. Returns its output and errors; if they are long, their
+/// beginning and end. Background processes of the command are killed when it ends.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RunCommand {
@@ -60,7 +60,7 @@ struct RunCommand {
     command: String,
 }
 
-/// A tool's arguments.
+/// The arguments of a tool.
 trait Arguments: DeserializeOwned + JsonSchema {
     const NAME: &'static str;
     const EXAMPLE: &'static str;
@@ -95,17 +95,17 @@ impl Arguments for RunCommand {
     const EXAMPLE: &'static str = r#"{"command": "python -m pytest -q"}"#;
 }
 
-/// A folder that tools work in, and do not leave.
+/// A folder in which the tools work. File tools cannot access files outside of it.
 pub struct Workspace {
     path: PathBuf,
     folder: Dir,
-    /// What belongs to the run itself, if it is in the workspace: relative to it.
+    /// The folder of the run's own files, relative to the workspace, if it is in the workspace.
     private: Option<PathBuf>,
     environment: Environment,
 }
 
 impl Workspace {
-    /// The workspace in a folder. Files in `private` are none of the agent's business.
+    /// Opens the workspace in a folder. The file tools refuse access to the folder `private`.
     pub fn open(path: &Path, private: &Path, environment: Environment) -> io::Result<Self> {
         let path = path.canonicalize()?;
         let private = private.canonicalize()?.strip_prefix(&path).ok().map(Path::to_owned);
@@ -113,18 +113,18 @@ impl Workspace {
         Ok(Self { path, folder, private, environment })
     }
 
-    /// What the tools do, for the system prompt.
+    /// Describes the tools in the system prompt.
     pub const DESCRIPTION: &str = include_str!("description.md");
 
-    /// The tools.
+    /// The tools of the workspace.
     pub fn offers() -> Vec<Offer> {
         vec![ReadFile::offer(), WriteFile::offer(), ListFiles::offer(), RunCommand::offer()]
     }
 
-    /// Carries out a call. `None`: there is no such tool here.
+    /// Executes a tool call. `None` if the workspace has no tool with this name.
     ///
     /// # Errors
-    /// What is wrong, in words for the agent.
+    /// A message for the agent.
     pub async fn call(&self, name: &str, json: &str) -> Option<Result<String, String>> {
         Some(match name {
             ReadFile::NAME => ReadFile::read(json).and_then(|call| self.read_file(&call.path, call.offset)),

@@ -1,15 +1,16 @@
-//! What a command prints: the beginning and the end, however much it is.
+//! The output of a command: keeps the beginning and the end, in bounded process memory.
 
 use std::collections::VecDeque;
 
 use super::LIMIT;
 
-/// Characters shown of the beginning, if not all are shown; the rest is of the end, where errors stand.
+/// Number of characters that are shown of the beginning of a long output. The rest of the limit is for the end, which
+/// usually has the errors.
 const BEGINNING: usize = LIMIT / 4;
-/// Bytes kept of the beginning, and of the end: as many as the characters shown can have.
+/// Number of bytes that are kept of the beginning, and of the end: the maximum size of the shown characters.
 const KEPT: usize = LIMIT * 4;
 
-/// Takes any number of bytes, and keeps few.
+/// Collects any number of bytes, but keeps only the first and the last ones.
 #[derive(Default)]
 pub struct Output {
     beginning: Vec<u8>,
@@ -28,7 +29,7 @@ impl Output {
         self.end.extend(rest);
     }
 
-    /// The text, with a note in the place of what is left out.
+    /// The text, with a note in place of an omitted part.
     pub fn into_text(self) -> String {
         let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let end: Vec<u8> = self.end.into();
