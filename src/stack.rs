@@ -50,7 +50,7 @@ pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 /// Clones are cheap and share one stack. Any thread may call any method at any time. Commands (methods that change the
 /// stack) run one after the other.
 ///
-/// **Storage.** A stack in a folder ([`Stack::open`]) is persistent: an acknowledged command survives the end of the
+/// **Storage.** A stack in a folder (`Stack::open`) is persistent: an acknowledged command survives the end of the
 /// process. Any number of processes may open the same folder. Every command first applies the commits of the other
 /// processes; queries show them after the next command or [`Stack::refresh`].
 ///

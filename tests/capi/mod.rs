@@ -92,7 +92,7 @@ fn parsed(json: String) -> Value {
 fn open(folder: &str, options: &str) -> Result<*mut Callstack, Failed> {
     let mut stack = ptr::null_mut();
     let options_at = if options.is_empty() { NULL } else { p(options) };
-    // SAFETY: texts are as long as they say.
+    // SAFETY: every text has its given length.
     let call = |error| unsafe { callstack_open(p(folder), folder.len(), options_at, options.len(), &mut stack, error) };
     run(call).map(|()| stack)
 }
@@ -100,7 +100,7 @@ fn open(folder: &str, options: &str) -> Result<*mut Callstack, Failed> {
 fn in_memory(options: &str) -> *mut Callstack {
     let mut stack = ptr::null_mut();
     let options_at = if options.is_empty() { NULL } else { p(options) };
-    // SAFETY: the text is as long as it says.
+    // SAFETY: the text has its given length.
     run(|error| unsafe { callstack_in_memory(options_at, options.len(), &mut stack, error) }).unwrap();
     stack
 }
@@ -114,19 +114,19 @@ fn close(mut stack: *mut Callstack) {
 }
 
 fn push(stack: *mut Callstack, frame: impl AsRef<[u8]>) -> Result<String, Failed> {
-    // SAFETY: the stack is open, the text is as long as it says.
+    // SAFETY: the stack is open, the text has its given length.
     ask(|out, error| unsafe { callstack_push(stack, p(&frame), frame.as_ref().len(), out, error) })
 }
 
 fn frames(stack: *mut Callstack, query: &str) -> Result<Value, Failed> {
-    // SAFETY: the stack is open, the text is as long as it says.
+    // SAFETY: the stack is open, the text has its given length.
     ask(|out, error| unsafe { callstack_frames(stack, p(query), query.len(), out, error) }).map(parsed)
 }
 
 #[test]
 fn commands_and_queries_do_what_the_stack_does() {
     let stack = in_memory("");
-    // SAFETY: the stack is open to the end, texts are as long as they say.
+    // SAFETY: the stack is open to the end, every text has its given length.
     unsafe {
         assert_eq!(
             push(stack, r#"{"title": "Build", "sessionID": "ses_1", "successCriteria": "It runs"}"#).unwrap(),
@@ -216,7 +216,7 @@ fn commands_and_queries_do_what_the_stack_does() {
 fn contexts_come_in_the_parts_that_are_wanted() {
     let stack = in_memory("");
     push(stack, r#"{"title": "Build", "sessionID": "ses_1"}"#).unwrap();
-    // SAFETY: the stack is open to the end, texts are as long as they say.
+    // SAFETY: the stack is open to the end, every text has its given length.
     unsafe {
         let mut parts = [EMPTY; 4];
         let [xml, stable, volatile, report] = &mut parts;
@@ -262,7 +262,7 @@ fn a_stack_in_a_folder_lasts_and_its_history_makes_it_again() {
     push(stack, r#"{"title": "Build", "sessionID": "ses_1"}"#).unwrap();
     let other = open(&first, "").unwrap();
     push(other, r#"{"title": "Parse", "sessionID": "ses_2"}"#).unwrap();
-    // SAFETY: the stacks are open, texts are as long as they say.
+    // SAFETY: the stacks are open, every text has its given length.
     let (state, history) = unsafe {
         let mut is_new = 0;
         run(|error| callstack_refresh(stack, &mut is_new, error)).unwrap();
@@ -297,7 +297,7 @@ fn a_stack_in_a_folder_lasts_and_its_history_makes_it_again() {
     close(other);
     assert!(Path::new(&exported).join("state.json").exists());
 
-    // SAFETY: texts are as long as they say.
+    // SAFETY: every text has its given length.
     unsafe {
         let mut rebuilt = ptr::null_mut();
         let rebuild = |out: &mut *mut Callstack| {
@@ -349,7 +349,7 @@ fn versions_are_told() {
 fn errors_name_the_thing_and_change_nothing() {
     let stack = in_memory("");
     push(stack, r#"{"title": "Build", "sessionID": "ses_1"}"#).unwrap();
-    // SAFETY: the stack is open to the end, texts are as long as they say.
+    // SAFETY: the stack is open to the end, every text has its given length.
     unsafe {
         let state = || ask(|out, error| callstack_state(stack, out, error)).unwrap();
         let before = state();
@@ -429,7 +429,7 @@ fn texts_that_are_no_utf8_or_cut_are_errors() {
         assert!([CALLSTACK_ERROR_UTF8, CALLSTACK_ERROR_JSON].contains(&code), "{len} bytes: {code}");
     }
     push(stack, whole).unwrap();
-    // SAFETY: the stack is open, texts are as long as they say.
+    // SAFETY: the stack is open, every text has its given length.
     let frame = parsed(ask(|out, error| unsafe { callstack_frame(stack, p("f1"), 2, out, error) }).unwrap());
     assert_eq!(frame["title"], "café 👩‍👩‍👧 \0");
     close(stack);
@@ -440,7 +440,7 @@ fn huge_and_deep_json_does_no_harm() {
     let stack = in_memory("");
     let title = "A very long title & more ".repeat(10 * 1024 * 1024 / 25);
     push(stack, json!({"title": title, "sessionID": "ses_1"}).to_string()).unwrap();
-    // SAFETY: the stack is open to the end, texts are as long as they say.
+    // SAFETY: the stack is open to the end, every text has its given length.
     unsafe {
         let frame = parsed(ask(|out, error| callstack_frame(stack, p("f1"), 2, out, error)).unwrap());
         assert_eq!(frame["title"].as_str().unwrap().len(), title.len());
@@ -484,7 +484,7 @@ fn eight_threads_share_a_stack() {
                 for number in 0..25 {
                     let id = format!("t{thread}_{number}");
                     push(stack, json!({"title": id, "sessionID": id, "parent": "root"}).to_string()).unwrap();
-                    // SAFETY: the stack is open, texts are as long as they say.
+                    // SAFETY: the stack is open, every text has its given length.
                     unsafe {
                         run(|error| callstack_add_decision(stack, p("root"), 4, p(&id), id.len(), error)).unwrap();
                         let xml = |out, error| {
@@ -554,12 +554,12 @@ fn folders_and_options_that_cannot_be_are_errors() {
 /// Reports an event in JSON and returns the effects.
 fn tell(stack: *mut Callstack, event: Value) -> Result<Value, Failed> {
     let event = event.to_string();
-    // SAFETY: the stack is open, the text is as long as it says.
+    // SAFETY: the stack is open, the text has its given length.
     ask(|out, error| unsafe { callstack_event(stack, p(&event), event.len(), out, error) }).map(parsed)
 }
 
 fn tool(stack: *mut Callstack, session: &str, name: &str, arguments: &str) -> Result<Value, Failed> {
-    // SAFETY: the stack is open, texts are as long as they say.
+    // SAFETY: the stack is open, every text has its given length.
     let call = |out, error| unsafe {
         let (session_at, name_at, arguments_at) = (p(session), p(name), p(arguments));
         callstack_tool(stack, session_at, session.len(), name_at, name.len(), arguments_at, arguments.len(), out, error)
@@ -575,7 +575,7 @@ fn of_kind<'a>(effects: &'a Value, kind: &str) -> Vec<&'a Value> {
 /// The two parts of a session's context; `None` if it has no context.
 fn session_context(stack: *mut Callstack, session: &str) -> Result<Option<[String; 2]>, Failed> {
     let (mut stable, mut volatile) = (EMPTY, EMPTY);
-    // SAFETY: the stack is open, the text is as long as it says.
+    // SAFETY: the stack is open, the text has its given length.
     unsafe {
         run(|error| callstack_session_context(stack, p(session), session.len(), &mut stable, &mut volatile, error))?;
         Ok(take(&mut stable).zip(take(&mut volatile)).map(|(stable, volatile)| [stable, volatile]))
@@ -587,7 +587,7 @@ fn a_host_tells_of_its_sessions_and_runs_frames_in_them() {
     let folder = tempfile::tempdir().unwrap();
     let stack = open(folder.path().to_str().unwrap(), "").unwrap();
     let settings = r#"{"calls": {"maxDepth": 2}, "context": {"guidance": "brief"}, "subagents": {"patterns": ["("]}}"#;
-    // SAFETY: the stack is open, the text is as long as it says.
+    // SAFETY: the stack is open, the text has its given length.
     let problems =
         ask(|out, error| unsafe { callstack_configure(stack, p(settings), settings.len(), out, error) }).map(parsed);
     assert!(problems.unwrap()[0].as_str().unwrap().starts_with("patterns is `(`"));
@@ -636,7 +636,7 @@ fn a_host_tells_of_its_sessions_and_runs_frames_in_them() {
 fn chunks_registers_and_runs() {
     let stack = in_memory("");
     push(stack, r#"{"title": "Shop", "sessionID": "ses_1"}"#).unwrap();
-    // SAFETY: the stack is open, texts are as long as they say.
+    // SAFETY: the stack is open, every text has its given length.
     unsafe {
         let chunk = r#"{"name": "prices", "content": "a < b"}"#;
         run(|error| callstack_allocate_chunk(stack, p("f1"), 2, p(chunk), chunk.len(), error)).unwrap();
@@ -687,7 +687,7 @@ fn events_and_settings_that_cannot_be_are_errors_and_change_nothing() {
         assert_eq!(failed.code, CALLSTACK_ERROR_JSON, "{event}");
         assert!(failed.message.starts_with("event cannot be read:"), "{}", failed.message);
     }
-    // SAFETY: the stack is open, texts are as long as they say.
+    // SAFETY: the stack is open, every text has its given length.
     unsafe {
         let configure = |settings: &str| {
             let (settings, len) = (p(settings), settings.len());

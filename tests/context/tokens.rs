@@ -53,7 +53,7 @@ fn plan(name: &str) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// The contexts of a plan's frames, without a limit of their size.
+/// The contexts of every tenth frame of a plan, with default settings.
 fn contexts(name: &str) -> String {
     let (tree, _) = import::read(&support::read_data(name)).unwrap();
     let (stack, _) = Stack::from_state(tree.state(), StackOptions::default());

@@ -449,7 +449,7 @@ fn token_curve() {
         linear.push(transcript);
         let newest = prompt.messages.len();
         agent.step(calls);
-        // In a transcript, the reply of this step and the answers of its tools stay for ever.
+        // In a transcript, the reply of this step and the answers of its tools stay permanently.
         let Next::Ask(after) = agent.next() else { return };
         let said: usize =
             calls.iter().map(|(name, arguments)| Approx.count(name) + Approx.count(&arguments.to_string())).sum();

@@ -128,7 +128,7 @@ fn log(folder: &Path) -> String {
     files.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default()
 }
 
-/// Checks that the folder is consistent: history, state, files and logs.
+/// Checks that the tree equals the replay of the history, and that `state.json` equals the tree.
 fn assert_sound(folder: &Path, context: &str) -> StackState {
     let stack = Stack::open(folder, StackOptions::default()).unwrap();
     let mut tree = Tree::new();
