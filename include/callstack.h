@@ -962,11 +962,11 @@ CallstackCode callstack_outline(const Callstack *stack,
  *   belongs in the system prompt: its bytes change only when a frame is pushed, popped or invalidated, or a chunk
  *   that it shows changes. The volatile part belongs after the newest message.
  * - `out_report`: a JSON object, `{"tokens": 812, "handle": "f3", "stableTokens": 640, "volatileTokens": 172,
- *   "entries": [{"handle": "f1", "section": "ancestors", "rung": "standard", "score": 100, "tokens": 44}],
+ *   "entries": [{"handle": "f1", "section": "ancestors", "detailLevel": "standard", "score": 100, "tokens": 44}],
  *   "chunks": [{"name": "api", "handle": "f1", "shown": "whole", "tokens": 90}]}`:
  *   - `tokens`, `stableTokens`, `volatileTokens`: upper bounds of the number of tokens;
  *   - `entries`: every frame that was considered; `section` is `"current-frame"`, `"ancestors"`, `"dependencies"`,
- *     `"completed-siblings"` or `"planned-children"`; `rung` is `"omitted"`, `"stub"`, `"compact"`, `"standard"` or
+ *     `"completed-siblings"` or `"planned-children"`; `detailLevel` is `"omitted"`, `"stub"`, `"compact"`, `"standard"` or
  *     `"full"`; an omitted frame has `omission`, which is `"irrelevant"`, `"budget"` or `"rank"`; `log` is the path of
  *     its log, if the context names it;
  *   - `chunks`: every chunk that the frame sees; absent if there are none; `shown` is `"omitted"`, `"index"` or

@@ -335,12 +335,15 @@ pub enum Error {
         #[serde(skip)]
         source: Option<ErrorSource>,
     },
-    /// A command inside of [`Stack::read`](crate::Stack::read), or of a token counter: it would wait for itself.
+    /// A command, or a query that uses the disk, inside of [`Stack::read`](crate::Stack::read) or of a token counter: it
+    /// would wait for itself.
     #[error(
-        "a command cannot run inside of Stack::read or of a token counter, which hold the tree; call it afterwards"
+        "a command or a query of the history cannot run inside of Stack::read or of a token counter, which hold the tree; \
+         call it afterwards"
     )]
     InsideRead {},
-    /// An earlier command has panicked, so nobody knows how far it came. Its transaction was rolled back.
+    /// An earlier command has panicked, so the state of this stack is unknown. The store has either the whole command or
+    /// nothing of it.
     #[error(
         "an earlier command met an error in the library or in code of its host, so this stack is unusable; close it and open it again"
     )]

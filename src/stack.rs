@@ -22,7 +22,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 
-use self::disk::Disk;
+use self::disk::{Disk, MirrorView};
 pub use self::heap::Heap;
 #[cfg(feature = "session")]
 pub use self::host::{Host, HostSettings, SessionContext};
@@ -55,9 +55,8 @@ pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 /// processes; queries show them after the next command or [`Stack::refresh`].
 ///
 /// **Waiting.** Queries wait only while a command changes the tree in memory, not while it uses the disk. The
-/// exceptions take the lock of the disk, which a command holds while it runs: [`Stack::history`],
-/// [`Stack::export_history`], [`Stack::export_files`], [`Stack::mirror_status`] and [`Stack::deadline`] (and with it
-/// `Stack::host_deadline`) wait until a running command has finished.
+/// exceptions use the disk themselves: [`Stack::history`], [`Stack::export_history`] and [`Stack::export_files`] wait
+/// until a running command has finished.
 ///
 /// **References.** A [`FrameRef`] names a frame by its handle (`f3`), its ID, or the beginning of an ID. The beginning
 /// must match exactly one frame, else the error is [`Error::AmbiguousFrame`]; no match is [`Error::UnknownFrame`].
@@ -93,6 +92,8 @@ struct Inner {
     /// Locked for a whole command, and before the tree, so that the command is decided on the newest tree.
     disk: Mutex<Disk>,
     tree: SharedTree,
+    /// The state of the mirror after the last command, for queries. They do not wait for the disk.
+    mirror: Mutex<MirrorView>,
     /// A command has panicked and may have changed the tree partially.
     is_broken: AtomicBool,
     contexts: Contexts,
@@ -254,19 +255,28 @@ impl Stack {
 
     /// Runs a command with the locked disk. If it panics, the stack is broken, because the change may be partial.
     fn command<T>(&self, run: impl FnOnce(&mut Disk) -> Result<T>) -> Result<T> {
-        self.inner.tree.check_not_borrowed()?;
-        let mut attempt = Attempt { inner: &self.inner, disk: self.inner.disk.lock(), is_over: false };
-        let result = self.check_working().and_then(|()| run(&mut attempt.disk));
+        let mut attempt = Attempt { inner: &self.inner, disk: self.lock_disk()?, is_over: false };
+        let result = run(&mut attempt.disk);
         attempt.is_over = true;
         result
+    }
+
+    /// Waits until no command runs, and locks the disk.
+    ///
+    /// # Errors
+    /// [`Error::InsideRead`]: the running command can wait for this thread. [`Error::Broken`].
+    fn lock_disk(&self) -> Result<MutexGuard<'_, Disk>> {
+        self.inner.tree.check_not_borrowed()?;
+        let disk = self.inner.disk.lock();
+        self.check_working()?;
+        Ok(disk)
     }
 
     /// True if a command has panicked: in a [`Clock`], in [`Random`], in a [`Store`](crate::Store), or in the library.
     ///
     /// The store has either the whole command or nothing of it, because a transaction that is not committed is rolled
     /// back. All later commands of this stack fail with [`Error::Broken`], and so do queries that return a [`Result`].
-    /// Exceptions: `Stack::session_context`, [`Stack::ensure`] for a session that has a frame, and
-    /// [`Stack::clear_cache`] for all frames. To continue, open the stack again.
+    /// To continue, open the stack again.
     pub fn is_broken(&self) -> bool {
         self.inner.is_broken.load(Ordering::Acquire)
     }
@@ -321,6 +331,7 @@ impl Stack {
     /// [`Error::Empty`] if the ID is blank; [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for the parent;
     /// [`Error::Full`].
     pub fn ensure(&self, session_id: &str, title: Option<&str>, parent: Option<FrameRef>) -> Result<Handle> {
+        self.check_working()?;
         if let Some(handle) = self.inner.tree.read().by_id(session_id) {
             return Ok(handle);
         }
@@ -531,6 +542,7 @@ impl Stack {
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`].
     pub fn clear_cache(&self, frame: Option<FrameRef>) -> Result<()> {
+        self.check_working()?;
         let handle = frame.map(|frame| self.resolve(frame)).transpose()?;
         self.inner.contexts.clear_cache(handle);
         Ok(())
@@ -538,8 +550,8 @@ impl Stack {
 
     /// Calls `read` with the current tree and returns its result. Commands of other threads wait until `read` returns.
     ///
-    /// `read` may call queries of the same stack that do not take the lock of the disk (see [`Stack`]); they use the
-    /// same tree. Commands inside of `read` fail with [`Error::InsideRead`], because they would wait for themselves.
+    /// `read` may call queries of the same stack; they use the same tree. Commands inside of `read`, and the queries
+    /// that use the disk (see [`Stack`]), fail with [`Error::InsideRead`], because they would wait for themselves.
     pub fn read<T>(&self, read: impl FnOnce(&Tree) -> T) -> T {
         self.inner.tree.lend(read)
     }
@@ -642,7 +654,8 @@ impl Stack {
     }
 }
 
-/// A running command. If it is dropped while `is_over` is false, the command has panicked.
+/// A running command. If it is dropped while `is_over` is false, the command has panicked. Queries see the state of
+/// the mirror that it leaves.
 struct Attempt<'a> {
     inner: &'a Inner,
     disk: MutexGuard<'a, Disk>,
@@ -656,6 +669,7 @@ impl Drop for Attempt<'_> {
             self.inner.is_broken.store(true, Ordering::Release);
             self.disk.abandon();
         }
+        *self.inner.mirror.lock() = self.disk.mirror_view(&self.inner.tree);
     }
 }
 

@@ -49,23 +49,23 @@ pub enum ToolRole {
     UpdateRegisters,
 }
 
-/// The number of roles.
-const ROLES: usize = ToolRole::ALL.len();
+/// All roles, in the order of their declaration.
+const ROLES: [ToolRole; 10] = [
+    ToolRole::Push,
+    ToolRole::Pop,
+    ToolRole::Activate,
+    ToolRole::PlanChildren,
+    ToolRole::Invalidate,
+    ToolRole::Details,
+    ToolRole::Tree,
+    ToolRole::HeapRead,
+    ToolRole::HeapFree,
+    ToolRole::UpdateRegisters,
+];
 
 impl ToolRole {
     /// All roles.
-    pub const ALL: [Self; 10] = [
-        Self::Push,
-        Self::Pop,
-        Self::Activate,
-        Self::PlanChildren,
-        Self::Invalidate,
-        Self::Details,
-        Self::Tree,
-        Self::HeapRead,
-        Self::HeapFree,
-        Self::UpdateRegisters,
-    ];
+    pub const ALL: &[Self] = &ROLES;
 
     /// The name that `tools::call` takes. It is also the default name.
     ///
@@ -151,12 +151,12 @@ struct Table {
     /// Before every default name.
     prefix: String,
     /// By role, the prefix included.
-    names: [Option<String>; ROLES],
+    names: [Option<String>; ROLES.len()],
 }
 
 impl Table {
     fn with_prefix(prefix: String) -> Self {
-        let names = ToolRole::ALL.map(|role| Some(format!("{prefix}{}", role.tool())));
+        let names = ROLES.map(|role| Some(format!("{prefix}{}", role.tool())));
         Self { prefix, names }
     }
 
@@ -185,7 +185,7 @@ impl ToolNames {
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
     pub fn none() -> Self {
-        Self::of(Table { prefix: String::new(), names: [const { None }; ROLES] })
+        Self::of(Table { prefix: String::new(), names: [const { None }; ROLES.len()] })
     }
 
     /// The same with another name for one role. The prefix does not apply to it.
@@ -217,13 +217,13 @@ impl ToolNames {
     /// prefix; its name is unknown if the host has no tool with a default name.
     #[cfg(feature = "tools")]
     pub(crate) fn of_tool(&self, tool: &str) -> Option<String> {
-        if let Some(role) = ToolRole::ALL.into_iter().find(|role| role.tool() == tool) {
+        if let Some(role) = ROLES.into_iter().find(|role| role.tool() == tool) {
             return self.get(role).map(str::to_owned);
         }
         match &self.table {
             None => Some(tool.to_owned()),
             Some(table) => {
-                let keeps_names = ToolRole::ALL.into_iter().any(|role| table.is_default(role));
+                let keeps_names = ROLES.into_iter().any(|role| table.is_default(role));
                 keeps_names.then(|| format!("{}{tool}", table.prefix))
             }
         }
@@ -239,7 +239,7 @@ impl ToolNames {
         while !rest.is_empty() {
             let end = rest.find(|character| !is_part(character)).unwrap_or(rest.len());
             let (word, more) = rest.split_at(end);
-            match ToolRole::ALL.into_iter().find(|role| role.tool() == word) {
+            match ROLES.into_iter().find(|role| role.tool() == word) {
                 Some(role) => translated.push_str(self.get(role).unwrap_or(instead(role))),
                 None => translated.push_str(word),
             }
@@ -253,7 +253,7 @@ impl ToolNames {
     /// How all names begin, such as `stack_`. `None`: there are no names, or the host has renamed some.
     pub(crate) fn beginning(&self) -> Option<String> {
         let Some(table) = &self.table else { return Some(DEFAULT_BEGINNING.to_owned()) };
-        let mut named = ToolRole::ALL.into_iter().filter(|role| table.names[*role as usize].is_some()).peekable();
+        let mut named = ROLES.into_iter().filter(|role| table.names[*role as usize].is_some()).peekable();
         let is_alike = named.peek().is_some() && named.all(|role| table.is_default(role));
         is_alike.then(|| format!("{}{DEFAULT_BEGINNING}", table.prefix))
     }
@@ -283,7 +283,7 @@ impl ToolNames {
         if is_wrong(&table.prefix) {
             return refused("tools.prefix", &table.prefix, "at most 64 characters and no control characters");
         }
-        for role in ToolRole::ALL {
+        for role in ROLES {
             if let Some(name) = table.names[role as usize].as_deref().filter(|name| name.is_empty() || is_wrong(name)) {
                 return refused(role.setting(), name, "a name of 1 to 64 characters without control characters");
             }
@@ -302,14 +302,14 @@ impl ToolNames {
 
     /// The default names have one representation only.
     fn of(table: Table) -> Self {
-        let is_default = table.prefix.is_empty() && ToolRole::ALL.into_iter().all(|role| table.is_default(role));
+        let is_default = table.prefix.is_empty() && ROLES.into_iter().all(|role| table.is_default(role));
         Self { table: (!is_default).then(|| Arc::new(table)) }
     }
 }
 
 impl fmt::Debug for ToolNames {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_map().entries(ToolRole::ALL.map(|role| (role, self.get(role)))).finish()
+        formatter.debug_map().entries(ROLES.map(|role| (role, self.get(role)))).finish()
     }
 }
 
@@ -323,7 +323,7 @@ impl Serialize for ToolNames {
         if !table.prefix.is_empty() {
             map.serialize_entry(PREFIX, &table.prefix)?;
         }
-        for role in ToolRole::ALL.into_iter().filter(|role| !table.is_default(*role)) {
+        for role in ROLES.into_iter().filter(|role| !table.is_default(*role)) {
             map.serialize_entry(role.key(), &table.names[role as usize])?;
         }
         map.end()
@@ -355,8 +355,8 @@ impl<'de> Deserialize<'de> for ToolNames {
                         prefix = map.next_value()?;
                         continue;
                     }
-                    let Some(role) = ToolRole::ALL.into_iter().find(|role| role.key() == key) else {
-                        let keys = ToolRole::ALL.map(ToolRole::key).join(", ");
+                    let Some(role) = ROLES.into_iter().find(|role| role.key() == key) else {
+                        let keys = ROLES.map(ToolRole::key).join(", ");
                         return Err(A::Error::custom(format!("unknown tool `{key}`, expected {PREFIX}, {keys}")));
                     };
                     given.push((role, map.next_value::<Option<String>>()?));
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn names_are_read_back_as_they_were_written() {
-        let all = |name: &str| ToolRole::ALL.into_iter().fold(ToolNames::none(), |names, role| names.name(role, name));
+        let all = |name: &str| ROLES.into_iter().fold(ToolNames::none(), |names, role| names.name(role, name));
         for names in [
             ToolNames::default(),
             ToolNames::none(),
@@ -401,7 +401,7 @@ mod tests {
     #[test]
     fn the_default_names_have_one_representation() {
         let named = ToolNames::none();
-        let named = ToolRole::ALL.into_iter().fold(named, |names, role| names.name(role, role.tool()));
+        let named = ROLES.into_iter().fold(named, |names, role| names.name(role, role.tool()));
         assert!(named.is_default() && ToolNames::with_prefix("").is_default());
         assert!(read(r#"{"prefix": "", "pop": "stack_frame_pop"}"#).unwrap().is_default());
         assert!(!ToolNames::none().is_default());
@@ -409,9 +409,9 @@ mod tests {
 
     #[test]
     fn roles_stand_at_their_own_place() {
-        assert!(ToolRole::ALL.into_iter().enumerate().all(|(place, role)| role as usize == place));
-        assert!(ToolRole::ALL.into_iter().all(|role| role.tool().starts_with(DEFAULT_BEGINNING)));
-        assert!(ToolRole::ALL.into_iter().all(|role| role.setting().strip_prefix("tools.") == Some(role.key())));
+        assert!(ROLES.into_iter().enumerate().all(|(place, role)| role as usize == place));
+        assert!(ROLES.into_iter().all(|role| role.tool().starts_with(DEFAULT_BEGINNING)));
+        assert!(ROLES.into_iter().all(|role| role.setting().strip_prefix("tools.") == Some(role.key())));
     }
 
     #[test]

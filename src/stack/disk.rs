@@ -7,9 +7,18 @@ use super::shared_tree::SharedTree;
 use crate::error::Result;
 use crate::frame::{Change, Event, Frame, FrameStatus, Handle, StateDocument};
 use crate::store::logs::{self, Appended};
-use crate::store::mirror::{Mirror, Source};
+use crate::store::mirror::{Mirror, MirrorStatus, Source};
 use crate::store::{EventQuery, Store, files};
 use crate::tree::{Commit, LogAppend, Tree};
+
+/// What queries show of the mirror.
+#[derive(Default)]
+pub(super) struct MirrorView {
+    /// `None` if the stack has no mirror.
+    pub(super) status: Option<MirrorStatus>,
+    /// The time at which `state.json` is due, in milliseconds since the Unix epoch. `None` if the files are up to date.
+    pub(super) deadline: Option<u64>,
+}
 
 /// The files of the mirror to write.
 #[derive(Clone, Copy, PartialEq)]
@@ -98,6 +107,14 @@ impl Disk {
             tree.apply(event);
         }
         Ok(committed)
+    }
+
+    /// The state of the mirror, for queries. Computed while no other command runs.
+    pub(super) fn mirror_view(&self, tree: &SharedTree) -> MirrorView {
+        self.mirror.as_ref().map_or_else(MirrorView::default, |mirror| MirrorView {
+            status: Some(mirror.status()),
+            deadline: (!mirror.is_current(&*tree.read())).then(|| mirror.deadline()),
+        })
     }
 
     /// After a panic: drops the store, which rolls back an open transaction, and the mirror, so no file is written.

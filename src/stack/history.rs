@@ -23,7 +23,7 @@ impl Stack {
     ///
     /// # Errors
     /// [`Error::InMemory`] if the stack keeps no history; [`Error::Setting`] for an unknown kind of events;
-    /// [`Error::Broken`]; the errors of the store.
+    /// [`Error::InsideRead`]; [`Error::Broken`]; the errors of the store.
     pub fn history(&self, query: &EventQuery) -> Result<Vec<Event>> {
         let mut events = Vec::new();
         self.read_history(query, |event| {
@@ -38,8 +38,8 @@ impl Stack {
     /// running command; commands wait until it returns.
     ///
     /// # Errors
-    /// [`Error::InMemory`] if the stack keeps no history; [`Error::Io`] if the writer fails; [`Error::Broken`]; the
-    /// errors of the store.
+    /// [`Error::InMemory`] if the stack keeps no history; [`Error::Io`] if the writer fails;
+    /// [`Error::InsideRead`]; [`Error::Broken`]; the errors of the store.
     pub fn export_history(&self, mut writer: impl Write) -> Result<u64> {
         let mut count = 0;
         self.read_history(&EventQuery::default(), |event| {
@@ -51,8 +51,7 @@ impl Stack {
 
     fn read_history(&self, query: &EventQuery, mut each: impl FnMut(Event) -> Result<()>) -> Result<()> {
         query.check()?;
-        self.check_working()?;
-        let mut disk = self.inner.disk.lock();
+        let mut disk = self.lock_disk()?;
         let store = disk.store.as_mut().ok_or(Error::InMemory { what: "history" })?;
         store.read(query, &mut each)
     }

@@ -243,7 +243,7 @@ impl Host<'_> {
     }
 
     /// The time at which [`Host::poll`] should be called, in milliseconds since the Unix epoch. `None` if nothing is
-    /// pending. Waits for a running command.
+    /// pending.
     pub fn deadline(&self) -> Option<u64> {
         let files = self.stack.deadline();
         let state = self.stack.inner.host.state.lock();

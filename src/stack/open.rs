@@ -80,6 +80,7 @@ impl Stack {
         let inner = Inner {
             contexts: Contexts::new(counter, folder.clone().unwrap_or_default()),
             log_folder: folder,
+            mirror: Mutex::new(disk.mirror_view(&tree)),
             disk: Mutex::new(disk),
             tree,
             is_broken: AtomicBool::new(false),
@@ -100,17 +101,17 @@ impl Stack {
     ///
     /// # Errors
     /// [`Error::NotEmpty`] if the folder has a stack's database; [`Error::Busy`] if another process holds the lock of
-    /// the files for too long; [`Error::Io`], [`Error::DiskFull`], [`Error::ReadOnly`]; [`Error::Broken`]. Some of the
+    /// the files for too long; [`Error::Io`], [`Error::DiskFull`], [`Error::ReadOnly`]; [`Error::InsideRead`];
+    /// [`Error::Broken`]. Some of the
     /// files can then have been written.
     pub fn export_files(&self, folder: impl AsRef<Path>) -> Result<()> {
-        self.check_working()?;
         let folder = folder.as_ref();
         if folder.join(DATABASE).exists() {
             return Err(Error::NotEmpty { path: folder.display().to_string() });
         }
         files::make_folder(folder)?;
         // Commands wait for this lock. If they waited for the lock of the tree, new readers would wait behind them.
-        let _disk = self.inner.disk.lock();
+        let _disk = self.lock_disk()?;
         let tree = self.inner.tree.read();
         let mut mirror = Mirror::new(folder);
         mirror.rewrite_all(tree.handles(), tree.revision());
@@ -158,17 +159,15 @@ impl Stack {
     }
 
     /// The time at which [`Stack::poll`] should be called, in milliseconds since the Unix epoch. `None` if the files
-    /// are up to date, or if the stack has no mirror. Waits for a running command.
+    /// were up to date after the last command, or if the stack has no mirror.
     pub fn deadline(&self) -> Option<u64> {
-        let disk = self.inner.disk.lock();
-        let mirror = disk.mirror.as_ref()?;
-        (!mirror.is_current(&*self.inner.tree.read())).then(|| mirror.deadline())
+        self.inner.mirror.lock().deadline
     }
 
-    /// The status of the mirror, that is, of `state.json` and `frames/`. `None` if the stack has no mirror. Waits for a
-    /// running command.
+    /// The status of the mirror, that is, of `state.json` and `frames/`, after the last command. `None` if the stack
+    /// has no mirror.
     pub fn mirror_status(&self) -> Option<MirrorStatus> {
-        self.inner.disk.lock().mirror.as_ref().map(Mirror::status)
+        self.inner.mirror.lock().status.clone()
     }
 
     /// Syncs the store to the disk, so all acknowledged commits survive a power failure, and brings `state.json` and

@@ -127,7 +127,8 @@ impl Node {
         (self.started > 0).then_some(self.started)
     }
 
-    /// Place of the frame's finish in the tree's sequence of starts and finishes. 0 if the frame has not finished.
+    /// Place of the frame's finish in the tree's sequence of starts and finishes, from 1. `None` if the frame
+    /// has not finished.
     pub fn finished(&self) -> Option<u64> {
         (self.finished > 0).then_some(self.finished)
     }

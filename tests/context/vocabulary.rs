@@ -8,7 +8,7 @@ use callstack_core::{
 
 /// Names that no text holds by chance, and that XML has to escape.
 fn nonsense() -> ToolNames {
-    ToolRole::ALL.into_iter().fold(ToolNames::none(), |names, role| names.name(role, word(role)))
+    ToolRole::ALL.iter().fold(ToolNames::none(), |names, &role| names.name(role, word(role)))
 }
 
 fn word(role: ToolRole) -> String {
@@ -76,7 +76,7 @@ fn without_elements(context: &Context) -> String {
 
 fn assert_no_default_name(context: &Context) {
     let text = without_elements(context);
-    for word in ["stack_", "stack-"].into_iter().chain(ToolRole::ALL.map(ToolRole::tool)) {
+    for word in ["stack_", "stack-"].into_iter().chain(ToolRole::ALL.iter().map(|role| role.tool())) {
         assert!(!text.contains(word), "{word} is in\n{}", context.xml);
     }
     roxmltree::Document::parse(&context.xml).unwrap();

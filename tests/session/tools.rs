@@ -680,13 +680,13 @@ fn texts_with(tools: &ToolNames) -> Vec<String> {
 #[test]
 fn texts_name_the_tools_of_the_host() {
     let word = |role: ToolRole| format!("zork{role:?}");
-    let nonsense = ToolRole::ALL.into_iter().fold(ToolNames::none(), |names, role| names.name(role, word(role)));
+    let nonsense = ToolRole::ALL.iter().fold(ToolNames::none(), |names, &role| names.name(role, word(role)));
     let texts = texts_with(&nonsense);
     for text in &texts {
         assert!(!text.contains("stack_"), "{text}");
     }
     let not_here = [ToolRole::UpdateRegisters, ToolRole::HeapRead];
-    for role in ToolRole::ALL {
+    for &role in ToolRole::ALL {
         assert!(texts.iter().any(|text| text.contains(&word(role))) || not_here.contains(&role), "{role:?}");
     }
     let texts = texts_with(&ToolNames::none());

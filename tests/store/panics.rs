@@ -165,7 +165,8 @@ fn in_time<T: Send + 'static>(what: &str, run: impl FnOnce() -> T + Send + 'stat
 #[test]
 fn a_query_inside_of_read_does_not_wait_for_a_command_that_waits_for_the_read() {
     in_time("a query inside of read", || {
-        let stack = Stack::in_memory();
+        let folder = tempdir().unwrap();
+        let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
         stack.push(NewFrame::new("First").id("ses_1")).unwrap();
         for round in 0..20 {
             let other = stack.clone();
@@ -181,6 +182,10 @@ fn a_query_inside_of_read_does_not_wait_for_a_command_that_waits_for_the_read() 
                 let inside = stack.frame("ses_1").unwrap().title;
                 let context = stack.context("ses_1", &Settings::default()).unwrap();
                 assert_eq!(stack.read(|again| again.len()), tree.len(), "both are the same tree");
+                let (mirror, deadline) = (stack.mirror_status().unwrap(), stack.deadline());
+                assert_eq!(deadline.is_none(), mirror.revision == tree.revision() && mirror.stale_frames == 0);
+                assert_eq!(stack.history(&EventQuery::default()).unwrap_err(), Error::InsideRead {});
+                assert_eq!(stack.export_files(folder.path().join("copy")).unwrap_err(), Error::InsideRead {});
                 (inside, context.tokens > 0)
             });
             assert_eq!(seen, ("First".to_owned(), true));

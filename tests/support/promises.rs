@@ -32,7 +32,7 @@ fn tools(random: &mut Random) -> ToolNames {
         2 => {
             let names =
                 ["begin", "<&\"'>", "]]>", "a tool of 64 characters, the most that a name may have, no less!", "ü"];
-            ToolRole::ALL.into_iter().fold(ToolNames::default(), |tools, role| match random.below(3) {
+            ToolRole::ALL.iter().fold(ToolNames::default(), |tools, &role| match random.below(3) {
                 0 => tools.without(role),
                 1 => tools.name(role, random.pick(&names)),
                 _ => tools,
