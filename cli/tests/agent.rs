@@ -541,8 +541,8 @@ fn arguments_that_are_no_json_are_answered_and_can_be_sent_back() {
         let output = scene.run(&["x"]);
         assert!(output.status.success(), "{wire}: {}", stderr(&output));
         let messages = scene.messages(1);
-        assert!(messages.contains("write_file: the arguments are no JSON"), "{wire}: {messages}");
-        assert!(messages.contains("heap_free: the arguments are no JSON object"), "{wire}: {messages}");
+        assert!(messages.contains("write_file: the arguments are not valid JSON"), "{wire}: {messages}");
+        assert!(messages.contains("heap_free: the arguments are not a JSON object"), "{wire}: {messages}");
         assert!(messages.contains("unreadable"), "{wire}: the model does not see what it has written: {messages}");
     }
 }

@@ -6,8 +6,9 @@ use crate::frame::MemoryModel;
 
 const INTRODUCTION: &str = include_str!("prompt/introduction.md");
 
-/// The system prompt of an agent with this memory. `tools`: the host's description of the agent's other tools, which
-/// follows the introduction; empty if it has none. The prompt never changes during a run, so that prompt caches keep it.
+/// Returns the system prompt of an agent with this memory model. `tools` is the host's description of the agent's other
+/// tools; it follows the introduction and is empty if there are none. The prompt never changes during a run, so prompt
+/// caches can keep it.
 pub fn system_prompt(memory: MemoryModel, tools: &str) -> Cow<'static, str> {
     let whole = match memory {
         MemoryModel::Heap => concat!(

@@ -1,5 +1,5 @@
-//! Arguments of tools: their JSON Schema, and how they are read and refused. Hosts that offer tools of their own
-//! beside these can use the same.
+//! Arguments of tools: their JSON Schema and their validation. Hosts can use the same functions for additional tools
+//! of their own.
 //!
 //! ```
 //! use callstack_core::tools::arguments;
@@ -7,7 +7,7 @@
 //! /// Roll a die.
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]
 //! struct Roll {
-//!     /// How many sides it has.
+//!     /// The number of sides.
 //!     sides: u8,
 //! }
 //! let (description, schema) = arguments::describe::<Roll>();
@@ -22,27 +22,28 @@ use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Longest arguments, in bytes of JSON.
+/// Maximum size of the arguments, in bytes of JSON.
 const LONGEST: usize = 1 << 20;
-/// Longest text among them, in characters.
+/// Maximum length of a text in the arguments, in characters.
 const LONGEST_TEXT: usize = 100_000;
-/// Longest list among them.
+/// Maximum number of entries of a list in the arguments.
 const LONGEST_LIST: usize = 1_000;
 
-/// Reads the arguments of a tool. `example` has arguments that are valid, for those who give others.
+/// Reads the arguments of a tool. `example` contains valid arguments as JSON; every error text ends with it. Empty
+/// arguments stand for `{}`.
 ///
 /// # Errors
-/// What is wrong and where, in words for the agent, with the example.
+/// A text for the agent: the problem, the path of the invalid argument, and the example.
 pub fn read<T: DeserializeOwned>(json: &str, example: &str) -> Result<T, String> {
     let refused = |problem: String| format!("{problem}. Example: {example}");
     if json.len() > LONGEST {
-        return Err(refused(format!("the arguments have {} bytes, and may have {LONGEST}", json.len())));
+        return Err(refused(format!("the arguments have {} bytes, and the maximum is {LONGEST}", json.len())));
     }
     let json = if json.trim().is_empty() { "{}" } else { json };
     let arguments: Value =
-        serde_json::from_str(json).map_err(|error| refused(format!("the arguments are no JSON: {error}")))?;
+        serde_json::from_str(json).map_err(|error| refused(format!("the arguments are not valid JSON: {error}")))?;
     if !arguments.is_object() {
-        return Err(refused("the arguments are no JSON object".into()));
+        return Err(refused("the arguments are not a JSON object".into()));
     }
     if let Some(problem) = too_long(&arguments) {
         return Err(refused(problem));
@@ -54,16 +55,17 @@ pub fn read<T: DeserializeOwned>(json: &str, example: &str) -> Result<T, String>
     })
 }
 
-/// What is too long in a value, if anything is.
+/// Returns the first text or list in a value that is too long, as a problem for the agent.
 fn too_long(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => {
             let characters = text.chars().count();
-            (characters > LONGEST_TEXT)
-                .then(|| format!("a text has {characters} characters, and may have {LONGEST_TEXT}; put it into a file"))
+            (characters > LONGEST_TEXT).then(|| {
+                format!("a text has {characters} characters, and the maximum is {LONGEST_TEXT}; put it into a file")
+            })
         }
         Value::Array(list) if list.len() > LONGEST_LIST => {
-            Some(format!("a list has {} entries, and may have {LONGEST_LIST}", list.len()))
+            Some(format!("a list has {} entries, and the maximum is {LONGEST_LIST}", list.len()))
         }
         Value::Array(list) => list.iter().find_map(too_long),
         Value::Object(map) => map.values().find_map(too_long),
@@ -71,8 +73,8 @@ fn too_long(value: &Value) -> Option<String> {
     }
 }
 
-/// The description of a tool and the JSON Schema of its arguments, as models take it: what is optional is not
-/// required, and is not null either. The description is the documentation of the type.
+/// Returns the description of a tool and the JSON Schema of its arguments. The description is the documentation of the
+/// type. The schema is simplified for models: optional arguments are not in `required`, and their types exclude null.
 pub fn describe<T: JsonSchema>() -> (String, Value) {
     described(schema::<T>())
 }
@@ -115,7 +117,7 @@ fn simplify(value: &mut Value) {
                 }
             }
             for key in ["title", "format"] {
-                // A property of that name is no text.
+                // If the value is not a string, it is the schema of a property with this name.
                 if object.get(key).is_some_and(Value::is_string) {
                     object.remove(key);
                 }

@@ -1,4 +1,4 @@
-//! Tools that weigh when to begin and finish frames.
+//! Tools that assess when to start and finish frames.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -12,42 +12,42 @@ use crate::frame::{Handle, NewFrame};
 use crate::session::autonomy::{Assessment, Autonomy, AutonomyLevel, AutonomySettings, Heuristic};
 use crate::session::title_of;
 
-/// Show or change how far autonomy goes. What is not given stays. Levels: manual (it answers when asked), suggest (it
-/// suggests pushes and pops), auto (it also does what it is sure of).
+/// Show or change the settings of autonomy. Omitted arguments change nothing. Levels: manual (assess only when a tool
+/// asks), suggest (also suggest pushes and pops), auto (also carry out recommended pushes and pops).
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Configure {
-    /// How far it goes.
+    /// The level of autonomy.
     #[schemars(schema_with = "level_names")]
     #[serde(default)]
     level: Option<AutonomyLevel>,
-    /// From which confidence on a push is recommended.
+    /// Minimum confidence for recommending a push.
     #[schemars(range(min = 0, max = 100))]
     push_threshold: Option<u8>,
-    /// From which confidence on a pop is recommended.
+    /// Minimum confidence for recommending a pop.
     #[schemars(range(min = 0, max = 100))]
     pop_threshold: Option<u8>,
-    /// Show suggestions in the context.
+    /// Whether contexts show the pending suggestions.
     suggest_in_context: Option<bool>,
-    /// Back to the defaults first.
+    /// Restore the defaults before applying the other arguments.
     #[serde(default)]
     reset: bool,
-    /// A heuristic that is to be asked.
+    /// A heuristic to enable.
     #[schemars(schema_with = "heuristic_names")]
     #[serde(default)]
     enable_heuristic: Option<Heuristic>,
-    /// One that is not.
+    /// A heuristic to disable.
     #[schemars(schema_with = "heuristic_names")]
     #[serde(default)]
     disable_heuristic: Option<Heuristic>,
 }
 
-/// The names of the levels.
+/// The schema of a level: its names.
 fn level_names(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": ["manual", "suggest", "auto"] })
 }
 
-/// The names of the heuristics.
+/// The schema of a heuristic: its names.
 fn heuristic_names(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": Heuristic::ALL.iter().map(|heuristic| heuristic.as_str()).collect::<Vec<_>>() })
 }
@@ -83,20 +83,20 @@ impl AgentTool for Configure {
     }
 }
 
-/// Weigh whether to begin a child frame now. What is not given is taken from what was seen of this session. At the
-/// level auto a recommended child is begun at once if a potential goal is given, and its results are the answer.
+/// Assess whether to start a child frame now. Omitted signals are taken from observations of this session. At the level
+/// auto, a recommended child frame is started at once if potentialGoal is given; its results are this tool's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ShouldPush {
-    /// What is to be done next, if it is not what this frame is for.
+    /// The goal of the next piece of work, if it differs from the goal of this frame.
     potential_goal: Option<String>,
-    /// Messages so far.
+    /// Number of messages so far.
     recent_messages: Option<u32>,
-    /// Errors of late.
+    /// Number of recent errors.
     error_count: Option<u32>,
-    /// Tokens of the conversation.
+    /// Size of the conversation in tokens.
     token_count: Option<u64>,
-    /// Paths of files changed of late.
+    /// Paths of recently changed files.
     recent_file_changes: Option<Vec<String>>,
 }
 
@@ -129,22 +129,22 @@ impl AgentTool for ShouldPush {
     }
 }
 
-/// Weigh whether to finish this frame now. What is not given is taken from what was seen of this session. At the level
-/// auto a recommended pop is carried out when the session is next idle, with a summary for results.
+/// Assess whether to finish this frame now. Omitted numbers are taken from observations of this session. At the level
+/// auto, a recommended pop is carried out when the session is next idle, with a summary as results.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ShouldPop {
-    /// What speaks for success, such as "all tests pass".
+    /// Evidence of success, such as "all tests pass".
     #[serde(default)]
     success_signals: Vec<String>,
-    /// What speaks for failure.
+    /// Evidence of failure.
     #[serde(default)]
     failure_signals: Vec<String>,
-    /// Turns in which nothing has changed.
+    /// Number of consecutive turns without progress.
     no_progress_turns: Option<u32>,
-    /// Tokens in the context of the session.
+    /// Size of the session's conversation in tokens.
     token_count: Option<u64>,
-    /// How many it can hold.
+    /// Maximum size of the conversation in tokens.
     context_limit: Option<u64>,
 }
 
@@ -167,34 +167,38 @@ impl AgentTool for ShouldPop {
         });
         let mut text = verdict(caller, frame, &assessment);
         if is_due {
-            text.push_str("\nThe level is auto: end your turn, and the frame is finished with a summary.");
+            text.push_str(
+                "\nThe level is auto: end your turn; the frame is then finished with a summary as its results.",
+            );
         }
         Ok(Reply::Text(text))
     }
 }
 
-/// An assessment in words.
+/// Returns an assessment as text for the agent: the advice, then one line for each heuristic.
 fn verdict(caller: &Caller<'_>, frame: Handle, assessment: &Assessment) -> String {
     let Assessment { decision, confidence, threshold, is_recommended, scores, .. } = assessment;
     let name = caller.name(frame);
     let advice = if *is_recommended { "recommended" } else { "not recommended" };
-    let mut lines =
-        vec![format!("A {} is {advice} for {name}: {confidence} of 100, threshold {threshold}.", decision.as_str())];
+    let mut lines = vec![format!(
+        "A {} is {advice} for {name}: confidence {confidence} of 100, threshold {threshold}.",
+        decision.as_str()
+    )];
     lines.extend(scores.iter().map(|score| format!("{} {}: {}", score.heuristic, score.score, score.reason)));
     lines.join("\n")
 }
 
-/// Show pending suggestions, switch suggestions in the context on or off, clear those that are pending, or show what
-/// became of past ones.
+/// Show the pending suggestions, enable or disable suggestions in contexts, clear pending suggestions, or show past
+/// suggestions with their outcomes.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct AutoSuggest {
-    /// Show suggestions in the context.
+    /// Whether contexts show the pending suggestions.
     enable: Option<bool>,
-    /// Take back what is pending.
+    /// Clear the pending suggestions.
     #[serde(default)]
     clear_pending: bool,
-    /// The last hundred as well.
+    /// Also show the last 100 past suggestions.
     #[serde(default)]
     show_history: bool,
 }
@@ -224,11 +228,11 @@ impl AgentTool for AutoSuggest {
     }
 }
 
-/// Show how often pushes and pops were weighed and suggested, and what became of it.
+/// Show how often pushes and pops were assessed and suggested, and the outcomes of the suggestions.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Stats {
-    /// Count from 0 again afterwards, and forget past suggestions.
+    /// Afterwards, set the numbers to 0 and delete the past suggestions.
     #[serde(default)]
     reset: bool,
 }

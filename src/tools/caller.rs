@@ -1,4 +1,4 @@
-//! Who calls a tool: a session of a host, and what its tools share.
+//! The session that calls a tool, and functions that several tools share.
 
 use super::Reply;
 use crate::error::{Error, Result};
@@ -9,7 +9,7 @@ use crate::session::{Effect, Turn};
 use crate::stack::Stack;
 use crate::vocabulary::{ToolNames, ToolRole};
 
-/// The session that calls a tool, and what the host is to do because of it.
+/// The session that calls a tool, and the effects that the host must carry out.
 pub(super) struct Caller<'a> {
     pub(super) stack: &'a Stack,
     pub(super) session_id: &'a str,
@@ -21,7 +21,7 @@ impl<'a> Caller<'a> {
         Self { stack, session_id, effects: Vec::new() }
     }
 
-    /// The effects for the host; the lines for its log that have come in the meantime are last.
+    /// Returns the effects for the host. Log lines that were added in the meantime are last.
     pub(super) fn into_effects(mut self) -> Vec<Effect> {
         self.turn(|_| ());
         self.effects
@@ -34,20 +34,20 @@ impl<'a> Caller<'a> {
         value
     }
 
-    /// The host's names of the tools.
+    /// Returns the host's names of the tools.
     pub(super) fn tools(&mut self) -> ToolNames {
         self.turn(|turn| turn.sessions.tools.clone())
     }
 
-    /// The frame of the calling session.
+    /// Returns the frame of the calling session, if it has one.
     pub(super) fn own(&self) -> Option<Handle> {
         self.stack.read(|tree| tree.by_id(self.session_id))
     }
 
-    /// The frame that an argument names, or else that of the calling session.
+    /// Returns the frame that an argument names; without an argument, the frame of the calling session.
     ///
     /// # Errors
-    /// Those of [`Stack::resolve`]; [`Error::NoFrame`].
+    /// As [`Stack::resolve`]; [`Error::NoFrame`] if the session has no frame.
     pub(super) fn named_or_own(&self, name: Option<&str>) -> Result<Handle> {
         match name {
             Some(name) => self.stack.resolve(name),
@@ -55,19 +55,19 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Where a new frame goes if no argument says so: below the open frame of the session, or else the active
-    /// one.
+    /// Returns the default parent of a new frame: the frame of the calling session if it is open, otherwise the active
+    /// frame.
     pub(super) fn parent(&self) -> Option<Handle> {
         let own = self.own();
         self.stack.read(|tree| own.filter(|own| tree.node(*own).status().is_open()).or(tree.active()))
     }
 
-    /// A frame with its title.
+    /// Returns the handle and title of a frame, such as `f1 (Shop)`.
     pub(super) fn name(&self, handle: Handle) -> String {
         self.stack.read(|tree| calls::name(tree, handle))
     }
 
-    /// Runs a frame in a session of its own.
+    /// Runs a frame in its own session.
     ///
     /// # Errors
     /// As [`Turn::call`].
@@ -85,13 +85,13 @@ impl<'a> Caller<'a> {
             return Ok(Reply::Later(call));
         }
         let look = match self.tools().get(ToolRole::Details) {
-            Some(details) => format!("; {details} {handle} tells how it is doing"),
+            Some(details) => format!("; {details} {handle} shows its progress"),
             None => String::new(),
         };
         Ok(Reply::Text(format!("{} is being started in the background{look}.", self.name(handle))))
     }
 
-    /// Reports that frames were finished or invalidated, as [`Turn::finished`] does for one of them.
+    /// Reports that frames were finished or invalidated; [`Turn::finished`] reports one frame.
     pub(super) fn finished(&mut self, frames: &[Handle], is_invalidated: bool) {
         self.turn(|turn| {
             for frame in frames {
@@ -102,7 +102,7 @@ impl<'a> Caller<'a> {
     }
 }
 
-/// Handles in a row.
+/// Returns handles as a list separated by commas.
 pub(super) fn listed(frames: &[Handle]) -> String {
     frames.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -10,12 +10,12 @@ use super::{AgentTool, Reply};
 use crate::error::Error;
 use crate::session::compaction::CompactionType;
 
-/// Ask for a checkpoint: when this session is next idle its conversation is replaced by a summary, which becomes the
-/// results so far of its frame.
+/// Request a checkpoint: when this session is next idle, its conversation is replaced by a summary, which becomes the
+/// frame's results so far.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Summarize {
-    /// What the summary should not miss.
+    /// What the summary must mention.
     note: Option<String>,
 }
 
@@ -35,11 +35,11 @@ impl AgentTool for Summarize {
             compactions.request(session_id, CompactionType::ManualSummary, note.as_deref(), turn.now);
             Ok(())
         })?;
-        Ok(Reply::Text(format!("{} is summed up when this session is next idle.", caller.name(frame))))
+        Ok(Reply::Text(format!("{} will be summarized when this session is next idle.", caller.name(frame))))
     }
 }
 
-/// Show which sessions wait for a summary, and how summaries have fared.
+/// Show which sessions wait for a summary, and how many summaries were accepted and refused.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Info {}
@@ -59,7 +59,7 @@ impl AgentTool for Info {
     }
 }
 
-/// Show what a frame has achieved so far: results, artifacts and decisions.
+/// Show the results so far, the artifacts and the decisions of a frame.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GetSummary {

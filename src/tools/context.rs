@@ -1,4 +1,4 @@
-//! Tools that show what an agent sees of the stack before a model call.
+//! Tools that show the context that an agent receives before a model call.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,8 +13,8 @@ use crate::frame::FrameRef;
 use crate::stack::SessionContext;
 use crate::text::beginning;
 
-/// Show what the context of this session costs in tokens, which frames it shows and how much of each, the budget,
-/// and how the cache is doing.
+/// Show the size of this session's context in tokens, the frames that it contains with their detail levels, the
+/// budget, and the statistics of the cache.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Info {}
@@ -46,11 +46,11 @@ impl AgentTool for Info {
     }
 }
 
-/// Show the context of this session as its next model call will have it.
+/// Show the context of this session as its next model call will receive it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Preview {
-    /// Show at most so many characters.
+    /// Maximum number of characters to show.
     #[serde(default = "two_thousand")]
     max_length: usize,
 }
@@ -65,7 +65,7 @@ impl AgentTool for Preview {
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let Some(SessionContext { context, .. }) = context(caller)? else {
-            return Ok(Reply::Text("This session has no context: it has no frame, or none is to be shown.".into()));
+            return Ok(Reply::Text("This session has no context: it has no frame, or the settings disable it.".into()));
         };
         let total = context.xml.chars().count();
         let shown = beginning(&context.xml, self.max_length);
@@ -82,11 +82,11 @@ fn context(caller: &Caller<'_>) -> Result<Option<SessionContext>, Error> {
     caller.stack.host().context(caller.session_id)
 }
 
-/// Forget cached contexts. They are made anew when they are next needed.
+/// Clear cached contexts. They are rebuilt when they are next needed.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClearCache {
-    /// Only those of this frame, by handle or ID.
+    /// Clear only the contexts of this frame, given by handle or ID.
     #[serde(rename = "sessionID")]
     session_id: Option<String>,
 }
@@ -99,6 +99,6 @@ impl AgentTool for ClearCache {
         let before = caller.stack.cache_statistics().entries;
         caller.stack.clear_cache(self.session_id.map(FrameRef::from))?;
         let cleared = before.saturating_sub(caller.stack.cache_statistics().entries);
-        Ok(Reply::Text(format!("{cleared} cached contexts are forgotten.")))
+        Ok(Reply::Text(format!("Cleared cached contexts: {cleared}.")))
     }
 }

@@ -1,4 +1,4 @@
-//! The table of tools as a document: `docs/tools.md`.
+//! Generates `docs/tools.md` from the table of tools.
 
 use serde_json::Value;
 
@@ -6,13 +6,14 @@ use super::{Group, Tool};
 use crate::frame::MemoryModel;
 use crate::vocabulary::ToolNames;
 
-/// The document about all tools, in Markdown.
+/// Returns the reference of all tools in Markdown.
 pub fn markdown() -> String {
     let mut text = String::from(
-        "# The tools\n\nGenerated from the table in `src/tools`; `UPDATE_DOCS=1 cargo test tools` writes it anew.\n\n\
-         Arguments are one JSON object. Unknown, missing and mistyped ones are refused with an example, and so are texts\n\
-         of more than 100,000 characters, lists of more than 1,000 entries and more than a megabyte in all. Frames are\n\
-         named by handle (`f3`), by ID, or by a beginning of the ID that fits no other frame.\n",
+        "# The tools\n\nThis file is generated from the table in `src/tools`. `UPDATE_DOCS=1 cargo test tools` updates \
+         it.\n\nThe arguments are one JSON object. Unknown, missing and mistyped arguments are rejected; the error\n\
+         contains an example. Texts of more than 100,000 characters, lists of more than 1,000 entries, and\n\
+         arguments of more than 1 MiB in total are rejected too. A frame is named by its handle (`f3`), by its ID,\n\
+         or by a beginning of its ID that matches no other frame.\n",
     );
     let mut group = None;
     for tool in super::list(&ToolNames::default()) {
@@ -23,8 +24,9 @@ pub fn markdown() -> String {
         add(&tool, &mut text);
     }
     text.push_str(
-        "\n# The tools of agents that manage their own memory\n\nThey are those of `callstack agent`, and of every host \
-         that drives a run; `update_registers` goes with\nregisters. Arguments are read as above.\n",
+        "\n# The tools of agents that manage their own memory\n\n\
+         `callstack agent` and every other host that drives a run offer these tools; `update_registers` exists only\n\
+         for agents with registers. The rules for arguments are the same as above.\n",
     );
     super::memory_tools(MemoryModel::Registers).iter().for_each(|tool| add(tool, &mut text));
     text
@@ -43,7 +45,7 @@ fn heading(group: Group) -> &'static str {
 }
 
 fn add(tool: &Tool, text: &mut String) {
-    // Features of other crates decide in which order objects have their keys.
+    // Sorted, because features of other crates change the order of the keys of JSON objects.
     let Tool { mut parameters, mut example, .. } = tool.clone();
     parameters.sort_all_objects();
     example.sort_all_objects();
@@ -68,7 +70,7 @@ fn add(tool: &Tool, text: &mut String) {
     text.push_str(&format!("\n```json\n{example}\n```\n"));
 }
 
-/// The type of an argument in words.
+/// Returns the type of an argument as text.
 fn kind(property: &Value) -> String {
     if let Some(choices) = property["enum"].as_array() {
         return choices.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ");

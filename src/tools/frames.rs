@@ -1,4 +1,4 @@
-//! Tools that begin, finish and show frames.
+//! Tools that start, finish and show frames.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,25 +10,24 @@ use crate::error::Error;
 use crate::frame::{FrameRef, Identity, NewFrame, PopStatus, Results};
 use crate::tree::OutlineOptions;
 
-/// Run a sub-task in a frame and a session of its own, and wait for its results: they are this tool's answer.
-/// Use it for work with success criteria of its own. The sub-task sees this frame and its results, not this
-/// conversation.
+/// Start a child frame in its own session and wait for its results, which are this tool's answer. Use it for a
+/// sub-task that has its own success criteria. The child frame sees this frame and its results, not this conversation.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Push {
     /// Short name, two to five words.
     title: String,
-    /// What must be true when it is done, in terms that can be checked.
+    /// Conditions that are true when the work is done, in terms that can be checked.
     success_criteria: String,
-    /// The same in one dense line.
+    /// The success criteria in one short line.
     success_criteria_compacted: String,
     /// Frames whose results it needs, by handle or ID.
     #[serde(default)]
     depends_on: Vec<String>,
-    /// Go on at once instead of waiting.
+    /// Return at once instead of waiting for the results.
     #[serde(default)]
     background: bool,
-    /// Stop it after so many milliseconds; 0: never.
+    /// Time limit in milliseconds, after which the frame is stopped; 0: no limit. By default the host's setting.
     time_limit: Option<u64>,
 }
 
@@ -39,7 +38,7 @@ impl AgentTool for Push {
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let parent = caller.parent();
         caller.turn(|turn| turn.check_depth(parent))?;
-        // Planned first: if the host dies before it has made the session, the task can be begun again.
+        // Planned first: if the host dies before it has created the session, the planned frame can be started later.
         let identity = Identity {
             title: self.title,
             success_criteria: self.success_criteria,
@@ -52,19 +51,19 @@ impl AgentTool for Push {
     }
 }
 
-/// Finish a frame with its results: by default the frame of this session. Its parent and the frames after it see
-/// resultsCompacted, so say there what they need to know.
+/// Finish a frame with its results: by default the frame of this session. Its parent and later frames see
+/// resultsCompacted, so it must contain everything that they need to know.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Pop {
-    /// Another frame than that of this session, by handle or ID.
+    /// The frame, by handle or ID; by default that of this session.
     #[serde(rename = "frameID")]
     frame_id: Option<String>,
-    /// How it ended: the criteria are met, cannot be met, or wait for somebody.
+    /// completed: the criteria are met; failed: they cannot be met; blocked: the work waits for somebody.
     status: Ended,
     /// What was achieved, in full.
     results: String,
-    /// The same in a few dense sentences: what exists now, where, and how it is used.
+    /// The results in a few short sentences: what exists now, where, and how it is used.
     results_compacted: String,
 }
 
@@ -103,20 +102,20 @@ impl AgentTool for Pop {
             text.push_str(&format!(" Still open below it: {}.", listed(&popped.still_open)));
         }
         if !popped.still_planned.is_empty() {
-            text.push_str(&format!(" Planned below it and never begun: {}.", listed(&popped.still_planned)));
+            text.push_str(&format!(" Planned below it and not started: {}.", listed(&popped.still_planned)));
         }
         text.push_str(&match popped.parent {
-            None => " Its whole tree is done.".to_owned(),
+            None => " It is the root frame: no parent waits for its results.".to_owned(),
             Some(parent) if caller.own() == Some(frame) => {
-                format!(" {} has the results; end your turn now.", caller.name(parent))
+                format!(" {} receives the results; end your turn now.", caller.name(parent))
             }
-            Some(parent) => format!(" It was below {}.", caller.name(parent)),
+            Some(parent) => format!(" Its parent is {}.", caller.name(parent)),
         });
         Ok(Reply::Text(text))
     }
 }
 
-/// Show where this session stands, and all frames with their status.
+/// Show the frame of this session, the running child frames, and all frames with their status.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Status {}
@@ -147,13 +146,13 @@ impl AgentTool for Status {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ShowTree {
-    /// Everything; false: only the frame of this session and what is below it.
+    /// Show all frames; false: only the frame of this session and the frames below it.
     #[serde(default = "yes")]
     show_full: bool,
-    /// Only this frame and what is below it, by handle or ID.
+    /// Show only this frame, given by handle or ID, and the frames below it.
     #[serde(rename = "rootID")]
     root_id: Option<String>,
-    /// Criteria, results, artifacts and decisions as well.
+    /// Also show criteria, results, artifacts and decisions.
     #[serde(default)]
     show_details: bool,
 }
@@ -174,8 +173,8 @@ impl AgentTool for ShowTree {
     }
 }
 
-/// Show everything that is known of a frame: criteria, results, artifacts, decisions, times (milliseconds since
-/// 1970), and the file with its full log.
+/// Show the full record of a frame: criteria, results, artifacts, decisions, times (milliseconds since 1970), and
+/// the path of its full log.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Details {
@@ -198,14 +197,14 @@ impl AgentTool for Details {
     }
 }
 
-/// Record a file or another resource that the work of a frame has produced. Files that the write and edit tools
-/// change are recorded without it.
+/// Record a file or another resource that the work on a frame has produced. Files that the write and edit tools
+/// change are recorded automatically.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AddArtifact {
-    /// A path, an address, a name.
+    /// The path, URL or name of the resource.
     artifact: String,
-    /// Another frame than that of this session, by handle or ID.
+    /// The frame, by handle or ID; by default that of this session.
     #[serde(rename = "frameID")]
     frame_id: Option<String>,
 }
@@ -217,8 +216,8 @@ impl AgentTool for AddArtifact {
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.named_or_own(self.frame_id.as_deref())?;
         let is_new = caller.stack.add_artifact(frame, self.artifact)?;
-        let recorded = if is_new { "The artifact is recorded" } else { "The artifact was recorded before" };
-        Ok(Reply::Text(format!("{recorded} with {}.", caller.name(frame))))
+        let recorded = if is_new { "The artifact is recorded" } else { "The artifact was already recorded" };
+        Ok(Reply::Text(format!("{recorded} for {}.", caller.name(frame))))
     }
 }
 
@@ -226,25 +225,25 @@ impl AgentTool for AddArtifact {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AddDecision {
-    /// What was decided, and why.
+    /// The decision and its reason.
     decision: String,
-    /// Another frame than that of this session, by handle or ID.
+    /// The frame, by handle or ID; by default that of this session.
     #[serde(rename = "frameID")]
     frame_id: Option<String>,
 }
 
 impl AgentTool for AddDecision {
     const NAME: &'static str = "stack_add_decision";
-    const EXAMPLE: &'static str = r#"{"decision": "Unknown flags are errors: a typo must not be a wish unheard"}"#;
+    const EXAMPLE: &'static str = r#"{"decision": "Configuration: reject unknown keys, so that typos are reported"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.named_or_own(self.frame_id.as_deref())?;
         caller.stack.add_decision(frame, self.decision)?;
-        Ok(Reply::Text(format!("The decision is recorded with {}.", caller.name(frame))))
+        Ok(Reply::Text(format!("The decision is recorded for {}.", caller.name(frame))))
     }
 }
 
-/// The whole state as JSON, for programs and user interfaces. Agents are better served by stack_tree.
+/// Show the whole state as JSON, for programs and user interfaces. Agents should use stack_tree.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GetState {}
@@ -258,7 +257,7 @@ impl AgentTool for GetState {
     }
 }
 
-/// JSON for people.
+/// Returns a value as indented JSON.
 pub(super) fn pretty(value: &impl serde::Serialize) -> String {
     serde_json::to_string_pretty(value).expect("records have only string keys and finite numbers")
 }

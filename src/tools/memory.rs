@@ -12,20 +12,20 @@ use crate::frame::{NewChunk, Register, RegisterValues};
 use crate::memory::{Operation, stored, updated};
 use crate::tree::HeapUsage;
 
-/// Keep a text in sight: it stands word for word in every request of all frames that see it, also after the
-/// conversation has been compacted, until stack_heap_free. For what must not be lost or paraphrased: requirements,
-/// contracts, decisions of the user. Each chunk costs tokens in each request.
+/// Store a named text, a chunk, on the heap. Every request of the frames in its scope contains it verbatim, even after
+/// the conversation has been compacted, until stack_heap_free. Use it for texts that must not be lost or paraphrased:
+/// requirements, contracts, decisions of the user. Each chunk costs tokens in each request.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Allocate {
-    /// Its name, words joined by hyphens. Refused if a chunk in sight has it.
+    /// Name of the chunk, words joined by hyphens. Refused if a visible chunk has this name.
     name: String,
-    /// The text, word for word.
+    /// The text, which is stored verbatim.
     content: String,
-    /// What it is, in a few words, for the index.
+    /// A description in a few words, for the index.
     #[serde(default)]
     description: String,
-    /// Who sees it: all frames of the tree, or the frame of this session and those below it.
+    /// tree: all frames of the tree see it; frame: only the frame of this session and the frames below it.
     #[serde(default)]
     scope: Scope,
 }
@@ -60,7 +60,7 @@ impl AgentTool for Allocate {
 pub(super) struct Write {
     /// The chunk's name.
     name: String,
-    /// Its content from now on, word for word.
+    /// The new content, which is stored verbatim.
     content: String,
 }
 
@@ -84,7 +84,7 @@ impl MemoryTool for Write {
     }
 }
 
-/// Read a chunk of the heap word for word, or, without a name, see which chunks there are.
+/// Read the content of a chunk on the heap. Without a name, list the chunks.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Read {
@@ -113,7 +113,7 @@ impl AgentTool for Read {
     }
 }
 
-/// Take a chunk off the heap for good, as soon as nobody needs it in sight any more.
+/// Remove a chunk from the heap permanently. Do so as soon as no frame needs it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Free {
@@ -140,33 +140,33 @@ impl MemoryTool for Free {
     }
 }
 
-/// Update the registers: eight short notes to work by, which stand in every request of their frame. Only those that
-/// are given change; an empty text clears one; what is too long is cut. Without any nothing changes, and they are shown.
+/// Update the registers: eight short notes that every request of their frame contains. Only the given registers
+/// change; an empty text clears a register; longer texts are cut. Without arguments, show the registers.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UpdateRegisters {
-    /// The objective of this frame. 240 characters.
+    /// The objective of this frame. At most 240 characters.
     #[serde(rename = "R0_GOAL")]
     goal: Option<String>,
-    /// The steps that remain. 980 characters.
+    /// The steps that remain. At most 980 characters.
     #[serde(rename = "R1_PLAN")]
     plan: Option<String>,
-    /// The very next action. 200 characters.
+    /// The next action. At most 200 characters.
     #[serde(rename = "R2_NEXT")]
     next: Option<String>,
-    /// The present phase: reading, implementing, testing. 60 characters.
+    /// The current phase: reading, implementing, testing. At most 60 characters.
     #[serde(rename = "R3_PHASE")]
     phase: Option<String>,
-    /// Hard requirements, contracts, edge cases. 720 characters.
+    /// Hard requirements, contracts, edge cases. At most 720 characters.
     #[serde(rename = "R4_CONSTRAINTS")]
     constraints: Option<String>,
-    /// What is assumed and not verified yet. 480 characters.
+    /// Assumptions that are not verified yet. At most 480 characters.
     #[serde(rename = "R5_ASSUMPTIONS")]
     assumptions: Option<String>,
-    /// Unknowns and obstacles. 600 characters.
+    /// Unknowns and obstacles. At most 600 characters.
     #[serde(rename = "R6_OPEN_QUESTIONS")]
     open_questions: Option<String>,
-    /// What has just happened. 300 characters.
+    /// What happened last. At most 300 characters.
     #[serde(rename = "R7_STATUS")]
     status: Option<String>,
 }
@@ -214,8 +214,8 @@ impl MemoryTool for UpdateRegisters {
     }
 }
 
-/// Begin a sub-task in a frame of its own, which sees only what these arguments, the heap and the inherited registers
-/// say. This conversation is put aside until the frame is popped; its result is this tool's answer.
+/// Start a sub-task in a child frame, which sees only these arguments, the heap and the inherited registers. This
+/// conversation is suspended until the child frame is popped; its result is this tool's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PushFrame {
@@ -223,10 +223,10 @@ pub(super) struct PushFrame {
     name: String,
     /// What the frame must accomplish: which files, what they must do, how it is verified.
     objective: String,
-    /// Everything else that the frame needs to know.
+    /// All other information that the frame needs.
     #[serde(default)]
     context: String,
-    /// What it is to report when it returns.
+    /// What the frame must report when it is popped.
     #[serde(default)]
     return_spec: String,
 }
@@ -241,8 +241,8 @@ impl MemoryTool for PushFrame {
     }
 }
 
-/// Finish the present frame. Its conversation is gone for good, and the parent goes on with the result. At depth 0 this
-/// ends the whole run.
+/// Finish the current frame. Its conversation is discarded, and the parent frame continues with the result. At depth 0
+/// this ends the whole run.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PopFrame {
@@ -260,15 +260,16 @@ impl MemoryTool for PopFrame {
     }
 }
 
-/// Put a named text on the heap. It stands word for word in every step of every frame until heap_free.
+/// Store a named text, a chunk, on the heap. Every step of every frame contains it verbatim until you free it with
+/// heap_free.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HeapAllocate {
-    /// Its name, words joined by hyphens. Refused if there is a chunk of that name.
+    /// Name of the chunk, words joined by hyphens. Refused if a chunk has this name.
     name: String,
-    /// The text, word for word.
+    /// The text, which is stored verbatim.
     content: String,
-    /// What it is, in a few words, for the index.
+    /// A description in a few words, for the index.
     #[serde(default)]
     description: String,
 }
@@ -284,7 +285,7 @@ impl MemoryTool for HeapAllocate {
     }
 }
 
-/// How full the heap of the calling session is.
+/// Returns the usage of the heap that the calling session sees.
 fn usage(caller: &Caller<'_>) -> Result<HeapUsage, Error> {
     let ceiling = caller.stack.host().settings().context.heap_ceiling;
     caller.stack.heap(caller.named_or_own(None)?).usage(ceiling)

@@ -1,7 +1,7 @@
-//! The agent's tools: one table of names, schemas, handlers and texts, from which hosts register them.
+//! The agent's tools: one table of names, schemas, handlers and texts. Hosts register the tools from it.
 //!
-//! A tool is a struct: its documentation is what the agent reads of the tool, its fields are the arguments, and
-//! `AgentTool::run` is the handler. JSON Schema and validation are made of the same struct, so they cannot differ.
+//! A tool is a struct. Its documentation is the description that the agent reads, its fields are the arguments, and
+//! `AgentTool::run` is the handler. JSON Schema and validation are derived from the same struct, so they always agree.
 //!
 //! ```
 //! use callstack_core::session::HostEvent;
@@ -44,44 +44,44 @@ use crate::vocabulary::{ToolNames, ToolRole};
 
 pub use docs::markdown;
 
-/// What a tool is about.
+/// The topic of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Group {
-    /// Beginning, finishing and looking at frames.
+    /// Starting, finishing and showing frames.
     Frames,
-    /// Frames for later, and frames that are not needed any more.
+    /// Planning frames, starting planned frames, and removing frames from the plan.
     Planning,
-    /// What agents see of the stack before a model call.
+    /// The context that an agent receives before a model call.
     Context,
     /// Summaries of conversations.
     Compaction,
     /// Child sessions that the host's own tools start.
     Subagents,
-    /// When to begin and finish frames.
+    /// Assessing when to start and finish frames.
     Autonomy,
-    /// What stays in sight whatever becomes of the conversation.
+    /// Heap and registers: texts that contexts show even after the conversation has been compacted.
     Memory,
 }
 
-/// A tool as hosts register it.
+/// The definition of a tool, with which a host registers it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Tool {
     /// Its name, such as `stack_frame_push`.
     pub name: &'static str,
-    /// What it is about.
+    /// Its topic.
     pub group: Group,
-    /// What the agent reads of it.
+    /// Its description for the agent.
     pub description: String,
-    /// JSON Schema of its arguments, an object.
+    /// The JSON Schema of its arguments, which are an object.
     pub parameters: Value,
-    /// Arguments that are valid.
+    /// Valid arguments.
     pub example: Value,
 }
 
-/// What a tool answers.
+/// The answer of a tool.
 ///
 /// In JSON: `{"text": "…", "isError": false, "effects": []}`, or, if the answer comes later,
 /// `{"call": 3, "isError": false, "effects": [{"kind": "createSession", …}]}`.
@@ -92,46 +92,46 @@ pub struct Answer {
     /// The answer; absent if it comes later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The call that is answered later, by an effect [`Answer`](Effect::Answer).
+    /// The call that is answered later, by the effect [`Answer`](Effect::Answer).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<CallId>,
-    /// The text says why nothing was done.
+    /// Whether the tool call was refused. The text then contains the reason.
     pub is_error: bool,
-    /// What the host is to do.
+    /// The effects that the host must carry out.
     pub effects: Vec<Effect>,
 }
 
-/// A tool's arguments, and what it does with them.
+/// The arguments of a tool, with the handler.
 trait AgentTool: DeserializeOwned + schemars::JsonSchema {
     /// The tool's name.
     const NAME: &'static str;
     /// Valid arguments, a JSON object.
     const EXAMPLE: &'static str;
 
-    /// Does what the tool is for.
+    /// Runs the tool.
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error>;
 }
 
-/// A tool of an agent in a run, by which it manages its own memory.
+/// A tool with which an agent in a run manages its own memory.
 trait MemoryTool: DeserializeOwned + schemars::JsonSchema {
     /// The tool's name.
     const NAME: &'static str;
     /// Valid arguments, a JSON object.
     const EXAMPLE: &'static str;
 
-    /// What is to be done.
+    /// Returns the operation that the tool call requests.
     fn operation(self) -> Operation;
 }
 
-/// What a handler has to say.
+/// The reply of a handler.
 enum Reply {
     /// The answer.
     Text(String),
-    /// The answer comes when this call is over.
+    /// The answer follows when this call ends.
     Later(CallId),
 }
 
-/// A line of a table: a tool without its types.
+/// An entry of a table: a tool without its types.
 struct Entry<Run> {
     name: &'static str,
     group: Group,
@@ -214,7 +214,7 @@ const TABLE: [Entry<RunTool>; 32] = [
     Entry::of::<memory::UpdateRegisters>(Group::Memory),
 ];
 
-/// The last one is for agents that have registers.
+/// The last entry is only for agents with registers.
 const MEMORY_TABLE: [Entry<ReadOperation>; 6] = [
     Entry::of_memory::<memory::PushFrame>(),
     Entry::of_memory::<memory::PopFrame>(),
@@ -231,8 +231,8 @@ fn memory_table(memory: MemoryModel) -> &'static [Entry<ReadOperation>] {
     }
 }
 
-/// All tools for the agents of hosts with sessions. Descriptions mention other tools by the host's names. [`Tool::name`]
-/// is the name that [`call`] takes, whatever the host's name is.
+/// Returns all tools for the agents of hosts with sessions. Descriptions refer to other tools by the host's names.
+/// [`Tool::name`] is always the name that [`call`] takes, not the host's name.
 ///
 /// ```
 /// use callstack_core::{ToolNames, tools};
@@ -251,7 +251,7 @@ pub fn list(names: &ToolNames) -> Vec<Tool> {
     tools
 }
 
-/// The words in a description for a tool that the host does not have.
+/// Returns the words that replace the name of a tool in a description if the host does not have that tool.
 fn words_for(role: ToolRole) -> &'static str {
     match role {
         ToolRole::Push => "a push",
@@ -281,13 +281,13 @@ fn translate_descriptions(schema: &mut Value, names: &ToolNames) {
     }
 }
 
-/// The tools of an agent in a [run](crate::memory), by which it manages its own memory.
+/// Returns the tools with which an agent in a [run](crate::memory) manages its own memory.
 pub fn memory_tools(memory: MemoryModel) -> Vec<Tool> {
     memory_table(memory).iter().map(Entry::tool).collect()
 }
 
-/// Reads a call of an agent in a run, for [`Run::operate`](crate::stack::Run::operate). `None`: the tool is not
-/// one of [`memory_tools`]. Of arguments that cannot be read the text says what is wrong with them.
+/// Converts a tool call of an agent in a run to an operation for [`Run::operate`](crate::stack::Run::operate). Returns
+/// `None` if the tool is not one of [`memory_tools`], and a text with the problem if the arguments are invalid.
 ///
 /// ```
 /// use callstack_core::frame::{MemoryModel, ToolCall};
@@ -310,8 +310,8 @@ pub fn operation(memory: MemoryModel, call: &ToolCall) -> Option<Result<Operatio
     Some((entry.run)(&call.arguments, entry.example))
 }
 
-/// Carries out the calls about memory that are next in a [run](crate::memory), and tells what it needs of the host
-/// then: the answer of a model, or to a call of the host's own tools.
+/// Carries out the next memory tool calls of a [run](crate::memory) until it needs the host, and returns that need: a
+/// reply of the model, or the answer to a call of one of the host's own tools. Also returns when the run has ended.
 ///
 /// # Errors
 /// As [`Run::next`](crate::stack::Run::next) and [`Run::operate`](crate::stack::Run::operate).
@@ -328,7 +328,7 @@ pub fn advance_run(stack: &Stack, run: impl Into<FrameRef>) -> Result<Next, Erro
 
 /// Calls a tool for the agent of a session. `arguments` is a JSON object; an empty text stands for `{}`.
 ///
-/// Whatever is wrong, the answer says what, and nothing has changed then.
+/// If the call is refused, nothing has changed: the answer has `is_error` and its text contains the problem.
 pub fn call(stack: &Stack, session_id: &str, name: &str, arguments: &str) -> Answer {
     let mut caller = Caller::new(stack, session_id);
     let reply = match TABLE.iter().find(|entry| entry.name == name) {

@@ -1,4 +1,4 @@
-//! Tools that plan frames, begin planned ones, and take frames out of the plan.
+//! Tools that plan frames, start planned frames, and remove frames from the plan.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,17 +10,17 @@ use crate::frame::{FrameRef, Handle, Identity, NewFrame, Parent};
 use crate::tree::Command;
 use crate::vocabulary::ToolRole;
 
-/// Plan a frame for later, below the frame of this session unless a parent is given.
+/// Plan a frame for later. Its parent is the frame of this session unless another one is given.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Plan {
     /// Short name, two to five words.
     title: String,
-    /// What must be true when it is done, in terms that can be checked.
+    /// Conditions that are true when the work is done, in terms that can be checked.
     success_criteria: String,
-    /// The same in one dense line.
+    /// The success criteria in one short line.
     success_criteria_compacted: String,
-    /// The frame above, by handle or ID.
+    /// The parent frame, by handle or ID.
     #[serde(rename = "parentSessionID")]
     parent: Option<String>,
     /// Frames whose results it needs, by handle or ID.
@@ -52,15 +52,15 @@ impl AgentTool for Plan {
     }
 }
 
-/// Plan several frames at once, all or none, below the frame of this session unless a parent is given. They are
-/// worked on in this order.
+/// Plan several frames at once; if one is invalid, none is planned. Their parent is the frame of this session unless
+/// another one is given. They are worked on in this order.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct PlanChildren {
-    /// The frame above, by handle or ID.
+    /// The parent frame, by handle or ID.
     #[serde(rename = "parentSessionID")]
     parent: Option<String>,
-    /// The frames.
+    /// The frames to plan, in order.
     #[schemars(length(min = 1))]
     children: Vec<Child>,
 }
@@ -70,11 +70,11 @@ pub(super) struct PlanChildren {
 struct Child {
     /// Short name, two to five words.
     title: String,
-    /// What must be true when it is done, in terms that can be checked.
+    /// Conditions that are true when the work is done, in terms that can be checked.
     success_criteria: String,
-    /// The same in one dense line.
+    /// The success criteria in one short line.
     success_criteria_compacted: String,
-    /// Frames whose results it needs: by handle or ID, or by title if they stand before it in this list.
+    /// Frames whose results it needs: by handle or ID, or by title if they come earlier in this list.
     #[serde(default)]
     depends_on: Vec<String>,
 }
@@ -120,18 +120,18 @@ impl AgentTool for PlanChildren {
     }
 }
 
-/// Begin a planned frame, or go on with one that was interrupted: it runs in a session of its own, and its results
-/// are this tool's answer.
+/// Start a planned frame, or resume one that was interrupted. It runs in its own session, and its results are this
+/// tool's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Activate {
     /// The frame, by handle or ID.
     #[serde(rename = "sessionID")]
     session_id: String,
-    /// Go on at once instead of waiting.
+    /// Return at once instead of waiting for the results.
     #[serde(default)]
     background: bool,
-    /// Stop it after so many milliseconds; 0: never.
+    /// Time limit in milliseconds, after which the frame is stopped; 0: no limit. By default the host's setting.
     time_limit: Option<u64>,
 }
 
@@ -145,15 +145,15 @@ impl AgentTool for Activate {
     }
 }
 
-/// Take a frame out of the plan, with everything that is planned below it. What is being worked on below it is
-/// reported and goes on.
+/// Remove a frame and all planned frames below it from the plan. Frames below it that are already open are reported
+/// and continue.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Invalidate {
     /// The frame, by handle or ID; by default that of this session.
     #[serde(rename = "sessionID")]
     session_id: Option<String>,
-    /// Why it is not needed any more.
+    /// Why it is no longer needed.
     reason: String,
 }
 
@@ -170,10 +170,10 @@ impl AgentTool for Invalidate {
             text.push_str(&format!(" So are the planned frames below it: {}.", listed(&done.invalidated[1..])));
         }
         if !done.still_open.is_empty() {
-            text.push_str(&format!(" Still being worked on below it: {}.", listed(&done.still_open)));
+            text.push_str(&format!(" Still open below it: {}.", listed(&done.still_open)));
         }
         if !done.dependents.is_empty() {
-            text.push_str(&format!(" Frames that depend on it need another plan: {}.", listed(&done.dependents)));
+            text.push_str(&format!(" Frames that depend on it must be replanned: {}.", listed(&done.dependents)));
         }
         Ok(Reply::Text(text))
     }

@@ -11,27 +11,28 @@ use crate::error::Error;
 use crate::frame::FrameRef;
 use crate::session::subagents::Subagent;
 
-/// Show or change how subagents are recognised and finished. What is not given stays.
+/// Show or change how subagents are detected and finished. Subagents are child sessions that the host's own tools
+/// start. Omitted arguments change nothing.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Config {
-    /// Track child sessions at all.
+    /// Whether child sessions are tracked.
     enabled: Option<bool>,
-    /// Finish a subagent's frame when it has been idle for a while.
+    /// Whether a subagent's frame is finished automatically after idleCompletionDelay.
     auto_complete_on_idle: Option<bool>,
-    /// Give the requests of subagents a context.
+    /// Whether the requests of subagents contain a context.
     inject_parent_context: Option<bool>,
-    /// Make a subagent's last words the results of its frame.
+    /// Whether the last message of an automatically finished subagent becomes the results of its frame.
     propagate_summaries: Option<bool>,
-    /// From how many milliseconds on a child session is worth a frame, unless its title fits a pattern.
+    /// Minimum age in milliseconds of a child session to get a frame, unless its title matches a pattern.
     min_duration: Option<u64>,
-    /// From how many messages on.
+    /// Minimum number of messages of a child session to get a frame, unless its title matches a pattern.
     min_message_count: Option<u64>,
-    /// After how many idle milliseconds a subagent is finished.
+    /// Idle time in milliseconds after which a subagent is finished.
     idle_completion_delay: Option<u64>,
-    /// A regular expression for titles of subagents, to be added.
+    /// A regular expression to add to the patterns for titles of subagents.
     add_pattern: Option<String>,
-    /// One that is to be taken away.
+    /// A regular expression to remove from the patterns.
     remove_pattern: Option<String>,
 }
 
@@ -78,14 +79,14 @@ impl AgentTool for Config {
     }
 }
 
-/// Show how many child sessions there were, and what became of them.
+/// Show how many child sessions were reported, detected as subagents, given a frame, and completed.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Stats {
-    /// Count from 0 again afterwards.
+    /// Afterwards, set the numbers to 0.
     #[serde(default)]
     reset: bool,
-    /// The sessions that are not done as well.
+    /// Also show the sessions that are not completed.
     #[serde(default)]
     show_active: bool,
 }
@@ -110,18 +111,18 @@ impl AgentTool for Stats {
     }
 }
 
-/// Finish the frame of a subagent by hand: by default of this session if it is one, or else of the one active
-/// subagent that it has started.
+/// Finish the frame of a subagent manually: by default the only active subagent among this session and those that it
+/// has started.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Complete {
-    /// The subagent's session, or its frame by handle.
+    /// The subagent's session ID, or the handle of its frame.
     #[serde(rename = "sessionID")]
     session_id: Option<String>,
-    /// How it ended.
+    /// The outcome of its work.
     #[serde(default = "completed")]
     status: Ended,
-    /// What it has achieved.
+    /// The results of the subagent. If empty, the frame keeps its results so far.
     #[serde(default)]
     summary: String,
 }
@@ -167,11 +168,11 @@ impl AgentTool for Complete {
     }
 }
 
-/// List the child sessions that are remembered.
+/// List the tracked child sessions. Completed ones are listed for one hour.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct List {
-    /// Which ones.
+    /// The sessions to list.
     #[serde(default)]
     filter: Filter,
 }
@@ -200,7 +201,7 @@ impl AgentTool for List {
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let text = caller.turn(|turn| match &selected(&turn.sessions.subagents.sessions(), self.filter)[..] {
-            [] => "There are none.".to_owned(),
+            [] => "No child session matches the filter.".to_owned(),
             found => pretty(&found),
         });
         Ok(Reply::Text(text))

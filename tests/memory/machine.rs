@@ -221,7 +221,7 @@ fn malformed_calls_are_answered_with_what_is_wrong() {
         "heap_alloc: `size`: unknown field `size`",
         "heap_alloc: `name` has line breaks",
         "heap_write: frame f1 sees no chunk named `nothing`; its heap is empty",
-        "heap_free: the arguments are no JSON object",
+        "heap_free: the arguments are not a JSON object",
         "push_frame: `objective` is empty",
         "pop_frame: `result` is empty",
         "update_registers: `R9_MOOD`: unknown field `R9_MOOD`, expected one of `R0_GOAL`",
@@ -235,7 +235,7 @@ fn malformed_calls_are_answered_with_what_is_wrong() {
     let call = ToolCall { id: String::new(), name: "heap_free".into(), arguments: "{\"name\": ".into() };
     agent.stack.run(agent.run).reply(Reply { text: String::new(), calls: vec![call.clone(), call] }).unwrap();
     agent.carry_out();
-    assert!(agent.answers().iter().all(|(text, _)| text.contains("the arguments are no JSON")));
+    assert!(agent.answers().iter().all(|(text, _)| text.contains("the arguments are not valid JSON")));
     assert_eq!(agent.answers().len(), 2, "calls without IDs are told apart");
 }
 

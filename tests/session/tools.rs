@@ -193,7 +193,7 @@ fn the_documents_are_up_to_date() {
         std::fs::write(&path, &text).unwrap();
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(written == text, "docs/tools.md is not what the table says; UPDATE_DOCS=1 writes it anew");
+    assert!(written == text, "docs/tools.md differs from the table of tools; UPDATE_DOCS=1 updates it");
 }
 
 /// A value that does not have the type of a property.
@@ -249,11 +249,11 @@ fn arguments_that_are_wrong_reach_no_handler() {
             }
         }
         for (arguments, says) in [
-            ("[]", "no JSON object"),
-            ("null", "no JSON object"),
-            ("{", "no JSON"),
+            ("[]", "not a JSON object"),
+            ("null", "not a JSON object"),
+            ("{", "not valid JSON"),
             (&format!("{{\"a\": \"{}\"}}", "x".repeat(1 << 20)), "bytes"),
-            (&format!("{{\"a\": {}1{}}}", "[".repeat(200), "]".repeat(200)), "no JSON"),
+            (&format!("{{\"a\": {}1{}}}", "[".repeat(200), "]".repeat(200)), "not valid JSON"),
         ] {
             refused(arguments, says);
         }
@@ -697,7 +697,7 @@ fn texts_name_the_tools_of_the_host() {
         "f2 (Cart) is planned.",
         "Begin with f3.",
         "until it is freed.",
-        "better served by the drawn tree.",
+        "Agents should use the drawn tree.",
         "STACK SUGGESTION: finish f1 (",
         "without finishing its frame",
         "finish the frame with what was achieved",
