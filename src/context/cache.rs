@@ -34,7 +34,7 @@ pub(super) struct Key<'a> {
     pub(super) handle: Handle,
     pub(super) settings: &'a Settings,
     pub(super) suggestions: &'a str,
-    /// The newest revision of everything that the context may show ([`Tree::context_revision`](crate::tree::Tree)).
+    /// The newest revision of everything that the context may show ([`Tree::context_revision`](crate::tree::Tree::context_revision)).
     pub(super) revision: u64,
 }
 
