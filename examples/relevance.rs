@@ -178,7 +178,7 @@ fn beginning(text: &str, characters: usize) -> String {
 mod tests {
     use super::*;
 
-    /// The figures on the plans of the tests' data must not sink.
+    /// The figures for the plans in the test data must not get worse.
     #[test]
     fn siblings_that_tasks_depended_on_are_ranked_high() {
         let plans = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/plans");

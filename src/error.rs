@@ -335,11 +335,11 @@ pub enum Error {
         #[serde(skip)]
         source: Option<ErrorSource>,
     },
-    /// A command, or a query that uses the disk, inside of [`Stack::read`](crate::Stack::read) or of a token counter: it
-    /// would wait for itself.
+    /// A command, or a query that uses the disk, inside of [`Stack::read`](crate::Stack::read) or in code that the stack
+    /// calls, such as a token counter or a clock: it would wait for itself.
     #[error(
-        "a command or a query of the history cannot run inside of Stack::read or of a token counter, which hold the tree; \
-         call it afterwards"
+        "a command or a query of the history cannot run inside of Stack::read, or in a token counter, clock or store that \
+         the stack calls; call it afterwards"
     )]
     InsideRead {},
     /// An earlier command has panicked, so the state of this stack is unknown. The store has either the whole command or

@@ -1,6 +1,6 @@
-//! The macro that makes the chainable setters of option structs, which may get more fields in later versions.
+//! The macro that generates the chainable setters of option structs. The structs can get more fields in later versions.
 
-/// Makes a setter for each field of a struct, inside of its `impl`.
+/// Generates a setter for each listed field. Must be called inside an `impl` of the struct.
 macro_rules! setters {
     ($($field:ident: $type:ty),* $(,)?) => {
         $(

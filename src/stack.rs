@@ -12,14 +12,16 @@ mod shared_tree;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+use std::cell::RefCell;
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::mem;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Mutex, ReentrantMutex};
 use serde::Serialize;
 
 use self::disk::{Disk, MirrorView};
@@ -66,7 +68,8 @@ pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 ///
 /// - Storage errors, only of stacks with a store: [`Error::Io`], [`Error::DiskFull`], [`Error::ReadOnly`],
 ///   [`Error::Busy`], [`Error::Damaged`], [`Error::History`], [`Error::Version`].
-/// - [`Error::InsideRead`] inside of [`Stack::read`] or of a token counter.
+/// - [`Error::InsideRead`] inside of [`Stack::read`], and in code that the stack calls: a token counter, [`Clock`],
+///   [`Random`], [`Store`](crate::Store), or the writer of [`Stack::export_history`].
 /// - [`Error::Broken`] after a panic in an earlier command: see [`Stack::is_broken`].
 ///
 /// ```
@@ -90,7 +93,8 @@ pub struct Stack {
 
 struct Inner {
     /// Locked for a whole command, and before the tree, so that the command is decided on the newest tree.
-    disk: Mutex<Disk>,
+    /// A command inside of a command, in code of the host, finds it borrowed.
+    disk: ReentrantMutex<RefCell<Disk>>,
     tree: SharedTree,
     /// The state of the mirror after the last command, for queries. They do not wait for the disk.
     mirror: Mutex<MirrorView>,
@@ -249,30 +253,43 @@ impl Stack {
             self.inner.contexts.clear_cache(None);
         }
         #[cfg(feature = "session")]
-        self.note(&committed.events);
+        self.broken_by_panic(|| self.note(&committed.events));
         Ok(committed.events)
     }
 
-    /// Runs a command with the locked disk. If it panics, the stack is broken, because the change may be partial.
+    /// Runs a command with the locked disk. A panic breaks the stack before the lock is released, so no other command
+    /// can use this disk.
     fn command<T>(&self, run: impl FnOnce(&mut Disk) -> Result<T>) -> Result<T> {
-        let mut attempt = Attempt { inner: &self.inner, disk: self.lock_disk()?, is_over: false };
-        let result = run(&mut attempt.disk);
-        attempt.is_over = true;
-        result
+        self.with_disk(|disk| {
+            let mut attempt = Attempt { inner: &self.inner, disk, is_over: false };
+            let result = self.broken_by_panic(|| run(attempt.disk));
+            attempt.is_over = true;
+            result
+        })
     }
 
-    /// Waits until no command runs, and locks the disk.
+    /// Runs code that changes this stack. If it panics, the stack is broken, because the change may be partial.
+    fn broken_by_panic<T>(&self, run: impl FnOnce() -> T) -> T {
+        let breaker = Breaker(&self.inner.is_broken);
+        let value = run();
+        mem::forget(breaker);
+        value
+    }
+
+    /// Waits until no command runs in another thread, locks the disk, and calls `run` with it.
     ///
     /// # Errors
-    /// [`Error::InsideRead`]: the running command can wait for this thread. [`Error::Broken`].
-    fn lock_disk(&self) -> Result<MutexGuard<'_, Disk>> {
+    /// [`Error::InsideRead`] if this thread already has the tree or the disk. [`Error::Broken`].
+    fn with_disk<T>(&self, run: impl FnOnce(&mut Disk) -> Result<T>) -> Result<T> {
         self.inner.tree.check_not_borrowed()?;
         let disk = self.inner.disk.lock();
+        let mut disk = disk.try_borrow_mut().map_err(|_| Error::InsideRead {})?;
         self.check_working()?;
-        Ok(disk)
+        run(&mut disk)
     }
 
     /// True if a command has panicked: in a [`Clock`], in [`Random`], in a [`Store`](crate::Store), or in the library.
+    /// Methods of `Stack::host` and the agent's tools are commands too.
     ///
     /// The store has either the whole command or nothing of it, because a transaction that is not committed is rolled
     /// back. All later commands of this stack fail with [`Error::Broken`], and so do queries that return a [`Result`].
@@ -285,7 +302,8 @@ impl Stack {
         if self.is_broken() { Err(Error::Broken {}) } else { Ok(()) }
     }
 
-    /// Creates a frame with the status in_progress and makes it the active frame. If the parent uses registers, the
+    /// Creates a frame with the status in_progress and makes it the active frame. Without [`NewFrame::below`] and
+    /// [`NewFrame::root`], its parent is the current active frame, if there is one. If the parent uses registers, the
     /// frame inherits some of them. A frame without an ID gets one of the form `plan-…`.
     ///
     /// # Errors
@@ -367,7 +385,8 @@ impl Stack {
         self.execute(Command::ReplaceId { frame: frame.into(), session_id: session_id.into() }).map(drop)
     }
 
-    /// Changes the status, as [`FrameStatus::can_become`] allows. Without results the frame keeps its results.
+    /// Changes the status, as [`FrameStatus::can_become`] allows. Without results the frame keeps its results. With
+    /// results both texts are replaced, as by [`Stack::pop`]; [`Command::SetStatus`] can replace one of them.
     ///
     /// A frame that becomes in_progress becomes the active frame. The status invalidated does the same as
     /// [`Stack::invalidate`]; the full results are then the reason.
@@ -658,18 +677,25 @@ impl Stack {
 /// the mirror that it leaves.
 struct Attempt<'a> {
     inner: &'a Inner,
-    disk: MutexGuard<'a, Disk>,
+    disk: &'a mut Disk,
     is_over: bool,
 }
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         if !self.is_over {
-            // Before the lock is released: no other command may use this disk.
-            self.inner.is_broken.store(true, Ordering::Release);
             self.disk.abandon();
         }
         *self.inner.mirror.lock() = self.disk.mirror_view(&self.inner.tree);
+    }
+}
+
+/// Marks a stack as broken when it is dropped.
+struct Breaker<'a>(&'a AtomicBool);
+
+impl Drop for Breaker<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
     }
 }
 

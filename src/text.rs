@@ -2,7 +2,7 @@
 
 use std::ops::RangeFrom;
 
-/// A text on one line: each run of whitespace and control characters becomes one space, and none stay at the ends.
+/// Returns a text on one line: each run of whitespace and control characters becomes one space, or nothing at the ends.
 pub(crate) fn one_line(text: &str) -> String {
     let is_gap = |character: char| character.is_whitespace() || character.is_control();
     let mut line = String::with_capacity(text.len());
@@ -15,15 +15,15 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
-/// The first `characters` characters of a text, or all of it if it is shorter.
+/// Returns the first `characters` characters of a text, or the whole text if it is shorter.
 pub(crate) fn beginning(text: &str, characters: usize) -> &str {
     text.char_indices().nth(characters).map_or(text, |(end, _)| &text[..end])
 }
 
-/// The beginning of a text, at most `characters` characters and a `…` that marks an omission.
+/// Returns the text if it has at most `characters` characters, or else its beginning followed by `…`.
 ///
-/// It ends at the last line end or sentence end in the second half, or else at the last word end, or else after
-/// exactly `characters` characters.
+/// The beginning ends at the last line end or sentence end in the second half of the first `characters` characters, or
+/// else at the last word end, or else after exactly `characters` characters.
 #[cfg(feature = "session")]
 pub(crate) fn whole_beginning(text: &str, characters: usize) -> String {
     let head = beginning(text, characters);
@@ -35,9 +35,9 @@ pub(crate) fn whole_beginning(text: &str, characters: usize) -> String {
     format!("{}…", head[..cut].trim_end())
 }
 
-/// The first free name among those that `name` makes of the numbers.
+/// Returns the first free name among the names that `name` makes from the numbers.
 ///
-/// At least one number must give a free name, or this does not return.
+/// At least one number must give a free name. Otherwise this function does not return.
 pub(crate) fn first_free<T>(numbers: RangeFrom<u64>, name: impl FnMut(u64) -> T, is_free: impl FnMut(&T) -> bool) -> T {
     numbers.map(name).find(is_free).expect("there are more numbers than names")
 }

@@ -2,13 +2,13 @@
 
 use crate::error::Error;
 
-/// The value of a variable in the environment of this process, with `U+FFFD` for what is no UTF-8; `None` if it is
-/// not set.
+/// Returns the value of an environment variable of this process; `None` if it is not set. Bytes that are not valid
+/// UTF-8 become U+FFFD.
 pub(crate) fn from_environment(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// Looks variables up, and collects the problems found.
+/// Looks up variables, and collects the problems.
 pub(crate) struct Variables<'a> {
     look_up: &'a dyn Fn(&str) -> Option<String>,
     /// An [`Error::Setting`] for each invalid value.
@@ -20,9 +20,9 @@ impl<'a> Variables<'a> {
         Self { look_up, problems: Vec::new() }
     }
 
-    /// Replaces a default by a variable's value. A variable that is not set, or that `read` refuses, leaves the
-    /// default; a refusal is reported. `read` gets the value without surrounding whitespace and returns what it
-    /// expects if it refuses.
+    /// Replaces a default by the value of a variable. If the variable is not set or `read` rejects the value, the
+    /// default remains; a rejected value is reported. `read` gets the value without surrounding whitespace; if it
+    /// rejects the value, it returns a description of valid values.
     pub(crate) fn take<T>(&mut self, name: &str, place: &mut T, read: impl Fn(&str) -> Result<T, &'static str>) {
         let Some(value) = (self.look_up)(name) else { return };
         match read(value.trim()) {
@@ -31,7 +31,8 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// The parts of a variable that is a list separated by commas; `None` if it is not set.
+    /// Returns the parts of a variable that is a list separated by commas, without empty parts; `None` if it is not
+    /// set.
     #[cfg(feature = "session")]
     pub(crate) fn list(&self, name: &str) -> Option<Vec<String>> {
         let value = (self.look_up)(name)?;
@@ -60,7 +61,7 @@ pub(crate) fn number(value: &str) -> Result<u64, &'static str> {
     value.parse().map_err(|_| "a whole number from 0 on")
 }
 
-/// Reads a whole number of per cent.
+/// Reads a whole number of percent, from 0 to 100.
 #[cfg(feature = "session")]
 pub(crate) fn percentage(value: &str) -> Result<u8, &'static str> {
     value.parse().ok().filter(|number| *number <= 100).ok_or("a whole number from 0 to 100")

@@ -1,9 +1,9 @@
 //! The names of the agent's tools, as the host has registered them.
 //!
-//! Contexts, answers and prompts tell an agent which tool to call next. Hosts register the tools under names that the
-//! library cannot know: an MCP host puts a prefix before them, another renames some, a third registers only a few.
-//! [`ToolNames`] holds the host's names, and every text uses them. If a tool has no name, the text says the same without
-//! it.
+//! Contexts, answers and prompts tell an agent which tool to call next. The library does not know the names under which
+//! a host registers the tools: some hosts add a prefix (MCP), rename tools, or register only a few. [`ToolNames`]
+//! contains the host's names, and all texts for agents use them. If the host does not have a tool, the texts do not
+//! mention it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,38 +14,40 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{Error, Result};
 
-/// Longest name of a tool, in characters.
+/// Maximum length of a tool name, in characters.
 const LONGEST: usize = 64;
-/// How the default names begin.
+/// The beginning of all default names.
 const DEFAULT_BEGINNING: &str = "stack_";
 /// The JSON key of the prefix.
 const PREFIX: &str = "prefix";
 /// The JSON text that stands for [`ToolNames::none`].
 const NONE: &str = "none";
 
-/// An operation that texts for agents name.
+/// An operation that texts for agents mention by the name of its tool. Each variant lists the default name and the key
+/// in the JSON of [`ToolNames`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ToolRole {
-    /// Begins a child frame: `stack_frame_push`, in JSON `push`.
+    /// Pushes a child frame: `stack_frame_push`, in JSON `push`.
     Push,
-    /// Finishes a frame: `stack_frame_pop`, in JSON `pop`.
+    /// Pops a frame: `stack_frame_pop`, in JSON `pop`.
     Pop,
-    /// Begins a planned frame, or resumes one: `stack_frame_activate`, in JSON `activate`.
+    /// Starts a planned frame, or resumes a frame: `stack_frame_activate`, in JSON `activate`.
     Activate,
     /// Plans several frames: `stack_frame_plan_children`, in JSON `planChildren`.
     PlanChildren,
-    /// Takes a frame out of the plan: `stack_frame_invalidate`, in JSON `invalidate`.
+    /// Invalidates a frame: `stack_frame_invalidate`, in JSON `invalidate`.
     Invalidate,
     /// Shows everything about a frame: `stack_frame_details`, in JSON `details`.
     Details,
-    /// Draws the tree: `stack_tree`, in JSON `tree`.
+    /// Shows the outline of the tree: `stack_tree`, in JSON `tree`.
     Tree,
     /// Reads a chunk of the heap: `stack_heap_read`, in JSON `heapRead`.
     HeapRead,
     /// Removes a chunk from the heap: `stack_heap_free`, in JSON `heapFree`.
     HeapFree,
-    /// Writes registers; without arguments it shows them: `stack_registers_update`, in JSON `updateRegisters`.
+    /// Writes registers, or shows them if it is called without arguments: `stack_registers_update`, in JSON
+    /// `updateRegisters`.
     UpdateRegisters,
 }
 
@@ -67,7 +69,7 @@ impl ToolRole {
     /// All roles.
     pub const ALL: &[Self] = &ROLES;
 
-    /// The name that `tools::call` takes. It is also the default name.
+    /// Returns the tool's name in this library, which `tools::call` accepts. It is also the default name.
     ///
     /// ```
     /// use callstack_core::ToolRole;
@@ -88,7 +90,7 @@ impl ToolRole {
         }
     }
 
-    /// The JSON key.
+    /// Returns the key in the JSON of [`ToolNames`].
     const fn key(self) -> &'static str {
         match self {
             Self::Push => "push",
@@ -104,7 +106,7 @@ impl ToolRole {
         }
     }
 
-    /// The key in settings, as an error names it.
+    /// Returns the key in the settings, for errors.
     const fn setting(self) -> &'static str {
         match self {
             Self::Push => "tools.push",
@@ -121,36 +123,34 @@ impl ToolRole {
     }
 }
 
-/// The host's name of each tool that texts name, or none.
+/// The host's names of the tools that texts for agents mention. Default: the names of [`ToolRole::tool`].
 ///
-/// The default names are those of [`ToolRole::tool`].
-///
-/// In JSON an object, every key optional: `{"prefix": "mcp__callstack__", "push": "begin_task", "heapRead": null}`. The
-/// prefix stands before the default names, a text replaces a name as a whole, null means that there is no such tool. The
-/// string `"none"` stands for [`ToolNames::none`].
+/// In JSON: `{"prefix": "mcp__callstack__", "push": "begin_task", "heapRead": null}`, or the string `"none"` for
+/// [`ToolNames::none`]. Every key is optional; unknown keys are rejected. The prefix is added to the default names. A
+/// string replaces a whole name. `null` means that the host does not have the tool.
 ///
 /// ```
 /// use callstack_core::{ToolNames, ToolRole};
 ///
-/// let names = ToolNames::with_prefix("mcp__callstack__").name(ToolRole::Push, "begin_task").without(ToolRole::HeapRead);
-/// assert_eq!(names.get(ToolRole::Pop), Some("mcp__callstack__stack_frame_pop"));
-/// assert_eq!(names.get(ToolRole::Push), Some("begin_task"));
-/// assert_eq!(names.get(ToolRole::HeapRead), None);
-/// let json = r#"{"prefix":"mcp__callstack__","push":"begin_task","heapRead":null}"#;
+/// let names = ToolNames::with_prefix("mcp__callstack__").name(ToolRole::Push,
+/// "begin_task").without(ToolRole::HeapRead); assert_eq!(names.get(ToolRole::Pop),
+/// Some("mcp__callstack__stack_frame_pop")); assert_eq!(names.get(ToolRole::Push), Some("begin_task"));
+/// assert_eq!(names.get(ToolRole::HeapRead), None); let json =
+/// r#"{"prefix":"mcp__callstack__","push":"begin_task","heapRead":null}"#;
 /// assert_eq!(serde_json::to_string(&names).unwrap(), json);
 /// assert_eq!(serde_json::from_str::<ToolNames>(json).unwrap(), names);
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct ToolNames {
-    /// `None`: the default names, so that cloning and comparing them costs nothing.
+    /// `None`: the default names. Cloning and comparing them is then cheap.
     table: Option<Arc<Table>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Table {
-    /// Before every default name.
+    /// The prefix of the default names.
     prefix: String,
-    /// By role, the prefix included.
+    /// The names by role, including the prefix. `None`: the host does not have the tool.
     names: [Option<String>; ROLES.len()],
 }
 
@@ -160,7 +160,7 @@ impl Table {
         Self { prefix, names }
     }
 
-    /// True if a role has the default name behind the prefix.
+    /// True if the name of a role is the prefix followed by the default name.
     fn is_default(&self, role: ToolRole) -> bool {
         let name = self.names[role as usize].as_deref();
         name.and_then(|name| name.strip_prefix(&self.prefix)) == Some(role.tool())
@@ -168,12 +168,12 @@ impl Table {
 }
 
 impl ToolNames {
-    /// The default names, each behind a prefix.
+    /// Returns the default names, each with this prefix.
     pub fn with_prefix(prefix: impl Into<String>) -> Self {
         Self::of(Table::with_prefix(prefix.into()))
     }
 
-    /// No names: texts are plain sentences without tool names.
+    /// Returns no names: texts for agents do not mention any tool.
     ///
     /// ```
     /// use callstack_core::{NewFrame, Settings, Stack, ToolNames};
@@ -188,19 +188,19 @@ impl ToolNames {
         Self::of(Table { prefix: String::new(), names: [const { None }; ROLES.len()] })
     }
 
-    /// The same with another name for one role. The prefix does not apply to it.
+    /// Sets the name for one role. The prefix is not added to it.
     #[must_use]
     pub fn name(self, role: ToolRole, name: impl Into<String>) -> Self {
         self.with(role, Some(name.into()))
     }
 
-    /// The same without a name for one role.
+    /// Removes the name of one role, for a tool that the host does not have.
     #[must_use]
     pub fn without(self, role: ToolRole) -> Self {
         self.with(role, None)
     }
 
-    /// The host's name of a tool. `None`: the host has no such tool.
+    /// Returns the host's name of a tool. `None` if the host does not have it.
     pub fn get(&self, role: ToolRole) -> Option<&str> {
         match &self.table {
             None => Some(role.tool()),
@@ -213,8 +213,8 @@ impl ToolNames {
         self.table.is_none()
     }
 
-    /// The host's name of a tool, given the name that `tools::call` takes. A tool without a role has that name behind the
-    /// prefix; its name is unknown if the host has no tool with a default name.
+    /// Returns the host's name of a tool, given its name in this library. For a tool without a role, this is the prefix
+    /// followed by the name; `None` if the host has no tool with a default name.
     #[cfg(feature = "tools")]
     pub(crate) fn of_tool(&self, tool: &str) -> Option<String> {
         if let Some(role) = ROLES.into_iter().find(|role| role.tool() == tool) {
@@ -229,8 +229,8 @@ impl ToolNames {
         }
     }
 
-    /// A text that mentions tools by the names that `tools::call` takes, with the host's names in their place. `instead`
-    /// has the words for tools that the host does not have.
+    /// Replaces the library's tool names in a text by the host's names. `instead` returns the replacement for tools
+    /// that the host does not have.
     #[cfg(feature = "tools")]
     pub(crate) fn translate(&self, text: &str, instead: impl Fn(ToolRole) -> &'static str) -> String {
         let mut translated = String::with_capacity(text.len());
@@ -250,7 +250,8 @@ impl ToolNames {
         translated
     }
 
-    /// How all names begin, such as `stack_`. `None`: there are no names, or the host has renamed some.
+    /// Returns the common beginning of all names, such as `stack_`. `None` if there are no names or the host has
+    /// renamed some.
     pub(crate) fn beginning(&self) -> Option<String> {
         let Some(table) = &self.table else { return Some(DEFAULT_BEGINNING.to_owned()) };
         let mut named = ROLES.into_iter().filter(|role| table.names[*role as usize].is_some()).peekable();
@@ -258,17 +259,17 @@ impl ToolNames {
         is_alike.then(|| format!("{}{DEFAULT_BEGINNING}", table.prefix))
     }
 
-    /// The same names, each changed by a function, and the prefix too.
+    /// Applies a function to all names and to the prefix.
     pub(crate) fn map(&self, change: impl Fn(&str) -> String) -> Self {
         let Some(table) = &self.table else { return Self::default() };
         let names = table.names.clone().map(|name| name.map(|name| change(&name)));
         Self::of(Table { prefix: change(&table.prefix), names })
     }
 
-    /// Checks that names have 1 to 64 characters, the prefix included, and no control characters.
+    /// Checks that every name has 1 to 64 characters, including the prefix, and that there are no control characters.
     ///
     /// # Errors
-    /// [`Error::Setting`] naming the key, such as `tools.push`.
+    /// [`Error::Setting`] with the name of the key, such as `tools.push`.
     ///
     /// ```
     /// use callstack_core::{ToolNames, ToolRole};
@@ -300,7 +301,7 @@ impl ToolNames {
         Self::of(table)
     }
 
-    /// The default names have one representation only.
+    /// Creates the names from a table. The default names are always represented by `None`, so comparisons are correct.
     fn of(table: Table) -> Self {
         let is_default = table.prefix.is_empty() && ROLES.into_iter().all(|role| table.is_default(role));
         Self { table: (!is_default).then(|| Arc::new(table)) }

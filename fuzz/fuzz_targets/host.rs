@@ -1,4 +1,4 @@
-//! Fuzzes hosts: sessions, events in any order, and calls of the agent's tools.
+//! Fuzzes hosts: sessions, events in any order, and tool calls of the agent.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Fuzz target: sequences of commands, compared with the naive model of the tests.
+//! Fuzzes sequences of commands: the tree must equal the naive model of the tests after each command.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Contexts kept for a while: 30 seconds, 50 entries, least recently used out first
+//! The cache of contexts: up to 50 contexts, each for 30 seconds; the least recently used one is replaced first
 //! (specification, "Context Caching").
 
 use std::sync::Arc;
@@ -8,30 +8,33 @@ use serde::Serialize;
 use super::{Context, Settings};
 use crate::frame::Handle;
 
-/// How long a context is kept, in milliseconds.
+/// Time for which a cached context is valid, in milliseconds.
 const TIME_TO_LIVE: u64 = 30_000;
-/// How many are kept.
+/// Maximum number of cached contexts.
 const CAPACITY: usize = 50;
 
-/// How the context cache has done since the stack was opened.
+/// Statistics of the context cache since the stack was opened.
+///
+/// In JSON: `{"hits": 5, "misses": 2, "entries": 1}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CacheStatistics {
-    /// Contexts answered from the cache.
+    /// Number of requests for which the cache had a current context. A request also counts as a hit if the context is
+    /// then assembled again because a log that it names no longer exists.
     pub hits: u64,
-    /// Contexts that had to be made.
+    /// Number of requests for which the cache had no current context.
     pub misses: u64,
-    /// Contexts in the cache now.
+    /// Number of contexts in the cache now, including expired ones that are not replaced yet.
     pub entries: usize,
 }
 
-/// What a context is made of, but for the time.
+/// Everything that determines a context, except for the time.
 pub(super) struct Key<'a> {
     pub(super) handle: Handle,
     pub(super) settings: &'a Settings,
     pub(super) suggestions: &'a str,
-    /// That of everything it may show.
+    /// The newest revision of everything that the context may show ([`Tree::context_revision`](crate::tree::Tree::context_revision)).
     pub(super) revision: u64,
 }
 
@@ -46,7 +49,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// True if this is where a context of that frame and those settings is kept.
+    /// True if this entry is for the same frame and settings.
     fn is_for(&self, key: &Key<'_>) -> bool {
         self.handle == key.handle && self.settings == *key.settings
     }
@@ -61,12 +64,12 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// The context of a frame, if it was made of the same, and is not too old.
+    /// Returns the cached context of a frame if the suggestions and the revision are the same and it has not expired.
     pub(super) fn get(&mut self, key: &Key<'_>, now: u64) -> Option<Arc<Context>> {
         self.uses += 1;
         let found = self.entries.iter_mut().find(|entry| entry.is_for(key));
         let fresh = found.filter(|entry| {
-            // Empty texts point nowhere, and comparing what is there costs more than everything else here.
+            // The check for empty texts avoids a comparison of their dangling pointers, which is slower than the rest.
             let [ours, theirs] = [entry.suggestions.as_str(), key.suggestions];
             let is_same = (ours.is_empty() && theirs.is_empty()) || ours == theirs;
             is_same

@@ -1,4 +1,4 @@
-//! The frames that a context may show, and how much each matters.
+//! The frames that a context may show, with their scores.
 
 use super::Contexts;
 use crate::frame::Handle;
@@ -9,9 +9,9 @@ pub(super) struct Considered {
     pub(super) handle: Handle,
     /// The parent first, the root last.
     pub(super) ancestors: Vec<Handle>,
-    /// Finished dependencies that are no siblings, in the order of `dependsOn`.
+    /// Finished dependencies that are not siblings, in the order of `dependsOn`.
     pub(super) dependencies: Vec<Handle>,
-    /// Finished siblings: dependencies first, then in the order in which they finished.
+    /// Finished siblings: first the dependencies, then the others, each group in the order in which they finished.
     pub(super) siblings: Vec<Sibling>,
     /// Dependencies that are not finished, in the order of `dependsOn`.
     pub(super) waiting_for: Vec<Handle>,
@@ -23,7 +23,7 @@ pub(super) struct Sibling {
     pub(super) is_dependency: bool,
 }
 
-/// Scores what might matter to a frame.
+/// Finds and scores the frames that may be relevant to a frame.
 pub(super) fn consider(contexts: &Contexts, tree: &Tree, handle: Handle) -> Considered {
     let node = tree.node(handle);
     let (finished, waiting_for): (Vec<Handle>, Vec<Handle>) =
@@ -35,7 +35,7 @@ pub(super) fn consider(contexts: &Contexts, tree: &Tree, handle: Handle) -> Cons
         .map(|scored| Sibling { handle: scored.handle, score: scored.score, is_dependency: false })
         .collect();
     let mut place = 0;
-    // A dependency counts in full, and even without results, which a candidate must have.
+    // A dependency has the full score, and is included even if it failed without results.
     for dependency in finished.iter().filter(|dependency| is_sibling(dependency)) {
         siblings.retain(|sibling| sibling.handle != *dependency);
         siblings.insert(place, Sibling { handle: *dependency, score: 100.0, is_dependency: true });

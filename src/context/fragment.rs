@@ -1,4 +1,4 @@
-//! A frame as XML, rendered once: every detail level from stub to full, with what each costs.
+//! The XML of a frame, rendered once for all detail levels from stub to full, with the cost of each.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,47 +7,50 @@ use super::xml::content;
 use crate::frame::{Handle, first_filled};
 use crate::tree::Node;
 
-/// How much of a frame is shown.
+/// How much of a frame is shown. Each level contains the one before it. In JSON for example `"stub"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum DetailLevel {
-    /// Not at all; counted in `truncation`.
+    /// The frame is not shown. The element `truncation` (for ancestors: also `omitted`) or the attribute `omitted` of
+    /// the planned children counts it.
     Omitted,
-    /// Handle, status and title.
+    /// Handle, status and title. Planned children are shown without their status.
     Stub,
-    /// And the compacted results, or the compacted criteria while the frame is open.
+    /// Also the compacted results; the compacted criteria if the frame is not finished or is the current frame. If
+    /// there is no compacted text, the full one.
     Compact,
-    /// And the artifacts; of the current frame also the full criteria.
+    /// Also the artifacts. For the current frame, the full criteria replace the compacted ones.
     Standard,
-    /// And the decisions and the path of the log; of the current frame also results so far.
+    /// Also the decisions and the path of the log. For the current frame, also its results.
     Full,
 }
 
-/// Longest title, in tokens: stubs must stay small whatever hosts call their frames.
+/// Maximum length of a title, in tokens. It keeps stubs small.
 pub(super) const TITLE_TOKENS: usize = 48;
-/// Longest text of one kind that a fragment holds, in tokens.
+/// Maximum length of a text in a fragment, in tokens.
 const TEXT_TOKENS: usize = 300;
-/// The current frame's own criteria, which its agent works by, may be longer.
+/// Maximum length of the full criteria of the current frame, in tokens.
 const CRITERIA_TOKENS: usize = 600;
-/// Longest list of artifacts or of decisions, in tokens. The newest are shown.
+/// Maximum length of the list of artifacts or of decisions, in tokens. The newest entries are shown.
 const LIST_TOKENS: usize = 150;
-/// How a cut text ends.
+/// The end of a text that was cut.
 pub(super) const CUT: &str = " … [cut]";
 
-/// The renderings of one frame. They share one buffer; a detail level is a part of it and a closing tag.
+/// The renderings of one frame. They share one buffer: each detail level is a part of it, followed by the closing tag.
 #[derive(Debug)]
 pub(super) struct Fragment {
     text: String,
     closing: &'static str,
-    /// Path of the log that the full detail level names.
+    /// The path of the log that the detail level `Full` names.
     log: Option<String>,
-    /// For each detail level from the stub up: where the detail level stands in the text, and its cost with the closing tag.
+    /// For each detail level from `Stub` up: its start and end in the buffer, in bytes, and its cost in tokens,
+    /// including the closing tag.
     levels: [(usize, usize, usize); 4],
 }
 
 impl Fragment {
-    /// Tokens that a detail level costs; omitted costs nothing.
+    /// Returns the cost of a detail level, in tokens; 0 for `Omitted`.
     pub(super) fn cost(&self, detail_level: DetailLevel) -> usize {
         match detail_level {
             DetailLevel::Omitted => 0,
@@ -63,13 +66,13 @@ impl Fragment {
         }
     }
 
-    /// Path of the log, if this detail level names it.
+    /// Returns the path of the log if this detail level names it.
     pub(super) fn log(&self, detail_level: DetailLevel) -> Option<&String> {
         self.log.as_ref().filter(|_| detail_level == DetailLevel::Full)
     }
 
-    /// A frame as it stands in the stable part: among ancestors, dependencies and siblings. It
-    /// shows the settled view, so it stays until a push, pop or invalidation.
+    /// Renders a frame for the stable part, as an ancestor, dependency or sibling. It shows the settled view, so it
+    /// stays unchanged until the next push or status change in the tree.
     pub(super) fn settled(handle: Handle, node: &Node, log: Option<String>, counter: &dyn TokenCounter) -> Self {
         let settled = node.settled();
         let mut levels = FragmentWriter::new("</frame>\n", counter);
@@ -91,7 +94,7 @@ impl Fragment {
         levels.fragment
     }
 
-    /// The current frame as it stands at the end of the volatile part, with all that is new.
+    /// Renders the current frame for the end of the volatile part, with its newest values.
     pub(super) fn current(handle: Handle, node: &Node, log: Option<String>, counter: &dyn TokenCounter) -> Self {
         let frame = node.record();
         let mut levels = FragmentWriter::new("</current-frame>\n", counter);
@@ -105,7 +108,7 @@ impl Fragment {
             let head = levels.mark();
             levels.push(&compacted);
             levels.end(DetailLevel::Compact);
-            // The full criteria replace the compacted ones: the detail level begins again from the head.
+            // The full criteria replace the compacted ones, so the next level starts with a copy of the head.
             levels.restart(head);
             levels.push(&full);
         } else {
@@ -122,8 +125,8 @@ impl Fragment {
     }
 }
 
-/// Writes the detail levels of a fragment one after the other, each what the one before has and more.
-/// Every element ends in a line end, where tokens end too, so the costs just add up.
+/// Writes the detail levels of a fragment in ascending order. Every element ends with a line end, so the sum of the
+/// costs of the elements is an upper bound of the cost of the whole (see [`TokenCounter`]).
 struct FragmentWriter<'a> {
     fragment: Fragment,
     counter: &'a dyn TokenCounter,
@@ -146,7 +149,7 @@ impl<'a> FragmentWriter<'a> {
         self.fragment.levels[detail_level as usize - 1] = (self.start, self.fragment.text.len(), self.cost);
     }
 
-    /// The end of the text and its cost, to restart from.
+    /// Returns the current end of the text and the cost so far, for [`FragmentWriter::restart`].
     fn mark(&self) -> (usize, usize) {
         (self.fragment.text.len(), self.cost)
     }
@@ -171,7 +174,7 @@ impl<'a> FragmentWriter<'a> {
         self.push(&element);
     }
 
-    /// A text in its element, cut to the limit; nothing if it is empty.
+    /// Returns a text in an XML element, cut to `limit` tokens; empty if the text is blank.
     fn element(&self, name: &str, text: &str, limit: usize) -> String {
         let text = text.trim();
         if text.is_empty() {
@@ -205,7 +208,7 @@ impl<'a> FragmentWriter<'a> {
         self.push("</decisions>\n");
     }
 
-    /// The path of the log, whole or not at all: part of a path leads nowhere.
+    /// Adds the path of the log if it is short enough. It is never cut, because an incomplete path is useless.
     fn log(&mut self, path: Option<String>) {
         let Some(path) = path else { return };
         let element = format!("<log>{}</log>\n", content(&path));
@@ -215,7 +218,7 @@ impl<'a> FragmentWriter<'a> {
         }
     }
 
-    /// The newest entries that fit, in order, and how many do not.
+    /// Returns the newest entries that fit, in order, and the number of the others.
     fn newest(&self, entries: &[String]) -> (Vec<String>, usize) {
         let cost = |part: &str| self.counter.count(&content(part)) + 1;
         let mut shown = Vec::new();

@@ -1,8 +1,9 @@
-//! The standing advice on working with frames, for the names that a host's tools have. Names are escaped already.
+//! The guidance on working with frames, with the host's names of the tools. The names are already escaped for XML.
 
 use crate::vocabulary::{ToolNames, ToolRole};
 
-/// What a call stack is to the agent. With [`rules`] the brief form, which has at most 120 tokens with the default names.
+/// Explains the call stack to the agent. Together with [`rules`] it is the brief guidance: at most 120 tokens with the
+/// default names.
 pub(super) fn philosophy(tools: &ToolNames) -> String {
     let means = match tools.beginning() {
         Some(beginning) => format!("Use the {beginning} tools"),
@@ -31,7 +32,8 @@ pub(super) fn rules(tools: &ToolNames) -> String {
     )
 }
 
-/// Only in the full form, which has at most 350 tokens with the planning advice and the default names.
+/// Part of the full guidance only, which has at most 350 tokens together with [`initial_planning`] and the default
+/// names.
 pub(super) fn when_to_create_child_frames(tools: &ToolNames) -> String {
     let by = tools.get(ToolRole::Push).map_or(String::new(), |push| format!(" ({push})"));
     format!(
@@ -48,8 +50,8 @@ Push a child frame{by} for work that
     )
 }
 
-/// For a root that has no children yet. It stands in the volatile part: it ends with the first plan, which must not
-/// change the stable part.
+/// The advice for a root without children. It belongs to the volatile part, because it disappears when the first child
+/// is planned, and that must not change the stable part.
 pub(super) fn initial_planning(tools: &ToolNames) -> String {
     let plan = match tools.get(ToolRole::PlanChildren) {
         Some(plan) => format!("plan each with {plan}"),

@@ -1,5 +1,5 @@
-//! The heap in a context: every chunk word for word, or, if the budget forbids, its line in the index with a note how to
-//! read it.
+//! The heap in a context: each chunk verbatim or, if the budget is too small, its entry in the index with a note on how
+//! to read it.
 
 use serde::Serialize;
 
@@ -12,40 +12,42 @@ use crate::tree::{HeapUsage, Tree};
 
 const CLOSE: &str = "</heap>\n";
 
-/// How much of a chunk is shown.
+/// How much of a chunk is shown. In JSON `"omitted"`, `"index"` or `"whole"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Shown {
-    /// Not at all; counted in `truncation`.
+    /// The chunk is not shown. The element `truncation` counts it.
     Omitted,
-    /// Its line in the index: name, size and description.
+    /// Only its entry in the index: name, frame, size in characters, and description.
     Index,
-    /// Word for word.
+    /// The whole content, verbatim.
     Whole,
 }
 
-/// What became of a chunk.
+/// The result for one chunk that the frame sees.
+///
+/// In JSON: `{"name": "api-spec", "handle": "f1", "shown": "whole", "tokens": 40}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ChunkEntry {
     /// The chunk's name.
     pub name: String,
-    /// The frame that it belongs to.
+    /// The frame that owns the chunk.
     pub handle: Handle,
-    /// How much of it is shown.
+    /// How much of the chunk is shown.
     pub shown: Shown,
-    /// What showing it costs, in tokens.
+    /// The cost of showing the chunk, in tokens; 0 if it is omitted.
     pub tokens: usize,
 }
 
-/// A chunk, both ways.
+/// A chunk in both forms: as an entry of the index, and with its whole content.
 struct Item {
     entry: ChunkEntry,
     index: String,
     whole: String,
-    /// Tokens of the one and of the other.
+    /// The costs of the two forms, in tokens.
     costs: [usize; 2],
 }
 
@@ -55,7 +57,7 @@ pub(super) struct Heap {
     open: String,
     note: String,
     warning: String,
-    /// What stands around the chunks, at most.
+    /// Maximum cost of the XML around the chunks, in tokens.
     around: usize,
 }
 
@@ -89,8 +91,8 @@ impl Heap {
         self.items.len()
     }
 
-    /// Takes all lines of the index, then as many whole chunks as the quota allows, small ones first. What is left
-    /// is for [`Heap::take_rest`].
+    /// Takes all entries of the index, then as many whole chunks as fit into `quota` tokens, small chunks first.
+    /// [`Heap::take_rest`] takes the others.
     pub(super) fn take(&mut self, quota: usize, spending: &mut Spending) {
         for (place, item) in self.items.iter_mut().enumerate() {
             let around = if place == 0 { self.around } else { 0 };
@@ -109,21 +111,21 @@ impl Heap {
         }
     }
 
-    /// Takes the chunks that are not whole yet.
+    /// Takes the chunks that are not shown as a whole yet.
     pub(super) fn take_rest(&mut self, spending: &mut Spending) {
         for place in self.by_size() {
             self.items[place].show_whole(spending);
         }
     }
 
-    /// In this order the longest beginning that fits has the most chunks.
+    /// Returns the chunks in ascending order of their size. In this order the most chunks fit.
     fn by_size(&self) -> Vec<usize> {
         let mut places: Vec<usize> = (0..self.items.len()).collect();
         places.sort_by_key(|place| self.items[*place].more());
         places
     }
 
-    /// How many chunks are not shown at all.
+    /// Returns the number of chunks that are not shown at all.
     pub(super) fn omitted(&self) -> usize {
         self.items.iter().filter(|item| item.entry.shown == Shown::Omitted).count()
     }
@@ -153,7 +155,7 @@ impl Heap {
 }
 
 impl Item {
-    /// What the whole chunk costs on top of its line in the index.
+    /// Returns the additional cost of the whole chunk compared with its entry in the index, in tokens.
     fn more(&self) -> usize {
         self.costs[1].saturating_sub(self.costs[0])
     }
@@ -165,7 +167,7 @@ impl Item {
     }
 }
 
-/// A chunk as a line of the index, and word for word.
+/// Returns the XML of a chunk in both forms: as an entry of the index, and with its whole content.
 fn elements(wording: &Wording, owner: Handle, chunk: &Chunk, size: usize) -> (String, String) {
     let Chunk { name, content, description, .. } = chunk;
     let mut start = format!("<chunk name=\"{}\" frame=\"{owner}\" characters=\"{size}\"", escape(name));

@@ -1,9 +1,9 @@
-//! Maps from numbers that are spread out enough by one multiplication: handles and hashed terms.
+//! Hash maps with a fast hash function for integer keys: handles and hashed terms.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map with integers as keys.
+/// A hash map with integer keys.
 pub(super) type KeyMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
 
 #[derive(Default)]
@@ -22,7 +22,7 @@ impl Hasher for KeyHasher {
         self.write_u64(u64::from(key));
     }
 
-    /// Multiplies by 2^64 divided by the golden ratio, and brings the well mixed half down.
+    /// Multiplies by 2^64 divided by the golden ratio (Fibonacci hashing), and rotates the well-mixed upper half down.
     fn write_u64(&mut self, key: u64) {
         self.0 = (self.0 ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
     }

@@ -1,30 +1,30 @@
-//! From a tree to a prompt: the small XML text that an agent sees of its call stack.
+//! Contexts: the XML text that shows an agent its call stack, within a token budget.
 //!
-//! A context is made in three steps, each fed by the one before: *consider* (which frames might
-//! matter, and how much), *select* (which are shown, on which [`DetailLevel`], within the budget) and
-//! *render*. Frames are rendered once and kept, so that a context is made by choosing and copying.
+//! A context is assembled in three steps: *consider* finds the frames that might matter and scores them, *select*
+//! chooses the frames to show and the [`DetailLevel`] of each within the budget, and *render* writes the XML. Frames
+//! are rendered once and cached, so that assembling a context only chooses and copies texts.
 //!
-//! # What holds for every context
-//! 1. Its tokens, counted on the final escaped text, never exceed the total budget.
-//! 2. The same tree, settings and counter give the same bytes.
-//! 3. A larger total never drops or shortens anything.
-//! 4. The current frame, its parent and its root are always there, at least as stubs; its
-//!    dependencies come next.
-//! 5. What is left out is counted, and can be reached by handle.
-//! 6. It is well-formed XML 1.0, whatever the frames' texts hold.
-//! 7. The stable part keeps its bytes until a frame is pushed, activated, popped, blocked,
-//!    resumed or invalidated, a chunk that it shows changes, or the settings change. A sibling that
-//!    finishes is appended behind
-//!    those already shown, as long as the budget has room. (Another ID for a finished sibling
-//!    counts as a change if the current frame's criteria name that ID.)
-//! 8. A chunk of the heap is shown word for word, or as a line of the index with a note how to read it.
-//! 9. It names no tool that is not in [`Settings::tools`].
+//! # Guarantees of every context
+//! 1. The number of tokens, counted on the final escaped text, never exceeds the total budget.
+//! 2. The same tree, settings and token counter give the same bytes.
+//! 3. A larger total budget never omits or shortens anything that a smaller one shows.
+//! 4. The current frame, its parent and its root are always shown, at least as stubs. Finished dependencies have the
+//!    next priority.
+//! 5. Omitted frames are counted, and can be reached by handle.
+//! 6. The context is well-formed XML 1.0 for any text in the frames.
+//! 7. The bytes of the stable part change only if a frame is pushed, activated, popped, blocked, resumed or
+//!    invalidated, if a chunk that it shows changes, or if the settings change. A sibling that finishes is appended
+//!    after those already shown, if the budget has room. (A new ID of a finished sibling also changes the stable part
+//!    if the current frame's criteria contain that ID.)
+//! 8. A chunk of the heap is shown verbatim, or as an entry of the index with a note on how to read it, or it is
+//!    counted as omitted.
+//! 9. The context mentions only tools that are in [`Settings::tools`].
 //!
 //! # The specification's helper functions
 //!
-//! | there | here |
+//! | specification | this crate |
 //! |---|---|
-//! | estimateTokens | [`TokenCounter::count`] of [`Approx`], or of [`Chars4`] for its own estimate |
+//! | estimateTokens | [`TokenCounter::count`] of [`Approx`], or of [`Chars4`] for the specification's own estimate |
 //! | truncateToTokenBudget | [`truncate`] |
 //! | extractKeywords | [`keywords`] |
 //! | escapeXml | [`escape`] |
@@ -34,8 +34,8 @@
 //! | invalidateAllCache | [`Stack::clear_cache`](crate::Stack::clear_cache) |
 //! | formatDuration | [`format_duration`](crate::tree::format_duration) |
 //!
-//! This floor reads trees and never changes one; it knows no clock and no host, and of the disk only
-//! whether a log that it would name is there.
+//! This layer reads trees and never changes them. It uses no clock and no host, and accesses the disk only to check
+//! whether a log exists before a context names it.
 
 mod cache;
 mod considered;
@@ -83,23 +83,25 @@ pub use tokens::O200k;
 pub use tokens::{Approx, Chars4, TokenCounter, truncate};
 pub use xml::escape;
 
-/// The context of a frame.
+/// The context of a frame: the XML text in two forms, its size in tokens, and a report.
+///
+/// In JSON: `{"xml": "…", "stable": "…", "volatile": "…", "tokens": 1234, "report": {…}}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Context {
-    /// All of it as one XML document, `stack-context`, the static part first.
+    /// The whole context as one XML document with the root element `stack-context`; the stable part comes first. For
+    /// hosts that insert the context in one place.
     pub xml: String,
-    /// The part that seldom changes, a document of its own (`stack-context`): for the system
-    /// prompt, where it is cached.
+    /// The part that seldom changes, as a separate XML document (`stack-context`). It belongs in the system prompt,
+    /// where prompt caches keep it.
     pub stable: String,
-    /// The part that changes often, a document of its own (`stack-now`): for the place behind the
-    /// newest message.
+    /// The part that changes often, as a separate XML document (`stack-now`). It belongs after the newest message.
     pub volatile: String,
-    /// Upper bound of the tokens, of `xml` as well as of `stable` and `volatile` together. Never
-    /// more than the total budget.
+    /// Upper bound of the number of tokens, both of `xml` and of `stable` plus `volatile`. Never more than
+    /// [`Budget::total`].
     pub tokens: usize,
-    /// What was considered, and what became of it.
+    /// The frames and chunks that were considered, and how much of each is shown.
     pub report: Report,
 }
 
@@ -109,48 +111,51 @@ impl Context {
     }
 }
 
-/// What was considered for a context, and what became of it.
+/// The frames and chunks that were considered for a context, and how much of each is shown.
+///
+/// In JSON: `{"handle": "f3", "stableTokens": 900, "volatileTokens": 300, "entries": […], "chunks": […]}`; `chunks` is
+/// omitted if it is empty.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Report {
-    /// The frame whose context it is.
+    /// The current frame, that is, the frame whose context this is.
     pub handle: Handle,
-    /// Upper bound of the stable part's tokens.
+    /// Upper bound of the number of tokens of the stable part.
     pub stable_tokens: usize,
-    /// Upper bound of the volatile part's tokens.
+    /// Upper bound of the number of tokens of the volatile part.
     pub volatile_tokens: usize,
-    /// Every frame considered: the current one, planned children, ancestors from the parent up,
-    /// dependencies, siblings in the order shown.
+    /// All considered frames: the current frame, its planned children, its ancestors from the parent to the root, its
+    /// finished dependencies, and its finished siblings in the order of the XML.
     pub entries: Vec<Entry>,
-    /// Every chunk that the frame sees, in the order shown.
+    /// All chunks that the frame sees, in the order of the XML.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub chunks: Vec<ChunkEntry>,
 }
 
-/// Frames whose renderings are kept at once, at most; past that all are forgotten.
+/// Maximum number of frames with cached renderings. If it is exceeded, all are removed.
 const KEPT_FRAMES: usize = 16_384;
-/// Parents whose children are kept indexed at once, at most; past that all are forgotten.
+/// Maximum number of parents with a cached index of their children. If it is exceeded, all are removed.
 const KEPT_INDEXES: usize = 1_024;
-/// Vocabularies beside the default one whose texts are kept at once, at most; past that the oldest is forgotten.
+/// Maximum number of cached wordings besides the default one. If it is exceeded, the oldest is removed.
 const KEPT_WORDINGS: usize = 8;
 
-/// Makes the contexts of one tree, and keeps what it can use again.
+/// Assembles the contexts of one tree, and caches everything that can be reused.
 pub(crate) struct Contexts {
     counter: Arc<dyn TokenCounter>,
-    /// What the paths of logs are relative to.
+    /// The folder to which the paths of logs are relative.
     folder: PathBuf,
     costs: Costs,
-    /// The texts for the default names of tools.
+    /// The texts with the default names of tools.
     wording: Arc<Wording>,
-    /// Those for other names, oldest first.
+    /// The texts with other names of tools, oldest first.
     other_wordings: Mutex<Vec<Arc<Wording>>>,
     kept: RwLock<KeyMap<Handle, Kept>>,
     indexes: Mutex<KeyMap<Handle, Arc<Mutex<SiblingIndex>>>>,
     cache: Mutex<Cache>,
 }
 
-/// What is kept of a frame, each with what it was made from.
+/// The cached values of a frame, each with the state from which it was made.
 #[derive(Default)]
 struct Kept {
     settled: Option<(MadeFrom, Arc<Fragment>)>,
@@ -158,7 +163,7 @@ struct Kept {
     query: Option<(MadeFrom, Arc<Query>)>,
 }
 
-/// The revision of the frame, and whether its log was there.
+/// The revision of the frame, and whether its log existed.
 type MadeFrom = (u64, bool);
 
 impl Contexts {
@@ -175,7 +180,7 @@ impl Contexts {
         }
     }
 
-    /// The context of a frame, made anew. `suggestions`: what is suggested to its agent, if anything is.
+    /// Assembles the context of a frame without the cache. `suggestions` are shown to the agent; empty: none.
     pub(crate) fn assemble(
         &self,
         tree: &Tree,
@@ -192,7 +197,8 @@ impl Contexts {
         Ok(render::render(self, &wording, &considered, settings, stable, volatile))
     }
 
-    /// The context of a frame from the cache, unless something in it has changed since.
+    /// Returns the context of a frame from the cache; `None` if it is not cached or not current, or names a log that no
+    /// longer exists. `now` is in milliseconds since the Unix epoch.
     pub(crate) fn find(
         &self,
         tree: &Tree,
@@ -206,7 +212,7 @@ impl Contexts {
         cached.filter(|context| context.names_no_missing_log())
     }
 
-    /// Makes the context of a frame and keeps it in the cache.
+    /// Assembles the context of a frame and adds it to the cache. `now` is in milliseconds since the Unix epoch.
     pub(crate) fn make(
         &self,
         tree: &Tree,
@@ -229,7 +235,7 @@ impl Contexts {
         self.cache.lock().clear(handle);
     }
 
-    /// The texts for one vocabulary.
+    /// Returns the texts with these names of tools, from the cache if they are there.
     fn wording(&self, tools: &ToolNames) -> Arc<Wording> {
         if tools.is_default() {
             return self.wording.clone();
@@ -246,7 +252,7 @@ impl Contexts {
         made
     }
 
-    /// The path of a log as the agent can use it, if the file is there.
+    /// Returns the path of a log with the folder prepended, if the file exists.
     fn existing_log(&self, path: Option<&str>) -> Option<String> {
         let path = self.folder.join(path?);
         path.exists().then(|| path.to_string_lossy().into_owned())

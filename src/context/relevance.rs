@@ -1,44 +1,44 @@
-//! Which finished siblings matter to a frame: BM25 over their texts, with signals a reader can
-//! check: named in the task, shared paths, planned together, finished lately, or first of all, as
-//! the foundations are that later work stands on.
+//! Scores the relevance of finished siblings to a frame: BM25 over their texts, plus simple signals. The signals are:
+//! the task names the sibling, both mention the same paths, both were planned at about the same time, the sibling
+//! finished recently, or it finished first (early tasks are often the foundation of later ones).
 
 use super::keys::KeyMap;
 use crate::frame::{FrameStatus, Handle};
 use crate::keywords::{for_each_name, for_each_word};
 use crate::tree::{Node, Tree};
 
-/// BM25's saturation of repeated terms (Robertson & Zaragoza 2009, "The Probabilistic Relevance
-/// Framework", use 1.2 to 2).
+/// BM25's parameter *k1*, the saturation of repeated terms. Usual values are 1.2 to 2 (Robertson & Zaragoza 2009, "The
+/// Probabilistic Relevance Framework").
 const SATURATION: f32 = 1.5;
-/// BM25's correction for long texts, 0 to 1.
+/// BM25's parameter *b*, the correction for long texts, from 0 to 1.
 const LENGTH_CORRECTION: f32 = 0.6;
-/// A word of a title says as much as three of the text.
+/// A word of a title counts as often as this number of words of the other texts.
 const TITLE_WEIGHT: f32 = 3.0;
-/// The best text match counts as full only if it reaches this share of what the frame's words
-/// could give at all, so that the least bad of unrelated siblings does not look relevant.
+/// Text matches are divided by the best match, but by no less than this share of the highest possible match. Otherwise
+/// the best of several unrelated siblings would look relevant.
 const LEAST_IDEAL_SHARE: f32 = 0.1;
 
-/// Points of a score, which ends at 100: what each signal gives at its strongest. Of the text match
-/// the square root counts: half the words of the best match are more than half as telling.
+/// Maximum number of points of each signal. The sum is limited to 100. For the text match, the square root of its ratio
+/// to the best match counts, so half of the best match gives more than half of the points.
 const TEXT_POINTS: f32 = 56.0;
 const RECENCY_POINTS: f32 = 16.0;
 const TOGETHER_POINTS: f32 = 28.0;
 const FOUNDATION_POINTS: f32 = 10.0;
 const MENTION_POINTS: f32 = 30.0;
 const PATH_POINTS: f32 = 6.0;
-/// Recency halves at this many finished siblings in between.
+/// The points for recency are halved if this number of siblings finished later, but before the frame started.
 const RECENCY_HALF: f32 = 4.0;
-/// "Planned together" halves at this distance of the creation times, in milliseconds.
+/// The signal "planned together" is halved at this difference of the creation times, in milliseconds.
 const TOGETHER_HALF: f32 = 1_800_000.0;
 
-/// A sibling and how much it matters, 0 to 100 in tenths.
+/// A sibling and its relevance, from 0 to 100, rounded to tenths.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Scored {
     pub(super) handle: Handle,
     pub(super) score: f32,
 }
 
-/// What a frame asks for: its own words, paths and names, from title and criteria.
+/// The query of a frame: the words, paths and names in its title and criteria.
 #[derive(Debug)]
 pub(super) struct Query {
     words: Vec<(u64, f32)>,
@@ -70,19 +70,19 @@ impl Query {
         paths.dedup();
         names.sort_unstable();
         names.dedup();
-        // A word that the task repeats asks for more, but not for twice as much.
+        // Repetitions of a word raise its weight with saturation: count / (count + 1).
         let words = order.into_iter().map(|term| (term, counts[&term] / (counts[&term] + 1.0))).collect();
         Self { words, paths, names }
     }
 }
 
-/// The finished children of one frame, in the order in which they finished, by their words.
+/// The inverted index of a frame's finished children. The documents are in the order in which the children finished.
 #[derive(Debug, Default)]
 pub(super) struct SiblingIndex {
     documents: Vec<Document>,
-    /// For each word the documents that have it, in order, and how often (weighted).
+    /// For each word, the documents that contain it, in order, each with the weighted number of occurrences.
     words: KeyMap<u64, Vec<(u32, f32)>>,
-    /// The same for paths and names, where once is enough.
+    /// For each path and name, the documents that contain it, in order.
     names: KeyMap<u64, Vec<u32>>,
     checked_at: u64,
 }
@@ -93,16 +93,16 @@ struct Document {
     settled_revision: u64,
     finished: u64,
     created_at: u64,
-    /// A failed frame without results teaches nothing.
+    /// False for a failed frame without results, which is never shown unless it is a dependency.
     is_candidate: bool,
     length: f32,
-    /// Of this and all documents before it.
+    /// The sum of the lengths of this document and of all documents before it.
     total_length: f64,
 }
 
 impl SiblingIndex {
-    /// Brings the index up to date with the tree: adds what has finished since, and starts again
-    /// if anything it holds has changed.
+    /// Updates the index from the tree. Adds the children that have finished since the last update; builds the index
+    /// again if an indexed child has changed.
     pub(super) fn update(&mut self, tree: &Tree, parent: Handle) {
         let node = tree.node(parent);
         if self.checked_at == node.children_revision() && self.documents.len() == node.finished_children().len() {
@@ -167,11 +167,11 @@ impl SiblingIndex {
         });
     }
 
-    /// Scores every candidate but the frame itself, in the order in which they finished.
+    /// Scores all candidates except the frame itself, in the order in which they finished.
     ///
-    /// A sibling is judged once, when it comes into the frame's view: against those that had
-    /// finished when the frame began, or, if it finished later, against those before it. So what
-    /// finishes later never changes the score of what is shown already.
+    /// Each sibling is compared with a fixed set of siblings: those that had finished when the frame started, or, if it
+    /// finished later, all that finished before it. Therefore a sibling that finishes never changes the score of one
+    /// that is already shown.
     pub(super) fn scores(&self, handle: Handle, node: &Node, query: &Query) -> Vec<Scored> {
         let begun = node.started().unwrap_or(u64::MAX);
         let base = self.documents.partition_point(|document| document.finished < begun);
@@ -208,7 +208,7 @@ impl SiblingIndex {
         let created_at = node.record().created_at;
         let together =
             |document: &Document| 1.0 / (1.0 + created_at.abs_diff(document.created_at) as f32 / TOGETHER_HALF);
-        // Frames all made at once were not more planned together than others were.
+        // Subtract the mean: if all frames were created simultaneously, the creation time carries no signal.
         let usual = self.documents[..base].iter().map(together).sum::<f32>() / base.max(1) as f32;
         let scored = self
             .documents
@@ -232,8 +232,8 @@ impl SiblingIndex {
             .collect()
     }
 
-    /// What BM25 holds against a term's count: the more, the longer the text is than those known
-    /// when it came into view.
+    /// The term of BM25's denominator that reduces the influence of a word's count. It grows with the length of the
+    /// document relative to the average length of the documents with which it is compared.
     fn dampening(&self, place: usize, base: usize) -> f32 {
         let known = if place < base { base } else { place + 1 };
         let average = (self.documents[known - 1].total_length / known as f64) as f32;
@@ -250,15 +250,16 @@ struct Signals {
     is_named: bool,
 }
 
-/// BM25's inverse document frequency, in the form that is never negative. The logarithm is read off
-/// the number's exponent and mantissa: rough, but the same on every machine, as libraries' are not.
+/// BM25's inverse document frequency, in the variant that is never negative. The base-2 logarithm is approximated from
+/// the exponent and mantissa of the number. Unlike the logarithms of system libraries, this gives the same result on
+/// every machine.
 fn rarity(documents: usize, having: usize) -> f32 {
     let ratio = 1.0 + (documents as f32 - having as f32 + 0.5) / (having as f32 + 0.5);
     let bits = ratio.to_bits();
     (bits >> 23) as f32 - 127.0 + (bits & 0x7f_ffff) as f32 / 8_388_608.0
 }
 
-/// How much an ancestor matters: the nearer, the more. The parent has 100.
+/// The score of an ancestor: 100 for the parent (distance 1), 10 less for each further generation, at least 20.
 pub(super) fn ancestor_score(distance: usize) -> f32 {
     (100.0 - 10.0 * (distance as f32 - 1.0)).max(20.0)
 }
@@ -267,8 +268,8 @@ const WORD: u64 = 1;
 const PATH: u64 = 2;
 const NAME: u64 = 3;
 
-/// A 64-bit stand-in for a term (FNV-1a), the same on every machine. Two terms that meet in one
-/// number make a score a little wrong and nothing worse.
+/// Hashes a term to 64 bits (FNV-1a), with the same result on every machine. A collision of two terms only makes a
+/// score slightly inaccurate.
 fn term(kind: u64, text: &str) -> u64 {
     let start = 0xcbf2_9ce4_8422_2325 ^ kind;
     text.bytes().fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

@@ -1,5 +1,5 @@
-//! The selection as text: the document for hosts with one place for it, and the same in two parts
-//! for hosts with a prompt cache.
+//! Renders a selection as XML: as one document, and as two documents (stable and volatile part) for hosts with a prompt
+//! cache.
 
 use super::considered::Considered;
 use super::select::{Item, Section, Stable};
@@ -42,9 +42,9 @@ pub(super) fn render(
     }
 }
 
-/// The stable part without its closing tag. What changes at a pop stands behind what does not: a
-/// newly finished sibling comes after those already shown, the heap, which can change at any time, after all frames, and
-/// the counts after all.
+/// Writes the stable part without its closing tag. Content that changes more often comes later, for prompt caches: a
+/// newly finished sibling after those already shown, the heap (which can change at any time) after all frames, and the
+/// counts at the end.
 fn write_stable(wording: &Wording, considered: &Considered, settings: &Settings, selected: &Stable, out: &mut String) {
     let ancestors = &selected.items[..selected.ranges.dependencies];
     let dependencies = &selected.items[selected.ranges.dependencies..selected.ranges.siblings];

@@ -1,5 +1,5 @@
-//! Which frames are shown, and how much of each: a fixed order of steps, of which the longest
-//! beginning that fits the budget is taken. So a larger total never takes anything away.
+//! Selects the frames to show and the detail level of each. Steps are taken in a fixed order until one does not fit
+//! into the budget, so a larger total budget never omits anything that a smaller one shows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,65 +18,68 @@ use crate::error::{Error, Result};
 use crate::frame::Handle;
 use crate::tree::Tree;
 
-/// Siblings beyond this many best ones are never shown: they could not fit any prompt.
+/// Maximum number of siblings that are shown. More would not fit into any prompt.
 const SHOWN_SIBLINGS: usize = 512;
-/// Ancestors this near can be shown in more than a stub.
+/// Number of nearest ancestors that can be shown with more detail than a stub.
 const DETAILED_ANCESTORS: usize = 32;
 
-/// Where in a context a frame is shown.
+/// The section of a context in which a frame is shown. In JSON for example `"current-frame"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Section {
-    /// The frame whose context it is.
+    /// The frame whose context this is.
     CurrentFrame,
-    /// The parent, its parent, and so on.
+    /// The ancestors: the parent, its parent, and so on up to the root.
     Ancestors,
-    /// A finished dependency that is no sibling.
+    /// Finished dependencies that are not siblings.
     Dependencies,
-    /// A finished sibling.
+    /// Finished siblings, including those that are dependencies.
     CompletedSiblings,
-    /// A planned child.
+    /// Planned children.
     PlannedChildren,
 }
 
-/// Why a frame is left out.
+/// The reason why a frame is omitted. In JSON `"irrelevant"`, `"budget"` or `"rank"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Omission {
-    /// Its score is below the minimum relevance.
+    /// The score of the frame is below [`Settings::minimum_relevance`].
     Irrelevant,
-    /// The budget was used up before its turn.
+    /// The budget had no room left for the frame.
     Budget,
-    /// There are 512 better siblings.
+    /// 512 siblings have a higher rank.
     Rank,
 }
 
-/// What became of one frame that was considered for a context.
+/// The result for one frame that was considered for a context.
+///
+/// In JSON: `{"handle": "f3", "section": "completed-siblings", "detailLevel": "compact", "score": 71.5, "tokens": 84}`,
+/// and the optional keys `log` and `omission`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Entry {
     /// The frame.
     pub handle: Handle,
-    /// Where it is or would be shown.
+    /// The section in which the frame is shown, or would be shown if it were not omitted.
     pub section: Section,
-    /// How much of it is shown.
+    /// How much of the frame is shown.
     pub detail_level: DetailLevel,
-    /// How much it matters to the current frame, 0 to 100.
+    /// The relevance of the frame to the current frame, from 0 to 100.
     pub score: f32,
-    /// What showing it costs, in tokens.
+    /// The cost of showing the frame, in tokens; 0 if it is omitted.
     pub tokens: usize,
-    /// Path of the frame's log, if the context names it.
+    /// The path of the frame's log, if the context names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    /// Why it is left out, if it is.
+    /// The reason why the frame is omitted. `None` if it is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub omission: Option<Omission>,
 }
 
-/// A candidate and the detail level it has reached.
+/// A considered frame, with the detail level that it has reached so far.
 pub(super) struct Item {
     pub(super) entry: Entry,
     pub(super) fragment: Option<Arc<Fragment>>,
@@ -90,7 +93,7 @@ impl Item {
         Self { entry, fragment: None }
     }
 
-    /// What became of the frame.
+    /// Converts the item to the report's entry.
     pub(super) fn into_entry(self) -> Entry {
         let log = self.fragment.as_ref().and_then(|fragment| fragment.log(self.entry.detail_level));
         Entry { log: log.cloned(), ..self.entry }
@@ -107,31 +110,31 @@ impl Item {
     }
 }
 
-/// What the stable part shows.
+/// The selection for the stable part.
 pub(super) struct Stable {
-    /// Ancestors nearest first, then dependencies, then siblings, each in the order of [`Ranges`].
+    /// Ancestors (nearest first), then dependencies, then siblings; [`Ranges`] has the boundaries.
     pub(super) items: Vec<Item>,
     pub(super) ranges: Ranges,
     pub(super) heap: Heap,
     pub(super) brief_guidance: bool,
     pub(super) full_guidance: bool,
     pub(super) budget_element: bool,
-    /// Upper bound of the part's tokens.
+    /// Upper bound of the number of tokens of the stable part.
     pub(super) tokens: usize,
-    /// What the volatile part may spend.
+    /// Number of tokens that the volatile part may use.
     pub(super) left: usize,
 }
 
-/// Where the sections lie among the items.
+/// The boundaries of the sections among the items, as indexes.
 #[derive(Clone, Copy)]
 pub(super) struct Ranges {
-    /// The first item that is no ancestor.
+    /// The first item after the ancestors.
     pub(super) dependencies: usize,
-    /// The first item that is a sibling.
+    /// The first item after the dependencies that are not siblings.
     pub(super) siblings: usize,
 }
 
-/// Chooses what the stable part shows. `required` is the least cost of the volatile part.
+/// Selects what the stable part shows. `required` is the minimum cost of the volatile part, in tokens.
 pub(super) fn select(
     contexts: &Contexts,
     wording: &Wording,
@@ -156,7 +159,7 @@ pub(super) fn select(
     Ok(ladder.into_stable())
 }
 
-/// The part of the quotas that is not used yet.
+/// The unused parts of the quotas, in tokens.
 struct Quotas {
     ancestors: usize,
     siblings: usize,
@@ -180,17 +183,18 @@ impl Quotas {
     }
 }
 
-/// A detail level that a frame could be raised to.
+/// A possible raise of a frame to a higher detail level.
 struct Step {
     index: usize,
     from: DetailLevel,
     detail_level: DetailLevel,
-    /// Score by token, never more than that of the detail level before.
+    /// Weighted score per additional token. Never more than the utility of the frame's previous step, so that sorting
+    /// by utility keeps the steps of a frame in order.
     utility: f32,
 }
 
-/// Takes steps until one does not fit. What the steps are and how they are ordered must not depend on
-/// the total, as long as none was refused.
+/// Takes steps until one does not fit. The steps and their order must not depend on the total budget as long as no
+/// step was refused.
 struct Ladder<'a> {
     contexts: &'a Contexts,
     wording: &'a Wording,
@@ -198,7 +202,7 @@ struct Ladder<'a> {
     settings: &'a Settings,
     items: Vec<Item>,
     ranges: Ranges,
-    /// The finished dependencies among the items, siblings or not.
+    /// The indexes of all finished dependencies among the items, siblings or not.
     dependencies: Range<usize>,
     heap: Heap,
     quotas: Quotas,
@@ -249,16 +253,17 @@ impl<'a> Ladder<'a> {
         }
     }
 
-    /// They are always there.
+    /// Takes the stubs of the parent and the root, which are always shown.
     fn take_parent_and_root(&mut self) {
         self.raise_ends(DetailLevel::Stub);
     }
 
-    /// What the stable part may spend, if it needs at least `least`.
+    /// Returns the number of tokens that the stable part may use, if it needs at least `least`.
     ///
-    /// What is kept for the volatile part does not depend on what it holds, or a change there would
-    /// move stable bytes; of a small total it is half. Dependencies may take of it all but what the
-    /// current frame's stub needs.
+    /// The rest is reserved for the volatile part: `current` + `overhead`, but at most half of the total, and at least
+    /// the stub of the current frame. The reserve does not depend on the content of the volatile part, because then a
+    /// change there would change the stable part. Stubs of dependencies may use the reserve, except for the stub of the
+    /// current frame.
     fn stable_limit(&mut self, least: usize) -> usize {
         let (budget, current_stub) = (&self.settings.budget, self.contexts.costs.volatile_least);
         let quota = budget.current.saturating_add(budget.overhead);
@@ -280,7 +285,7 @@ impl<'a> Ladder<'a> {
         }
     }
 
-    /// Raises the parent and the root.
+    /// Raises the parent and the root to a detail level.
     fn raise_ends(&mut self, detail_level: DetailLevel) {
         if self.ranges.dependencies > 0 {
             self.climb(0, detail_level);
@@ -288,7 +293,8 @@ impl<'a> Ladder<'a> {
         }
     }
 
-    /// Stubs of the ancestors, nearest first, for half of their quota. Returns how many there are.
+    /// Takes the stubs of ancestors, nearest first, with up to half of the ancestors' quota. Returns the number of
+    /// ancestors that fit.
     fn take_spine(&mut self) -> usize {
         let mut used = 0;
         for index in 0..self.ranges.dependencies {
@@ -305,8 +311,8 @@ impl<'a> Ladder<'a> {
         self.ranges.dependencies
     }
 
-    /// Takes what gives most relevance for a token, as far as each section's quota goes, and
-    /// returns the steps that are left.
+    /// Takes the steps in descending order of utility, each only if its section's quota has room for it. Returns the
+    /// other steps.
     fn take_best_within_quotas(&mut self, spine: usize) -> Vec<Step> {
         let mut steps = self.steps(spine);
         steps.sort_by(|one, other| other.utility.total_cmp(&one.utility));
@@ -324,7 +330,8 @@ impl<'a> Ladder<'a> {
         deferred
     }
 
-    /// Spends what the quotas have left over.
+    /// Uses the rest of the budget without regard to quotas: the full guidance, the deferred steps, and the stubs of
+    /// the other ancestors.
     fn take_rest(&mut self, deferred: Vec<Step>, spine: usize) {
         let cost = self.wording.full_guidance;
         self.full_guidance = self.settings.guidance == Guidance::Full && self.spending.spend(cost);
@@ -371,7 +378,8 @@ impl<'a> Ladder<'a> {
         }
     }
 
-    /// Every step above what is shown already, of the frames that are worth one.
+    /// Returns all steps above the current detail levels: of the near ancestors, the dependencies and the relevant
+    /// siblings.
     fn steps(&mut self, spine: usize) -> Vec<Step> {
         let mut indexes: Vec<usize> = (0..spine.min(DETAILED_ANCESTORS)).collect();
         indexes.extend(self.ranges.dependencies..self.ranges.siblings);
@@ -395,7 +403,8 @@ impl<'a> Ladder<'a> {
         steps
     }
 
-    /// The siblings that are relevant enough, at most the best 512 of them, in their order.
+    /// Returns the indexes of the siblings with at least the minimum relevance, in ascending order; at most the best
+    /// 512. Sets the reason of omission of the others.
     fn best_siblings(&mut self) -> Vec<usize> {
         let minimum = f32::from(self.settings.minimum_relevance);
         let mut relevant = Vec::new();

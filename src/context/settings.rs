@@ -1,4 +1,4 @@
-//! What a caller can set: budgets in tokens, the least relevance, how much guidance.
+//! The settings of contexts: budgets in tokens, minimum relevance, guidance, and the names of the agent's tools.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,27 +9,28 @@ use crate::vocabulary::ToolNames;
 
 /// Budgets in tokens (specification, "Token Budget Configuration").
 ///
-/// `total` is never exceeded. The others shape what is shown within it: how much ancestors and
-/// siblings get before the rest is shared out, and how much is kept for the current frame and the
-/// hints around it (`current` + `overhead`), so that these can change without moving a byte of the
-/// stable part.
+/// A context never exceeds `total`. The other budgets are quotas that divide it: `ancestors`, `siblings` and `heap`
+/// limit the space of these sections until the rest of the total is distributed; `current` + `overhead` are reserved
+/// for the volatile part, so that it can change without changing the stable part.
+///
+/// In JSON: `{"total": 4000, "ancestors": 1500, "siblings": 1500, "current": 800, "overhead": 200, "heap": 1500}`.
+/// Every key is optional; unknown keys are rejected. `overhead` and `heap` may be 0; the others must be at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Budget {
-    /// The most tokens a context may have. Default 4000.
+    /// Maximum number of tokens of a context. Default 4000.
     pub total: usize,
-    /// Quota of the ancestors. Default 1500.
+    /// Quota of the ancestors, in tokens. Default 1500.
     pub ancestors: usize,
-    /// Quota of the finished siblings and the dependencies. Default 1500.
+    /// Quota of the finished siblings and the dependencies, in tokens. Default 1500.
     pub siblings: usize,
-    /// Quota of the current frame. Default 800.
+    /// Quota of the current frame, in tokens. Default 800.
     pub current: usize,
-    /// Quota of what surrounds the current frame: position, next action, planned children.
-    /// Default 200.
+    /// Quota of the elements around the current frame, in tokens: position, next action, planned children. Default 200.
     pub overhead: usize,
-    /// Quota of the chunks on the heap that are shown word for word. Others are shown so if the total has room for them
-    /// after everything else. Default 1500.
+    /// Quota of the chunks on the heap that are shown verbatim, in tokens. More chunks are shown verbatim if the total
+    /// has room left after everything else. Default 1500.
     pub heap: usize,
 }
 
@@ -49,19 +50,21 @@ impl Budget {
         heap: usize,
     }
 
-    /// The defaults with the total given.
+    /// The defaults with another total, in tokens.
     pub fn of_total(total: usize) -> Self {
         Self { total, ..Self::default() }
     }
 
-    /// The defaults, replaced by the environment variables `STACK_TOKEN_BUDGET_TOTAL`, `…_ANCESTORS`,
-    /// `…_SIBLINGS` and `…_CURRENT` that are set. The list has an [`Error::Setting`] for each variable that is no
-    /// whole number of tokens from 1 on; its default stays, and the other variables count.
+    /// Reads budgets from the environment variables `STACK_TOKEN_BUDGET_TOTAL`, `…_ANCESTORS`, `…_SIBLINGS` and
+    /// `…_CURRENT`. Variables that are not set leave the default.
+    ///
+    /// A variable that is not a whole number of tokens from 1 on leaves the default too, and adds an [`Error::Setting`]
+    /// to the returned list.
     pub fn from_environment() -> (Self, Vec<Error>) {
         Self::from_variables(variables::from_environment)
     }
 
-    /// As [`Budget::from_environment`], with the variables looked up by a function.
+    /// As [`Budget::from_environment`], but `look_up` returns the values of the variables.
     ///
     /// ```
     /// use callstack_core::Budget;
@@ -107,38 +110,40 @@ fn tokens(value: &str) -> std::result::Result<usize, &'static str> {
     value.parse().ok().filter(|number| *number > 0).ok_or(TOKENS)
 }
 
-/// How much of the standing advice on working with frames a context carries.
+/// How much guidance on working with frames a context contains. In JSON `"full"` (the default), `"brief"` or `"none"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Guidance {
-    /// Philosophy, rules, and when to make child frames: at most 350 tokens.
+    /// Philosophy, rules, and when to create child frames: at most 350 tokens, including the planning advice for a root
+    /// without children.
     #[default]
     Full,
-    /// Philosophy and rules: at most 120 tokens.
+    /// Philosophy and rules: at most 120 tokens, not including the planning advice for a root without children.
     Brief,
-    /// None, for agents that have it from elsewhere.
+    /// No philosophy and no rules, for agents that get them in another way. The planning advice for a root without
+    /// children is still included.
     None,
 }
 
-/// Everything that shapes a context, beside the tree.
+/// The settings of a context.
 ///
 /// In JSON: `{"budget": {"total": 4000, …}, "minimumRelevance": 30, "guidance": "full",
-/// "heapCeiling": 5000, "tools": {"prefix": "mcp__callstack__"}}`, every key optional. The default names of tools are left
-/// out.
+/// "heapCeiling": 5000, "tools": {"prefix": "mcp__callstack__"}}`. Every key is optional; unknown keys are rejected.
+/// `tools` is omitted if the names are the default ones.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Tokens to spend, and on what.
+    /// The budgets in tokens.
     pub budget: Budget,
-    /// Siblings that score less are left out: 0 to 100, by default 30.
+    /// Minimum score of the siblings that are shown, from 0 to 100. Does not apply to dependencies. Default 30.
     pub minimum_relevance: u8,
-    /// How much standing advice.
+    /// How much guidance the context contains. Default `full`.
     pub guidance: Guidance,
-    /// Characters on the heap past which the agent is warned. Default 5000.
+    /// Size of the heap, in characters, above which the agent is warned. Default 5000.
     pub heap_ceiling: usize,
-    /// The names of the tools that texts for the agent mention. By default those of
+    /// The names of the tools that the texts for the agent mention. Default: the names of
     /// [`ToolRole::tool`](crate::ToolRole::tool).
     #[serde(skip_serializing_if = "ToolNames::is_default")]
     pub tools: ToolNames,
@@ -173,8 +178,8 @@ impl Settings {
     /// Reads settings from JSON.
     ///
     /// # Errors
-    /// [`Error::Json`] for text that is no such object or has other keys; [`Error::Setting`] for
-    /// values out of range.
+    /// [`Error::Json`] if the text is not a JSON object of this shape or has unknown keys; [`Error::Setting`] if a
+    /// value is out of range.
     pub fn from_json(text: &str) -> Result<Self> {
         let settings: Self = serde_json::from_str(text).map_err(|error| Error::of_json("the settings", error))?;
         settings.check()?;

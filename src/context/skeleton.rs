@@ -1,4 +1,4 @@
-//! What surrounds the frames in the XML: elements, counts, and what they cost.
+//! The XML around the frames: elements, counts, and their costs in tokens.
 
 use std::fmt::Write;
 
@@ -31,12 +31,12 @@ pub(super) fn ancestors_open(count: usize) -> String {
     format!("<ancestors count=\"{count}\">\n")
 }
 
-/// Stands for ancestors left out between the root and those shown.
+/// Returns the element that replaces the ancestors omitted between the root and those shown.
 pub(super) fn gap(count: usize, from: Handle, to: Handle) -> String {
     format!("<omitted count=\"{count}\" from=\"{from}\" to=\"{to}\"/>\n")
 }
 
-/// How many frames the stable part leaves out; their parents' handles lead to them.
+/// The numbers of frames and chunks that the stable part omits. `see` is the frame at which the agent can find them.
 pub(super) struct Truncation {
     pub(super) ancestors: usize,
     pub(super) dependencies: usize,
@@ -80,8 +80,8 @@ pub(super) fn planned_open(count: usize, omitted: usize) -> String {
     }
 }
 
-/// The most that everything around the frames of a stable part can cost. It depends on what is
-/// considered, not on what is chosen of it.
+/// Returns the maximum cost of everything around the frames of a stable part, in tokens. It depends on the considered
+/// frames, not on the selected ones.
 pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered, chunks: usize) -> usize {
     let counter = &*contexts.counter;
     let Considered { handle, ancestors, dependencies, siblings, .. } = considered;
@@ -111,8 +111,8 @@ pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered, chunks: 
     cost + count(&truncation)
 }
 
-/// What the unchanging pieces cost with a given counter. Those that name tools are in
-/// [`Wording`](super::wording::Wording).
+/// The costs of the constant pieces, in tokens. [`Wording`](super::wording::Wording) has those of the pieces that name
+/// tools.
 #[derive(Debug)]
 pub(super) struct Costs {
     pub(super) stable_close: usize,
@@ -121,7 +121,7 @@ pub(super) struct Costs {
     pub(super) dependencies: usize,
     pub(super) siblings: usize,
     pub(super) metadata: usize,
-    /// The most that the volatile part can need for the current frame's stub alone.
+    /// The maximum cost of a volatile part that contains only the stub of the current frame.
     pub(super) volatile_least: usize,
 }
 

@@ -1,7 +1,7 @@
-//! Tokens being spent in a fixed order, up to a limit.
+//! Spending of tokens in a fixed order, up to a limit.
 
-/// What has been spent. Once something does not fit, nothing does: if a smaller thing behind it
-/// were let in, a larger limit could take the one and lack the room for the other.
+/// The number of tokens spent, and the limit. After the first item that does not fit, all later items are refused, even
+/// smaller ones. Otherwise a larger limit could accept the refused item and then have no room for a later one.
 #[derive(Debug)]
 pub(super) struct Spending {
     pub(super) spent: usize,
@@ -14,7 +14,7 @@ impl Spending {
         Self { spent, limit, is_closed: false }
     }
 
-    /// Spends the tokens if they and all before them fit.
+    /// Spends the tokens and returns true if they fit and no earlier item was refused.
     pub(super) fn spend(&mut self, tokens: usize) -> bool {
         self.is_closed |= self.spent + tokens > self.limit;
         if !self.is_closed {

@@ -1,12 +1,13 @@
-//! Counting tokens: the trait, two estimates without a vocabulary, and o200k itself.
+//! Token counters: the trait, two estimates without a vocabulary, and the exact counter for o200k. Also truncation of
+//! texts to a number of tokens.
 
 use std::borrow::Cow;
 
 /// Counts the tokens of a text.
 ///
-/// An implementation must be subadditive, `count(ab) <= count(a) + count(b)`: costs of pieces are
-/// added up, and the sum must not be less than the count of the whole. Contexts are cut into
-/// pieces behind line ends alone, so it is enough if it holds there.
+/// An implementation must be subadditive: `count(ab) <= count(a) + count(b)`. The library adds the counts of pieces,
+/// and the sum must not be less than the count of the whole text. Pieces of contexts always end with a line end, so it
+/// is sufficient if the condition holds after line ends.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -26,11 +27,11 @@ use std::borrow::Cow;
 /// # let _ = stack;
 /// ```
 pub trait TokenCounter: Send + Sync {
-    /// How many tokens the text has, exactly or estimated.
+    /// Returns the number of tokens of a text, exact or estimated.
     fn count(&self, text: &str) -> usize;
 }
 
-/// The specification's estimate: a token for every four characters, rounded up.
+/// The specification's estimate: one token for every four characters, rounded up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Chars4;
 
@@ -40,12 +41,11 @@ impl TokenCounter for Chars4 {
     }
 }
 
-/// An estimate from character classes, without a vocabulary: close to o200k and seldom below it.
+/// An estimate from character classes, without a vocabulary. It is close to o200k and seldom below it.
 ///
-/// The text is cut into runs of letters, digits, spaces and signs as modern tokenizers cut it, and
-/// every run costs what runs of its kind and length cost on average. A word behind a space or sign
-/// is most likely a word of some language; one right behind a digit or another word (`aGVsbG8`)
-/// is less likely in any vocabulary and costs more.
+/// The text is split into runs of letters, digits, spaces and signs, as modern tokenizers do. Each run has the average
+/// cost of runs of its kind and length. A word after a space or sign is probably a word of a language; one directly
+/// after a digit or another word (`aGVsbG8`) is less likely to be in a vocabulary and costs more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Approx;
 
@@ -55,7 +55,7 @@ impl TokenCounter for Approx {
     }
 }
 
-/// The o200k vocabulary itself (feature `tokenizer`), the yardstick for [`Approx`].
+/// The exact number of tokens in the o200k vocabulary. Requires the feature `tokenizer`. [`Approx`] is fitted to it.
 #[cfg(feature = "tokenizer")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct O200k;
@@ -67,53 +67,52 @@ impl TokenCounter for O200k {
     }
 }
 
-/// Costs are in these fractions of a token, and rounded up once, at the end.
+/// Units per token. Costs of runs are in units; their sum is rounded up to tokens once, at the end.
 const UNIT: usize = 100;
 
-/// What stands before a run decides what the run costs.
+/// The text before a run, which influences the cost of the run.
 #[derive(Clone, Copy, PartialEq)]
 enum Before {
-    /// Nothing, a digit, another word: the run may continue something, and costs the most.
+    /// Nothing, a digit or another word. The run may continue it, and has the highest cost.
     Joined,
-    /// Signs; many vocabularies join one to the word behind it.
+    /// Signs. Many vocabularies join a sign to the word after it.
     Sign,
-    /// One space, which joins a word or sign behind it, but no digit.
+    /// One space. It is joined to a word or sign after it, but not to a digit.
     Space,
-    /// More spaces, or a line end: a token of its own.
+    /// Several spaces, or a line end: a separate token.
     Gap,
     /// A letter of another alphabet.
     Letter,
-    /// This symbol, of which vocabularies have whole runs.
+    /// This symbol. Vocabularies contain runs of the same symbol.
     Symbol(char),
 }
 
-// The costs were fitted to o200k on English, code, XML, paths, Chinese, Japanese and base64, under
-// the condition that keeps the sum subadditive: a run costs no more than its two halves would, of
-// which the second stands behind nothing.
+// The costs were fitted to o200k on English, code, XML, paths, Chinese, Japanese and base64. The constraint for
+// subadditivity: a run costs no more than two parts of it, where nothing stands before the second part.
 
-/// Cost of a word of up to 16 ASCII letters behind a space, behind a sign, behind anything else.
+/// Cost of a word of 1 to 16 ASCII letters after a space, after a sign, and after anything else.
 #[rustfmt::skip]
 const WORD_UNITS: [[usize; 16]; 3] = [
     [105, 105, 105, 105, 105, 105, 105, 105, 112, 112, 112, 112, 165, 225, 225, 225],
     [ 50,  61,  61,  61,  61,  61,  73,  76,  78,  80,  80,  80, 126, 126, 175, 175],
     [109, 168, 168, 168, 168, 168, 168, 168, 168, 227, 227, 227, 227, 286, 286, 286],
 ];
-/// Each further letter.
+/// Cost of each further letter.
 const LONG_WORD_UNITS: usize = 17;
-/// Each capital letter behind the first of a word.
+/// Additional cost of each capital letter after the first one of a word.
 const CAPITAL_UNITS: usize = 48;
-/// Cost of a run of up to five signs.
+/// Cost of a run of 1 to 5 signs.
 const SIGN_UNITS: [usize; 5] = [100, 135, 235, 265, 360];
-/// Each further sign.
+/// Cost of each further sign.
 const LONG_SIGN_UNITS: usize = 15;
-/// A letter of an alphabet other than the Latin one, and the first of a run on top.
+/// Cost of a letter that is not ASCII, and the additional cost of the first one of a run.
 const LETTER_UNITS: usize = 40;
 const FIRST_LETTER_UNITS: usize = 90;
 const HAN_UNITS: usize = 97;
 const KANA_UNITS: usize = 80;
-/// A symbol that repeats the one before, as in lines drawn with `─`.
+/// Cost of a symbol that repeats the one before it, as in lines drawn with `─`.
 const REPEATED_SYMBOL_UNITS: usize = 20;
-/// Each byte of any other character, such as an emoji.
+/// Cost of each byte of any other character, such as an emoji.
 const BYTE_UNITS: usize = 75;
 
 fn units(text: &str) -> usize {
@@ -139,7 +138,7 @@ fn units(text: &str) -> usize {
                 before = Before::Joined;
             }
             b'0'..=b'9' => {
-                // Up to three digits are a token, and a lone space before them is one too.
+                // Up to three digits are one token. A single space before them is a separate token.
                 let length = run(at, u8::is_ascii_digit);
                 total += (length.div_ceil(3) + usize::from(before == Before::Space)) * UNIT;
                 at += length;
@@ -154,7 +153,7 @@ fn units(text: &str) -> usize {
                 }
             }
             b'\n' | b'\r' => {
-                // Line ends join the signs before them.
+                // Line ends are joined to the signs before them.
                 total += if before == Before::Sign { 0 } else { UNIT };
                 at += run(at, |byte| matches!(byte, b'\n' | b'\r'));
                 before = Before::Gap;
@@ -198,8 +197,11 @@ fn other_units(character: char, before: Before) -> (usize, Before) {
     }
 }
 
-/// The text, or as much of it as fits into `limit` tokens together with the indicator, cut between
-/// words where there are any.
+/// Returns the text if it fits into `limit` tokens, or else a beginning of it that fits together with `indicator`,
+/// followed by `indicator`. Empty if `indicator` alone does not fit.
+///
+/// The beginning ends at the last whitespace in its second half, if there is any. A text that fits only without the
+/// indicator may be cut too.
 ///
 /// ```
 /// use callstack_core::context::{Chars4, truncate};
@@ -210,7 +212,7 @@ pub fn truncate<'a>(text: &'a str, limit: usize, indicator: &str, counter: &dyn 
     truncate_by(text, limit, indicator, |part| counter.count(part))
 }
 
-/// The same with any subadditive cost. Looks at little more of the text than it returns.
+/// As [`truncate`], with any subadditive cost function. Examines little more of the text than it returns.
 pub(super) fn truncate_by<'a>(
     text: &'a str,
     limit: usize,
@@ -219,7 +221,7 @@ pub(super) fn truncate_by<'a>(
 ) -> Cow<'a, str> {
     let room = limit.saturating_sub(cost(indicator));
     let fits = |end: usize| cost(&text[..end]) <= room;
-    // Double the length until it does not fit, then halve the difference.
+    // Double the step until the beginning does not fit, then search the end by bisection.
     let mut fitting = 0;
     let mut step = (limit * 4).max(16);
     let mut exceeding = loop {
@@ -243,7 +245,7 @@ pub(super) fn truncate_by<'a>(
         return Cow::Borrowed("");
     }
     let kept = &text[..fitting];
-    // A space is worth going back for, but not half the text.
+    // Go back to the last whitespace, but not by more than half of the text.
     let cut_word = !text[fitting..].starts_with(char::is_whitespace);
     let word_end = kept.rfind(char::is_whitespace).filter(|end| cut_word && *end >= fitting / 2);
     let kept = kept[..word_end.unwrap_or(fitting)].trim_end();

@@ -1,5 +1,5 @@
-//! The part of a context that changes often: what is planned, where the frame stands, what to do
-//! next, and the frame itself with all that is new.
+//! The volatile part of a context, which changes often: planned children, the position among the siblings, the next
+//! action, warnings, suggestions, registers, and the current frame with its newest state.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use super::{Contexts, skeleton};
 use crate::frame::{FrameStatus, Handle, Registers};
 use crate::tree::{Tree, sibling_order};
 
-/// Planned children shown before the current frame gets its artifacts and decisions.
+/// Number of planned children that take precedence over the artifacts and decisions of the current frame.
 const FIRST_PLANNED: usize = 8;
-/// Warnings of one kind; the rest are counted.
+/// Maximum number of warnings of one kind. The others are counted.
 const WARNINGS: usize = 5;
-/// Longest suggestions, in tokens.
+/// Maximum length of the suggestions, in tokens.
 const SUGGESTION_TOKENS: usize = 150;
 
-/// The volatile part, piece by piece in the order of the text.
+/// The pieces of the volatile part, in the order of the text.
 pub(super) struct Volatile {
     wording: Arc<Wording>,
     open: String,
@@ -37,12 +37,12 @@ pub(super) struct Volatile {
     omitted_registers: usize,
     current: Arc<Fragment>,
     detail_level: DetailLevel,
-    /// Upper bound of the part's tokens.
+    /// Upper bound of the number of tokens of the volatile part.
     pub(super) tokens: usize,
 }
 
 impl Volatile {
-    /// The current frame's stub alone, which is always there.
+    /// Creates the part with only the stub of the current frame, which is always shown.
     pub(super) fn new(contexts: &Contexts, wording: Arc<Wording>, tree: &Tree, handle: Handle) -> Self {
         let current = contexts.current_fragment(tree, handle);
         let open = skeleton::volatile_open(handle);
@@ -65,7 +65,7 @@ impl Volatile {
         }
     }
 
-    /// Adds, in a fixed order, as much as fits into `limit` tokens.
+    /// Adds pieces in a fixed order, as many as fit into `limit` tokens.
     pub(super) fn fill(
         &mut self,
         contexts: &Contexts,
@@ -117,7 +117,7 @@ impl Volatile {
         }
     }
 
-    /// Each register whole or not at all; those that do not fit are counted.
+    /// Adds each register completely or not at all. Those that do not fit are counted.
     fn show_registers(&mut self, registers: &Registers, room: &mut Room<'_>) {
         for (register, value) in registers.filled() {
             let name = register.name();
@@ -148,7 +148,7 @@ impl Volatile {
         }
     }
 
-    /// The pieces without the element around them.
+    /// Writes the pieces without the root element.
     pub(super) fn write_pieces(&self, out: &mut String) {
         if self.initial_planning {
             out.push_str(&self.wording.initial_planning);
@@ -175,7 +175,7 @@ impl Volatile {
         &self.open
     }
 
-    /// What became of the current frame, then of the planned children.
+    /// Adds the report's entries of the current frame and of its planned children.
     pub(super) fn report(&self, handle: Handle, counter: &dyn TokenCounter, entries: &mut Vec<Entry>) {
         entries.push(Entry {
             handle,
@@ -201,7 +201,7 @@ impl Volatile {
     }
 }
 
-/// Spends on what it counts.
+/// The tokens that are left, with the counter that measures texts.
 struct Room<'a> {
     counter: &'a dyn TokenCounter,
     spending: Spending,
@@ -212,7 +212,7 @@ impl Room<'_> {
         self.spending.spend(self.counter.count(text))
     }
 
-    /// Makes a text, unless there is no room anyway, and keeps it if it fits.
+    /// Makes a text and stores it in `place` if it fits. Does not make it if there is no room left.
     fn text(&mut self, place: &mut String, make: impl FnOnce() -> String) {
         if !self.spending.is_closed {
             let text = make();
@@ -229,7 +229,7 @@ fn id_and_title(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
     format!("id=\"{handle}\" title=\"{}\"", escape(&title))
 }
 
-/// `<position>` among the siblings that count, and `<sibling-status>`; nothing for a root.
+/// Returns the elements `<position>` and `<sibling-status>`. Empty for roots and invalidated frames.
 fn position(tree: &Tree, handle: Handle) -> String {
     let Some(order) = sibling_order(tree, handle) else { return String::new() };
     let mut text = format!("<position>Task {} of {}</position>\n<sibling-status", order.position, order.total);
@@ -295,7 +295,7 @@ fn waiting_warnings(tree: &Tree, considered: &Considered) -> String {
     })
 }
 
-/// What is odd about the frame's place: blocked children, a parent that is done already.
+/// Returns warnings about blocked children, and about a parent that is not open although the frame is.
 fn state_warnings(tree: &Tree, handle: Handle) -> String {
     let node = tree.node(handle);
     let blocked: Vec<Handle> =

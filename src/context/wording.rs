@@ -1,4 +1,4 @@
-//! Every text of a context that names tools, for one vocabulary, with its cost in tokens.
+//! All texts of a context that name tools, for one set of tool names, with their costs in tokens.
 
 use super::tokens::TokenCounter;
 use super::xml::escape;
@@ -6,25 +6,25 @@ use super::{guidance, skeleton};
 use crate::frame::{Handle, Register};
 use crate::vocabulary::{ToolNames, ToolRole};
 
-/// The texts for the names of one host. The advice never changes, so it is written and counted once.
+/// The texts with the tool names of one host. Constant texts are written and counted once.
 pub(super) struct Wording {
-    /// The names that it is for.
+    /// The names for which the texts are made.
     tools: ToolNames,
-    /// The same as they stand in XML, in elements as well as in attributes.
+    /// The names, escaped for XML elements and attributes.
     escaped: ToolNames,
     pub(super) philosophy: String,
     pub(super) rules: String,
     pub(super) when_to_create_child_frames: String,
     pub(super) initial_planning: String,
-    /// In a heap that does not show every chunk.
+    /// The note in a heap with chunks that are only in the index.
     pub(super) heap_note: String,
-    /// Tokens of philosophy, rules and the element around them.
+    /// Cost of philosophy, rules and the element around them, in tokens.
     pub(super) brief_guidance: usize,
-    /// Tokens of the full form on top of the brief one.
+    /// Additional cost of the full guidance compared with the brief one, in tokens.
     pub(super) full_guidance: usize,
-    /// Tokens of the planning advice.
+    /// Cost of the planning advice, in tokens.
     pub(super) initial_planning_cost: usize,
-    /// The most tokens that the element around the registers can cost.
+    /// Maximum cost of the element around the registers, in tokens.
     pub(super) registers: usize,
 }
 
@@ -61,12 +61,13 @@ impl Wording {
         self.tools == *tools
     }
 
-    /// The name of a tool as it stands in XML.
+    /// The name of a tool, escaped for XML.
     fn tool(&self, role: ToolRole) -> Option<&str> {
         self.escaped.get(role)
     }
 
-    /// Without arguments the tool that writes registers shows them all.
+    /// Returns the opening tag of the registers. If some are omitted, it names the tool that writes registers, because
+    /// this tool shows all registers if it is called without arguments.
     pub(super) fn registers_open(&self, omitted: usize) -> String {
         match (omitted, self.tool(ToolRole::UpdateRegisters)) {
             (0, _) => "<registers>\n".to_owned(),
@@ -75,8 +76,8 @@ impl Wording {
         }
     }
 
-    /// The attribute of a chunk that does not stand in the XML as it is: `replaced` characters cannot stand there, or
-    /// `]]>` is divided. Empty if nothing has changed.
+    /// Returns the attribute `note` of a chunk whose content differs from its XML: `replaced` characters are forbidden
+    /// in XML, or `]]>` is divided between two sections. Empty if nothing differs.
     pub(super) fn chunk_note(&self, replaced: usize, is_divided: bool) -> String {
         let read = self.tool(ToolRole::HeapRead);
         let note = match (replaced, is_divided) {
@@ -93,7 +94,7 @@ impl Wording {
         format!(" note=\"{note}\"")
     }
 
-    /// The next action for a planned frame.
+    /// Returns the next action for a planned frame.
     pub(super) fn begin_this(&self, handle: Handle) -> String {
         match self.tool(ToolRole::Activate) {
             Some(activate) => format!("This frame is planned: begin it with {activate} {handle}."),
@@ -101,7 +102,7 @@ impl Wording {
         }
     }
 
-    /// The next action for a frame with a planned child that is ready.
+    /// Returns the next action for a frame with a planned child that is ready.
     pub(super) fn begin_child(&self, child: Handle) -> String {
         match self.tool(ToolRole::Activate) {
             Some(activate) => format!("Begin the next planned child with {activate} {child}."),
@@ -109,7 +110,8 @@ impl Wording {
         }
     }
 
-    /// The next action for a frame without open or planned children: finish it. The next sibling or the parent follows.
+    /// Returns the next action for a frame without open or planned children: to finish it. Then the next sibling or the
+    /// parent continues.
     pub(super) fn finish_this(&self, next: Option<Handle>, parent: Option<Handle>) -> String {
         let finish = match self.tool(ToolRole::Pop) {
             Some(pop) => format!("Meet the criteria, then call {pop}"),

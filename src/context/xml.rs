@@ -1,10 +1,10 @@
-//! XML 1.0 out of any text: escaping, and a stand-in for what XML cannot hold.
+//! Conversion of any text to valid XML 1.0: escaping, and replacement of forbidden characters.
 
 use std::borrow::Cow;
 
 use quick_xml::escape;
 
-/// Text as XML element content or attribute value: `&`, `<`, `>` and quotes become entities, line
+/// Escapes a text for use as XML element content or attribute value: `&`, `<`, `>` and quotes become entities, line
 /// ends become `\n`, and characters that XML 1.0 forbids become U+FFFD.
 ///
 /// ```
@@ -16,26 +16,27 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     escape::escape(legal(text))
 }
 
-/// Element content needs no entities for quotes.
+/// As [`escape`], but only for element content, which needs no entities for quotes.
 pub(super) fn content(text: &str) -> Cow<'_, str> {
     escape::partial_escape(legal(text))
 }
 
-/// Text as a CDATA section, where it stands word for word: only `]]>`, which would end the section, is divided between
-/// two, and characters that XML 1.0 forbids become U+FFFD. Beside it the number of these.
+/// Converts a text to a CDATA section, which contains it verbatim with two exceptions: `]]>`, which would end the
+/// section, is divided between two sections, and characters that XML 1.0 forbids become U+FFFD. Also returns the number
+/// of the replaced characters.
 pub(super) fn character_data(text: &str) -> (String, usize) {
     let replaced = text.chars().filter(|character| is_forbidden(*character)).count();
     let legal = if replaced > 0 { Cow::Owned(text.replace(is_forbidden, "\u{FFFD}")) } else { Cow::Borrowed(text) };
     (format!("<![CDATA[{}]]>", legal.replace("]]>", "]]]]><![CDATA[>")), replaced)
 }
 
-/// XML 1.0, production 2.
+/// True for characters that XML 1.0 forbids (production 2).
 fn is_forbidden(character: char) -> bool {
     !matches!(character, '\t' | '\n' | '\r' | ' '..='\u{FFFD}' | '\u{10000}'..)
 }
 
-/// quick-xml writes forbidden characters as they are, and reads them back; parsers that keep to
-/// the standard refuse them.
+/// Replaces forbidden characters and normalizes line ends. quick-xml would write forbidden characters unchanged, and
+/// parsers that follow the standard would reject the document.
 fn legal(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| byte >= 0x20 && byte != 0xEF || byte == b'\n' || byte == b'\t') {
         return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! Import of plans of other tools as frames: Task Master's `tasks.json` and Beads' `issues.jsonl`.
+//! Import of other tools' plans as frames: Task Master's `tasks.json` and Beads' `issues.jsonl`.
 //!
 //! The functions of this module are pure: they convert a text to [`Frame`]s with valid links. Malformed entries
 //! are reported with their place; all others are imported. [`Stack::import`](crate::Stack::import) adds the

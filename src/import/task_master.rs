@@ -6,10 +6,10 @@ use super::{Collector, Imported, Texts, take_text, task_frame, time};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameStatus};
 
-/// The tag of files that older versions of Task Master wrote without tags.
-/// The name of the text in errors.
+/// The name of the file in errors.
 const WHAT: &str = "the Task Master file";
 
+/// The tag used for files of older versions of Task Master, which have no tags.
 const ONLY_TAG: &str = "master";
 
 /// Reads a Task Master file.

@@ -1,4 +1,4 @@
-//! Commands of runs: what a host asks of a run, and what has to be committed to carry it out.
+//! The commands of runs, and the commits that execute them.
 
 use serde_json::{Value, json};
 
@@ -7,25 +7,26 @@ use crate::error::Result;
 use crate::frame::{Change, FrameRef, Message, own_log_path};
 use crate::tree::{Commit, Draft, Tree};
 
-/// One thing asked of a run. [`Stack`](crate::Stack) has a method for each.
+/// A command for a run. [`Run`](crate::stack::Run) and [`Stack`](crate::Stack) have a method for each.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum RunCommand {
-    /// Start a run whose root frame gets this ID.
+    /// Starts a run. `session_id` becomes the ID of its root frame.
     Start { run: NewRun, session_id: String },
-    /// Record the answer of the model.
+    /// Records a reply of the model.
     Reply { run: FrameRef, reply: Reply },
-    /// Carry out a call about memory, or tell the model why its arguments cannot be read. `session_id` is the ID of the
-    /// frame that the call may push.
+    /// Executes a tool call about agent memory, or answers it with the reason why its arguments cannot be read.
+    /// `session_id` becomes the ID of the frame that the tool call may push.
     Operate { run: FrameRef, call: String, operation: Result<Operation, String>, session_id: String },
-    /// Record the answer to a call of another tool.
+    /// Records the answer to a tool call that is not about agent memory.
     Answer { run: FrameRef, call: String, text: String, is_error: bool },
-    /// Answer a push whose frame was finished by somebody else, if there is one.
+    /// Answers a `push_frame` tool call whose frame was ended outside of the run, if there is one.
     Settle { run: FrameRef },
 }
 
-/// Checks a command against a tree and returns what has to be committed to carry it out. Changes nothing.
+/// Checks a command against a tree and returns the commit that executes it. Changes nothing.
 ///
-/// With `keeps_logs` the messages go to the full logs of their frames too.
+/// `now` is in milliseconds since the Unix epoch. With `keeps_logs`, the commit also appends the messages to the logs
+/// of their frames.
 pub(crate) fn decide(tree: &Tree, command: RunCommand, now: u64, keeps_logs: bool) -> Result<Commit> {
     let mut draft = match command {
         RunCommand::Start { run, session_id } => machine::start(tree, run, session_id, now)?,
@@ -44,8 +45,8 @@ pub(crate) fn decide(tree: &Tree, command: RunCommand, now: u64, keeps_logs: boo
     Ok(draft.finish())
 }
 
-/// Adds the messages of a draft to the logs of their frames. The briefing of a new frame waits for the first answer to
-/// it, so a push makes no file.
+/// Adds the messages of a draft to the logs of their frames. The first message of a new frame is written together with
+/// the first reply to it, so a push creates no file.
 fn log_messages(draft: &mut Draft<'_>) {
     let tree = draft.tree;
     let added = draft.events().iter().filter_map(|event| match &event.change {
@@ -66,7 +67,7 @@ fn log_messages(draft: &mut Draft<'_>) {
     }
 }
 
-/// A message as a line of a log. The model's messages carry the number of their step.
+/// Returns a message as a log entry. The model's messages have the key `step` with the number of the step.
 fn entry(message: &Message, step: u64) -> Value {
     let mut entry = json!(message);
     if let Message::Assistant { .. } = message {

@@ -1,12 +1,12 @@
-//! The heap as a model sees it in a run.
+//! The section of a run's prompt that shows the heap.
 
 use std::fmt::Write;
 
 use crate::frame::{Chunk, Handle};
 use crate::tree::HeapUsage;
 
-/// The section of the heap: the index, every chunk word for word, and a warning if it is too full. Nothing if there
-/// are no chunks.
+/// Writes the section of the heap: the index, every chunk verbatim, and a warning if the heap has more than `ceiling`
+/// characters. Writes nothing if there are no chunks.
 pub(super) fn write_section(chunks: &[(Handle, &Chunk)], step: u64, ceiling: usize, out: &mut String) {
     if chunks.is_empty() {
         return;

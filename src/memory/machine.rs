@@ -1,4 +1,4 @@
-//! The stack machine: what the calls of a model do to its memory, as events.
+//! The stack machine: converts the tool calls of a model to events that change its memory.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,38 +14,39 @@ use crate::frame::{
 use crate::text::{beginning, first_free};
 use crate::tree::{Command, Draft, HeapUsage, Tree};
 
-/// Characters of a task that become the title of its frame.
+/// Maximum length of a title that is made from a task, in characters.
 const TITLE_LENGTH: usize = 60;
 
-/// A run to be started.
+/// The parameters of a run to start: see [`Stack::start_run`](crate::Stack::start_run).
 ///
-/// In JSON: `{"task": "Build a calculator", "settings": {"memory": "registers"}}`; optional are `settings`, `title`
-/// (by default the beginning of the task), `sessionID` and `tools`.
+/// In JSON: `{"task": "Build a calculator", "settings": {"memory": "registers"}}`. The keys `title`, `sessionID`,
+/// `settings` and `tools` are optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct NewRun {
-    /// What the agent is to do.
+    /// The agent's task. Must not be blank. It becomes the success criteria of the root frame and the first message of
+    /// its conversation.
     pub task: String,
-    /// The title of its frame. `None`: the beginning of the task.
+    /// The title of the root frame. Default: the first line of the task, cut to 60 characters.
     pub title: Option<String>,
-    /// The ID of its frame. `None`: one is made.
+    /// The ID of the root frame. Default: a generated ID.
     #[serde(rename = "sessionID")]
     pub session_id: Option<String>,
-    /// Which memory it has, and how much.
+    /// The kind of memory and its limits. Default: stack and heap.
     #[serde(default)]
     pub settings: RunSettings,
-    /// What the agent's other tools do, in Markdown: a section of the system prompt, up to 100,000 characters. It is kept
-    /// with the run, so a process that resumes the run asks with the same prompt. Default: empty, for none.
+    /// A description of the agent's other tools in Markdown, up to 100,000 characters. It is a section of the system
+    /// prompt. It is stored with the run, so a process that resumes the run uses the same prompt. Default: empty.
     #[serde(default)]
     pub tools: String,
 }
 
 impl NewRun {
-    /// Longest description of tools, in characters.
+    /// Maximum length of the description of tools, in characters.
     pub const TOOLS_LIMIT: usize = 100_000;
 
-    /// A run with stack and heap.
+    /// Creates the parameters of a run with the default settings: stack and heap.
     pub fn new(task: impl Into<String>) -> Self {
         Self { task: task.into(), ..Self::default() }
     }
@@ -64,7 +65,7 @@ impl NewRun {
         self
     }
 
-    /// Sets what memory the agent has.
+    /// Sets the kind of memory and its limits.
     pub fn settings(mut self, settings: RunSettings) -> Self {
         self.settings = settings;
         self
@@ -88,57 +89,59 @@ impl NewRun {
     }
 }
 
-/// What a model has said.
+/// A reply of a model: text, tool calls, or both.
 ///
-/// In JSON: `{"text": "…", "calls": [{"id": "call_1", "name": "heap_free", "arguments": "{\"name\": \"api\"}"}]}`.
+/// In JSON: `{"text": "…", "calls": [{"id": "call_1", "name": "heap_free", "arguments": "{\"name\": \"api\"}"}]}`. Both
+/// keys are optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Reply {
-    /// Its text.
+    /// The text. Default: empty.
     pub text: String,
-    /// The tools it calls, in order.
+    /// The tool calls, in order. Default: empty. If an ID is empty or already used in the conversation, a new ID is
+    /// generated.
     pub calls: Vec<ToolCall>,
 }
 
-/// Something that a model does to its memory.
+/// An operation of a model on its memory, requested by a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operation {
-    /// Begin a sub-task in a frame of its own.
+    /// Pushes a child of the current frame for a sub-task (`push_frame`).
     Push {
-        /// Short name: the frame's title.
+        /// A short name, which becomes the title of the child.
         name: String,
-        /// What must be accomplished: the frame's success criteria.
+        /// The objective, which becomes the success criteria of the child. Must not be blank.
         objective: String,
-        /// All else that the frame needs to know.
+        /// Further information for the child. May be empty.
         context: String,
-        /// What to return.
+        /// A description of the result that the child must return. May be empty.
         return_spec: String,
     },
-    /// Finish the present frame.
+    /// Pops the current frame as completed (`pop_frame`).
     Pop {
-        /// What its parent learns of it: the frame's results.
+        /// The results of the frame, which its parent gets as the answer to `push_frame`. Must not be blank.
         result: String,
     },
-    /// Put values into registers.
+    /// Sets registers of the current frame. Values that are too long are cut, and the answer reports it.
     UpdateRegisters(RegisterValues),
-    /// Put a new chunk on the heap.
+    /// Allocates a chunk on the heap of the root frame, which all frames of the run see.
     AllocateChunk(NewChunk),
-    /// Replace the content of a chunk.
+    /// Replaces the content of a chunk that the current frame sees.
     WriteChunk {
-        /// The chunk's name.
+        /// The name of the chunk.
         name: String,
-        /// Its content from now on.
+        /// The new content.
         content: String,
     },
-    /// Take a chunk off the heap.
+    /// Removes a chunk that the current frame sees from the heap.
     FreeChunk {
-        /// The chunk's name.
+        /// The name of the chunk.
         name: String,
     },
 }
 
-/// Starts a run whose root has this ID.
+/// Starts a run. `session_id` becomes the ID of its root frame.
 pub(super) fn start(tree: &Tree, run: NewRun, session_id: String, now: u64) -> Result<Draft<'_>> {
     let NewRun { task, title, settings, tools, .. } = run;
     if task.trim().is_empty() {
@@ -160,7 +163,7 @@ pub(super) fn start(tree: &Tree, run: NewRun, session_id: String, now: u64) -> R
     Ok(draft)
 }
 
-/// The first line of a task, at most [`TITLE_LENGTH`] characters and a `…` that marks an omission.
+/// Returns the first line of a task. A longer line is cut to [`TITLE_LENGTH`] characters, followed by `…`.
 fn title_of(task: &str) -> String {
     let line = task.trim().lines().next().unwrap_or_default();
     match beginning(line, TITLE_LENGTH) {
@@ -169,7 +172,7 @@ fn title_of(task: &str) -> String {
     }
 }
 
-/// Records the answer of a model. A model that calls no tool is told to call one.
+/// Records a reply of a model. If it contains no tool calls, a message that asks for one is added.
 pub(super) fn reply(tree: &Tree, root: Handle, reply: Reply, now: u64) -> Result<Draft<'_>> {
     let position = position(tree, root)?;
     let conversation = conversation(tree, position.frame);
@@ -199,7 +202,7 @@ fn check_open(tree: &Tree, root: Handle, found: &str) -> Result<()> {
     Err(Error::OutOfTurn { handle: root, found: found.to_owned(), expected: format!("nothing, for it is {status}") })
 }
 
-/// Answers are found by the IDs of calls, and some models leave them out or repeat them.
+/// Makes the IDs of tool calls unique and not empty. Answers are matched by ID, and some models omit or repeat IDs.
 fn make_ids_unique(calls: &mut [ToolCall], conversation: &[Arc<Message>], step: u64) {
     let earlier = conversation.iter().flat_map(|message| match &**message {
         Message::Assistant { calls, .. } => calls.as_slice(),
@@ -217,7 +220,7 @@ fn make_ids_unique(calls: &mut [ToolCall], conversation: &[Arc<Message>], step: 
     }
 }
 
-/// Records the answer to a call of a tool that is not about memory.
+/// Records the answer to a tool call that is not about agent memory.
 pub(super) fn answer<'t>(
     tree: &'t Tree,
     root: Handle,
@@ -232,8 +235,8 @@ pub(super) fn answer<'t>(
     Ok(draft)
 }
 
-/// Carries out a call about memory, or answers it with the reason why it is refused. `session_id` is the ID of the frame
-/// that the call may push.
+/// Executes a tool call about agent memory, or answers it with the reason why it is refused. `session_id` becomes the
+/// ID of the frame that the tool call may push.
 pub(super) fn operate<'t>(
     tree: &'t Tree,
     root: Handle,
@@ -248,7 +251,8 @@ pub(super) fn operate<'t>(
     done.or_else(|problem| answer(tree, root, call, format!("{}: {problem}", turn.call.name), true, now))
 }
 
-/// Answers a push whose frame was finished by somebody else: the run would wait for the frame for ever.
+/// Answers a `push_frame` tool call whose frame was ended outside of the run, for example by a command of the host.
+/// Without an answer the run would wait forever.
 pub(super) fn settle(tree: &Tree, root: Handle, now: u64) -> Result<Draft<'_>> {
     let frame = position(tree, root)?.frame;
     let mut draft = Draft::new(tree, now);
@@ -265,7 +269,7 @@ pub(super) fn settle(tree: &Tree, root: Handle, now: u64) -> Result<Draft<'_>> {
     Ok(draft)
 }
 
-/// The call whose turn it is.
+/// The next tool call to answer, and its place in the run.
 struct Turn<'a> {
     root: Handle,
     frame: Handle,
@@ -289,13 +293,13 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Adds the answer to a call of a frame's model.
+/// Adds the answer to a tool call to the conversation of a frame.
 fn push_answer(draft: &mut Draft<'_>, frame: Handle, call: &str, name: &str, text: String, is_error: bool) {
     let message = Message::Tool { call: call.to_owned(), name: name.to_owned(), text, is_error };
     draft.push(frame, Change::MessagesAdded { messages: vec![message] });
 }
 
-/// What a parent learns of a frame that has ended so.
+/// Returns the answer to `push_frame`: the status, criteria and result of the frame that has ended.
 fn returned(status: FrameStatus, frame: &Frame, result: &str) -> String {
     format!("Sub-task {status}: {}\nResult: {result}", frame.success_criteria)
 }
@@ -339,7 +343,7 @@ impl Turn<'_> {
         HeapUsage::of(tree, self.frame, self.settings.heap_ceiling)
     }
 
-    /// What a chunk holds before it is changed.
+    /// Returns the present content of a chunk; empty if there is no such chunk.
     fn content<'t>(&self, tree: &'t Tree, name: &str) -> &'t str {
         tree.chunk(self.frame, name).map_or("", |(_, chunk)| &chunk.content)
     }
@@ -379,7 +383,7 @@ impl Turn<'_> {
         Ok(draft)
     }
 
-    /// One stack operation goes into a step.
+    /// Checks that no other `push_frame` or `pop_frame` of this step has succeeded. A step can have only one.
     fn check_first_operation(&self, tree: &Tree, name: &'static str) -> Result<()> {
         let (calls, answers) = last_step(conversation(tree, self.frame));
         let is_done = |call: &ToolCall| {
@@ -395,7 +399,7 @@ impl Turn<'_> {
     }
 }
 
-/// All that a child knows of why it is there.
+/// Returns the first message of a child's conversation. The child sees nothing else of its parent's conversation.
 fn briefing(objective: &str, context: &str, return_spec: &str) -> Result<String> {
     if objective.trim().is_empty() {
         return Err(Error::Empty { field: "objective" });
@@ -409,7 +413,7 @@ fn briefing(objective: &str, context: &str, return_spec: &str) -> Result<String>
     Ok(text)
 }
 
-/// The answer to an update of registers: what of it was too long.
+/// Returns the answer to an update of registers. It names the registers, and the values that were cut.
 pub(crate) fn updated(registers: &RegisterValues) -> String {
     if registers.is_empty() {
         return "No register was named; none has changed.".into();
@@ -431,7 +435,7 @@ pub(crate) fn updated(registers: &RegisterValues) -> String {
     text
 }
 
-/// The answer to a change of the heap.
+/// Returns the answer to a change of the heap, with its usage and, if it is too large, a warning.
 pub(crate) fn stored(what: &str, name: &str, usage: HeapUsage) -> String {
     let mut text = format!("The chunk {name} is {what}. Heap: {usage}.");
     if let Some(warning) = usage.warning() {

@@ -1,12 +1,14 @@
-//! The memory of agents that manage it themselves: registers, stack and heap, and what a model is asked in a step.
+//! Agent memory: runs of agents that manage their own registers, stack and heap, and the prompts for their models.
 //!
-//! A *run* is an agent at work. Its frames are frames of the tree: the root is the task, a push makes a child, a pop
-//! finishes it. Each frame has a conversation of its own, and a model sees that of the present frame alone, with the
-//! chunks of the heap and, if it has them, its registers. All of it is events, so a run that was killed goes on where it
-//! was.
+//! A *run* is the work of one agent on one task. Its frames are frames of the tree: the root is the task, the tool
+//! `push_frame` creates a child, and `pop_frame` finishes it. Each frame has its own conversation. A model sees only
+//! the conversation of the current frame, the chunks of the heap and, depending on the [`MemoryModel`], the registers.
+//! Everything is stored as events, so a run continues at the same point after its process was killed.
 //!
-//! A host drives a run by asking what comes next ([`Run::next`](crate::stack::Run::next)): ask a model, deal with a
-//! call, or stop.
+//! A host drives a run in a loop. [`Run::next`](crate::stack::Run::next) returns the next thing to do: ask a model,
+//! answer a tool call, or stop.
+//!
+//! [`MemoryModel`]: crate::frame::MemoryModel
 //!
 //! ```
 //! use callstack_core::Stack;
@@ -27,10 +29,11 @@
 //! # Ok::<(), callstack_core::Error>(())
 //! ```
 //!
-//! Rules and limits are those of the specification's two documents on working memory. The heap is for other hosts,
-//! too: contexts show the chunks that a frame sees.
+//! The rules and limits are those of the specification's two documents on working memory. Hosts without runs can use
+//! the heap too: contexts show the chunks that a frame sees.
 //!
-//! This floor reads trees and says by which events they change. It knows no clock, no disk and no network.
+//! This layer reads trees and returns the events that change them. It uses no clock, no disk and no network; times are
+//! parameters.
 
 mod command;
 mod heap;

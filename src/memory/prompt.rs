@@ -1,4 +1,4 @@
-//! The system prompts of agents that manage their own memory, one for each [`MemoryModel`].
+//! The system prompts of agents that manage their own memory: one for each [`MemoryModel`].
 
 use std::borrow::Cow;
 
@@ -6,9 +6,10 @@ use crate::frame::MemoryModel;
 
 const INTRODUCTION: &str = include_str!("prompt/introduction.md");
 
-/// Returns the system prompt of an agent with this memory model. `tools` is the host's description of the agent's other
-/// tools; it follows the introduction and is empty if there are none. The prompt never changes during a run, so prompt
-/// caches can keep it.
+/// Returns the system prompt of an agent with this kind of memory, in Markdown.
+///
+/// `tools` is the host's description of the agent's other tools, which is inserted after the introduction; empty if
+/// there are none. The prompt does not change during a run, so prompt caches keep it.
 pub fn system_prompt(memory: MemoryModel, tools: &str) -> Cow<'static, str> {
     let whole = match memory {
         MemoryModel::Heap => concat!(

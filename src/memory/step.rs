@@ -1,4 +1,4 @@
-//! A step of a run: where the run is, and what a model is asked.
+//! The steps of a run: its current frame, its status, and the prompt for the model.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -12,67 +12,77 @@ use crate::error::{Error, Result};
 use crate::frame::{FrameStatus, Handle, MemoryModel, Message, Register, RunSettings, ToolCall};
 use crate::tree::{RunState, Tree};
 
-/// Steps with the same calls in a row from which on the model is told so.
+/// Number of consecutive steps with the same tool calls from which the prompt warns the model.
 const REPEATS_TOLD: usize = 3;
 
-/// What a run needs next.
+/// The next thing that a run needs from its host.
 ///
-/// In JSON the key `next` names the variant: `{"next": "ask", "system": "…", "messages": […], …}`.
+/// In JSON the key `next` names the variant: `{"next": "ask", "system": "…", "messages": […], …}`, `{"next": "call",
+/// "id": "call_1", "name": "read_file", "arguments": "{}"}` or `{"next": "over", "status": "completed", "results":
+/// "…"}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "next", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Next {
-    /// Ask a model, and bring what it says with [`Run::reply`](crate::stack::Run::reply).
+    /// Ask a model with this prompt, and record its reply with [`Run::reply`](crate::stack::Run::reply).
     Ask(Prompt),
-    /// Deal with this call of the model: by [`Run::operate`](crate::stack::Run::operate) if it is about memory, else by
-    /// doing what it asks for and [`Run::answer`](crate::stack::Run::answer).
+    /// Answer this tool call of the model. If it is about agent memory, use
+    /// [`Run::operate`](crate::stack::Run::operate). If not, execute it and record the answer with
+    /// [`Run::answer`](crate::stack::Run::answer).
     Call(ToolCall),
-    /// Nothing: the root frame is finished.
+    /// Nothing: the run is over, because the root frame is not open any more.
     Over {
-        /// How it ended.
+        /// The status of the root frame.
         status: FrameStatus,
-        /// Its results.
+        /// The results of the root frame; empty if it has none.
         results: String,
     },
 }
 
-/// What a model is asked in a step.
+/// The prompt for a model in one step.
+///
+/// In JSON: `{"step": 1, "frame": "f1", "depth": 0, "system": "…", "messages": [{"role": "user", "text": "…"}]}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Prompt {
-    /// The number of the step, from 1 on.
+    /// The number of the step, from 1.
     pub step: u64,
-    /// The present frame.
+    /// The current frame of the run.
     pub frame: Handle,
-    /// How many frames are above it.
+    /// The depth of the current frame in the run. The root of the run has depth 0.
     pub depth: usize,
-    /// The system prompt. The same in every step.
+    /// The system prompt. It is the same in every step of a run.
     pub system: Cow<'static, str>,
-    /// The conversation of the present frame. The newest message ends with the memory: where the run is, the
-    /// registers, the heap. It changes in every step, so it stands where it costs no prompt cache; and in the same
-    /// message, because not every model takes one of the user's after those of tools.
+    /// The conversation of the current frame, in order. The text of the newest message ends with a section `<memory>`:
+    /// the step, the frame, the registers and the heap.
+    ///
+    /// This section changes in every step. It comes last, so that prompt caches keep everything before it. It is not a
+    /// separate message, because not every model accepts a user message after tool messages.
     pub messages: Vec<Arc<Message>>,
 }
 
-/// Where a run is.
+/// The status of a run.
+///
+/// In JSON: `{"settings": {…}, "steps": 4, "frame": "f3", "depth": 2, "repeats": 1}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunStatus {
-    /// What it was started with.
+    /// The settings with which the run was started.
     pub settings: RunSettings,
-    /// How many times a model has answered.
+    /// Number of steps, that is, of replies of a model.
     pub steps: u64,
-    /// The present frame.
+    /// The current frame of the run.
     pub frame: Handle,
-    /// How many frames are above it.
+    /// The depth of the current frame in the run. The root of the run has depth 0.
     pub depth: usize,
-    /// How many steps in a row, the last one included, have made the same calls in this frame.
+    /// Number of consecutive steps with the same tool calls in the current frame, up to and including the last step; 0
+    /// before the first step. Updates of registers are ignored in steps that also call other tools.
     pub repeats: usize,
 }
 
-/// The present frame of a run.
+/// The current frame of a run, and its depth.
 #[derive(Clone, Copy)]
 pub(super) struct Position {
     pub(super) run: RunState,
@@ -89,25 +99,26 @@ pub(super) fn position(tree: &Tree, root: Handle) -> Result<Position> {
     Ok(Position { run, frame, depth })
 }
 
-/// Where the run of this root is.
+/// Returns the status of the run with this root.
 pub(crate) fn status(tree: &Tree, root: Handle) -> Result<RunStatus> {
     let Position { run, frame, depth } = position(tree, root)?;
     let repeats = repeats(conversation(tree, frame));
     Ok(RunStatus { settings: run.settings, steps: run.steps, frame, depth, repeats })
 }
 
-/// The child that is at work in the same run: none before the newest one can be, for they work one after the other.
+/// Returns the child that is open in the same run. It can only be the newest one, because the children of a run's frame
+/// work one after the other.
 fn open_child(tree: &Tree, frame: Handle) -> Option<Handle> {
     newest_child(tree, frame).filter(|child| tree.node(*child).status().is_open())
 }
 
-/// The child that a call of the frame's model has pushed last.
+/// Returns the newest child that a tool call of the frame's model has pushed.
 pub(super) fn newest_child(tree: &Tree, frame: Handle) -> Option<Handle> {
     let is_called = |child: &Handle| tree.node(*child).conversation().is_some_and(|own| own.call().is_some());
     tree.children(frame).iter().rev().copied().find(is_called)
 }
 
-/// What a run needs next.
+/// Returns the next thing that a run needs from its host.
 pub(crate) fn next(tree: &Tree, root: Handle) -> Result<Next> {
     let position = position(tree, root)?;
     let record = tree.node(root).record();
@@ -124,7 +135,7 @@ pub(super) fn conversation(tree: &Tree, frame: Handle) -> &[Arc<Message>] {
     tree.node(frame).conversation().map_or(&[], |own| own.messages())
 }
 
-/// The calls of the model's last message that have no answer yet, in order.
+/// Returns the tool calls of the model's last message that have no answer yet, in order.
 pub(super) fn pending(messages: &[Arc<Message>]) -> impl Iterator<Item = &ToolCall> {
     let (calls, answers) = last_step(messages);
     let is_answered =
@@ -132,7 +143,7 @@ pub(super) fn pending(messages: &[Arc<Message>]) -> impl Iterator<Item = &ToolCa
     calls.iter().filter(move |call| !is_answered(&call.id))
 }
 
-/// The calls of the model's last message, and what came after it.
+/// Returns the tool calls of the model's last message, and the messages after it.
 pub(super) fn last_step(messages: &[Arc<Message>]) -> (&[ToolCall], &[Arc<Message>]) {
     for (place, message) in messages.iter().enumerate().rev() {
         if let Message::Assistant { calls, .. } = &**message {
@@ -142,8 +153,8 @@ pub(super) fn last_step(messages: &[Arc<Message>]) -> (&[ToolCall], &[Arc<Messag
     (&[], messages)
 }
 
-/// How many of the model's last messages in a row made the same calls. What it notes in its registers meanwhile
-/// does not count, unless it does nothing else.
+/// Returns the number of consecutive messages of the model, up to the last one, with the same tool calls. Updates of
+/// registers are ignored in messages that also call other tools.
 fn repeats(messages: &[Arc<Message>]) -> usize {
     let mut steps = messages.iter().rev().filter_map(|message| match &**message {
         Message::Assistant { calls, .. } => Some(calls),
@@ -168,14 +179,14 @@ fn prompt(tree: &Tree, root: Handle, position: Position) -> Prompt {
     let memory = memory(tree, position);
     match messages.last_mut() {
         Some(newest) => *newest = Arc::new(newest.followed_by(&memory)),
-        // Of a frame whose conversation is gone the memory is all there is.
+        // The conversation of this frame is gone, so the prompt contains only the memory section.
         None => messages.push(Arc::new(Message::User { text: memory })),
     }
     let tools = tree.node(root).conversation().map_or("", |own| own.tools());
     Prompt { step: run.steps + 1, frame, depth, system: system_prompt(run.settings.memory, tools), messages }
 }
 
-/// What stands at the end of the newest message.
+/// Returns the section `<memory>` for the end of the newest message.
 fn memory(tree: &Tree, Position { run, frame, depth }: Position) -> String {
     let (settings, step) = (run.settings, run.steps + 1);
     let node = tree.node(frame);

@@ -12,6 +12,7 @@ use crate::tree::{Command, Tree};
 /// A turn changes the state of the sessions immediately. It does not change the tree: its commands are executed after
 /// the turn, by the caller of [`Turn::into_actions`].
 #[derive(Debug)]
+#[must_use = "the actions of the turn must be executed"]
 pub struct Turn<'a> {
     /// The state of the sessions.
     pub sessions: &'a mut Sessions,
@@ -29,6 +30,7 @@ impl<'a> Turn<'a> {
     }
 
     /// The decided actions, in the order in which they must be executed.
+    #[must_use = "the actions must be executed"]
     pub fn into_actions(self) -> Vec<Action> {
         self.actions
     }

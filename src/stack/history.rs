@@ -51,8 +51,9 @@ impl Stack {
 
     fn read_history(&self, query: &EventQuery, mut each: impl FnMut(Event) -> Result<()>) -> Result<()> {
         query.check()?;
-        let mut disk = self.lock_disk()?;
-        let store = disk.store.as_mut().ok_or(Error::InMemory { what: "history" })?;
-        store.read(query, &mut each)
+        self.with_disk(|disk| {
+            let store = disk.store.as_mut().ok_or(Error::InMemory { what: "history" })?;
+            store.read(query, &mut each)
+        })
     }
 }

@@ -133,10 +133,12 @@ impl HostSettings {
             for (key, value) in keys {
                 let mut changed = json!(self);
                 merge(&mut changed, json!({ (section.as_str()): { (key.as_str()): value } }));
-                match serde_json::from_value::<Self>(changed).map_err(|error| error.to_string()) {
-                    Ok(settings) if settings.context.check().is_ok() => *self = settings,
-                    Ok(_) => problems.push(unreadable(format!("`{section}.{key}` is out of range"))),
-                    Err(message) => problems.push(unreadable(format!("`{section}.{key}`: {message}"))),
+                let checked = serde_json::from_value::<Self>(changed)
+                    .map_err(|error| unreadable(format!("`{section}.{key}`: {error}")))
+                    .and_then(|settings| settings.context.check().map(|()| settings));
+                match checked {
+                    Ok(settings) => *self = settings,
+                    Err(problem) => problems.push(problem),
                 }
             }
         }
@@ -312,11 +314,13 @@ impl Stack {
             let mut state = self.inner.host.state.lock();
             state.is_attached = true;
             let mut turn = Turn::new(&mut state.sessions, &tree, now);
-            let value = decide(&mut turn);
-            (value, turn.into_actions())
+            self.broken_by_panic(|| {
+                let value = decide(&mut turn);
+                (value, turn.into_actions())
+            })
         };
         let mut effects = Vec::new();
-        actions.into_iter().for_each(|action| self.carry_out(action, &mut effects));
+        self.broken_by_panic(|| actions.into_iter().for_each(|action| self.carry_out(action, &mut effects)));
         let mut lines: Vec<Effect> = self.inner.host.state.lock().waiting.drain(..).collect();
         lines.append(&mut effects);
         (value, lines)
@@ -387,5 +391,22 @@ impl Stack {
             let data = json!({ "handle": event.handle, "sessionID": record.session_id, "title": record.title });
             state.log(LogLevel::Info, message, data);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    /// A panic in a turn leaves the sessions partially changed.
+    #[test]
+    fn a_panic_in_a_turn_breaks_the_stack() {
+        let stack = Stack::in_memory();
+        let turn = catch_unwind(AssertUnwindSafe(|| stack.host_turn(|_| panic!("provoked by a test"))));
+        assert!(turn.is_err());
+        assert!(stack.is_broken());
+        assert_eq!(stack.host().context("ses_1").unwrap_err(), Error::Broken {});
     }
 }

@@ -1,11 +1,12 @@
 //! Opening, refreshing, flushing, exporting and closing of stacks with a store.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
 use std::sync::atomic::AtomicBool;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, ReentrantMutex};
 
 use super::disk::{Disk, MirrorScope};
 use super::shared_tree::SharedTree;
@@ -81,7 +82,7 @@ impl Stack {
             contexts: Contexts::new(counter, folder.clone().unwrap_or_default()),
             log_folder: folder,
             mirror: Mutex::new(disk.mirror_view(&tree)),
-            disk: Mutex::new(disk),
+            disk: ReentrantMutex::new(RefCell::new(disk)),
             tree,
             is_broken: AtomicBool::new(false),
             repairs,
@@ -111,12 +112,13 @@ impl Stack {
         }
         files::make_folder(folder)?;
         // Commands wait for this lock. If they waited for the lock of the tree, new readers would wait behind them.
-        let _disk = self.lock_disk()?;
-        let tree = self.inner.tree.read();
-        let mut mirror = Mirror::new(folder);
-        mirror.rewrite_all(tree.handles(), tree.revision());
-        mirror
-            .locked(&*self.inner.clock, self.inner.busy_timeout, |mirror| mirror.write_all(&*self.inner.clock, &*tree))
+        self.with_disk(|_| {
+            let tree = self.inner.tree.read();
+            let mut mirror = Mirror::new(folder);
+            mirror.rewrite_all(tree.handles(), tree.revision());
+            let clock = &*self.inner.clock;
+            mirror.locked(clock, self.inner.busy_timeout, |mirror| mirror.write_all(clock, &*tree))
+        })
     }
 
     /// The inconsistencies of the files that were imported when the stack was opened, each with its repair. Empty if
@@ -199,6 +201,6 @@ impl Stack {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let _ = self.disk.get_mut().write_mirror(&self.tree, &*self.clock, MirrorScope::All, PATIENCE);
+        let _ = self.disk.get_mut().get_mut().write_mirror(&self.tree, &*self.clock, MirrorScope::All, PATIENCE);
     }
 }

@@ -1,24 +1,29 @@
 //! The tree and its lock. Code of the host that runs while the lock is held (in [`Stack::read`](crate::Stack::read) or
 //! in a token counter) may call queries, which lock the tree again.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::{Mutex, RecursiveRwLock, RecursiveRwLockReadGuard, RecursiveRwLockWriteGuard};
 
 use crate::error::{Error, Result};
 use crate::tree::Tree;
 
-/// Duration of one wait of a change for the readers. During it no reader can lock the tree, not even a thread that
-/// already holds a read lock and locks it again.
+/// Duration of the first wait of a change for the readers; each further wait takes twice as long. During a wait no new
+/// reader can lock the tree, so that readers cannot delay the change without end.
 const WAIT_FOR_READERS: Duration = Duration::from_millis(1);
-/// Pause after each such wait, in which such a thread can lock the tree again, and then finish.
+/// Pause after each wait, in which new readers can lock the tree, because a present one may wait for one of them.
 const PAUSE: Duration = Duration::from_micros(50);
 
 /// A tree that many threads can read and one thread at a time can change.
 pub(super) struct SharedTree {
-    tree: RwLock<Tree>,
+    /// A thread that reads can lock it again while a change waits.
+    tree: RecursiveRwLock<Tree>,
+    /// True while a change waits for the readers. New readers then wait for the gate.
+    is_awaited: AtomicBool,
+    /// Locked by a change that waits for the readers.
+    gate: Mutex<()>,
     /// The number of entries of `borrowers`. If it is 0, which is the usual case, the list is not locked.
     borrowed: AtomicUsize,
     /// The threads that run code of the host while they hold the lock. A thread has several entries if such code is
@@ -28,21 +33,41 @@ pub(super) struct SharedTree {
 
 impl SharedTree {
     pub(super) fn new(tree: Tree) -> Self {
-        Self { tree: RwLock::new(tree), borrowed: AtomicUsize::new(0), borrowers: Mutex::default() }
+        Self {
+            tree: RecursiveRwLock::new(tree),
+            is_awaited: AtomicBool::new(false),
+            gate: Mutex::default(),
+            borrowed: AtomicUsize::new(0),
+            borrowers: Mutex::default(),
+        }
     }
 
-    /// Locks the current tree for reading. Waits while a change is applied.
-    pub(super) fn read(&self) -> RwLockReadGuard<'_, Tree> {
+    /// Locks the current tree for reading. Waits while a change is applied, and for a change that waits, unless code of
+    /// the host in this thread has the tree already: the change waits for this thread.
+    pub(super) fn read(&self) -> RecursiveRwLockReadGuard<'_, Tree> {
+        if self.is_awaited.load(Ordering::Relaxed) && !self.is_borrowed_here() {
+            drop(self.gate.lock());
+        }
         self.tree.read()
     }
 
     /// Locks the tree for a change. Only commands call this, after [`SharedTree::check_not_borrowed`].
-    pub(super) fn write(&self) -> RwLockWriteGuard<'_, Tree> {
+    pub(super) fn write(&self) -> RecursiveRwLockWriteGuard<'_, Tree> {
+        let mut wait = WAIT_FOR_READERS;
         loop {
-            if let Some(tree) = self.tree.try_write_for(WAIT_FOR_READERS) {
+            if let Some(tree) = self.tree.try_write() {
+                return tree;
+            }
+            let gate = self.gate.lock();
+            self.is_awaited.store(true, Ordering::Relaxed);
+            let tree = self.tree.try_write_for(wait);
+            self.is_awaited.store(false, Ordering::Relaxed);
+            drop(gate);
+            if let Some(tree) = tree {
                 return tree;
             }
             thread::sleep(PAUSE);
+            wait *= 2;
         }
     }
 

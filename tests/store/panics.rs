@@ -1,6 +1,7 @@
 //! Tests of host code that panics or calls the stack: a panic in a command breaks the stack without a partial change, a
 //! panic in a query changes nothing, and no call waits for itself.
 
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
@@ -223,5 +224,71 @@ fn a_command_inside_of_a_token_counter_is_refused_and_a_query_answered() {
         stack.context("ses_1", &Settings::of_total(40_000)).unwrap();
         assert!(refusals.load(Ordering::Relaxed), "the counter was asked");
         assert_eq!(stack.read(|tree| tree.len()), 1);
+    });
+}
+
+#[test]
+fn a_command_inside_of_a_clock_or_of_a_writer_of_the_history_is_refused() {
+    in_time("host code that calls its stack", || {
+        let calling: Arc<OnceLock<Stack>> = Arc::default();
+        let inside = calling.clone();
+        let clock = Arc::new(move || {
+            if let Some(stack) = inside.get() {
+                assert_eq!(stack.add_decision("ses_1", "inside").unwrap_err(), Error::InsideRead {});
+            }
+            1
+        });
+        let folder = tempdir().unwrap();
+        let stack = Stack::open(folder.path(), StackOptions::default().clock(clock)).unwrap();
+        stack.push(NewFrame::new("First").id("ses_1")).unwrap();
+        assert!(calling.set(stack.clone()).is_ok());
+        stack.add_decision("ses_1", "outside").unwrap();
+        let mut writer = CallingWriter(&stack, 0);
+        stack.export_history(&mut writer).unwrap();
+        assert!(writer.1 > 0, "the writer was called");
+        assert_eq!(stack.frame("ses_1").unwrap().decisions, ["outside"]);
+    });
+}
+
+/// A writer that calls a command of its stack, and counts the calls.
+struct CallingWriter<'a>(&'a Stack, usize);
+
+impl Write for CallingWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        assert_eq!(self.0.add_decision("ses_1", "inside").unwrap_err(), Error::InsideRead {});
+        self.1 += 1;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn readers_with_nested_queries_do_not_delay_a_command_without_end() {
+    in_time("a command among readers", || {
+        let stack = Stack::in_memory();
+        let root = stack.push(NewFrame::new("First")).unwrap();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let readers: Vec<_> = (0..3)
+            .map(|_| {
+                let (stack, is_over) = (stack.clone(), is_over.clone());
+                thread::spawn(move || {
+                    while !is_over.load(Ordering::Relaxed) {
+                        stack.read(|_| {
+                            thread::sleep(Duration::from_millis(2));
+                            assert!(stack.active().is_some());
+                        });
+                    }
+                })
+            })
+            .collect();
+        for number in 0..10 {
+            stack.add_decision(root, format!("Decision {number}")).unwrap();
+        }
+        is_over.store(true, Ordering::Relaxed);
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+        assert_eq!(stack.frame(root).unwrap().decisions.len(), 10);
     });
 }
