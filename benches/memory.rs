@@ -18,7 +18,7 @@ fn start(stack: &Stack) -> Handle {
 
 fn reply(stack: &Stack, run: Handle, name: &str) -> String {
     let call = ToolCall { name: name.into(), arguments: r#"{"path": "src/calc.py"}"#.into(), ..ToolCall::default() };
-    stack.run(run).reply(Reply { text: "I look at the file first.".into(), calls: vec![call] }).unwrap();
+    stack.run(run).reply(Reply::new("I look at the file first.", vec![call])).unwrap();
     let Next::Call(call) = stack.run(run).next().unwrap() else { panic!("a call is next") };
     call.id
 }

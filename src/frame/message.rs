@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// "read_file", "arguments": "{\"path\": \"a.py\"}"}]}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum Message {
     /// A prompt to the model.
     User {

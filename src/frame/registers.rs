@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// One of the eight registers. In JSON its name, such as `"R1_PLAN"`.
+/// One of the eight registers. In JSON its name, such as `"R1_PLAN"`. The specification fixes the set, so a `match` can be
+/// exhaustive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Register {
     /// The objective. Rarely changes.

@@ -74,6 +74,7 @@ impl Default for StackState {
 
 /// A defect in a state, and its repair.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Repair {
     /// ID of the affected frame; `None` if the defect concerns the state as a whole.
     pub frame: Option<String>,

@@ -38,6 +38,7 @@ pub struct Imported {
 
 /// A defect in an imported file. In JSON: `{"place": "line 3", "message": "has no `id`; left out"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Problem {
     /// The place of the defect: a line, a JSON path, or the ID of a frame.
     pub place: String,

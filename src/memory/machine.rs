@@ -95,12 +95,20 @@ impl NewRun {
 /// keys are optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Reply {
     /// The text. Default: empty.
     pub text: String,
     /// The tool calls, in order. Default: empty. If an ID is empty or already used in the conversation, a new ID is
     /// generated.
     pub calls: Vec<ToolCall>,
+}
+
+impl Reply {
+    /// Creates a reply. The text is empty if the model only calls tools.
+    pub fn new(text: impl Into<String>, calls: Vec<ToolCall>) -> Self {
+        Self { text: text.into(), calls }
+    }
 }
 
 /// An operation of a model on its memory, requested by a tool call.

@@ -22,7 +22,7 @@
 //! assert!(prompt.messages[0].text().starts_with("Say hello"));
 //! // The model answers with a call of pop_frame.
 //! let call = ToolCall { id: "call_1".into(), name: "pop_frame".into(), arguments: r#"{"result": "Hello"}"#.into() };
-//! run.reply(Reply { text: String::new(), calls: vec![call] })?;
+//! run.reply(Reply::new("", vec![call]))?;
 //! let Next::Call(call) = run.next()? else { panic!("the call is next") };
 //! run.operate(&call.id, Ok(Operation::Pop { result: "Hello".into() }))?;
 //! assert!(matches!(run.next()?, Next::Over { results, .. } if results == "Hello"));

@@ -71,6 +71,7 @@ pub struct PendingCompaction {
 /// Numbers of compactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct CompactionStatistics {
     /// Finished compactions.
     pub compactions: u64,

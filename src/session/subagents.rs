@@ -155,6 +155,7 @@ pub struct Subagent {
 /// Numbers of child sessions since the start or since the last reset of the statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SubagentStatistics {
     /// Reported child sessions.
     pub sessions: u64,

@@ -362,7 +362,7 @@ impl Tree {
         frame
     }
 
-    /// Updates the settled view of all frames to their current values, after a push, activation, pop or invalidation.
+    /// Updates the settled view of all frames to their current values, after a push or a status change.
     fn settle(&mut self) {
         let revision = self.revision;
         for handle in std::mem::take(&mut self.unsettled) {

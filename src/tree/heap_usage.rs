@@ -9,6 +9,7 @@ use crate::frame::Handle;
 ///
 /// `Display` writes it for agents: `2 chunks, 1200 of 5000 characters (24%)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HeapUsage {
     /// Number of visible chunks.
     pub chunks: usize,
@@ -29,7 +30,7 @@ impl HeapUsage {
     /// The usage after a change: `chunks` is added to the number of chunks, `gone` is the removed content, and `come`
     /// the added content.
     #[must_use]
-    pub fn changed(self, chunks: isize, gone: &str, come: &str) -> Self {
+    pub(crate) fn changed(self, chunks: isize, gone: &str, come: &str) -> Self {
         let characters = self.characters.saturating_sub(gone.chars().count()) + come.chars().count();
         Self { chunks: self.chunks.saturating_add_signed(chunks), characters, ..self }
     }

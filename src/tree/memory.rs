@@ -40,6 +40,7 @@ impl Conversation {
 
 /// A run: an agent that works on a task and manages its own memory. [`crate::memory`] describes runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RunState {
     /// The settings that the run was started with.
     pub settings: RunSettings,

@@ -23,17 +23,17 @@ pub struct Node {
     pub(super) revision: u64,
     pub(super) settled_revision: u64,
     pub(super) children_revision: u64,
-    /// The old values of fields that have changed since the last push, pop or invalidation; see [`Settled`].
+    /// The old values of fields that have changed since the last status change in the tree; see [`Settled`].
     pub(super) before: Option<Box<Before>>,
     pub(super) conversation: Option<Box<Conversation>>,
 }
 
-/// The settled view of a frame: its fields as they were at the last status change in the tree (push, activation, pop or
-/// invalidation).
+/// The settled view of a frame: its fields as they were at the last push or status change in the tree.
 ///
 /// The stable part of a context shows this view. An artifact that is recorded in an ancestor therefore does not
 /// invalidate the prompt cache.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Settled<'a> {
     /// Short name.
     pub title: &'a str,
@@ -153,8 +153,8 @@ impl Node {
         self.conversation.as_deref()
     }
 
-    /// The settled view of the frame: its fields as they were at the last status change in the tree (push, activation,
-    /// pop or invalidation). The stable part of a context shows this view.
+    /// The settled view of the frame: its fields as they were at the last push or status change in the tree.
+    /// The stable part of a context shows this view.
     pub fn settled(&self) -> Settled<'_> {
         let frame = &self.frame;
         let mut settled = Settled {

@@ -6,6 +6,7 @@ use crate::frame::{FrameStatus, Handle};
 /// The position of a frame among the children of its parent, and the number of children of each status. Invalidated
 /// children are not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct SiblingOrder {
     /// Position of the frame in creation order, from 1.
     pub position: usize,

@@ -233,7 +233,7 @@ fn malformed_calls_are_answered_with_what_is_wrong() {
 
     // Arguments that are not JSON, and a tool call without an ID.
     let call = ToolCall { id: String::new(), name: "heap_free".into(), arguments: "{\"name\": ".into() };
-    agent.stack.run(agent.run).reply(Reply { text: String::new(), calls: vec![call.clone(), call] }).unwrap();
+    agent.stack.run(agent.run).reply(Reply::new("", vec![call.clone(), call])).unwrap();
     agent.carry_out();
     assert!(agent.answers().iter().all(|(text, _)| text.contains("the arguments are not valid JSON")));
     assert_eq!(agent.answers().len(), 2, "calls without IDs are told apart");

@@ -211,7 +211,7 @@ fn said(step: u64) -> Reply {
         3 => vec![call("d", "pop_frame", json!({"result": "done"}))],
         _ => vec![call("e", "pop_frame", json!({"result": "all done"}))],
     };
-    Reply { text: format!("step {step}"), calls }
+    Reply::new(format!("step {step}"), calls)
 }
 
 /// Executes the next step of a run. Returns true if the run is over.

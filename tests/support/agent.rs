@@ -51,7 +51,7 @@ impl Agent {
             ToolCall { id: format!("call_{place}"), name: (*name).into(), arguments: arguments.to_string() }
         };
         let calls = calls.iter().enumerate().map(call).collect();
-        self.stack.run(self.run).reply(Reply { text: text.into(), calls }).unwrap();
+        self.stack.run(self.run).reply(Reply::new(text, calls)).unwrap();
     }
 
     /// Handles all tool calls until the run needs something else.

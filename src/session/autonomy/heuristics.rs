@@ -185,6 +185,7 @@ impl Default for PopSignals {
 
 /// The score of one heuristic.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Score {
     /// The heuristic.
     pub heuristic: Heuristic,

@@ -67,6 +67,7 @@ impl Decision {
 /// "context_overflow", "score": 100, "reason": "96000 of 100000 tokens are used"}], "isNew": true}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Assessment {
     /// The assessed decision.
     pub decision: Decision,

@@ -19,6 +19,7 @@ const HISTORY: usize = 100;
 /// tokens are used", "createdAt": 1795293106903, "outcome": "followed"}`; a pending suggestion has no `outcome`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Suggestion {
     /// The frame.
     pub handle: Handle,
@@ -51,6 +52,7 @@ pub enum Outcome {
 /// Numbers of suggestions since the start or since the last reset of the statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SuggestionStatistics {
     /// Suggested pushes.
     pub pushes: u64,
