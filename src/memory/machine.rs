@@ -179,7 +179,7 @@ pub(super) fn reply(tree: &Tree, root: Handle, reply: Reply, now: u64) -> Result
     }
     check_open(tree, root, "a reply")?;
     let Reply { text, mut calls } = reply;
-    make_ids_unique(&mut calls, conversation, position.run.steps + 1);
+    make_call_ids_unique(&mut calls, conversation, position.run.steps + 1);
     let calls_nothing = calls.is_empty();
     let mut messages = vec![Message::Assistant { text, calls }];
     if calls_nothing {
@@ -200,7 +200,7 @@ fn check_open(tree: &Tree, root: Handle, found: &str) -> Result<()> {
 }
 
 /// Answers are found by the IDs of calls, and some models leave them out or repeat them.
-fn make_ids_unique(calls: &mut [ToolCall], conversation: &[Arc<Message>], step: u64) {
+fn make_call_ids_unique(calls: &mut [ToolCall], conversation: &[Arc<Message>], step: u64) {
     let earlier = conversation.iter().flat_map(|message| match &**message {
         Message::Assistant { calls, .. } => calls.as_slice(),
         _ => &[],

@@ -45,7 +45,7 @@ impl Stack {
 
     /// Generates the ID of a frame of a run.
     fn run_id(&self) -> String {
-        format!("run-{}-{:016x}", (self.inner.clock)(), (self.inner.random)())
+        self.fresh_id("run-")
     }
 }
 
