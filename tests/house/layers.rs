@@ -116,7 +116,9 @@ fn layers_contain_nothing_that_is_forbidden_there() {
             }
             for line in code(&text) {
                 let found = strings.iter().find(|string| line.contains(**string));
-                assert_eq!(found, None, "{name} contains it, but the layer {layer} must not: {line}");
+                if let Some(found) = found {
+                    panic!("{name} contains `{found}`, which the layer {layer} must not contain: {line}");
+                }
                 checked[row] += 1;
             }
         }
