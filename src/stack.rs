@@ -668,8 +668,12 @@ impl Stack {
 
     /// Generates the ID of a frame that has no session yet.
     pub(crate) fn planned_id(&self) -> String {
-        let random = (self.inner.random)();
-        format!("{PLANNED_PREFIX}{}-{random:016x}", (self.inner.clock)())
+        self.fresh_id(PLANNED_PREFIX)
+    }
+
+    /// Generates an ID: the prefix, the time in milliseconds, and a random number.
+    fn fresh_id(&self, prefix: &str) -> String {
+        format!("{prefix}{}-{:016x}", (self.inner.clock)(), (self.inner.random)())
     }
 }
 

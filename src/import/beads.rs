@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Collector, Imported, Texts, take_text, task_frame, time};
+use super::{Collector, Imported, Texts, take_list, take_text, task_frame, time};
 use crate::frame::{Frame, FrameStatus};
 
 /// ID of the root frame, the parent of all issues without a parent.
@@ -60,29 +60,65 @@ pub fn beads(text: &str) -> Imported {
     collector.finish()
 }
 
+/// Reads an issue and adds its frame.
 fn read_issue(mut issue: Map<String, Value>, place: &str, collector: &mut Collector) {
     let Some(id) = take_text(&mut issue, "id", place, collector).filter(|id| !id.is_empty()) else {
         collector.report(place, "has no `id`; left out");
         return;
     };
-    let mut text = |key: &str| take_text(&mut issue, key, place, collector);
-    let status = text("status");
-    let title = text("title").filter(|title| !title.is_empty());
-    let acceptance = text("acceptance_criteria").filter(|criteria| !criteria.trim().is_empty());
-    let criteria = match acceptance {
-        Some(criteria) => criteria,
-        None => text("description").unwrap_or_default(),
-    };
-    let results = text("close_reason").unwrap_or_default();
-    let created_at = text("created_at");
-    let [closed_at, updated_at] = ["closed_at", "updated_at"].map(&mut text);
-    // Kept in `extra` too, because a frame has only one time for both.
-    for (key, text) in [("closed_at", &closed_at), ("updated_at", &updated_at)] {
+    let status = take_text(&mut issue, "status", place, collector);
+    let title = take_text(&mut issue, "title", place, collector).filter(|title| !title.is_empty());
+    let criteria = take_criteria(&mut issue, place, collector);
+    let results = take_text(&mut issue, "close_reason", place, collector).unwrap_or_default();
+    let times = take_times(&mut issue, place, collector);
+
+    let status = read_status(status.as_deref(), place, collector);
+    let title = title.unwrap_or_else(|| {
+        collector.report(place, "has no title; its ID is used");
+        id.clone()
+    });
+    let [created_at, closed_at, updated_at] = times.map(|(key, text)| read_time(key, text, place, collector));
+    let Links { parent, depends_on } = take_links(&mut issue, place, collector);
+
+    let mut frame = task_frame(id, Some(parent.as_deref().unwrap_or(ROOT)), status, Texts { title, criteria, results });
+    frame.created_at = created_at.unwrap_or_default();
+    frame.updated_at = closed_at.or(updated_at).unwrap_or(frame.created_at);
+    if status == FrameStatus::Invalidated {
+        frame.invalidated_at = Some(frame.updated_at);
+        let reason = issue.get("delete_reason").and_then(Value::as_str).unwrap_or("deleted");
+        frame.invalidation_reason = Some(reason.to_owned());
+    }
+    frame.depends_on = depends_on;
+    frame.extra = issue;
+    collector.add(frame, place);
+}
+
+/// Takes the acceptance criteria out of an issue, or its description if the criteria are blank.
+fn take_criteria(issue: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> String {
+    take_text(issue, "acceptance_criteria", place, collector)
+        .filter(|criteria| !criteria.trim().is_empty())
+        .or_else(|| take_text(issue, "description", place, collector))
+        .unwrap_or_default()
+}
+
+/// Takes the texts of the times out of an issue, each with its key. `closed_at` and `updated_at` are also kept in the
+/// issue, because a frame has only one time for both.
+fn take_times(
+    issue: &mut Map<String, Value>,
+    place: &str,
+    collector: &mut Collector,
+) -> [(&'static str, Option<String>); 3] {
+    let times = ["created_at", "closed_at", "updated_at"].map(|key| (key, take_text(issue, key, place, collector)));
+    for (key, text) in &times[1..] {
         if let Some(text) = text {
-            issue.insert(key.into(), text.as_str().into());
+            issue.insert((*key).into(), text.as_str().into());
         }
     }
-    let status = match status.as_deref() {
+    times
+}
+
+fn read_status(status: Option<&str>, place: &str, collector: &mut Collector) -> FrameStatus {
+    match status {
         Some("closed") => FrameStatus::Completed,
         Some("in_progress" | "in-progress" | "hooked") => FrameStatus::InProgress,
         Some("blocked") => FrameStatus::Blocked,
@@ -92,42 +128,41 @@ fn read_issue(mut issue: Map<String, Value>, place: &str, collector: &mut Collec
             collector.report(place, format!("the status `{other}` is unknown; read as planned"));
             FrameStatus::Planned
         }
-    };
-    let title = title.unwrap_or_else(|| {
-        collector.report(place, "has no title; its ID is used");
-        id.clone()
-    });
-    let mut time = |name: &str, text: Option<String>| {
-        let text = text?;
-        let read = time::milliseconds(&text);
-        if read.is_none() {
-            collector.report(place, format!("`{name}` is `{text}`, which is not an RFC 3339 time; ignored"));
-        }
-        read
-    };
-    let created_at = time("created_at", created_at).unwrap_or_default();
-    let closed_at = time("closed_at", closed_at);
-    let updated_at = time("updated_at", updated_at);
-    let links = match issue.remove("dependencies") {
-        None | Some(Value::Null) => Vec::new(),
-        Some(Value::Array(links)) => links,
-        Some(_) => {
-            collector.report(place, "`dependencies` is not a list; left out");
-            Vec::new()
-        }
-    };
-    let mut parent = None;
-    let mut depends_on = Vec::new();
+    }
+}
+
+/// Reads a time as milliseconds since the Unix epoch.
+fn read_time(key: &str, text: Option<String>, place: &str, collector: &mut Collector) -> Option<u64> {
+    let text = text?;
+    let read = time::milliseconds(&text);
+    if read.is_none() {
+        collector.report(place, format!("`{key}` is `{text}`, which is not an RFC 3339 time; ignored"));
+    }
+    read
+}
+
+/// The links of an issue to others.
+#[derive(Default)]
+struct Links {
+    parent: Option<String>,
+    depends_on: Vec<String>,
+}
+
+/// Takes the links out of an issue. Links of other types stay in it.
+fn take_links(issue: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> Links {
+    let mut links = Links::default();
     let mut related = Vec::new();
-    for link in links {
+    for link in take_list(issue, "dependencies", place, collector) {
         let part = |key: &str| link.get(key).and_then(Value::as_str);
         match (part("type"), part("depends_on_id")) {
-            (Some("parent-child" | "parent_child"), Some(other)) if parent.is_none() => parent = Some(other.to_owned()),
+            (Some("parent-child" | "parent_child"), Some(other)) if links.parent.is_none() => {
+                links.parent = Some(other.to_owned());
+            }
             (Some("parent-child" | "parent_child"), Some(other)) => {
                 collector.report(place, format!("has a second parent, `{other}`; the first one is used"));
             }
-            (Some("blocks"), Some(other)) if depends_on.iter().any(|known| known == other) => {}
-            (Some("blocks"), Some(other)) => depends_on.push(other.to_owned()),
+            (Some("blocks"), Some(other)) if links.depends_on.iter().any(|known| known == other) => {}
+            (Some("blocks"), Some(other)) => links.depends_on.push(other.to_owned()),
             (Some(_), Some(_)) => related.push(link),
             _ => collector.report(place, "a dependency lacks `type` or `depends_on_id`; left out"),
         }
@@ -135,15 +170,5 @@ fn read_issue(mut issue: Map<String, Value>, place: &str, collector: &mut Collec
     if !related.is_empty() {
         issue.insert("dependencies".into(), related.into());
     }
-    let mut frame = task_frame(id, Some(parent.as_deref().unwrap_or(ROOT)), status, Texts { title, criteria, results });
-    frame.created_at = created_at;
-    frame.updated_at = closed_at.or(updated_at).unwrap_or(created_at);
-    if status == FrameStatus::Invalidated {
-        frame.invalidated_at = Some(frame.updated_at);
-        let reason = issue.get("delete_reason").and_then(Value::as_str).unwrap_or("deleted");
-        frame.invalidation_reason = Some(reason.to_owned());
-    }
-    frame.depends_on = depends_on;
-    frame.extra = issue;
-    collector.add(frame, place);
+    links
 }

@@ -231,3 +231,15 @@ fn take_text(object: &mut Map<String, Value>, key: &str, place: &str, collector:
         }
     }
 }
+
+/// Takes a list out of an object; empty if there is none. A value of another type is reported and removed.
+fn take_list(object: &mut Map<String, Value>, key: &str, place: &str, collector: &mut Collector) -> Vec<Value> {
+    match object.remove(key) {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(list)) => list,
+        Some(_) => {
+            collector.report(place, format!("`{key}` is not a list; left out"));
+            Vec::new()
+        }
+    }
+}

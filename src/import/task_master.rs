@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Collector, Imported, Texts, take_text, task_frame, time};
+use super::{Collector, Imported, Texts, take_list, take_text, task_frame, time};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameStatus};
 
@@ -79,7 +79,7 @@ fn read_tag(tag: &str, content: &Map<String, Value>, tasks: Vec<Value>, collecto
     }
 }
 
-/// Reads a task, or a subtask of the task with the number `parent`.
+/// Reads a task, or a subtask of the task with the number `parent`, and adds its frame and those of its subtasks.
 fn read_task(tag: &str, parent: Option<&str>, task: Value, place: &str, collector: &mut Collector) {
     let Value::Object(mut task) = task else {
         collector.report(place, "is not an object; left out");
@@ -89,22 +89,8 @@ fn read_task(tag: &str, parent: Option<&str>, task: Value, place: &str, collecto
         collector.report(place, "has no `id`; left out");
         return;
     };
-    // Some versions of Task Master write the full number of a subtask (`3.2`), others only its own (`2`).
-    let number = match parent {
-        Some(parent) if !number.starts_with(&format!("{parent}.")) => format!("{parent}.{number}"),
-        _ => number,
-    };
-    let status = match take_text(&mut task, "status", place, collector).as_deref() {
-        Some("done" | "completed") => FrameStatus::Completed,
-        Some("in-progress" | "in_progress" | "review") => FrameStatus::InProgress,
-        Some("blocked") => FrameStatus::Blocked,
-        Some("cancelled" | "canceled") => FrameStatus::Invalidated,
-        Some("pending" | "deferred" | "todo") | None => FrameStatus::Planned,
-        Some(other) => {
-            collector.report(place, format!("the status `{other}` is unknown; read as planned"));
-            FrameStatus::Planned
-        }
-    };
+    let number = full_number(parent, number);
+    let status = take_status(&mut task, place, collector);
     let title = take_text(&mut task, "title", place, collector).unwrap_or_else(|| {
         collector.report(place, "has no title; its number is used");
         number.clone()
@@ -114,28 +100,9 @@ fn read_task(tag: &str, parent: Option<&str>, task: Value, place: &str, collecto
         FrameStatus::Completed => take_text(&mut task, "details", place, collector).unwrap_or_default(),
         _ => String::new(),
     };
-    let depends_on = match task.remove("dependencies") {
-        None | Some(Value::Null) => Vec::new(),
-        Some(Value::Array(list)) => {
-            let read: Vec<Option<String>> = list.iter().map(self::number).collect();
-            if read.contains(&None) {
-                collector.report(place, "a dependency is neither a number nor a text; left out");
-            }
-            read.into_iter().flatten().collect()
-        }
-        Some(_) => {
-            collector.report(place, "`dependencies` is not a list; left out");
-            Vec::new()
-        }
-    };
-    let subtasks = match task.remove("subtasks") {
-        Some(Value::Array(subtasks)) => subtasks,
-        None | Some(Value::Null) => Vec::new(),
-        Some(_) => {
-            collector.report(place, "`subtasks` is not a list; left out");
-            Vec::new()
-        }
-    };
+    let depends_on = take_dependencies(&mut task, place, collector);
+    let subtasks = take_list(&mut task, "subtasks", place, collector);
+
     let above = parent.map_or_else(|| tag.to_owned(), |parent| format!("{tag}/{parent}"));
     let mut frame = task_frame(format!("{tag}/{number}"), Some(&above), status, Texts { title, criteria, results });
     if status == FrameStatus::Invalidated {
@@ -144,6 +111,7 @@ fn read_task(tag: &str, parent: Option<&str>, task: Value, place: &str, collecto
     frame.depends_on = depends_on;
     frame.extra = task;
     collector.add(frame, place);
+
     if parent.is_some() && !subtasks.is_empty() {
         collector.report(place, "is a subtask with subtasks; they are left out");
         return;
@@ -151,6 +119,38 @@ fn read_task(tag: &str, parent: Option<&str>, task: Value, place: &str, collecto
     for (index, subtask) in subtasks.into_iter().enumerate() {
         read_task(tag, Some(&number), subtask, &format!("{place}.subtasks[{index}]"), collector);
     }
+}
+
+/// Returns the full number of a task (`3`) or subtask (`3.2`). Some versions of Task Master write the full number of a
+/// subtask, others only its own (`2`).
+fn full_number(parent: Option<&str>, number: String) -> String {
+    match parent {
+        Some(parent) if !number.starts_with(&format!("{parent}.")) => format!("{parent}.{number}"),
+        _ => number,
+    }
+}
+
+fn take_status(task: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> FrameStatus {
+    match take_text(task, "status", place, collector).as_deref() {
+        Some("done" | "completed") => FrameStatus::Completed,
+        Some("in-progress" | "in_progress" | "review") => FrameStatus::InProgress,
+        Some("blocked") => FrameStatus::Blocked,
+        Some("cancelled" | "canceled") => FrameStatus::Invalidated,
+        Some("pending" | "deferred" | "todo") | None => FrameStatus::Planned,
+        Some(other) => {
+            collector.report(place, format!("the status `{other}` is unknown; read as planned"));
+            FrameStatus::Planned
+        }
+    }
+}
+
+/// Takes the dependencies of a task out of it, as numbers of tasks.
+fn take_dependencies(task: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> Vec<String> {
+    let read: Vec<Option<String>> = take_list(task, "dependencies", place, collector).iter().map(number).collect();
+    if read.contains(&None) {
+        collector.report(place, "a dependency is neither a number nor a text; left out");
+    }
+    read.into_iter().flatten().collect()
 }
 
 /// Replaces the task numbers in a frame's dependencies by frame IDs.

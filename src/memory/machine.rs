@@ -190,7 +190,7 @@ pub(super) fn reply(tree: &Tree, root: Handle, reply: Reply, now: u64) -> Result
     }
     check_open(tree, root, "a reply")?;
     let Reply { text, mut calls } = reply;
-    make_ids_unique(&mut calls, conversation, position.run.steps + 1);
+    make_call_ids_unique(&mut calls, conversation, position.run.steps + 1);
     let calls_nothing = calls.is_empty();
     let mut messages = vec![Message::Assistant { text, calls }];
     if calls_nothing {
@@ -211,7 +211,7 @@ fn check_open(tree: &Tree, root: Handle, found: &str) -> Result<()> {
 }
 
 /// Makes the IDs of tool calls unique and not empty. Answers are matched by ID, and some models omit or repeat IDs.
-fn make_ids_unique(calls: &mut [ToolCall], conversation: &[Arc<Message>], step: u64) {
+fn make_call_ids_unique(calls: &mut [ToolCall], conversation: &[Arc<Message>], step: u64) {
     let earlier = conversation.iter().flat_map(|message| match &**message {
         Message::Assistant { calls, .. } => calls.as_slice(),
         _ => &[],

@@ -45,7 +45,8 @@ impl Stack {
     /// The registers of a frame; `None` if it uses none.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame).
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
+    /// [`Error::Broken`](crate::Error::Broken).
     pub fn registers(&self, frame: impl Into<FrameRef>) -> Result<Option<Registers>> {
         self.query(frame, |tree, handle| tree.node(handle).record().registers.as_deref().cloned())
     }
@@ -70,8 +71,9 @@ impl Heap<'_> {
     /// Replaces the content of a chunk.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame); [`Error::UnknownChunk`](crate::Error::UnknownChunk);
-    /// [`Error::TooLong`](crate::Error::TooLong).
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
+    /// [`Error::UnknownChunk`](crate::Error::UnknownChunk), [`Error::TooLong`](crate::Error::TooLong) if the
+    /// content exceeds its limit.
     pub fn write(&self, name: impl Into<String>, content: impl Into<String>) -> Result<()> {
         let (frame, name, content) = (self.frame.clone(), name.into(), content.into());
         self.stack.execute(Command::WriteChunk { frame, name, content }).map(drop)
@@ -80,7 +82,8 @@ impl Heap<'_> {
     /// Frees a chunk: removes it from the heap.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame); [`Error::UnknownChunk`](crate::Error::UnknownChunk).
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
+    /// [`Error::UnknownChunk`](crate::Error::UnknownChunk).
     pub fn free(&self, name: impl Into<String>) -> Result<()> {
         self.stack.execute(Command::FreeChunk { frame: self.frame.clone(), name: name.into() }).map(drop)
     }
@@ -88,7 +91,8 @@ impl Heap<'_> {
     /// The chunk with this name, and the frame that owns it.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame); [`Error::UnknownChunk`](crate::Error::UnknownChunk).
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
+    /// [`Error::UnknownChunk`](crate::Error::UnknownChunk), [`Error::Broken`](crate::Error::Broken).
     pub fn chunk(&self, name: &str) -> Result<(Handle, Chunk)> {
         self.stack.query(self.frame.clone(), |tree, handle| {
             known_chunk(tree, handle, name).map(|(owner, chunk)| (owner, chunk.clone()))
@@ -98,7 +102,8 @@ impl Heap<'_> {
     /// All chunks that the frame sees, each with the frame that owns it; the chunks of the root come first.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame).
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
+    /// [`Error::Broken`](crate::Error::Broken).
     pub fn chunks(&self) -> Result<Vec<(Handle, Chunk)>> {
         self.stack.query(self.frame.clone(), |tree, handle| {
             tree.chunks(handle).into_iter().map(|(owner, chunk)| (owner, chunk.clone())).collect()
@@ -108,7 +113,8 @@ impl Heap<'_> {
     /// The usage of the heap that the frame sees. `ceiling` is the size above which an agent is warned, in characters.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame).
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
+    /// [`Error::Broken`](crate::Error::Broken).
     pub fn usage(&self, ceiling: usize) -> Result<HeapUsage> {
         self.stack.query(self.frame.clone(), |tree, handle| HeapUsage::of(tree, handle, ceiling))
     }

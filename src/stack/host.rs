@@ -127,7 +127,7 @@ impl HostSettings {
                 continue;
             }
             let Value::Object(keys) = keys else {
-                problems.push(unreadable(format!("`{section}` is no object")));
+                problems.push(unreadable(format!("`{section}` is not an object")));
                 continue;
             };
             for (key, value) in keys {

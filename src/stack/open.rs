@@ -141,7 +141,7 @@ impl Stack {
     }
 
     /// Writes `state.json` if it is out of date and at least 250 ms have passed since it was last written. Commands and
-    /// [`Stack::refresh`] do this too, unless the host polls (see `Stack::poll_host`). A host that can be idle for a
+    /// [`Stack::refresh`] do this too, unless the host polls with `stack.host().poll()`. A host that can be idle for a
     /// long time should call this at the time that [`Stack::deadline`] returns. Errors are kept in
     /// [`Stack::mirror_status`].
     pub fn poll(&self) {

@@ -45,7 +45,7 @@ impl Stack {
 
     /// Generates the ID of a frame of a run.
     fn run_id(&self) -> String {
-        format!("run-{}-{:016x}", (self.inner.clock)(), (self.inner.random)())
+        self.fresh_id("run-")
     }
 }
 
@@ -53,7 +53,8 @@ impl Run<'_> {
     /// The status of the run: its step, its current frame and depth, and its settings.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame); [`Error::NoRun`](crate::Error::NoRun).
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
+    /// [`Error::NoRun`](crate::Error::NoRun), [`Error::Broken`](crate::Error::Broken).
     pub fn status(&self) -> Result<RunStatus> {
         self.stack.query(self.root.clone(), memory::status)?
     }
@@ -62,8 +63,9 @@ impl Run<'_> {
     /// Repeated calls return the same until the host has provided it, also after a restart of the process.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame); [`Error::NoRun`](crate::Error::NoRun). The call can commit
-    /// events, and then fail with the errors of every command (see [`Stack`]).
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
+    /// [`Error::NoRun`](crate::Error::NoRun), [`Error::Broken`](crate::Error::Broken). The call can commit events, and
+    /// then fail with the errors of every command (see [`Stack`]).
     pub fn next(&self) -> Result<Next> {
         let settle = || RunCommand::Settle { run: self.root.clone() };
         let now = (self.stack.inner.clock)();
@@ -78,7 +80,8 @@ impl Run<'_> {
     /// next.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame); [`Error::NoRun`](crate::Error::NoRun);
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
+    /// [`Error::NoRun`](crate::Error::NoRun);
     /// [`Error::OutOfTurn`](crate::Error::OutOfTurn) if tool calls wait for answers or the run is over.
     pub fn reply(&self, reply: Reply) -> Result<()> {
         self.stack.execute_run(|| RunCommand::Reply { run: self.root.clone(), reply }).map(drop)
@@ -89,7 +92,8 @@ impl Run<'_> {
     /// the answer to the tool call tells the model the reason; that is not an error of this method.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame); [`Error::NoRun`](crate::Error::NoRun);
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
+    /// [`Error::NoRun`](crate::Error::NoRun);
     /// [`Error::OutOfTurn`](crate::Error::OutOfTurn) if this tool call is not the next one.
     pub fn operate(&self, call: &str, operation: Result<Operation, String>) -> Result<Vec<Event>> {
         self.stack.execute_run(|| RunCommand::Operate {

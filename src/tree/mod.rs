@@ -71,7 +71,7 @@ pub use sibling_order::{SiblingOrder, sibling_order};
 /// | getChildren, getAllChildren | [`Stack::children`](crate::Stack::children) | [`Tree::children`] |
 /// | getAllFrames | [`Stack::state`](crate::Stack::state) | [`Tree::state`] |
 /// | loadState, loadFrame | `Stack::open` imports their files | [`StackState::from_json`](crate::StackState::from_json) |
-/// | saveState, saveFrame | written by every command of a stack in a folder | [`StackState::to_json`](crate::StackState::to_json) |
+/// | saveState, saveFrame | written by commands and polls of a stack in a folder | [`StackState::to_json`](crate::StackState::to_json) |
 /// | ensureFrame | [`Stack::ensure`](crate::Stack::ensure) | [`Command::Ensure`] |
 /// | createPlannedFrame | [`Stack::plan`](crate::Stack::plan) | [`Command::Plan`] |
 /// | createPlannedChildren | [`Stack::plan_children`](crate::Stack::plan_children) | [`Command::PlanChildren`] |

@@ -131,9 +131,9 @@ impl Tree {
         for child in listed {
             let found = self.by_id(child);
             let problem = match found {
-                _ if !seen.insert(child.as_str()) => "stands there twice; listed once",
-                None => "is no frame of the state; left out",
-                Some(child) if self.node(child).parent() != Some(parent) => "is no child of it; left out",
+                _ if !seen.insert(child.as_str()) => "is listed twice; the second entry is left out",
+                None => "is not a frame of the state; left out",
+                Some(child) if self.node(child).parent() != Some(parent) => "is not a child of it; left out",
                 Some(child) if self.node(child).status() != FrameStatus::Planned => "is not planned any more; left out",
                 Some(_) => continue,
             };

@@ -26,6 +26,34 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Strings that the code of a layer must not contain. They check the sentences of `ARCHITECTURE.md` about the parts of
+/// the standard library and the types that a layer does not know. The first row holds for every layer.
+const FORBIDDEN: &[(&str, &[&str])] = &[
+    ("", &["std::net", "thread::spawn", "thread::scope", "thread::Builder", "Instant", "std::{"]),
+    ("frame", &["std::time", "std::fs", "std::env", "std::path", "quick_xml"]),
+    ("tree", &["std::time", "std::fs", "std::env", "std::path", "xml", "token"]),
+    ("context", &["std::time", "std::fs", "std::env", "Command", "decide", ".apply(", ".replay("]),
+    ("session", &["std::time", "std::fs", "std::env", "std::path"]),
+    ("memory", &["std::time", "std::fs", "std::env", "std::path"]),
+    ("import", &["std::time", "std::fs", "std::env", "std::path"]),
+    ("store", &["SystemTime"]),
+    ("tools", &["std::time", "std::fs", "std::env", "std::path"]),
+    ("capi", &["SystemTime"]),
+];
+
+/// The code of a file: without comments, and without the module of its tests, which stands at the end.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    text.lines().filter(|line| !line.trim_start().starts_with("//"))
+}
+
+/// The name of a source file below `src`, and its layer.
+fn name_and_layer(path: &Path, root: &Path) -> (String, String) {
+    let name = path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
+    let layer = name.split(['/', '.']).next().unwrap().to_owned();
+    (name, layer)
+}
+
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -40,19 +68,27 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
+fn the_table_allows_only_layers_above() {
+    for (place, (layer, allowed)) in LAYERS.iter().enumerate() {
+        for used in *allowed {
+            let is_above = LAYERS[..place].iter().any(|(above, _)| above == used);
+            assert!(is_above, "{layer} may use {used}, which is not above it in the table");
+        }
+    }
+}
+
+#[test]
 fn layers_use_only_the_layers_above_them_in_the_table() {
     let root = support::root().join("src");
     let mut checked = 0;
     for path in sources(&root) {
-        let name = path.strip_prefix(&root).unwrap().to_string_lossy().replace('\\', "/");
-        let layer = name.split(['/', '.']).next().unwrap().to_owned();
+        let (name, layer) = name_and_layer(&path, &root);
         if layer == "lib" {
             continue;
         }
         let (_, allowed) = LAYERS.iter().find(|(known, _)| *known == layer).unwrap_or_else(|| panic!("{layer}?"));
         let text = std::fs::read_to_string(&path).unwrap();
-        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-        for line in code {
+        for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
             for used in line.split("crate::").skip(1) {
                 let used: String =
                     used.chars().take_while(|character| character.is_alphanumeric() || *character == '_').collect();
@@ -65,6 +101,29 @@ fn layers_use_only_the_layers_above_them_in_the_table() {
         }
     }
     assert!(checked > 20, "only {checked} uses were found; has the way to write them changed?");
+}
+
+#[test]
+fn layers_contain_nothing_that_is_forbidden_there() {
+    let root = support::root().join("src");
+    let mut checked = vec![0; FORBIDDEN.len()];
+    for path in sources(&root) {
+        let (name, layer) = name_and_layer(&path, &root);
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (row, (forbidding, strings)) in FORBIDDEN.iter().enumerate() {
+            if !forbidding.is_empty() && *forbidding != layer {
+                continue;
+            }
+            for line in code(&text) {
+                let found = strings.iter().find(|string| line.contains(**string));
+                if let Some(found) = found {
+                    panic!("{name} contains `{found}`, which the layer {layer} must not contain: {line}");
+                }
+                checked[row] += 1;
+            }
+        }
+    }
+    assert!(checked.iter().all(|lines| *lines > 100), "few lines were found for a layer: {checked:?}");
 }
 
 #[test]

@@ -58,6 +58,7 @@ fn shown(prompt: &Prompt) -> String {
             Message::Tool { call, name, is_error, .. } => {
                 (format!("tool {name} {call}{}", if *is_error { " (error)" } else { "" }), &[])
             }
+            other => panic!("an unknown message: {other:?}"),
         };
         text.push_str(&format!("=== {head}\n{}\n", message.text()));
         calls.iter().for_each(|call| text.push_str(&format!("-> {} {} {}\n", call.id, call.name, call.arguments)));

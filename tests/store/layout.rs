@@ -531,7 +531,7 @@ fn statuses_and_links_that_cannot_be_are_repaired_and_reported() {
         "frame ses_2: its status `dreaming` is unknown; read as blocked",
         "frame ses_2: its parent `ses_1` is below it; kept as a root",
         "frame ses_3: its parent `ses_9` is not in the state; kept as a root",
-        "frame ses_3: its plannedChildren name `ses_4`, which stands there twice; listed once",
+        "frame ses_3: its plannedChildren name `ses_4`, which is listed twice; the second entry is left out",
         "frame ses_4: it cannot depend on `ses_7`",
         "rootFrameIDs name `ses_3`, twice; listed once",
         "activeFrameID is `ses_8`, but there is no such frame; no frame is active",

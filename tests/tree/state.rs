@@ -128,7 +128,7 @@ fn damaged_states_keep_every_frame_and_say_what_was_wrong() {
         (
             "a child listed twice",
             json!({"a": with(frame("a"), "plannedChildren", json!(["x", "x"]))}),
-            "stands there twice",
+            "is listed twice",
         ),
         (
             "a dependency that is missing",
