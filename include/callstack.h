@@ -1299,13 +1299,31 @@ CallstackCode callstack_poll(Callstack *stack,
 CallstackCode callstack_deadline(const Callstack *stack, uint64_t *out_deadline, CallstackError **error);
 
 /**
- * Returns the tools for agents, which a host registers.
+ * Returns the tools for agents, which a host registers. The descriptions mention other tools by the default names;
+ * `callstack_named_tools` is for hosts that register the tools under other names.
  *
  * - `out_tools`: a JSON array, `[{"name": "stack_frame_push", "group": "frames", "description": "…",
  *   "parameters": {…}, "example": {…}}]`. `parameters` is the JSON Schema of an object; `example` is a valid one.
  */
 CallstackCode callstack_tools(CallstackText *out_tools,
                               CallstackError **error);
+
+/**
+ * Returns the tools for agents like `callstack_tools`; the descriptions mention other tools by the host's names. Use
+ * the same names in the settings of contexts, so that all texts agree.
+ *
+ * - `names`: NULL for the default names, or a JSON object such as `{"prefix": "mcp__callstack__", "push":
+ *   "begin_task", "heapRead": null}`, or the JSON string `"none"`, as `"tools"` in `callstack_context`.
+ * - `out_tools`: a JSON array as in `callstack_tools`. `name` is always the default name, which `callstack_tool` takes;
+ *   only the descriptions, including those inside `parameters`, change.
+ *
+ * Errors: _JSON if `names` is not valid JSON, has the wrong shape or an unknown key; _SETTING for a name that is empty,
+ * longer than 64 characters or has control characters, with the key, such as `tools.push`, in the details as `name`.
+ */
+CallstackCode callstack_named_tools(const char *names,
+                                    size_t names_len,
+                                    CallstackText *out_tools,
+                                    CallstackError **error);
 
 /**
  * Carries out a tool call of the agent of a session. An unknown tool, wrong arguments, a refused command and a storage

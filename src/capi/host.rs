@@ -7,7 +7,7 @@ use super::code::CallstackCode;
 use super::error::CallstackError;
 use super::guard::{Output, guard, put};
 use super::stack::Callstack;
-use super::text::{CallstackText, optional_text, record, text, to_json};
+use super::text::{CallstackText, optional_record, optional_text, record, text, to_json};
 use crate::context::Context;
 use crate::session::HostEvent;
 use crate::stack::HostSettings;
@@ -130,7 +130,8 @@ pub unsafe extern "C" fn callstack_deadline(
     }
 }
 
-/// Returns the tools for agents, which a host registers.
+/// Returns the tools for agents, which a host registers. The descriptions mention other tools by the default names;
+/// `callstack_named_tools` is for hosts that register the tools under other names.
 ///
 /// - `out_tools`: a JSON array, `[{"name": "stack_frame_push", "group": "frames", "description": "…",
 ///   "parameters": {…}, "example": {…}}]`. `parameters` is the JSON Schema of an object; `example` is a valid one.
@@ -141,6 +142,33 @@ pub unsafe extern "C" fn callstack_tools(
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe { guard(out_tools, error, || Ok(to_json(&tools::list(&ToolNames::default())))) }
+}
+
+/// Returns the tools for agents like `callstack_tools`; the descriptions mention other tools by the host's names. Use
+/// the same names in the settings of contexts, so that all texts agree.
+///
+/// - `names`: NULL for the default names, or a JSON object such as `{"prefix": "mcp__callstack__", "push":
+///   "begin_task", "heapRead": null}`, or the JSON string `"none"`, as `"tools"` in `callstack_context`.
+/// - `out_tools`: a JSON array as in `callstack_tools`. `name` is always the default name, which `callstack_tool` takes;
+///   only the descriptions, including those inside `parameters`, change.
+///
+/// Errors: _JSON if `names` is not valid JSON, has the wrong shape or an unknown key; _SETTING for a name that is empty,
+/// longer than 64 characters or has control characters, with the key, such as `tools.push`, in the details as `name`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_named_tools(
+    names: *const c_char,
+    names_len: usize,
+    out_tools: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        guard(out_tools, error, || {
+            let names: ToolNames = optional_record("names", names, names_len)?;
+            names.check()?;
+            Ok(to_json(&tools::list(&names)))
+        })
+    }
 }
 
 /// Carries out a tool call of the agent of a session. An unknown tool, wrong arguments, a refused command and a storage

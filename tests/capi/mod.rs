@@ -200,7 +200,8 @@ fn commands_and_queries_do_what_the_stack_does() {
         assert!(outline.contains("[x] f2 Parser"), "{outline}");
         let options = r#"{"style": "indented", "root": "f5"}"#;
         let outline = ask(|out, error| callstack_outline(stack, p(options), options.len(), out, error)).unwrap();
-        assert!(outline.starts_with("Docs [blocked]") || outline.contains("Docs"), "{outline}");
+        let first: Vec<_> = outline.lines().take(2).collect();
+        assert_eq!(first, ["=== Frame Tree ===", "[blocked] Docs <-- CURRENT"], "{outline}");
         let info = parsed(ask(|out, error| callstack_info(stack, out, error)).unwrap());
         assert_eq!((&info["frames"], &info["active"], &info["mirror"]), (&json!(5), &json!("f5"), &Value::Null));
 
@@ -630,6 +631,47 @@ fn a_host_tells_of_its_sessions_and_runs_frames_in_them() {
     assert_eq!(tools.as_array().unwrap().len(), 32);
     assert_eq!(tools[0]["name"], "stack_frame_push");
     close(stack);
+}
+
+#[test]
+fn descriptions_of_tools_mention_the_names_of_the_host() {
+    let named = |names: Option<&str>| {
+        let (at, len) = names.map_or((NULL, 0), |names| (p(names), names.len()));
+        // SAFETY: the text has its given length, the outputs are valid.
+        ask(|out, error| unsafe { callstack_named_tools(at, len, out, error) }).map(parsed)
+    };
+    // SAFETY: the only arguments are valid outputs.
+    let tools = ask(|out, error| unsafe { callstack_tools(out, error) }).map(parsed).unwrap();
+    assert_eq!(named(None).unwrap(), tools);
+    assert_eq!(named(Some("{}")).unwrap(), tools);
+
+    let names = r#"{"push": "zig", "pop": "zag", "activate": "zog", "planChildren": "zug", "invalidate": "zeg",
+        "details": "zib", "tree": "zab", "heapRead": "zob", "heapFree": "zub", "updateRegisters": "zeb"}"#;
+    for (names, mentioned) in [(names, "until zub."), (r#""none""#, "until it is freed.")] {
+        let renamed = named(Some(names)).unwrap();
+        let renamed = renamed.as_array().unwrap();
+        assert_eq!(renamed.len(), 32);
+        for (tool, default) in renamed.iter().zip(tools.as_array().unwrap()) {
+            assert_eq!(tool["name"], default["name"], "callstack_tool takes the default names");
+            assert_eq!(tool["example"], default["example"]);
+            let texts = format!("{}{}", tool["description"], tool["parameters"]);
+            assert!(!texts.contains("stack_"), "{names}: {texts}");
+        }
+        let allocate = renamed.iter().find(|tool| tool["name"] == "stack_heap_alloc").unwrap();
+        assert!(allocate["description"].as_str().unwrap().contains(mentioned), "{allocate}");
+    }
+
+    for names in ["", "{", "[]", "5", r#""some""#, r#"{"posh": "a"}"#, r#"{"push": 5}"#, r#"{"prefix": null}"#] {
+        let failed = named(Some(names)).unwrap_err();
+        assert_eq!(failed.code, CALLSTACK_ERROR_JSON, "{names}: {}", failed.message);
+        assert!(failed.message.starts_with("names cannot be read:"), "{}", failed.message);
+    }
+    let long = format!(r#"{{"pop": "{}"}}"#, "a".repeat(65));
+    let wrong = [(r#"{"push": ""}"#, "tools.push"), (&long, "tools.pop"), (r#"{"prefix": "a\n"}"#, "tools.prefix")];
+    for (names, key) in wrong {
+        let failed = named(Some(names)).unwrap_err();
+        assert_eq!((failed.code, &failed.details["name"]), (CALLSTACK_ERROR_SETTING, &json!(key)), "{names}");
+    }
 }
 
 #[test]

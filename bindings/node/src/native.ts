@@ -68,6 +68,7 @@ export const SIGNATURES = {
   configure: "t?o",
   event: "to",
   tools: "No",
+  named_tools: "Nt?o",
   tool: "ttto",
   session_context: "too",
   append_log: "tt",

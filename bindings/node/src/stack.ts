@@ -42,6 +42,7 @@ import type {
   StackState,
   Tool,
   ToolAnswer,
+  ToolNames,
 } from "./types.js"
 
 /** The numbers of the statuses in the C interface (`CALLSTACK_STATUS_…`). */
@@ -448,9 +449,23 @@ export class Stack implements Disposable {
     return this.#record("event", writeJson(event))
   }
 
-  /** Returns the tools for agents, which a host registers. */
-  static tools(): Tool[] {
-    return readJson(Native.get().text("tools", undefined))
+  /**
+   * Returns the tools for agents, which a host registers.
+   *
+   * ```js
+   * const names = { prefix: "mcp__callstack__", heapRead: null }
+   * const tools = Stack.tools(names)
+   * stack.configure({ context: { tools: names } })
+   * ```
+   *
+   * @param names - The names under which the host registers the tools. The descriptions of the tools mention other tools
+   * by these names; {@link Tool.name} is always the default name, which {@link Stack.tool} takes. Default: the default
+   * names. Give {@link Settings.tools} the same value.
+   * @throws `json` for an unknown key or a wrong type, `setting` for a name that is empty, longer than 64 characters, or
+   * has control characters.
+   */
+  static tools(names?: ToolNames): Tool[] {
+    return readJson(Native.get().text("named_tools", undefined, names === "none" ? '"none"' : writeJson(names)))
   }
 
   /**

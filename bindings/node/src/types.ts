@@ -362,7 +362,7 @@ export interface Settings {
   guidance?: "full" | "brief" | "none"
   /** The size of the heap, in characters, above which the agent is warned. Default 5000. */
   heapCeiling?: number
-  /** The host's names of the agent's tools. By default those that `Stack.tools()` lists. */
+  /** The host's names of the agent's tools. Default: those that `Stack.tools()` lists. */
   tools?: ToolNames
 }
 
@@ -665,7 +665,7 @@ export type Effect =
 
 /** A tool, as hosts register it. */
 export interface Tool {
-  /** The name. */
+  /** The name that `Stack.tool` takes. */
   name: string
   /** The group that the tool belongs to, for documentation. */
   group: "frames" | "planning" | "context" | "compaction" | "subagents" | "autonomy"

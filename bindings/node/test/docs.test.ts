@@ -24,6 +24,7 @@ for (const readme of ["README.md", "bindings/node/README.md"]) {
       const done = spawnSync(process.execPath, [fileURLToPath(file)], { cwd: folder(), encoding: "utf8" })
       assert.equal(done.status, 0, done.stderr)
       assert.notEqual(done.stdout.trim(), "", "it prints nothing")
+      assert.doesNotMatch(done.stdout, /undefined/, "it reads a key that does not exist")
     })
   })
 }

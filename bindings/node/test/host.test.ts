@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { type Effect, type HostEvent, Stack } from "callstack-core"
+import { type Effect, type HostEvent, Stack, type ToolNames } from "callstack-core"
 import { fails, folder } from "./common.js"
 
 const pick = <Kind extends Effect["kind"]>(effects: readonly Effect[], kind: Kind) =>
@@ -69,6 +69,28 @@ test("there are 32 tools, with schemas", () => {
     assert.equal(parameters.type, "object", name)
     assert.ok(description.length > 20, name)
   }
+})
+
+test("descriptions of tools mention the names of the host", () => {
+  const tools = Stack.tools()
+  assert.deepEqual(Stack.tools({}), tools)
+  const allocate = (names: ToolNames) => Stack.tools(names).find(({ name }) => name === "stack_heap_alloc")?.description
+  assert.match(allocate({ prefix: "mcp__callstack__" }) ?? "", /until mcp__callstack__stack_heap_free\./)
+  assert.match(allocate({ heapFree: "forget" }) ?? "", /until forget\./)
+  assert.match(allocate({ heapFree: null }) ?? "", /until it is freed\./)
+
+  const unnamed = Stack.tools("none")
+  assert.deepEqual(
+    unnamed.map(({ name }) => name),
+    tools.map(({ name }) => name),
+  )
+  for (const { description, parameters } of unnamed) {
+    assert.doesNotMatch(description + JSON.stringify(parameters), /stack_/)
+  }
+  fails(() => Stack.tools({ posh: "a" } as unknown as ToolNames), "json")
+  fails(() => Stack.tools(null as unknown as ToolNames), "json")
+  const error = fails(() => Stack.tools({ push: "" }), "setting")
+  assert.equal(error.details.name, "tools.push")
 })
 
 test("invalid events and settings are rejected", () => {

@@ -73,6 +73,8 @@ export function records(stack: Stack): void {
   stack.setStatus("f1", "done")
   // @ts-expect-error: a frame has a title
   stack.push({ sessionID: "ses_1" })
+  // @ts-expect-error: there is no tool of that name
+  Stack.tools({ posh: "begin_task" })
   // @ts-expect-error: a stack in memory has no durability
   Stack.inMemory({ durability: "full" })
   console.log(results, priority, needed, total, decisions)

@@ -71,8 +71,8 @@ export function finished(subtasks: number): { text: string } {
 
 /** The files of the project, by path. Each has a text of its own. */
 export function files(subtasks: number): Record<string, string> {
-  const all = parts(subtasks).flatMap((part) => steps().map((step) => [path(part, step), code(Number(part) * STEPS + step)]))
-  return Object.fromEntries(all) as Record<string, string>
+  const file = (part: string, step: number): [string, string] => [path(part, step), code(Number(part) * STEPS + step)]
+  return Object.fromEntries(parts(subtasks).flatMap((part) => steps().map((step) => file(part, step))))
 }
 
 /** Whether a text holds the answer of the `read` tool to a step. */
@@ -132,7 +132,13 @@ const VERBS = ["load", "merge", "check", "sort", "collect", "filter", "update", 
 const FIELDS = ["total", "created", "owner", "state", "weight", "position", "label", "priority", "origin"]
 
 function noun(number: number): string {
-  return NOUNS[number % NOUNS.length] as string
+  return wordAt(NOUNS, number % NOUNS.length)
+}
+
+function wordAt(words: readonly string[], index: number): string {
+  const word = words[index]
+  if (word === undefined) throw new RangeError(`there is no word ${index}, only ${words.length}`)
+  return word
 }
 
 /** A TypeScript module of {@link FILE_BYTES} bytes, the same for the same seed. */
@@ -142,7 +148,7 @@ function code(seed: number): string {
     state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
     return Math.floor((state / 2_147_483_648) * below)
   }
-  const one = (words: readonly string[]) => words[random(words.length)] as string
+  const one = (words: readonly string[]) => wordAt(words, random(words.length))
   const upper = (word: string) => word.charAt(0).toUpperCase() + word.slice(1)
   let text = `${FIRST_LINE} ${seed}\n`
   while (text.length < FILE_BYTES) {
