@@ -20,6 +20,7 @@ pub struct Commit {
 
 impl Commit {
     /// A commit of the events of a whole history.
+    #[cfg(feature = "sqlite")]
     pub(crate) fn of_history(events: Vec<Event>) -> Self {
         Self { events, log: Vec::new() }
     }

@@ -46,6 +46,7 @@ export type ErrorCode =
   | "panic"
   /** An earlier command ended in a `panic`. Close the stack and open it again. */
   | "broken"
+  | "inside_read"
   /** The stack was closed. */
   | "closed"
   /** The native library was not found, cannot be loaded, or has another version of the C interface than this package needs. */

@@ -20,7 +20,13 @@ test("a prompt's segments are its tools, then its messages", () => {
   const calls = [{ id: "call_1", type: "function", function: { name: "read", arguments: '{"filePath":"a"}' } }]
   const messages = [
     { role: "system", content: 'Say "a"' },
-    { role: "user", content: [{ type: "text", text: "b" }, { type: "text", text: "c" }] },
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "b" },
+        { type: "text", text: "c" },
+      ],
+    },
     { role: "assistant", content: "", tool_calls: calls },
     { role: "tool", tool_call_id: "call_1", content: "d" },
   ]
@@ -61,7 +67,11 @@ test("the cost index weighs uncached and cached tokens", () => {
   assert.equal(costOf({ prompt: 1_000, cached: 0 }), 1_250)
   assert.equal(costOf({ prompt: 1_000, cached: 1_000 }), 100)
   assert.equal(costOf({ prompt: 1_000, cached: 600 }), 560)
-  const totals = totalsOf([{ prompt: 1_000, cached: 0 }, { prompt: 1_200, cached: 1_000 }, { prompt: 400, cached: 400 }])
+  const totals = totalsOf([
+    { prompt: 1_000, cached: 0 },
+    { prompt: 1_200, cached: 1_000 },
+    { prompt: 400, cached: 400 },
+  ])
   assert.deepEqual(totals, { requests: 3, first: 1_000, peak: 1_200, input: 2_600, cached: 1_400, cost: 1_640 })
 })
 
@@ -84,5 +94,12 @@ test("the verdicts name the numbers of sub-tasks for which the stack is cheaper,
 })
 
 test("numbers of tokens have three digits", () => {
-  assert.deepEqual([950, 9_994, 57_310, 999_499, 999_600, 53_210_000].map(short), ["0.95k", "9.99k", "57.3k", "999k", "1.00M", "53.2M"])
+  assert.deepEqual([950, 9_994, 57_310, 999_499, 999_600, 53_210_000].map(short), [
+    "0.95k",
+    "9.99k",
+    "57.3k",
+    "999k",
+    "1.00M",
+    "53.2M",
+  ])
 })

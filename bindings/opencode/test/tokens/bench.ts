@@ -7,7 +7,7 @@ import { dirname } from "node:path"
 import { Tiktoken } from "js-tiktoken/lite"
 import o200k from "js-tiktoken/ranks/o200k_base"
 import { logOf, makeProject, type Script, serve, startModel } from "../harness/index.js"
-import { CACHED_PRICE, Prompts, segmentsOf, totalsOf, type Tokens, UNCACHED_PRICE, type Usage } from "./count.js"
+import { CACHED_PRICE, Prompts, segmentsOf, type Tokens, totalsOf, UNCACHED_PRICE, type Usage } from "./count.js"
 import { files, finished, hasFile, oneSession, onStack, STEPS, type Way } from "./job.js"
 import { startRecorder } from "./recorder.js"
 import { type Comparison, short, table, verdicts } from "./table.js"
@@ -46,7 +46,11 @@ async function record(way: Way, subtasks: number): Promise<string[][]> {
   const prompts: string[][] = []
   // Each conversation repeats its texts in every request: one copy is kept.
   const texts = new Map<string, string>()
-  const keep = (text: string) => texts.get(text) ?? (texts.set(text, text), text)
+  const keep = (text: string) => {
+    const kept = texts.get(text) ?? text
+    texts.set(kept, kept)
+    return kept
+  }
   const model = await startModel(forgetful(way.script(subtasks)))
   const recorder = await startRecorder(model.url, (body) => {
     // Requests for titles have no tools. They are left out in all ways.
@@ -67,7 +71,8 @@ async function record(way: Way, subtasks: number): Promise<string[][]> {
     if (!text.endsWith(finished(subtasks).text)) throw new Error(`the job was not finished: ${text}`)
     if (model.requests.some(({ purpose }) => purpose === "summary")) throw new Error("a session was compacted")
     const expected = way.requests(subtasks)
-    if (prompts.length !== expected) throw new Error([`${prompts.length} requests instead of ${expected}`, ...logOf(server)].join("\n"))
+    if (prompts.length !== expected)
+      throw new Error([`${prompts.length} requests instead of ${expected}`, ...logOf(server)].join("\n"))
     const answered = [...texts.keys()].filter(hasFile).length
     if (answered !== STEPS * subtasks) throw new Error(`${answered} files were read instead of ${STEPS * subtasks}`)
   } finally {
@@ -98,9 +103,15 @@ function forgetful(script: Script): Script {
 }
 
 function print(comparisons: readonly Comparison[]): void {
-  console.log(`One job in OpenCode: each sub-task reads ${STEPS} files, 3 KB of tool output each, then reports a short result.`)
-  console.log("Tokens are o200k tokens of the tools (JSON) and messages (plain text). Cached tokens are the longest common prefix")
-  console.log(`with any earlier request of the job. Cost index = ${UNCACHED_PRICE} × uncached + ${CACHED_PRICE} × cached. Requests for titles are left out.`)
+  console.log(
+    `One job in OpenCode: each sub-task reads ${STEPS} files, 3 KB of tool output each, then reports a short result.`,
+  )
+  console.log(
+    "Tokens are o200k tokens of the tools (JSON) and messages (plain text). Cached tokens are the longest common prefix",
+  )
+  console.log(
+    `with any earlier request of the job. Cost index = ${UNCACHED_PRICE} × uncached + ${CACHED_PRICE} × cached. Requests for titles are left out.`,
+  )
   console.log('"Fewest requests": the model states results beside its next tool call, so results take no request.\n')
   console.log(table(comparisons))
   console.log()
@@ -109,7 +120,9 @@ function print(comparisons: readonly Comparison[]): void {
   const [some] = comparisons
   if (some !== undefined) {
     const [without, with_] = [short(some.oneSession.first), short(some.stack.first)]
-    console.log(`- The first request has ${without} tokens without the plugin and ${with_} with it: its tools and its context are in every request.`)
+    console.log(
+      `- The first request has ${without} tokens without the plugin and ${with_} with it: its tools and its context are in every request.`,
+    )
   }
   console.log(`\nDone in ${((performance.now() - start) / 1000).toFixed(0)} s.`)
 }

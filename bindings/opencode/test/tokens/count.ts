@@ -43,8 +43,16 @@ export function segmentsOf({ tools = [], messages = [] }: Body): string[] {
 
 function segmentOf({ role, content, tool_call_id, tool_calls }: Json): string {
   const calls = (tool_calls as { id: string; function: { name: string; arguments: string } }[] | undefined) ?? []
-  const texts = [role, tool_call_id, textOf(content), ...calls.map((call) => `${call.id} ${call.function.name} ${call.function.arguments}`)]
-  return texts.filter((text) => text !== undefined && text !== "").map((text) => `${String(text)}\n`).join("")
+  const texts = [
+    role,
+    tool_call_id,
+    textOf(content),
+    ...calls.map((call) => `${call.id} ${call.function.name} ${call.function.arguments}`),
+  ]
+  return texts
+    .filter((text) => text !== undefined && text !== "")
+    .map((text) => `${String(text)}\n`)
+    .join("")
 }
 
 /** The cost index of a request: tokens weighted by price. */

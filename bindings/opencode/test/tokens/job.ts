@@ -30,7 +30,8 @@ export const oneSession: Way & { isReport(request: number): boolean } = {
   name: "one session",
   options: { plugin: null },
   prompts: (subtasks) => {
-    const ask = (part: string, index: number) => (index === 0 ? request(subtasks, ` Begin with part ${part}.`) : `Now part ${part}.`)
+    const ask = (part: string, index: number) =>
+      index === 0 ? request(subtasks, ` Begin with part ${part}.`) : `Now part ${part}.`
     return [...parts(subtasks).map(ask), "Finish."]
   },
   script: (subtasks) => {
@@ -53,7 +54,11 @@ export const onStack: Way = {
     const root = [
       call("stack_frame_plan_children", { children: children.map(plan) }),
       ...children.map((_, index) => call("stack_frame_activate", { sessionID: handle(index) })),
-      call("stack_frame_pop", { status: "completed", results: finished(subtasks).text, resultsCompacted: finished(subtasks).text }),
+      call("stack_frame_pop", {
+        status: "completed",
+        results: finished(subtasks).text,
+        resultsCompacted: finished(subtasks).text,
+      }),
       finished(subtasks),
     ]
     const tasks = children.map((part, index): [string, Turn[]] => {
@@ -127,7 +132,20 @@ function results(part: string): string {
   )
 }
 
-const NOUNS = ["invoice", "account", "parcel", "session", "booking", "sensor", "ticket", "recipe", "tariff", "journal", "contract", "meter"]
+const NOUNS = [
+  "invoice",
+  "account",
+  "parcel",
+  "session",
+  "booking",
+  "sensor",
+  "ticket",
+  "recipe",
+  "tariff",
+  "journal",
+  "contract",
+  "meter",
+]
 const VERBS = ["load", "merge", "check", "sort", "collect", "filter", "update", "resolve"]
 const FIELDS = ["total", "created", "owner", "state", "weight", "position", "label", "priority", "origin"]
 

@@ -18,7 +18,10 @@ export async function startRecorder(modelUrl: string, record: (body: Body) => vo
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const body = Buffer.concat(chunks).toString()
     record(JSON.parse(body) as Body)
-    const headers = { "content-type": "application/json", "x-session-id": String(request.headers["x-session-id"] ?? "") }
+    const headers = {
+      "content-type": "application/json",
+      "x-session-id": String(request.headers["x-session-id"] ?? ""),
+    }
     const answer = await fetch(new URL(request.url ?? "", modelUrl), { method: "POST", headers, body })
     response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "text/plain" })
     response.end(await answer.text())

@@ -15,25 +15,42 @@ export interface Comparison {
 export type WayName = "oneSession" | "fewestRequests" | "stack"
 
 /** The ways as the report names them. */
-const NAMES: Record<WayName, string> = { oneSession: "one session", fewestRequests: "one session, fewest requests", stack: "stack" }
+const NAMES: Record<WayName, string> = {
+  oneSession: "one session",
+  fewestRequests: "one session, fewest requests",
+  stack: "stack",
+}
 
 /** The table: three lines for each number of sub-tasks. */
 export function table(comparisons: readonly Comparison[]): string {
   const head = ["sub-tasks", "way", "requests", "peak prompt", "input", "cached", "cost index", "stack / this way"]
   const ways = Object.keys(NAMES) as WayName[]
-  return markdown(head, comparisons.flatMap((comparison) => ways.map((way) => line(comparison, way))))
+  return markdown(
+    head,
+    comparisons.flatMap((comparison) => ways.map((way) => line(comparison, way))),
+  )
 }
 
 function line(comparison: Comparison, way: WayName): string[] {
   const { requests, peak, input, cached, cost } = comparison[way]
   const ratio = (comparison.stack.cost / cost).toFixed(2)
-  return [String(comparison.subtasks), NAMES[way], String(requests), short(peak), short(input), `${((100 * cached) / input).toFixed(1)} %`, short(cost), ratio]
+  return [
+    String(comparison.subtasks),
+    NAMES[way],
+    String(requests),
+    short(peak),
+    short(input),
+    `${((100 * cached) / input).toFixed(1)} %`,
+    short(cost),
+    ratio,
+  ]
 }
 
 function markdown(head: readonly string[], lines: readonly string[][]): string {
   const widths = head.map((word, column) => Math.max(word.length, ...lines.map((cells) => cells[column]?.length ?? 0)))
   // The second column has words, the others have figures.
-  const pad = (cell: string, column: number) => (column === 1 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0))
+  const pad = (cell: string, column: number) =>
+    column === 1 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0)
   const row = (cells: readonly string[]) => `| ${cells.map(pad).join(" | ")} |`
   const rule = widths.map((width, column) => (column === 1 ? "-".repeat(width) : `${"-".repeat(width - 1)}:`))
   return [row(head), row(rule), ...lines.map(row)].join("\n")
@@ -45,9 +62,13 @@ export function verdicts(comparisons: readonly Comparison[], against: WayName): 
   const isCheaper = (comparison: Comparison) => comparison.stack.cost < comparison[against].cost
   const dearest = sorted.findLastIndex((comparison) => !isCheaper(comparison))
   const from = sorted[dearest + 1]
-  const change = (comparison: Comparison) => `${comparison.subtasks} (${percent(comparison.stack.cost / comparison[against].cost)})`
+  const change = (comparison: Comparison) =>
+    `${comparison.subtasks} (${percent(comparison.stack.cost / comparison[against].cost)})`
   const dearer = sorted.filter((comparison) => !isCheaper(comparison))
-  const list = sorted.slice(dearest + 1).map(change).join(", ")
+  const list = sorted
+    .slice(dearest + 1)
+    .map(change)
+    .join(", ")
   return [
     from === undefined
       ? `Compared with "${NAMES[against]}" the stack is not cheaper for the largest number of sub-tasks that was measured.`
