@@ -738,7 +738,9 @@ fn events_and_settings_that_cannot_be_are_errors_and_change_nothing() {
         for settings in ["{", "[]", "5", r#"{"calls": 5}"#, r#"{"calls": {"maxDepth": -1}}"#, r#"{"call": {}}"#] {
             assert_eq!(configure(settings).as_array().unwrap().len(), 1, "{settings}");
         }
-        assert!(configure(r#"{"context": {"budget": {"total": 0}}}"#)[0].as_str().unwrap().contains("range"));
+        assert!(
+            configure(r#"{"context": {"budget": {"total": 0}}}"#)[0].as_str().unwrap().contains("budget.total is `0`")
+        );
         assert_eq!(ask(|out, error| callstack_configure(stack, NULL, 0, out, error)).unwrap(), "[]");
     }
     let answer = tool(stack, "", "stack_frame_posh", "").unwrap();
