@@ -31,7 +31,7 @@ pub use self::host::{Host, HostSettings, SessionContext};
 pub use self::logs::FrameLog;
 pub use self::run::Run;
 use self::shared_tree::SharedTree;
-use crate::context::{CacheStatistics, Context, Contexts, Settings, TokenCounter};
+use crate::context::{CacheStatistics, Context, Contexts, Key, Settings, TokenCounter};
 use crate::error::{Error, Result};
 use crate::frame::{
     Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, PLANNED_PREFIX, Parent, PopStatus, Repair,
@@ -261,10 +261,8 @@ impl Stack {
     /// can use this disk.
     fn command<T>(&self, run: impl FnOnce(&mut Disk) -> Result<T>) -> Result<T> {
         self.with_disk(|disk| {
-            let mut attempt = Attempt { inner: &self.inner, disk, is_over: false };
-            let result = self.broken_by_panic(|| run(attempt.disk));
-            attempt.is_over = true;
-            result
+            let attempt = Attempt { inner: &self.inner, disk };
+            self.broken_by_panic(|| run(attempt.disk))
         })
     }
 
@@ -532,12 +530,13 @@ impl Stack {
         now: u64,
     ) -> Result<(Arc<Context>, bool)> {
         let contexts = &self.inner.contexts;
-        if let Some(context) = contexts.find(tree, handle, settings, suggestions, now) {
+        let key = Key::new(tree, handle, settings, suggestions);
+        if let Some(context) = contexts.find(&key, now) {
             return Ok((context, true));
         }
         // The token counter is code of the host, which may call queries.
         let _borrower = self.inner.tree.borrower();
-        contexts.make(tree, handle, settings, suggestions, now).map(|context| (context, false))
+        contexts.make(tree, &key, now).map(|context| (context, false))
     }
 
     /// As [`Stack::context`], but without the cache: always assembles the context, and does not keep it.
@@ -677,17 +676,16 @@ impl Stack {
     }
 }
 
-/// A running command. If it is dropped while `is_over` is false, the command has panicked. Queries see the state of
-/// the mirror that it leaves.
+/// A running command. When it is dropped, it closes the disk of a broken stack, and updates the state of the mirror that
+/// queries return.
 struct Attempt<'a> {
     inner: &'a Inner,
     disk: &'a mut Disk,
-    is_over: bool,
 }
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
-        if !self.is_over {
+        if self.inner.is_broken.load(Ordering::Acquire) {
             self.disk.abandon();
         }
         *self.inner.mirror.lock() = self.disk.mirror_view(&self.inner.tree);

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{Context, Settings};
 use crate::frame::Handle;
+use crate::tree::Tree;
 
 /// Time for which a cached context is valid, in milliseconds.
 const TIME_TO_LIVE: u64 = 30_000;
@@ -30,12 +31,18 @@ pub struct CacheStatistics {
 }
 
 /// Everything that determines a context, except for the time.
-pub(super) struct Key<'a> {
+pub(crate) struct Key<'a> {
     pub(super) handle: Handle,
     pub(super) settings: &'a Settings,
     pub(super) suggestions: &'a str,
-    /// The newest revision of everything that the context may show ([`Tree::context_revision`](crate::tree::Tree::context_revision)).
-    pub(super) revision: u64,
+    /// The newest revision of everything that the context may show ([`Tree::context_revision`]).
+    revision: u64,
+}
+
+impl<'a> Key<'a> {
+    pub(crate) fn new(tree: &Tree, handle: Handle, settings: &'a Settings, suggestions: &'a str) -> Self {
+        Self { handle, settings, suggestions, revision: tree.context_revision(handle) }
+    }
 }
 
 struct Entry {

@@ -64,7 +64,8 @@ use crate::error::Result;
 use crate::frame::Handle;
 use crate::tree::Tree;
 use crate::vocabulary::ToolNames;
-use cache::{Cache, Key};
+use cache::Cache;
+pub(crate) use cache::Key;
 use fragment::Fragment;
 use keys::KeyMap;
 use relevance::{Query, Scored, SiblingIndex};
@@ -199,31 +200,16 @@ impl Contexts {
 
     /// Returns the context of a frame from the cache; `None` if it is not cached or not current, or names a log that no
     /// longer exists. `now` is in milliseconds since the Unix epoch.
-    pub(crate) fn find(
-        &self,
-        tree: &Tree,
-        handle: Handle,
-        settings: &Settings,
-        suggestions: &str,
-        now: u64,
-    ) -> Option<Arc<Context>> {
-        let key = Key { handle, settings, suggestions, revision: tree.context_revision(handle) };
-        let cached = self.cache.lock().get(&key, now);
+    pub(crate) fn find(&self, key: &Key<'_>, now: u64) -> Option<Arc<Context>> {
+        let cached = self.cache.lock().get(key, now);
         cached.filter(|context| context.names_no_missing_log())
     }
 
-    /// Assembles the context of a frame and adds it to the cache. `now` is in milliseconds since the Unix epoch.
-    pub(crate) fn make(
-        &self,
-        tree: &Tree,
-        handle: Handle,
-        settings: &Settings,
-        suggestions: &str,
-        now: u64,
-    ) -> Result<Arc<Context>> {
-        let context = Arc::new(self.assemble(tree, handle, settings, suggestions)?);
-        let key = Key { handle, settings, suggestions, revision: tree.context_revision(handle) };
-        self.cache.lock().put(&key, now, context.clone());
+    /// Assembles the context of a frame and adds it to the cache. `tree` is the tree of the key. `now` is in milliseconds
+    /// since the Unix epoch.
+    pub(crate) fn make(&self, tree: &Tree, key: &Key<'_>, now: u64) -> Result<Arc<Context>> {
+        let context = Arc::new(self.assemble(tree, key.handle, key.settings, key.suggestions)?);
+        self.cache.lock().put(key, now, context.clone());
         Ok(context)
     }
 

@@ -11,7 +11,7 @@ use crate::store::mirror::{Mirror, MirrorStatus, Source};
 use crate::store::{EventQuery, Store, files};
 use crate::tree::{Commit, LogAppend, Tree};
 
-/// What queries show of the mirror.
+/// The state of the mirror that queries return.
 #[derive(Default)]
 pub(super) struct MirrorView {
     /// `None` if the stack has no mirror.

@@ -26,6 +26,7 @@ impl Stack {
     /// use callstack_core::{LogQuery, NewFrame, Stack, StackOptions};
     /// use serde_json::json;
     ///
+    /// # #[cfg(feature = "sqlite")] {
     /// # let folder = tempfile::tempdir().unwrap();
     /// # let folder = folder.path();
     /// let stack = Stack::open(folder, StackOptions::default())?;
@@ -34,6 +35,7 @@ impl Stack {
     /// let page = stack.log(root).read(&LogQuery::default().search("SHOP"))?;
     /// assert_eq!((page.lines[0].number, page.total), (1, 2));
     /// assert_eq!(stack.frame(root)?.log_path.as_deref(), Some("logs/ses_1.jsonl"));
+    /// # }
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
     pub fn log(&self, frame: impl Into<FrameRef>) -> FrameLog<'_> {

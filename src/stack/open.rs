@@ -102,17 +102,16 @@ impl Stack {
     ///
     /// # Errors
     /// [`Error::NotEmpty`] if the folder has a stack's database; [`Error::Busy`] if another process holds the lock of
-    /// the files for too long; [`Error::Io`], [`Error::DiskFull`], [`Error::ReadOnly`]; [`Error::InsideRead`];
-    /// [`Error::Broken`]. Some of the
-    /// files can then have been written.
+    /// the files for too long; [`Error::Io`], [`Error::DiskFull`], [`Error::ReadOnly`]. Some of the
+    /// files can then have been written. [`Error::InsideRead`] and [`Error::Broken`], before anything is written.
     pub fn export_files(&self, folder: impl AsRef<Path>) -> Result<()> {
         let folder = folder.as_ref();
-        if folder.join(DATABASE).exists() {
-            return Err(Error::NotEmpty { path: folder.display().to_string() });
-        }
-        files::make_folder(folder)?;
         // Commands wait for this lock. If they waited for the lock of the tree, new readers would wait behind them.
         self.with_disk(|_| {
+            if folder.join(DATABASE).exists() {
+                return Err(Error::NotEmpty { path: folder.display().to_string() });
+            }
+            files::make_folder(folder)?;
             let tree = self.inner.tree.read();
             let mut mirror = Mirror::new(folder);
             mirror.rewrite_all(tree.handles(), tree.revision());

@@ -74,7 +74,7 @@ fn too_long(value: &Value) -> Option<String> {
 }
 
 /// Returns the description of a tool and the JSON Schema of its arguments. The description is the documentation of the
-/// type. The schema is simplified for models: optional arguments are not in `required`, and their types exclude null.
+/// type. Optional arguments are not in `required`, and their types exclude null.
 pub fn describe<T: JsonSchema>() -> (String, Value) {
     described(schema::<T>())
 }

@@ -15,7 +15,7 @@ use crate::session::compaction::CompactionType;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Summarize {
-    /// What the summary must mention.
+    /// Points that the summary must mention.
     note: Option<String>,
 }
 

@@ -166,7 +166,7 @@ pub(super) struct UpdateRegisters {
     /// Unknowns and obstacles. At most 600 characters.
     #[serde(rename = "R6_OPEN_QUESTIONS")]
     open_questions: Option<String>,
-    /// What happened last. At most 300 characters.
+    /// The latest event. At most 300 characters.
     #[serde(rename = "R7_STATUS")]
     status: Option<String>,
 }
@@ -226,7 +226,7 @@ pub(super) struct PushFrame {
     /// All other information that the frame needs.
     #[serde(default)]
     context: String,
-    /// What the frame must report when it is popped.
+    /// The facts that the frame must report when it is popped.
     #[serde(default)]
     return_spec: String,
 }

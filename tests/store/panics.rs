@@ -187,6 +187,7 @@ fn a_query_inside_of_read_does_not_wait_for_a_command_that_waits_for_the_read() 
                 assert_eq!(deadline.is_none(), mirror.revision == tree.revision() && mirror.stale_frames == 0);
                 assert_eq!(stack.history(&EventQuery::default()).unwrap_err(), Error::InsideRead {});
                 assert_eq!(stack.export_files(folder.path().join("copy")).unwrap_err(), Error::InsideRead {});
+                assert!(!folder.path().join("copy").exists(), "a refused export makes no folder");
                 (inside, context.tokens > 0)
             });
             assert_eq!(seen, ("First".to_owned(), true));
