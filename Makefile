@@ -14,10 +14,15 @@ NODE_MODULES := bindings/node_modules/.package-lock.json
 FUZZ_TARGETS := entry_points operations context host import state
 FUZZ_SECONDS ?= 60
 # Settings of the released library: smaller, slower to compile.
-COMPACT := CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_LTO=fat
+COMPACT := CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_STRIP=symbols
+# The name by which programs load the shared library: the version without its last number.
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+ifeq ($(shell uname),Linux)
+SONAME := -C link-arg=-Wl,-soname,libcallstack.so.$(basename $(VERSION))
+endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent bindings check test test-rust test-c test-node lint bench bench-node bench-opencode bench-tokens plugin soak fuzz native install packages system-tools
+.PHONY: demo demo-engine demo-agent bindings check test test-rust test-c test-node lint bench bench-node bench-opencode bench-tokens plugin soak fuzz native install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -33,7 +38,10 @@ demo-engine:
 demo-agent: $(PYTHON)
 	scripts/demo-agent
 
-test: lint test-rust test-c test-node
+# The last step of building the library uses one core, so the lints run beside it.
+test:
+	$(MAKE) --jobs=2 --output-sync=line lint native
+	$(MAKE) test-rust test-c test-node
 
 # The daily loop: format, lints, and the tests of the library.
 check:
@@ -47,8 +55,8 @@ test-rust: $(PYTHON)
 	$(CARGO) package --quiet --allow-dirty -p callstack-core
 
 # Installs the library into a temporary folder, and builds and runs C and C++ programs with it.
-test-c: system-tools $(CARGO_C)
-	tests/c/run
+test-c: system-tools native
+	tests/c/run install
 
 # Installs the dependencies of the npm packages.
 bindings: $(NODE_MODULES)
@@ -85,14 +93,18 @@ bench-tokens: export STACK_BENCH_SUBTASKS ?= 2,4,6,12,40
 bench-tokens: native $(NODE_MODULES)
 	$(NPM) run bench:tokens --prefix bindings
 
-# Builds the shared library with the C interface, without symbols, which the npm package contains. It has its own target
-# folder, because cargo gives all library builds the same file name.
+# Builds the library with the C interface, shared (without symbols, the npm package contains it) and static. It has its
+# own target folder, because cargo gives all library builds the same file name.
 native:
-	$(COMPACT) CARGO_PROFILE_RELEASE_STRIP=symbols \
-		$(CARGO) rustc -p callstack-core --lib --crate-type cdylib --release --features capi --target-dir target/capi
+	$(COMPACT) $(CARGO) rustc -p callstack-core --lib --crate-type cdylib,staticlib --release --features capi \
+		--target-dir target/capi -- $(SONAME)
 
 # Installs the header, the static and the shared library, and the pkg-config file: make install PREFIX=/usr/local
-install: $(CARGO_C)
+install: native
+	scripts/install-library target/capi/release $(PREFIX)
+
+# The same for packagers, who use cargo-c and its options.
+install-with-cargo-c: $(CARGO_C)
 	$(COMPACT) $(CARGO) cinstall -p callstack-core --release --prefix $(PREFIX) --libdir $(PREFIX)/lib --target-dir target/cinstall
 
 # Builds the npm packages as files in target/npm.
@@ -129,12 +141,14 @@ fuzz: $(CARGO_FUZZ)
 	done
 
 # Long versions of the tests: a million generated cases of every invariant, sixteen processes with 2000 commands each,
-# 250 kills for each kill test, a stack of 100,000 frames. Takes about half an hour on two cores.
+# 250 kills for each kill test, a stack of 100,000 frames; and the C tests with the library that cargo-c installs. Takes
+# about half an hour on two cores.
 soak: export PROPTEST_CASES = 1000000
 soak: export STACK_TEST_COMMANDS = 2000
 soak: export STACK_TEST_KILLS = 250
 soak: export STACK_TEST_FRAMES = 100000
-soak:
+soak: system-tools
 	$(CARGO) test --profile soak -p callstack-tests --test allocations -- --nocapture
 	$(CARGO) test --profile soak -p callstack-tests --test all -- store::processes --nocapture
 	$(CARGO) test --profile soak -p callstack-tests --test all -- context::invariants tree::tree_model
+	tests/c/run install-with-cargo-c

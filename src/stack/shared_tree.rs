@@ -1,11 +1,13 @@
 //! The tree and its lock. Code of the host that runs while the lock is held (in [`Stack::read`](crate::Stack::read) or
 //! in a token counter) may call queries, which lock the tree again.
 
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::{self, ThreadId};
+use std::thread;
 use std::time::Duration;
 
-use parking_lot::{Mutex, RecursiveRwLock, RecursiveRwLockReadGuard, RecursiveRwLockWriteGuard};
+use parking_lot::lock_api::GetThreadId;
+use parking_lot::{Mutex, RawThreadId, RecursiveRwLock, RecursiveRwLockReadGuard, RecursiveRwLockWriteGuard};
 
 use crate::error::{Error, Result};
 use crate::tree::Tree;
@@ -28,7 +30,7 @@ pub(super) struct SharedTree {
     borrowed: AtomicUsize,
     /// The threads that run code of the host while they hold the lock. A thread has several entries if such code is
     /// nested.
-    borrowers: Mutex<Vec<ThreadId>>,
+    borrowers: Mutex<Vec<NonZeroUsize>>,
 }
 
 impl SharedTree {
@@ -80,7 +82,7 @@ impl SharedTree {
 
     /// Records that this thread, which holds the read lock, runs code of the host until the returned value is dropped.
     pub(super) fn borrower(&self) -> Borrower<'_> {
-        self.borrowers.lock().push(thread::current().id());
+        self.borrowers.lock().push(this_thread());
         self.borrowed.fetch_add(1, Ordering::Relaxed);
         Borrower { shared: self }
     }
@@ -94,7 +96,7 @@ impl SharedTree {
     }
 
     fn is_borrowed_here(&self) -> bool {
-        self.borrowed.load(Ordering::Relaxed) > 0 && self.borrowers.lock().contains(&thread::current().id())
+        self.borrowed.load(Ordering::Relaxed) > 0 && self.borrowers.lock().contains(&this_thread())
     }
 }
 
@@ -106,10 +108,16 @@ pub(super) struct Borrower<'a> {
 impl Drop for Borrower<'_> {
     fn drop(&mut self) {
         let mut borrowers = self.shared.borrowers.lock();
-        let this = thread::current().id();
+        let this = this_thread();
         if let Some(place) = borrowers.iter().rposition(|borrower| *borrower == this) {
             borrowers.swap_remove(place);
             self.shared.borrowed.fetch_sub(1, Ordering::Relaxed);
         }
     }
+}
+
+/// A number of this thread, which no other thread has while this one lives. Unlike [`thread::current`], it allocates no
+/// memory in the threads of C programs.
+fn this_thread() -> NonZeroUsize {
+    RawThreadId.nonzero_thread_id()
 }

@@ -35,24 +35,33 @@ const LONGEST_LIST: usize = 1_000;
 /// # Errors
 /// A text for the agent: the problem, the path of the invalid argument, and the example.
 pub fn read<T: DeserializeOwned>(json: &str, example: &str) -> Result<T, String> {
-    let refused = |problem: String| format!("{problem}. Example: {example}");
+    let arguments = object(json).map_err(|problem| with_example(&problem, example))?;
+    serde_path_to_error::deserialize(arguments).map_err(|error| with_example(&problem(&error), example))
+}
+
+/// Parses arguments and checks their size. Not part of the generic function, whose code exists once for each tool.
+fn object(json: &str) -> Result<Value, String> {
     if json.len() > LONGEST {
-        return Err(refused(format!("the arguments have {} bytes, and the maximum is {LONGEST}", json.len())));
+        return Err(format!("the arguments have {} bytes, and the maximum is {LONGEST}", json.len()));
     }
     let json = if json.trim().is_empty() { "{}" } else { json };
     let arguments: Value =
-        serde_json::from_str(json).map_err(|error| refused(format!("the arguments are not valid JSON: {error}")))?;
+        serde_json::from_str(json).map_err(|error| format!("the arguments are not valid JSON: {error}"))?;
     if !arguments.is_object() {
-        return Err(refused("the arguments are not a JSON object".into()));
+        return Err("the arguments are not a JSON object".into());
     }
-    if let Some(problem) = too_long(&arguments) {
-        return Err(refused(problem));
+    too_long(&arguments).map_or(Ok(arguments), Err)
+}
+
+fn problem(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
+    match error.path().to_string().as_str() {
+        "." => error.inner().to_string(),
+        path => format!("`{path}`: {}", error.inner()),
     }
-    serde_path_to_error::deserialize(arguments).map_err(|error| {
-        let path = error.path().to_string();
-        let problem = error.into_inner();
-        refused(if path == "." { problem.to_string() } else { format!("`{path}`: {problem}") })
-    })
+}
+
+fn with_example(problem: &str, example: &str) -> String {
+    format!("{problem}. Example: {example}")
 }
 
 /// Returns the first text or list in a value that is too long, as a problem for the agent.
