@@ -685,10 +685,13 @@ struct Attempt<'a> {
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
+        let has_mirror = self.disk.mirror.is_some();
         if self.inner.is_broken.load(Ordering::Acquire) {
             self.disk.abandon();
         }
-        *self.inner.mirror.lock() = self.disk.mirror_view(&self.inner.tree);
+        if has_mirror {
+            *self.inner.mirror.lock() = self.disk.mirror_view(&self.inner.tree);
+        }
     }
 }
 

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
-
 use std::sync::atomic::AtomicBool;
 
 use parking_lot::{Mutex, ReentrantMutex};
