@@ -714,7 +714,7 @@ fn frames_with(events: &[Event], is: impl Fn(&Change) -> bool) -> Vec<Handle> {
 }
 
 fn below_with(tree: &Tree, handle: Handle, is: impl Fn(FrameStatus) -> bool) -> Vec<Handle> {
-    tree.subtree(handle).skip(1).filter(|frame| is(tree.node(*frame).status())).collect()
+    tree.descendants(handle).filter(|frame| is(tree.node(*frame).status())).collect()
 }
 
 fn system_time() -> u64 {

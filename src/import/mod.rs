@@ -182,7 +182,7 @@ impl Collector {
         self.problems.extend(repairs.into_iter().map(Problem::from));
         let mut frames = tree.state().frames;
         for root in tree.roots() {
-            let mut below = tree.subtree(*root).skip(1).peekable();
+            let mut below = tree.descendants(*root).peekable();
             let is_made = frames[root.index()].extra.is_empty() && below.peek().is_some();
             let done = |status: FrameStatus| status.is_finished() || status == FrameStatus::Invalidated;
             if is_made {

@@ -18,6 +18,7 @@ mod sibling_order;
 mod state;
 
 use std::collections::HashMap;
+use std::iter;
 
 use serde_json::{Map, Value};
 
@@ -260,11 +261,16 @@ impl Tree {
         self.lineage(handle).find(|frame| self.node(*frame).status().is_open())
     }
 
-    /// The frame and all its descendants: parents before children, siblings in creation order. Iterative, so a deep
-    /// tree cannot overflow the thread's stack.
+    /// The frame and its [`Tree::descendants`].
     pub fn subtree(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
-        let mut pending = vec![handle];
-        std::iter::from_fn(move || {
+        iter::once(handle).chain(self.descendants(handle))
+    }
+
+    /// All frames below a frame: parents before children, siblings in creation order. Iterative, so a deep tree cannot
+    /// overflow the thread's stack.
+    pub fn descendants(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
+        let mut pending: Vec<Handle> = self.children(handle).iter().rev().copied().collect();
+        iter::from_fn(move || {
             let next = pending.pop()?;
             pending.extend(self.children(next).iter().rev());
             Some(next)

@@ -179,7 +179,7 @@ impl Drawing<'_> {
             if depth < limit {
                 below(children, depth + 1, &mut pending);
             } else if !children.is_empty() {
-                let hidden = tree.subtree(handle).skip(1);
+                let hidden = tree.descendants(handle);
                 let before = seen.len();
                 seen.extend(hidden);
                 self.line(false, &format!("... {} more below {handle}", seen.len() - before), "");

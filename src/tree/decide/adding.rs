@@ -84,14 +84,16 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Adds frames and returns the handle of the first one. Their links are IDs of frames of the tree or of the list.
+    /// Adds one or more frames and returns the handle of the first one. Their links are IDs of frames of the tree or of the list.
     /// Frames without a time of creation get the time of the command.
     fn add(&mut self, mut frames: Vec<Frame>) -> Result<Handle> {
         let tree = self.tree;
         let full = || Error::Full { limit: Handle::LIMIT };
         let first = Handle::from_index(tree.len()).ok_or_else(full)?;
-        Handle::from_index(tree.len() + frames.len() - 1).ok_or_else(full)?;
+        let last = frames.len() - 1;
+        Handle::from_index(tree.len() + last).ok_or_else(full)?;
         let mut late = Vec::new();
+        // The IDs of the list that frames later in the list may depend on.
         let mut added = HashSet::new();
         for (position, index) in order(tree, &frames)?.into_iter().enumerate() {
             let handle = Handle::from_index(tree.len() + position).expect("checked above");
@@ -108,7 +110,9 @@ impl Draft<'_> {
                     late.push((handle, std::mem::take(&mut frame.depends_on)));
                 }
             }
-            added.insert(frame.session_id.clone());
+            if position < last {
+                added.insert(frame.session_id.clone());
+            }
             self.push(handle, Change::Added { frame: Box::new(frame) });
         }
         for (handle, depends_on) in late {

@@ -70,7 +70,7 @@ fn check_chunk(tree: &Tree, handle: Handle, chunk: &NewChunk) -> Result<()> {
     let above = tree.chunk(handle, &chunk.name).map(|(owner, _)| owner);
     let would_see_two =
         |frame: &Handle| tree.own_chunk(*frame, &chunk.name).is_some() && tree.node(*frame).status().is_unfinished();
-    let below = || tree.subtree(handle).skip(1).find(would_see_two);
+    let below = || tree.descendants(handle).find(would_see_two);
     match above.or_else(below) {
         Some(owner) => Err(Error::ChunkExists { name: chunk.name.clone(), handle: owner }),
         None => Ok(()),
