@@ -1,8 +1,6 @@
 # Build, test and demo targets. `make demo` shows the library at work, `make test` runs everything that CI checks, and
 # `make check` is the daily loop. See README.md.
 CARGO ?= cargo
-# Runs two targets at once, and prints the output of each command when it ends.
-PARALLEL = $(MAKE) --jobs=2 --output-sync=line --no-print-directory
 NPM ?= npm
 PLANS := tests/data/plans
 PREFIX ?= /usr/local
@@ -24,7 +22,7 @@ SONAME := -C link-arg=-Wl,-soname,libcallstack.so.$(basename $(VERSION))
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent bindings check test test-rust test-engine test-c test-node lint bench bench-node bench-opencode bench-tokens plugin soak fuzz native install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent bindings check test test-rust test-c test-node lint bench bench-node bench-opencode bench-tokens plugin soak fuzz native install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -40,11 +38,10 @@ demo-engine:
 demo-agent: $(PYTHON)
 	scripts/demo-agent
 
-# Steps that use one core run beside others: the end of the library's build, and many of the Rust tests.
+# The last step of building the library uses one core, so the lints run beside it.
 test:
-	$(PARALLEL) lint native
-	$(PARALLEL) test-rust test-engine test-c
-	$(MAKE) test-node
+	$(MAKE) --jobs=2 --output-sync=line --no-print-directory lint native
+	$(MAKE) --no-print-directory test-rust test-c test-node
 
 # The daily loop: format, lints, and the tests of the library.
 check:
@@ -54,9 +51,6 @@ check:
 
 test-rust: $(PYTHON)
 	$(CARGO) test --workspace --all-features
-
-# The tests of the pure engine, without SQLite, sessions and tools; and the crate as it is published.
-test-engine:
 	$(CARGO) test --no-default-features
 	$(CARGO) package --quiet --allow-dirty -p callstack-core
 

@@ -9,7 +9,7 @@ import { answers, byTask, call, contextOf, done, PLUGIN, readJson, scenario, tas
 import { shop } from "./harness/shop.js"
 
 test("children are planned and run, and the parent and the siblings get their results", async (t) => {
-  const { model, server, project, frames, log } = await scenario(t, shop)
+  const { model, server, project, frames, logged } = await scenario(t, shop)
   const { sessionID, text } = await server.prompt("Build a shop")
   assert.equal(text, "The shop is open.")
 
@@ -71,7 +71,7 @@ test("children are planned and run, and the parent and the siblings get their re
     assert.ok(read("logs", `${id}.jsonl`).includes(String(words)), `the log of ${id} has no ${words}`)
   }
   for (const line of ["Frame created", "Frame planned", "Frame activated", "Frame completed", "Context generated"]) {
-    assert.ok(log().includes(line), `no line says ${line}`)
+    await logged(line)
   }
 })
 
@@ -98,7 +98,7 @@ test("a child two levels deep returns through both levels", async (t) => {
 })
 
 test("a child that never pops, and one that meets an error, are salvaged, and the parent continues", async (t) => {
-  const { server, frames, log } = await scenario(
+  const { server, frames, logged } = await scenario(
     t,
     byTask({
       "Build a shop": [
@@ -137,7 +137,7 @@ test("a child that never pops, and one that meets an error, are salvaged, and th
   const found = frames()
   assert.deepEqual([found.get("Forgetful")?.status, found.get("Unlucky")?.status], ["completed", "blocked"])
   assert.deepEqual(found.get("Forgetful")?.artifacts, ["lexer.ts"])
-  assert.ok(log().includes("Frame salvaged"))
+  await logged("Frame salvaged")
 })
 
 test("a child that is aborted, and one over its time limit, are salvaged, and the parent continues", async (t) => {

@@ -8,7 +8,7 @@ const ONE = { description: "look at the parser", prompt: "Inspect the parser", s
 const TWO = { description: "look at the printer", prompt: "Inspect the printer", subagent_type: "general" }
 
 test("two subagents at once: each has its own context, a frame below the right parent, and an end", async (t) => {
-  const { model, server, frames, log } = await scenario(
+  const { model, server, frames, logged } = await scenario(
     t,
     byTask({
       "Look around": [
@@ -64,7 +64,7 @@ test("two subagents at once: each has its own context, a frame below the right p
     ["The printer has two modules", ["The printer goes"]],
   )
   assert.equal(about("parser")?.successCriteria, "Inspect the parser")
-  for (const line of ["Subagent detected", "Subagent completed"]) assert.ok(log().includes(line), line)
+  for (const line of ["Subagent detected", "Subagent completed"]) await logged(line)
   assert.equal(frames().get("Test")?.status, "in_progress")
 })
 

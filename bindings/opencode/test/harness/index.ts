@@ -3,7 +3,7 @@
 import type { TestContext } from "node:test"
 import { type Frame, Stack } from "callstack-core"
 import { type Model, type ModelRequest, type Script, startModel } from "./model.js"
-import { makeProject, type Project, type ProjectOptions, type Server, serve } from "./opencode.js"
+import { makeProject, type Project, type ProjectOptions, type Server, serve, until } from "./opencode.js"
 
 export { readJson } from "./json.js"
 export {
@@ -38,6 +38,8 @@ export interface Scenario {
   frames(): Map<string, Frame>
   /** Returns the plugin's lines in OpenCode's log, without the prefix. */
   log(): string[]
+  /** Waits until the plugin has a line in the log with this text, or one that matches. OpenCode writes lines late. */
+  logged(line: string | RegExp): Promise<void>
 }
 
 /** Starts OpenCode with the plugin, and a model. Both are stopped at the end of the test. */
@@ -54,7 +56,8 @@ export async function scenario(
   const project = makeProject(model.url, options)
   const server = await serve(project)
   test.after(() => server.stop())
-  return { model, server, project, frames: () => framesOf(project), log: () => logOf(server) }
+  const log = () => logOf(server)
+  return { model, server, project, frames: () => framesOf(project), log, logged: (line) => logged(log, line) }
 }
 
 /** Returns the frames of a project's stack, by title. */
@@ -70,6 +73,13 @@ export function framesOf(project: Project): Map<string, Frame> {
 /** Returns the plugin's lines in the log of a server, without the prefix. */
 export function logOf(server: Server): string[] {
   return [...server.output().matchAll(/message="\[stack\] ([^"]*)"/g)].map((match) => match[1] ?? "")
+}
+
+async function logged(log: () => string[], line: string | RegExp): Promise<void> {
+  const matches = (written: string) => (typeof line === "string" ? written === line : line.test(written))
+  await until(`the log has a line ${line}`, () => log().some(matches)).catch((error: unknown) => {
+    throw new Error(`the log has other lines:\n${log().join("\n")}`, { cause: error })
+  })
 }
 
 /** Returns the stable and the volatile part of a request's context; empty texts if it has none. */
