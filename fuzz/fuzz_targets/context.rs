@@ -5,8 +5,8 @@
 
 use callstack_core::context::Approx;
 use callstack_core::{Error, Handle};
-use support::Random;
 use libfuzzer_sys::fuzz_target;
+use support::Random;
 
 fuzz_target!(|data: &[u8]| {
     let (choices, texts) = data.split_at(data.len() / 2);

@@ -85,7 +85,18 @@ unsafe fn one(stack: *mut Callstack, which: u8, texts: [&[u8]; 3]) {
             16 => callstack_history(stack, a, a_len, out, error),
             17 => {
                 let mut xml = CallstackText { data: ptr::null_mut(), len: 0 };
-                let code = callstack_context(stack, a, a_len, b, b_len, &mut xml, ptr::null_mut(), ptr::null_mut(), out, error);
+                let code = callstack_context(
+                    stack,
+                    a,
+                    a_len,
+                    b,
+                    b_len,
+                    &mut xml,
+                    ptr::null_mut(),
+                    ptr::null_mut(),
+                    out,
+                    error,
+                );
                 if code == CALLSTACK_OK {
                     let text = std::str::from_utf8(bytes(&xml)).expect("contexts are UTF-8");
                     roxmltree::Document::parse(text).expect("contexts are XML");

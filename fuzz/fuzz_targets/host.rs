@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use support::Random;
 use libfuzzer_sys::fuzz_target;
+use support::Random;
 
 fuzz_target!(|data: &[u8]| support::host::run(&mut Random::chosen_by(data)));

@@ -101,8 +101,8 @@ impl Stack {
     ///
     /// # Errors
     /// [`Error::NotEmpty`] if the folder has a stack's database; [`Error::Busy`] if another process holds the lock of
-    /// the files for too long; [`Error::Io`], [`Error::DiskFull`], [`Error::ReadOnly`]. Some of the
-    /// files can then have been written. [`Error::InsideRead`] and [`Error::Broken`], before anything is written.
+    /// the files for too long; [`Error::Io`], [`Error::DiskFull`], [`Error::ReadOnly`]. Some of the files can then have
+    /// been written. [`Error::InsideRead`] and [`Error::Broken`], before anything is written.
     pub fn export_files(&self, folder: impl AsRef<Path>) -> Result<()> {
         let folder = folder.as_ref();
         // Commands wait for this lock. If they waited for the lock of the tree, new readers would wait behind them.
