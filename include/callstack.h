@@ -42,7 +42,10 @@
  *   - callstack_run_reply, callstack_run_answer and callstack_advance_run append the messages of a run to the
  *     log of their frame before they commit. If the commit fails, the log can contain messages that were not
  *     committed.
- *   - callstack_append_log takes its lines back if the commit fails. If that fails too, the lines stay.
+ *   - callstack_append_log takes its lines back if the commit fails. The lines stay if that fails too, or if another
+ *     process has appended lines after them. An empty log file can stay.
+ *   - A file that already has the name of a frame's new log is renamed before the commit, and stays renamed if the
+ *     commit fails. If callstack_replace_id fails, the frame's log can keep a second name.
  *   - callstack_advance_run commits each tool call separately. If one fails, the earlier ones stay committed.
  *   - callstack_flush, callstack_close and callstack_export_files can have written some of the files.
  *   - callstack_open and callstack_rebuild can have created the folder and an empty database.
@@ -164,7 +167,7 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_UTF8 3
 
 /**
- * The library met a fault of its own (a panic). If the function was a command, the stack is broken.
+ * The library panicked: a defect of the library, or of a callback of the host. If the function was a command, the stack is broken.
  */
 #define CALLSTACK_ERROR_PANIC 4
 
@@ -543,7 +546,7 @@ CallstackCode callstack_refresh(Callstack *stack,
                                 CallstackError **error);
 
 /**
- * Returns figures about the stack. Waits for a command that is running.
+ * Returns figures about the stack, as the last command left them. Does not wait for a command that is running.
  *
  * - `out_info`: a JSON object, `{"revision": 9, "frames": 3, "active": "f2", "cache": {"hits": 5, "misses": 2,
  *   "entries": 2}, "mirror": {"revision": 9, "staleFrames": 0, "error": null}, "repairs": []}`:
@@ -1003,11 +1006,13 @@ CallstackCode callstack_clear_cache(const Callstack *stack,
  * environment variables STACK_TOKEN_BUDGET_TOTAL, STACK_TOKEN_BUDGET_ANCESTORS, STACK_TOKEN_BUDGET_SIBLINGS and
  * STACK_TOKEN_BUDGET_CURRENT, in tokens.
  *
- * - `out_settings`: a JSON object as `callstack_context` accepts it.
+ * A variable that is not a whole number of at least 1 leaves the default, and the others count.
  *
- * Errors: _SETTING if a variable is not a whole number of at least 1.
+ * - `out_settings`: a JSON object as `callstack_context` accepts it.
+ * - `out_problems`: a JSON array with a message for each variable that was ignored, usually `[]`. NULL if not wanted.
  */
 CallstackCode callstack_settings(CallstackText *out_settings,
+                                 CallstackText *out_problems,
                                  CallstackError **error);
 
 /**
@@ -1282,8 +1287,8 @@ CallstackCode callstack_event(Callstack *stack,
  * completes idle subagents; stops calls at their time limit; returns lines for the log. The host calls this function
  * at the time that `callstack_deadline` returns. From the first call on, commands leave state.json to this function.
  *
- * - `out_effects`: a JSON array as in `callstack_event`. With NULL the same work is done and the effects are lost, so
- *   only a host that reports no events passes NULL.
+ * - `out_effects`: a JSON array as in `callstack_event`. With NULL the same work is done and the effects are lost:
+ *   pass NULL only if the host reports no events.
  *
  * A failure to write the files is not an error of this function; `callstack_info` returns it as `mirror.error`.
  */
@@ -1292,7 +1297,7 @@ CallstackCode callstack_poll(Callstack *stack,
                              CallstackError **error);
 
 /**
- * Returns the time at which `callstack_poll` has work to do. Waits for a command that is running.
+ * Returns the time at which `callstack_poll` has work to do. Does not wait for a command that is running.
  *
  * - `out_deadline`: milliseconds since the Unix epoch; 0 if there is no work.
  */
@@ -1432,7 +1437,7 @@ CallstackCode callstack_set_log_path(Callstack *stack,
  *   - `"since"`: only events after this revision; default 0;
  *   - `"frame"`: only events of this frame;
  *   - `"kind"`: only events of this kind: `added`, `imported`, `dependenciesAdded`, `identified`, `statusChanged`,
- *     `invalidated`, `idReplaced`, `logPathSet`, `artifactAdded`, `decisionAdded`, `activeChanged`, `summarized`,
+ *     `invalidated`, `idReplaced`, `logPathSet`, `logMoved`, `artifactAdded`, `decisionAdded`, `activeChanged`, `summarized`,
  *     `chunkAllocated`, `chunkWritten`, `chunkFreed`, `registersChanged`, `runStarted`, `called` or `messagesAdded`;
  *   - `"limit"`: at most this number of events, the oldest ones.
  * - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":

@@ -329,7 +329,7 @@ pub enum Error {
         path: String,
         /// The problem that was found.
         message: String,
-        /// What to do.
+        /// The advice to the caller.
         advice: &'static str,
         /// The underlying error, if there is one; [`std::error::Error::source`] returns it.
         #[serde(skip)]
@@ -345,7 +345,7 @@ pub enum Error {
     /// An earlier command has panicked, so the state of this stack is unknown. The store has either the whole command or
     /// nothing of it.
     #[error(
-        "an earlier command met an error in the library or in code of its host, so this stack is unusable; close it and open it again"
+        "an earlier command panicked in the library or in code of its host, so this stack is unusable; close it and open it again"
     )]
     Broken {},
     /// The tree has the maximum number of frames, [`Handle::LIMIT`].

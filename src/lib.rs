@@ -18,7 +18,7 @@
 //! ```
 //!
 //! # Layers
-//! Each module is a layer. A layer may use only the layers above it in this table, that is, the lower-level ones.
+//! Each module is a layer. A module may use only the modules listed before it.
 //!
 //! | module | content |
 //! |---|---|

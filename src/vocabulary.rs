@@ -132,11 +132,13 @@ impl ToolRole {
 /// ```
 /// use callstack_core::{ToolNames, ToolRole};
 ///
-/// let names = ToolNames::with_prefix("mcp__callstack__").name(ToolRole::Push,
-/// "begin_task").without(ToolRole::HeapRead); assert_eq!(names.get(ToolRole::Pop),
-/// Some("mcp__callstack__stack_frame_pop")); assert_eq!(names.get(ToolRole::Push), Some("begin_task"));
-/// assert_eq!(names.get(ToolRole::HeapRead), None); let json =
-/// r#"{"prefix":"mcp__callstack__","push":"begin_task","heapRead":null}"#;
+/// let names = ToolNames::with_prefix("mcp__callstack__").name(ToolRole::Push, "begin_task");
+/// let names = names.without(ToolRole::HeapRead);
+/// assert_eq!(names.get(ToolRole::Pop), Some("mcp__callstack__stack_frame_pop"));
+/// assert_eq!(names.get(ToolRole::Push), Some("begin_task"));
+/// assert_eq!(names.get(ToolRole::HeapRead), None);
+///
+/// let json = r#"{"prefix":"mcp__callstack__","push":"begin_task","heapRead":null}"#;
 /// assert_eq!(serde_json::to_string(&names).unwrap(), json);
 /// assert_eq!(serde_json::from_str::<ToolNames>(json).unwrap(), names);
 /// ```

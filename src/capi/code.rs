@@ -15,7 +15,7 @@ pub const CALLSTACK_ERROR_NULL: CallstackCode = 1;
 pub const CALLSTACK_ERROR_LENGTH: CallstackCode = 2;
 /// A text is not valid UTF-8.
 pub const CALLSTACK_ERROR_UTF8: CallstackCode = 3;
-/// The library met a fault of its own (a panic). If the function was a command, the stack is broken.
+/// The library panicked: a defect of the library, or of a callback of the host. If the function was a command, the stack is broken.
 pub const CALLSTACK_ERROR_PANIC: CallstackCode = 4;
 /// An earlier command on this stack returned `CALLSTACK_ERROR_PANIC`: close the stack and open it again.
 pub const CALLSTACK_ERROR_BROKEN: CallstackCode = 5;

@@ -131,19 +131,22 @@ pub unsafe extern "C" fn callstack_clear_cache(
 /// environment variables STACK_TOKEN_BUDGET_TOTAL, STACK_TOKEN_BUDGET_ANCESTORS, STACK_TOKEN_BUDGET_SIBLINGS and
 /// STACK_TOKEN_BUDGET_CURRENT, in tokens.
 ///
-/// - `out_settings`: a JSON object as `callstack_context` accepts it.
+/// A variable that is not a whole number of at least 1 leaves the default, and the others count.
 ///
-/// Errors: _SETTING if a variable is not a whole number of at least 1.
+/// - `out_settings`: a JSON object as `callstack_context` accepts it.
+/// - `out_problems`: a JSON array with a message for each variable that was ignored, usually `[]`. NULL if not wanted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_settings(
     out_settings: *mut CallstackText,
+    out_problems: *mut CallstackText,
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe {
-        guard(out_settings, error, || match Budget::from_environment() {
-            (budget, problems) if problems.is_empty() => Ok(to_json(&Settings { budget, ..Settings::default() })),
-            (_, mut problems) => Err(problems.swap_remove(0).into()),
+        guard((out_settings, out_problems), error, || {
+            let (budget, problems) = Budget::from_environment();
+            let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            Ok((to_json(&Settings { budget, ..Settings::default() }), to_json(&problems)))
         })
     }
 }

@@ -53,6 +53,27 @@ impl Output for *mut CallstackText {
     }
 }
 
+/// Two outputs.
+impl<A: Output, B: Output> Output for (A, B) {
+    type Value = (A::Value, B::Value);
+
+    unsafe fn empty(self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.0.empty();
+            self.1.empty();
+        }
+    }
+
+    unsafe fn fill(self, value: Self::Value) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.0.fill(value.0);
+            self.1.fill(value.1);
+        }
+    }
+}
+
 /// A flag, 0 or 1.
 impl Output for *mut i32 {
     type Value = bool;

@@ -27,7 +27,7 @@ struct HistoryQuery {
 ///   - `"since"`: only events after this revision; default 0;
 ///   - `"frame"`: only events of this frame;
 ///   - `"kind"`: only events of this kind: `added`, `imported`, `dependenciesAdded`, `identified`, `statusChanged`,
-///     `invalidated`, `idReplaced`, `logPathSet`, `artifactAdded`, `decisionAdded`, `activeChanged`, `summarized`,
+///     `invalidated`, `idReplaced`, `logPathSet`, `logMoved`, `artifactAdded`, `decisionAdded`, `activeChanged`, `summarized`,
 ///     `chunkAllocated`, `chunkWritten`, `chunkFreed`, `registersChanged`, `runStarted`, `called` or `messagesAdded`;
 ///   - `"limit"`: at most this number of events, the oldest ones.
 /// - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":

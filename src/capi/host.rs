@@ -100,8 +100,8 @@ pub unsafe extern "C" fn callstack_event(
 /// completes idle subagents; stops calls at their time limit; returns lines for the log. The host calls this function
 /// at the time that `callstack_deadline` returns. From the first call on, commands leave state.json to this function.
 ///
-/// - `out_effects`: a JSON array as in `callstack_event`. With NULL the same work is done and the effects are lost, so
-///   only a host that reports no events passes NULL.
+/// - `out_effects`: a JSON array as in `callstack_event`. With NULL the same work is done and the effects are lost:
+///   pass NULL only if the host reports no events.
 ///
 /// A failure to write the files is not an error of this function; `callstack_info` returns it as `mirror.error`.
 #[unsafe(no_mangle)]
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn callstack_poll(
     unsafe { Callstack::write(stack, out_effects, error, |stack| Ok(to_json(&stack.host().poll()))) }
 }
 
-/// Returns the time at which `callstack_poll` has work to do. Waits for a command that is running.
+/// Returns the time at which `callstack_poll` has work to do. Does not wait for a command that is running.
 ///
 /// - `out_deadline`: milliseconds since the Unix epoch; 0 if there is no work.
 #[unsafe(no_mangle)]

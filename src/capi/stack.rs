@@ -366,7 +366,7 @@ struct Info<'a> {
     repairs: Vec<&'a Repair>,
 }
 
-/// Returns figures about the stack. Waits for a command that is running.
+/// Returns figures about the stack, as the last command left them. Does not wait for a command that is running.
 ///
 /// - `out_info`: a JSON object, `{"revision": 9, "frames": 3, "active": "f2", "cache": {"hits": 5, "misses": 2,
 ///   "entries": 2}, "mirror": {"revision": 9, "staleFrames": 0, "error": null}, "repairs": []}`:

@@ -91,6 +91,7 @@ impl<'de> Deserialize<'de> for Handle {
 /// fail with [`Error::UnknownFrame`](crate::Error::UnknownFrame) or
 /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame). In JSON a reference is a string.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FrameRef {
     /// The frame's handle.
     Handle(Handle),

@@ -229,6 +229,7 @@ impl From<String> for Results {
 /// The parent of a new frame. In JSON a reference to the parent (handle, ID or prefix of an ID), or null for a
 /// root.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Parent {
     /// The open frame of the calling session, or else the active frame. If there is neither, the new
     /// frame becomes a root.

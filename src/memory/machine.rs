@@ -207,7 +207,11 @@ fn check_open(tree: &Tree, root: Handle, found: &str) -> Result<()> {
     if status.is_open() {
         return Ok(());
     }
-    Err(Error::OutOfTurn { handle: root, found: found.to_owned(), expected: format!("nothing, for it is {status}") })
+    Err(Error::OutOfTurn {
+        handle: root,
+        found: found.to_owned(),
+        expected: format!("nothing, because it is {status}"),
+    })
 }
 
 /// Makes the IDs of tool calls unique and not empty. Answers are matched by ID, and some models omit or repeat IDs.

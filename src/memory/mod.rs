@@ -29,7 +29,9 @@
 //! # Ok::<(), callstack_core::Error>(())
 //! ```
 //!
-//! The rules and limits are those of the specification's two documents on working memory. Hosts without runs can use
+//! The rules and limits are those of the specification's two documents on working memory. The tools of a run
+//! ([`memory_tools`](crate::tools::memory_tools): `push_frame`, `pop_frame`, …) have fixed names, because the host gives
+//! the model exactly these tools; [`NewRun::tools`] describes the host's other tools. Hosts without runs can use
 //! the heap too: contexts show the chunks that a frame sees.
 //!
 //! This layer reads trees and returns the events that change them. It uses no clock, no disk and no network; times are

@@ -24,9 +24,9 @@ pub(super) struct MirrorView {
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum MirrorScope {
     /// The files of the frames that this process has changed.
-    #[cfg_attr(not(feature = "session"), allow(dead_code, reason = "only hosts with sessions poll"))]
+    #[cfg(feature = "session")]
     ChangedFrames,
-    /// All files if `state.json` is due; else as [`MirrorScope::ChangedFrames`].
+    /// All files if `state.json` is due; else the files of the frames that this process has changed.
     Due,
     /// All files.
     All,
@@ -165,6 +165,7 @@ impl Disk {
         let Self { store: Some(store), mirror: Some(mirror), .. } = self else { return Ok(()) };
         let is_behind = !mirror.is_current(&*tree.read());
         let all = match scope {
+            #[cfg(feature = "session")]
             MirrorScope::ChangedFrames => false,
             MirrorScope::Due => is_behind && mirror.is_due(clock()),
             MirrorScope::All => is_behind,

@@ -61,7 +61,7 @@ pub(super) struct Pop {
     frame_id: Option<String>,
     /// completed: the criteria are met; failed: they cannot be met; blocked: the work waits for somebody.
     status: Ended,
-    /// What was achieved, in full.
+    /// The results in full.
     results: String,
     /// The results in a few short sentences: what exists now, where, and how it is used.
     results_compacted: String,

@@ -221,7 +221,7 @@ impl MemoryTool for UpdateRegisters {
 pub(super) struct PushFrame {
     /// Short name, words joined by hyphens.
     name: String,
-    /// What the frame must accomplish: which files, what they must do, how it is verified.
+    /// The goal of the frame: the files, their behaviour, and how it is verified.
     objective: String,
     /// All other information that the frame needs.
     #[serde(default)]
@@ -246,7 +246,7 @@ impl MemoryTool for PushFrame {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PopFrame {
-    /// What the parent needs to know: what was done and where, what was decided, what is still wrong.
+    /// The results for the parent: the work that was done and where, the decisions, the open problems.
     result: String,
 }
 

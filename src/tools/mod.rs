@@ -334,8 +334,11 @@ pub fn call(stack: &Stack, session_id: &str, name: &str, arguments: &str) -> Ans
     let reply = match TABLE.iter().find(|entry| entry.name == name) {
         Some(entry) => (entry.run)(&mut caller, arguments, entry.example),
         None => {
-            let names: Vec<&str> = TABLE.iter().map(|entry| entry.name).collect();
-            Err(format!("there is no such tool; there are {}", names.join(", ")))
+            let names: Vec<String> = TABLE.iter().filter_map(|entry| caller.tools().of_tool(entry.name)).collect();
+            Err(match names.is_empty() {
+                true => "there is no such tool".to_owned(),
+                false => format!("there is no such tool; there are {}", names.join(", ")),
+            })
         }
     };
     let named = reply.is_err().then(|| caller.tools().of_tool(name)).flatten();

@@ -153,7 +153,7 @@ pub(super) struct Invalidate {
     /// The frame, by handle or ID; by default that of this session.
     #[serde(rename = "sessionID")]
     session_id: Option<String>,
-    /// Why it is no longer needed.
+    /// The reason for removing the frame.
     reason: String,
 }
 

@@ -1,5 +1,19 @@
 /* Test of opening and closing: in memory, in a folder, twice at the same time, from a state, from a history. */
+#define _POSIX_C_SOURCE 200112L /* setenv */
 #include "check.h"
+
+static void a_wrong_variable_is_reported_and_the_others_count(void) {
+    CallstackText settings, problems;
+    setenv("STACK_TOKEN_BUDGET_TOTAL", "9000", 1);
+    setenv("STACK_TOKEN_BUDGET_CURRENT", "many", 1);
+    OK(callstack_settings(&settings, &problems, &error));
+    CHECK(strstr(settings.data, "\"total\":9000") && strstr(settings.data, "\"current\":800"));
+    CHECK(strstr(problems.data, "[\"STACK_TOKEN_BUDGET_CURRENT is `many`") == problems.data);
+    callstack_text_free(&settings);
+    callstack_text_free(&problems);
+    unsetenv("STACK_TOKEN_BUDGET_TOTAL");
+    unsetenv("STACK_TOKEN_BUDGET_CURRENT");
+}
 
 static void check_handles(const Callstack *stack, const char *expected) {
     CallstackText handles;
@@ -68,6 +82,7 @@ int main(int argc, char **argv) {
     CHECK(argc == 2);
     CHECK(callstack_abi() == CALLSTACK_ABI);
     CHECK(strchr(callstack_version(), '.') != NULL);
+    a_wrong_variable_is_reported_and_the_others_count();
     check_handles(stack, "[]");
     close_stack(stack);
     stack = NULL;

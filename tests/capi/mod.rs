@@ -248,7 +248,7 @@ fn contexts_come_in_the_parts_that_are_wanted() {
         run(|error| callstack_clear_cache(stack, NULL, 0, error)).unwrap();
         let info = parsed(ask(|out, error| callstack_info(stack, out, error)).unwrap());
         assert_eq!(info["cache"]["entries"], 0);
-        let settings = parsed(ask(|out, error| callstack_settings(out, error)).unwrap());
+        let settings = parsed(ask(|out, error| callstack_settings(out, NO_TEXT, error)).unwrap());
         assert_eq!(settings["minimumRelevance"], 30);
     }
     close(stack);

@@ -1,8 +1,8 @@
-//! The layers of the source tree: a layer uses only the layers above it in the table, that is, the lower-level ones.
+//! The layers of the source tree: a module uses only the modules listed before it in the table.
 
 use std::path::{Path, PathBuf};
 
-/// Each layer (a module), and the layers that it may use. They are all above it in this table.
+/// Each layer (a module), and the layers that it may use. They are all listed before it.
 const LAYERS: &[(&str, &[&str])] = &[
     ("error_source", &[]),
     ("frame", &["error_source"]),

@@ -652,6 +652,7 @@ fn texts_with(tools: &ToolNames) -> Vec<String> {
         host.good("ses_1", "stack_frame_plan_children", json!({"children": [task("Pay")]})),
         host.bad("ses_1", "stack_frame_plan", json!({"title": 5})),
         host.bad("ses_1", "stack_config", json!({"enabled": 5})),
+        host.bad("ses_1", "fly", json!({})),
         host.good("ses_1", "stack_should_pop", json!({"successSignals": ["all tests pass"], "tokenCount": 99_000})),
         context(&host),
     ];

@@ -3,7 +3,7 @@
 import type { FrameStatus, Handle } from "./types.js"
 
 /**
- * What went wrong, for programs: the error codes of the C header in lower case, and two of this package:
+ * The kind of an error, for programs: the error codes of the C header in lower case, and two of this package:
  * `closed` and `library`.
  */
 export type ErrorCode =
@@ -139,7 +139,7 @@ export interface ErrorDetails {
  */
 export class CallstackError extends Error {
   override readonly name = "CallstackError"
-  /** What went wrong, for programs. */
+  /** The kind of the error, for programs. */
   readonly code: ErrorCode
   /** The values in the message, such as `{ handle: "f3", total: 100, needed: 214 }` for `budget_too_small`. */
   readonly details: ErrorDetails

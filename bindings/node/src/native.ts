@@ -53,7 +53,7 @@ export const SIGNATURES = {
   outline: "t?o",
   context: "tt?oooo",
   clear_cache: "t?",
-  settings: "No",
+  settings: "Noo",
   allocate_chunk: "tt",
   write_chunk: "ttt",
   free_chunk: "tt",

@@ -135,11 +135,12 @@ export class Stack implements Disposable {
   /**
    * Returns the default settings of contexts. The environment variables `STACK_TOKEN_BUDGET_TOTAL`,
    * `STACK_TOKEN_BUDGET_ANCESTORS`, `STACK_TOKEN_BUDGET_SIBLINGS` and `STACK_TOKEN_BUDGET_CURRENT` (tokens) override them.
-   *
-   * @throws `setting` if a variable is not a whole number of at least 1.
+   * A variable that is not a whole number of at least 1 leaves the default, and emits a warning of the process.
    */
   static settings(): Required<Settings> & { budget: Required<Budget> } {
-    return readJson(Native.get().text("settings", undefined))
+    const [settings, problems] = Native.get().twoTexts("settings", undefined) ?? ["{}", "[]"]
+    for (const problem of readJson<string[]>(problems)) process.emitWarning(problem, "CallstackWarning")
+    return readJson(settings)
   }
 
   get #address(): Address {

@@ -42,7 +42,7 @@ export interface MemoryOptions {
 export interface NewFrame {
   /** Short name, two to five words. */
   title: string
-  /** What must be true when the frame is done. */
+  /** The conditions that must hold when the frame is done. */
   successCriteria?: string
   /** A short form of the criteria, for contexts. */
   successCriteriaCompacted?: string
@@ -63,7 +63,7 @@ export interface NewFrame {
 export interface Identity {
   /** Short name, two to five words. */
   title: string
-  /** What must be true when the frame is done. */
+  /** The conditions that must hold when the frame is done. */
   successCriteria?: string
   /** A short form of the criteria, for contexts. */
   successCriteriaCompacted?: string
@@ -82,7 +82,7 @@ export interface FrameRecord {
   status: FrameStatus
   /** Short name. */
   title: string
-  /** What must be true when the frame is done. */
+  /** The conditions that must hold when the frame is done. */
   successCriteria: string
   /** A short form of the criteria, for contexts. */
   successCriteriaCompacted: string
@@ -180,7 +180,7 @@ export interface NewRun {
   /** The ID of the root frame. Default: a new ID. */
   sessionID?: string
   /**
-   * What the agent's other tools do, in Markdown: a section of the system prompt, up to 100,000 characters. By default
+   * The description of the agent's other tools, in Markdown: a section of the system prompt, up to 100,000 characters. By default
    * there is none. It is kept with the run.
    */
   tools?: string
@@ -210,7 +210,7 @@ export interface Reply {
   calls?: ToolCall[]
 }
 
-/** What a run needs next; `next` says which of the three. */
+/** The next step of a run; `next` is its kind. */
 export type Next =
   | {
       /** Send `system` and `messages` to the model and give its reply to {@link Stack.runReply}. */
@@ -685,7 +685,7 @@ export interface ToolAnswer {
   call?: number
   /** Whether the text explains why nothing was done. */
   isError: boolean
-  /** What the host must do, in order. */
+  /** The effects that the host must carry out, in order. */
   effects: Effect[]
 }
 

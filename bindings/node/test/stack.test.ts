@@ -1,10 +1,11 @@
 // The Stack class: commands, queries, contexts, persistence.
 
 import assert from "node:assert/strict"
+import { spawnSync } from "node:child_process"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { test } from "node:test"
-import { Context, Stack } from "callstack-core"
+import { type Budget, Context, Stack } from "callstack-core"
 import { fails, folder } from "./common.js"
 
 test("frames are pushed, planned, activated, popped and invalidated", () => {
@@ -125,6 +126,15 @@ test("a context has three texts and a report, and stays within its budget", () =
   assert.ok(needed !== undefined)
   assert.ok(stack.context(pay, { budget: { total: needed }, guidance: "none" }).tokens <= needed)
   assert.deepEqual(Object.keys(Stack.settings()).sort(), ["budget", "guidance", "heapCeiling", "minimumRelevance"])
+})
+
+test("a wrong variable of the environment is reported, and the others count", () => {
+  const code = `import("${import.meta.resolve("callstack-core")}").then(({ Stack }) => console.log(JSON.stringify(Stack.settings().budget)))`
+  const env = { ...process.env, STACK_TOKEN_BUDGET_TOTAL: "9000", STACK_TOKEN_BUDGET_CURRENT: "many" }
+  const { stdout, stderr } = spawnSync(process.execPath, ["-e", code], { env, encoding: "utf8" })
+  const budget = JSON.parse(stdout) as Budget
+  assert.deepEqual([budget.total, budget.current], [9000, 800], stderr)
+  assert.match(stderr, /STACK_TOKEN_BUDGET_CURRENT is `many`/)
 })
 
 test("a stack in a folder is persistent, and can be rebuilt from its history", () => {
