@@ -36,9 +36,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("session", &["std::time", "std::fs", "std::env", "std::path"]),
     ("memory", &["std::time", "std::fs", "std::env", "std::path"]),
     ("import", &["std::time", "std::fs", "std::env", "std::path"]),
-    ("store", &["SystemTime"]),
     ("tools", &["std::time", "std::fs", "std::env", "std::path"]),
-    ("capi", &["SystemTime"]),
 ];
 
 /// The code of a file: without comments, and without the module of its tests, which stands at the end.
@@ -124,6 +122,16 @@ fn layers_contain_nothing_that_is_forbidden_there() {
         }
     }
     assert!(checked.iter().all(|lines| *lines > 100), "few lines were found for a layer: {checked:?}");
+}
+
+#[test]
+fn only_the_stack_uses_the_clock_of_the_system() {
+    let root = support::root().join("src");
+    let uses_it =
+        |path: &PathBuf| code(&std::fs::read_to_string(path).unwrap()).any(|line| line.contains("SystemTime"));
+    let users: Vec<String> =
+        sources(&root).iter().filter(|path| uses_it(path)).map(|path| name_and_layer(path, &root).0).collect();
+    assert_eq!(users, ["stack.rs"]);
 }
 
 #[test]
