@@ -101,7 +101,7 @@ native:
 
 # Installs the header, the static and the shared library, and the pkg-config file: make install PREFIX=/usr/local
 install: native
-	scripts/install-library target/capi/release $(PREFIX)
+	scripts/install-library target/capi/release $(VERSION) $(PREFIX)
 
 # The same for packagers, who use cargo-c and its options.
 install-with-cargo-c: $(CARGO_C)

@@ -39,10 +39,14 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("tools", &["std::time", "std::fs", "std::env", "std::path"]),
 ];
 
+/// The lines of a text that are not comments.
+fn uncommented(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.trim_start().starts_with("//"))
+}
+
 /// The code of a file: without comments, and without the module of its tests, which stands at the end.
 fn code(text: &str) -> impl Iterator<Item = &str> {
-    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-    text.lines().filter(|line| !line.trim_start().starts_with("//"))
+    uncommented(text.split("#[cfg(test)]\nmod tests {").next().unwrap())
 }
 
 /// The name of a source file below `src`, and its layer.
@@ -86,7 +90,7 @@ fn layers_use_only_the_layers_above_them_in_the_table() {
         }
         let (_, allowed) = LAYERS.iter().find(|(known, _)| *known == layer).unwrap_or_else(|| panic!("{layer}?"));
         let text = std::fs::read_to_string(&path).unwrap();
-        for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+        for line in uncommented(&text) {
             for used in line.split("crate::").skip(1) {
                 let used: String =
                     used.chars().take_while(|character| character.is_alphanumeric() || *character == '_').collect();

@@ -197,8 +197,18 @@ export class Native {
     return this.#take(0)
   }
 
-  /** Calls a function that answers two texts. Returns undefined if it has no answer. */
-  twoTexts<N extends NameWith<"oo">>(name: N, stack: Stacks[N], ...inputs: Inputs[N]): [string, string] | undefined {
+  /** Calls a function that answers two texts. */
+  twoTexts<N extends NameWith<"oo">>(name: N, stack: Stacks[N], ...inputs: Inputs[N]): [string, string] {
+    this.#call(name, stack, inputs, 2)
+    return [this.#take(0), this.#take(1)]
+  }
+
+  /** Calls a function that answers two texts, or nothing. */
+  maybeTwoTexts<N extends NameWith<"oo">>(
+    name: N,
+    stack: Stacks[N],
+    ...inputs: Inputs[N]
+  ): [string, string] | undefined {
     this.#call(name, stack, inputs, 2)
     return this.#word(0) === 0n ? undefined : [this.#take(0), this.#take(1)]
   }

@@ -138,7 +138,7 @@ export class Stack implements Disposable {
    * A variable that is not a whole number of at least 1 leaves the default, and emits a warning of the process.
    */
   static settings(): Required<Settings> & { budget: Required<Budget> } {
-    const [settings, problems] = Native.get().twoTexts("settings", undefined) ?? ["{}", "[]"]
+    const [settings, problems] = Native.get().twoTexts("settings", undefined)
     for (const problem of readJson<string[]>(problems)) process.emitWarning(problem, "CallstackWarning")
     return readJson(settings)
   }
@@ -485,7 +485,7 @@ export class Stack implements Disposable {
    * @throws `budget_too_small`, with the tokens `needed` in the details.
    */
   sessionContext(sessionID: string): SessionContext | undefined {
-    const parts = this.#native.twoTexts("session_context", this.#address, sessionID)
+    const parts = this.#native.maybeTwoTexts("session_context", this.#address, sessionID)
     return parts && { stable: parts[0], volatile: parts[1] }
   }
 

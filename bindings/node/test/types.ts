@@ -9,7 +9,7 @@ export function calls(native: Native, stack: Address): void {
   native.run("summarize", stack, "f1", "results", undefined)
   native.run("run_answer", stack, "f1", "call_1", "answer", 0)
   const texts: [string, string, string, string] = native.fourTexts("context", stack, "f1", undefined)
-  const parts: [string, string] | undefined = native.twoTexts("session_context", stack, "ses_1")
+  const parts: [string, string] | undefined = native.maybeTwoTexts("session_context", stack, "ses_1")
   const values: [string, bigint] = [native.text("tools", undefined), native.value("open", undefined, ".", undefined)]
 
   // @ts-expect-error: an argument is missing

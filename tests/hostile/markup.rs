@@ -1,0 +1,1 @@
+//! No text of a frame becomes an element, an attribute, a line or a section of ours.

@@ -1,0 +1,1 @@
+//! A reference names the frame that its author means, whatever IDs exist.
