@@ -2,9 +2,9 @@
 //! SECURITY.md says what is defended and against whom.
 
 mod cap;
+#[cfg(feature = "sqlite")]
+mod files;
 mod growth;
 mod markup;
 mod names;
 mod waiting;
-#[cfg(feature = "sqlite")]
-mod files;
