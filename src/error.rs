@@ -335,6 +335,15 @@ pub enum Error {
         #[serde(skip)]
         source: Option<ErrorSource>,
     },
+    /// The files of the stack were replaced while it was open: deleted, moved away, or overwritten by an older copy.
+    /// Nothing more is written to them.
+    #[error("{path} was replaced while it was open: {message}; open the stack again")]
+    Replaced {
+        /// The database.
+        path: String,
+        /// The difference that was found.
+        message: String,
+    },
     /// A command, or a query that uses the disk, inside of [`Stack::read`](crate::Stack::read) or in code that the stack
     /// calls, such as a token counter or a clock: it would wait for itself.
     #[error(
@@ -450,6 +459,7 @@ impl Error {
             Error::ReadOnly { .. } => "read_only",
             Error::Busy { .. } => "busy",
             Error::Damaged { .. } => "damaged",
+            Error::Replaced { .. } => "replaced",
             Error::InsideRead { .. } => "inside_read",
             Error::Broken { .. } => "broken",
             Error::Full { .. } => "full",

@@ -16,7 +16,6 @@ use std::cell::RefCell;
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::mem;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -37,6 +36,7 @@ use crate::frame::{
     Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, PLANNED_PREFIX, Parent, PopStatus, Repair,
     Results, StackState,
 };
+use crate::store::folder::Folder;
 use crate::store::mirror::PATIENCE;
 use crate::store::{BUSY_TIMEOUT, Durability};
 use crate::tree::{Command, Commit, OutlineOptions, Tree, decide, outline};
@@ -102,7 +102,7 @@ struct Inner {
     is_broken: AtomicBool,
     contexts: Contexts,
     /// The folder of the stack. `None`: the stack keeps no logs.
-    log_folder: Option<PathBuf>,
+    log_folder: Option<Folder>,
     repairs: Vec<Repair>,
     clock: Clock,
     random: Random,

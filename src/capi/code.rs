@@ -91,6 +91,8 @@ pub const CALLSTACK_ERROR_OUT_OF_TURN: CallstackCode = 134;
 pub const CALLSTACK_ERROR_SECOND_STACK_OPERATION: CallstackCode = 135;
 /// A command was called by code that the library calls while it reads the tree. C programs cannot cause it.
 pub const CALLSTACK_ERROR_INSIDE_READ: CallstackCode = 136;
+/// The files of the stack were replaced while it was open. Nothing more is written to them: open the stack again.
+pub const CALLSTACK_ERROR_REPLACED: CallstackCode = 137;
 
 /// The status of a frame. In JSON the name is used, such as `"in_progress"`.
 pub type CallstackStatus = i32;
@@ -146,6 +148,7 @@ pub(super) const fn code_of(error: &Error) -> CallstackCode {
         Error::NoRun { .. } => CALLSTACK_ERROR_NO_RUN,
         Error::OutOfTurn { .. } => CALLSTACK_ERROR_OUT_OF_TURN,
         Error::SecondStackOperation { .. } => CALLSTACK_ERROR_SECOND_STACK_OPERATION,
+        Error::Replaced { .. } => CALLSTACK_ERROR_REPLACED,
         Error::InsideRead { .. } => CALLSTACK_ERROR_INSIDE_READ,
         Error::Broken { .. } => CALLSTACK_ERROR_BROKEN,
     }

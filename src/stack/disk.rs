@@ -1,14 +1,14 @@
 //! The write path: writes a commit to the store and the logs, applies it to the tree, and updates the mirror.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 
 use super::shared_tree::SharedTree;
 use crate::error::Result;
 use crate::frame::{Change, Event, Frame, FrameStatus, Handle, StateDocument};
+use crate::store::folder::Folder;
 use crate::store::logs::{self, Appended};
 use crate::store::mirror::{Mirror, MirrorStatus, Source};
-use crate::store::{EventQuery, Store, files};
+use crate::store::{EventQuery, Store};
 use crate::tree::{Commit, LogAppend, Tree};
 
 /// The state of the mirror that queries return.
@@ -38,7 +38,7 @@ pub(super) struct Disk {
     pub(super) store: Option<Box<dyn Store>>,
     pub(super) mirror: Option<Mirror>,
     /// The folder of the mirror and the logs.
-    pub(super) folder: Option<PathBuf>,
+    pub(super) folder: Option<Folder>,
     /// True: logs are synced to the disk with each commit.
     syncs_logs: bool,
     /// The last command failed, possibly during the commit. Its own events may then be new to this process.
@@ -59,8 +59,13 @@ impl Disk {
     }
 
     /// The disk of a stack with a store and, optionally, a folder.
-    pub(super) fn new(store: Box<dyn Store>, mirror: Option<Mirror>, folder: Option<&Path>, syncs_logs: bool) -> Self {
-        Self { store: Some(store), mirror, folder: folder.map(Path::to_owned), syncs_logs, is_uncertain: false }
+    pub(super) fn new(
+        store: Box<dyn Store>,
+        mirror: Option<Mirror>,
+        folder: Option<&Folder>,
+        syncs_logs: bool,
+    ) -> Self {
+        Self { store: Some(store), mirror, folder: folder.cloned(), syncs_logs, is_uncertain: false }
     }
 
     /// Decides on the newest tree, commits the result, and applies it. No other process can commit in between.
@@ -91,10 +96,13 @@ impl Disk {
         let committed = match &mut self.store {
             None => Committed { events: decide(tree)?.events, has_new_log: false },
             Some(store) => {
-                store.begin()?;
+                if let Err(error) = store.begin() {
+                    store.rollback();
+                    return Err(error);
+                }
                 let committed = catch_up(&mut **store, self.mirror.as_mut(), tree)
                     .and_then(|()| decide(tree))
-                    .and_then(|commit| persist(&mut **store, self.folder.as_deref(), self.syncs_logs, tree, commit));
+                    .and_then(|commit| persist(&mut **store, self.folder.as_ref(), self.syncs_logs, tree, commit));
                 // Ends the transaction if it was not committed.
                 store.rollback();
                 self.is_uncertain = committed.is_err();
@@ -209,15 +217,16 @@ fn catch_up(store: &mut dyn Store, mut mirror: Option<&mut Mirror>, tree: &Share
 /// one.
 fn persist(
     store: &mut dyn Store,
-    folder: Option<&Path>,
+    folder: Option<&Folder>,
     syncs_logs: bool,
     tree: &SharedTree,
     commit: Commit,
 ) -> Result<Committed> {
     let Commit { events, log } = commit;
     let mut written = Vec::new();
-    let moved = moved_logs(folder, &tree.read(), &events);
-    let prepared = append_lines(folder, log, syncs_logs, &mut written).and_then(|()| LogMoves::begin(moved));
+    let moved = moved_logs(&tree.read(), &events);
+    let prepared = append_lines(folder, log, syncs_logs, &mut written)
+        .and_then(|()| folder.map(|folder| LogMoves::begin(folder, moved)).transpose());
     let moves = match prepared {
         Ok(moves) => moves,
         Err(error) => {
@@ -230,7 +239,7 @@ fn persist(
         return Ok(Committed { events, has_new_log });
     }
     if let Err(error) = store.append(&events) {
-        moves.undo();
+        moves.iter().for_each(LogMoves::undo);
         take_back(&written, true);
         return Err(error);
     }
@@ -238,12 +247,12 @@ fn persist(
         store.rollback();
         let is_undone = !may_have_lasted(store, &events);
         if is_undone {
-            moves.undo();
+            moves.iter().for_each(LogMoves::undo);
         }
         take_back(&written, is_undone);
         return Err(error);
     }
-    moves.finish();
+    moves.iter().for_each(LogMoves::finish);
     Ok(Committed { events, has_new_log })
 }
 
@@ -260,19 +269,18 @@ fn may_have_lasted(store: &mut dyn Store, events: &[Event]) -> bool {
 
 /// Appends lines to logs and records them in `written`.
 fn append_lines(
-    folder: Option<&Path>,
+    folder: Option<&Folder>,
     log: Vec<LogAppend>,
     syncs_logs: bool,
     written: &mut Vec<Written>,
 ) -> Result<()> {
     let Some(folder) = folder else { return Ok(()) };
     for LogAppend { log_path, is_new, entries, repeats_events, .. } in log {
-        let path = folder.join(log_path);
         if is_new {
             // A file that already has this name belongs to something else.
-            files::set_aside(&path)?;
+            folder.set_aside(&log_path)?;
         }
-        written.push(Written { appended: logs::append(&path, &entries, syncs_logs)?, repeats_events });
+        written.push(Written { appended: logs::append(folder, &log_path, &entries, syncs_logs)?, repeats_events });
     }
     Ok(())
 }
@@ -288,43 +296,42 @@ fn take_back(written: &[Written], all: bool) {
     written.iter().rev().filter(|lines| all || !lines.repeats_events).for_each(|lines| lines.appended.undo());
 }
 
-/// The old and the new path of each log that moves.
-fn moved_logs(folder: Option<&Path>, tree: &Tree, events: &[Event]) -> Vec<(PathBuf, PathBuf)> {
-    let Some(folder) = folder else { return Vec::new() };
+/// The old and the new name of each log that moves.
+fn moved_logs(tree: &Tree, events: &[Event]) -> Vec<(String, String)> {
     let moved = events.iter().filter_map(|event| match &event.change {
-        Change::LogMoved { log_path } => {
-            let old = tree.node(event.handle).record().log_path.as_ref()?;
-            Some((folder.join(old), folder.join(log_path)))
-        }
+        Change::LogMoved { log_path } => Some((tree.node(event.handle).record().log_path.clone()?, log_path.clone())),
         _ => None,
     });
     moved.collect()
 }
 
-/// Logs whose frames get another ID, with their old and new paths. A log has both names until the commit has finished.
+/// Logs whose frames get another ID, with their old and new names. A log has both names until the commit has finished.
 /// If the commit fails and it is not known whether it was kept, both names stay.
-struct LogMoves(Vec<(PathBuf, PathBuf)>);
+struct LogMoves<'a> {
+    folder: &'a Folder,
+    moved: Vec<(String, String)>,
+}
 
-impl LogMoves {
+impl<'a> LogMoves<'a> {
     /// Gives the logs their new names, in addition to the old ones.
-    fn begin(moved: Vec<(PathBuf, PathBuf)>) -> Result<Self> {
-        let mut moves = Self(Vec::new());
-        for (old, new) in moved.into_iter().filter(|(old, _)| old.exists()) {
-            if let Err(error) = files::set_aside(&new).and_then(|()| files::second_name(&old, &new)) {
+    fn begin(folder: &'a Folder, moved: Vec<(String, String)>) -> Result<Self> {
+        let mut moves = Self { folder, moved: Vec::new() };
+        for (old, new) in moved.into_iter().filter(|(old, _)| folder.has_file(old)) {
+            if let Err(error) = folder.set_aside(&new).and_then(|()| folder.second_name(&old, &new)) {
                 moves.undo();
                 return Err(error);
             }
-            moves.0.push((old, new));
+            moves.moved.push((old, new));
         }
         Ok(moves)
     }
 
     fn undo(&self) {
-        self.0.iter().for_each(|(_, new)| drop(files::remove(new)));
+        self.moved.iter().for_each(|(_, new)| drop(self.folder.remove(new)));
     }
 
     fn finish(&self) {
-        self.0.iter().for_each(|(old, _)| drop(files::remove(old)));
+        self.moved.iter().for_each(|(old, _)| drop(self.folder.remove(old)));
     }
 }
 

@@ -1,12 +1,11 @@
 //! The full logs of frames. A context names a log only if its file exists.
 
-use std::path::{Path, PathBuf};
-
 use serde_json::Value;
 
 use super::Stack;
 use crate::error::{Error, Result};
 use crate::frame::{FrameRef, own_log_path};
+use crate::store::folder::Folder;
 use crate::store::{LogPage, LogQuery, logs};
 use crate::tree::Command;
 
@@ -42,8 +41,8 @@ impl Stack {
         FrameLog { stack: self, frame: frame.into() }
     }
 
-    fn log_folder(&self) -> Result<&Path> {
-        self.inner.log_folder.as_deref().ok_or(Error::InMemory { what: "logs" })
+    fn log_folder(&self) -> Result<&Folder> {
+        self.inner.log_folder.as_ref().ok_or(Error::InMemory { what: "logs" })
     }
 }
 
@@ -72,10 +71,11 @@ impl FrameLog<'_> {
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::InMemory`] if the stack has no folder;
     /// [`Error::Io`]; the errors of [`Stack::refresh`].
     pub fn read(&self, query: &LogQuery) -> Result<LogPage> {
-        if !self.path()?.exists() {
+        let folder = self.stack.log_folder()?;
+        if !folder.is_taken(&self.name()?) {
             self.stack.refresh()?;
         }
-        logs::read(&self.path()?, query)
+        logs::read(folder, &self.name()?, query)
     }
 
     /// Sets the path of the frame's full log, for a host that keeps the log in its own file. Contexts name the file if
@@ -87,10 +87,8 @@ impl FrameLog<'_> {
         self.stack.execute(Command::SetLogPath { frame: self.frame.clone(), log_path: log_path.into() }).map(drop)
     }
 
-    /// The path of the frame's own log.
-    fn path(&self) -> Result<PathBuf> {
-        let folder = self.stack.log_folder()?;
-        self.stack
-            .query(self.frame.clone(), |tree, handle| folder.join(own_log_path(tree.node(handle).session_id(), handle)))
+    /// The name of the frame's own log in the folder.
+    fn name(&self) -> Result<String> {
+        self.stack.query(self.frame.clone(), |tree, handle| own_log_path(tree.node(handle).session_id(), handle))
     }
 }

@@ -13,8 +13,9 @@ use super::{Inner, Stack, StackOptions};
 use crate::context::Contexts;
 use crate::error::{Error, Result};
 use crate::frame::Repair;
+use crate::store::folder::Folder;
 use crate::store::mirror::{Mirror, PATIENCE};
-use crate::store::{DATABASE, Durability, MirrorStatus, Store, files, layout};
+use crate::store::{DATABASE, Durability, MirrorStatus, Store, layout};
 use crate::tree::{Commit, Tree};
 
 impl Stack {
@@ -29,8 +30,12 @@ impl Stack {
         store: impl Store + 'static,
         options: StackOptions,
     ) -> Result<Self> {
-        let folder = &files::stack_folder(folder.as_ref())?;
-        Self::founded(Some(folder), Box::new(store), options, |repairs, now| {
+        Self::open_in(&Folder::open_or_create(folder.as_ref())?, Box::new(store), options)
+    }
+
+    /// As [`Stack::open_with_store`], in an open folder.
+    pub(super) fn open_in(folder: &Folder, store: Box<dyn Store>, options: StackOptions) -> Result<Self> {
+        Self::founded(Some(folder), store, options, |repairs, now| {
             let Some((state, found)) = layout::read(folder)? else { return Ok(Commit::default()) };
             let (tree, inconsistent) = Tree::from_state(state);
             layout::keep(folder)?;
@@ -49,7 +54,7 @@ impl Stack {
 
     /// Opens a stack from the history of a store. An empty history first gets the events that `found` returns.
     pub(super) fn founded(
-        folder: Option<&Path>,
+        folder: Option<&Folder>,
         store: Box<dyn Store>,
         options: StackOptions,
         found: impl FnOnce(&mut Vec<Repair>, u64) -> Result<Commit>,
@@ -78,7 +83,10 @@ impl Stack {
         let StackOptions { clock, random, counter, busy_timeout, .. } = options;
         let folder = disk.folder.clone();
         let inner = Inner {
-            contexts: Contexts::new(counter, folder.clone().unwrap_or_default()),
+            contexts: Contexts::new(
+                counter,
+                folder.as_ref().map(|folder| folder.path().to_owned()).unwrap_or_default(),
+            ),
             log_folder: folder,
             mirror: Mutex::new(disk.mirror_view(&tree)),
             disk: ReentrantMutex::new(RefCell::new(disk)),
@@ -100,22 +108,23 @@ impl Stack {
     /// Commands wait until the files are written, and this call waits for a running command.
     ///
     /// # Errors
-    /// [`Error::NotEmpty`] if the folder has a stack's database; [`Error::Busy`] if another process holds the lock of
+    /// [`Error::NotEmpty`] if the folder has files of a stack: `stack.db`, `state.json` or `frames`; [`Error::Busy`] if another process holds the lock of
     /// the files for too long; [`Error::Io`], [`Error::DiskFull`], [`Error::ReadOnly`]. Some of the files can then have
     /// been written. [`Error::InsideRead`] and [`Error::Broken`], before anything is written.
     pub fn export_files(&self, folder: impl AsRef<Path>) -> Result<()> {
-        let folder = folder.as_ref();
         // Commands wait for this lock. If they waited for the lock of the tree, new readers would wait behind them.
         self.with_disk(|_| {
-            if folder.join(DATABASE).exists() {
-                return Err(Error::NotEmpty { path: folder.display().to_string() });
-            }
-            files::make_folder(folder)?;
-            let tree = self.inner.tree.read();
+            let folder = &Folder::open_or_create(folder.as_ref())?;
             let mut mirror = Mirror::new(folder);
-            mirror.rewrite_all(tree.handles(), tree.revision());
             let clock = &*self.inner.clock;
-            mirror.locked(clock, self.inner.busy_timeout, |mirror| mirror.write_all(clock, &*tree))
+            mirror.locked(clock, self.inner.busy_timeout, |mirror| {
+                if [DATABASE, layout::STATE, layout::FRAMES].iter().any(|name| folder.is_taken(name)) {
+                    return Err(Error::NotEmpty { path: folder.path().display().to_string() });
+                }
+                let tree = self.inner.tree.read();
+                mirror.rewrite_all(tree.handles(), tree.revision());
+                mirror.write_all(clock, &*tree)
+            })
         })
     }
 

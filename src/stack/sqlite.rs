@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::{Stack, StackOptions};
 use crate::error::{Error, Result};
-use crate::store::{DATABASE, SqliteOptions, SqliteStore, damaged_database, files, layout, read_history};
+use crate::store::folder::Folder;
+use crate::store::{DATABASE, SqliteOptions, SqliteStore, damaged_database, layout, read_history};
 use crate::tree::{Commit, Tree};
 
 impl Stack {
@@ -34,11 +35,11 @@ impl Stack {
     /// [`Error::Damaged`] if a file cannot be read, [`Error::Version`] if a newer version of the library wrote it; the
     /// file is not changed. [`Error::ReadOnly`], [`Error::DiskFull`], [`Error::Busy`], [`Error::Io`].
     pub fn open(folder: impl AsRef<Path>, options: StackOptions) -> Result<Self> {
-        let folder = &files::stack_folder(folder.as_ref())?;
+        let folder = &Folder::open_or_create(folder.as_ref())?;
         let store = open_database(folder, &options)?;
-        Self::open_with_store(folder, store, options).map_err(|error| match error {
+        Self::open_in(folder, Box::new(store), options).map_err(|error| match error {
             // Only a damaged database contains such a history.
-            Error::History { .. } => damaged_database(&folder.join(DATABASE), error.to_string()),
+            Error::History { .. } => damaged_database(&folder.path_of(DATABASE), error.to_string()),
             other => other,
         })
     }
@@ -50,9 +51,9 @@ impl Stack {
     /// [`Error::NotEmpty`] if the folder contains a stack; [`Error::Json`] with the line, or [`Error::History`] with
     /// the event, for an invalid history; the errors of [`Stack::open`].
     pub fn rebuild(folder: impl AsRef<Path>, history: impl BufRead, options: StackOptions) -> Result<Self> {
-        let folder = &files::stack_folder(folder.as_ref())?;
-        let not_empty = || Error::NotEmpty { path: folder.display().to_string() };
-        if layout::state_path(folder).exists() {
+        let folder = &Folder::open_or_create(folder.as_ref())?;
+        let not_empty = || Error::NotEmpty { path: folder.path().display().to_string() };
+        if folder.is_taken(layout::STATE) {
             return Err(not_empty());
         }
         let store = open_database(folder, &options)?;
@@ -68,7 +69,7 @@ impl Stack {
     }
 }
 
-fn open_database(folder: &Path, options: &StackOptions) -> Result<SqliteStore> {
+fn open_database(folder: &Folder, options: &StackOptions) -> Result<SqliteStore> {
     let StackOptions { durability, busy_timeout, .. } = *options;
-    SqliteStore::open(folder.join(DATABASE), SqliteOptions { durability, busy_timeout })
+    SqliteStore::open(folder.path_of(DATABASE), SqliteOptions { durability, busy_timeout })
 }

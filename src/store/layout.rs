@@ -5,38 +5,37 @@
 //! newer one if both can be read.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path};
 
-use super::files;
+use super::file_errors::writing;
+use super::folder::{Access, Folder};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameStatus, Repair, StackState, StateError, frame_from_json};
+use crate::text::beginning;
 
 /// The first bytes of a `state.json` that this library wrote.
 const BEGINNING: &str = "{\"version\":1,\"revision\":";
+/// The name of the copy of the original files while it is made.
+const UNFINISHED: &str = ".before-import";
+/// Maximum length of a rejected path in a repair, in characters.
+const SHOWN: usize = 200;
 
-/// Path of the state file of a folder.
-pub(crate) fn state_path(folder: &Path) -> PathBuf {
-    folder.join("state.json")
-}
-
-/// Path of the folder that contains the frames' files.
-pub(crate) fn frames_path(folder: &Path) -> PathBuf {
-    folder.join("frames")
-}
+/// The name of the file with the whole state.
+pub(crate) const STATE: &str = "state.json";
+/// The name of the subfolder with a file for each frame.
+pub(crate) const FRAMES: &str = "frames";
 
 /// Reads the frames of a folder; `None` if it contains no frame. The list describes the repaired defects.
 ///
 /// # Errors
 /// [`Error::Damaged`] if `state.json` exists but no frame can be read; [`Error::Version`] if a newer version
 /// of the library wrote it; [`Error::Io`].
-pub(crate) fn read(folder: &Path) -> Result<Option<(StackState, Vec<Repair>)>> {
-    let path = state_path(folder);
-    let name = path.display().to_string();
+pub(crate) fn read(folder: &Folder) -> Result<Option<(StackState, Vec<Repair>)>> {
+    let name = folder.path_of(STATE).display().to_string();
     let mut repairs = Vec::new();
     let mut unreadable = None;
-    let mut state = match files::read_if_there(&path)?.map(|bytes| StackState::salvage(&bytes)) {
+    let mut state = match folder.read(STATE)?.map(|bytes| StackState::salvage(&bytes)) {
         None => StackState::default(),
         Some(Ok((state, found))) => {
             repairs = found;
@@ -52,10 +51,11 @@ pub(crate) fn read(folder: &Path) -> Result<Option<(StackState, Vec<Repair>)>> {
         }
     };
     let mut frames = Frames::new(std::mem::take(&mut state.frames));
-    for file in files::json_files(&frames_path(folder))? {
-        frames.take(&file, &mut repairs);
+    for file in folder.json_files(FRAMES)? {
+        frames.take(folder, &file, &mut repairs);
     }
     state.frames = frames.list;
+    state.frames.iter_mut().for_each(|frame| drop_outside_log(frame, folder.path(), &mut repairs));
     match unreadable {
         Some((message, source)) if state.frames.is_empty() => {
             Err(Error::Damaged { path: name, message, advice: "move it away to start without it", source })
@@ -78,13 +78,12 @@ impl Frames {
     }
 
     /// Adds the frame of a file, unless the same or a newer version of it was already found.
-    fn take(&mut self, file: &Path, repairs: &mut Vec<Repair>) {
-        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-        let place = format!("frames/{stem}.json");
+    fn take(&mut self, folder: &Folder, place: &str, repairs: &mut Vec<Repair>) {
+        let stem = place.trim_start_matches("frames/").trim_end_matches(".json");
         let mut found = Vec::new();
-        let read = fs::read(file).map_err(|error| error.to_string()).and_then(|bytes| {
-            let text = String::from_utf8_lossy(&bytes);
-            frame_from_json(&text, &stem, &mut found).map_err(|error| error.to_string())
+        let read = folder.read(place).map_err(|error| error.to_string()).and_then(|bytes| {
+            let text = String::from_utf8_lossy(bytes.as_deref().unwrap_or_default());
+            frame_from_json(&text, stem, &mut found).map_err(|error| error.to_string())
         });
         let frame = match read {
             Ok(frame) => frame,
@@ -126,30 +125,42 @@ impl Frames {
     }
 }
 
+/// Removes the path of a log outside of the stack's folder. The files may come from a stranger, and an agent reads the
+/// log that its context names.
+fn drop_outside_log(frame: &mut Frame, folder: &Path, repairs: &mut Vec<Repair>) {
+    let is_below = |path: &str| {
+        let path = Path::new(path);
+        let below = if path.is_absolute() { path.strip_prefix(folder) } else { Ok(path) };
+        below.is_ok_and(|below| below.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)))
+    };
+    if let Some(path) = frame.log_path.take_if(|path| !path.is_empty() && !is_below(path)) {
+        let path = beginning(&path, SHOWN);
+        let message = format!("its logPath `{path}` is outside of the stack's folder; removed");
+        repairs.push(Repair::of_frame(&frame.session_id, message));
+    }
+}
+
 /// Links the files of a folder into `before-import/`, where they remain after the mirror replaces the
 /// originals. Either all files are linked or none.
-pub(crate) fn keep(folder: &Path) -> Result<()> {
-    let unfinished = folder.join(".before-import");
-    if unfinished.exists() {
+pub(crate) fn keep(folder: &Folder) -> Result<()> {
+    if folder.is_taken(UNFINISHED) {
         // It contains only links, left by a process that was killed at this point.
-        fs::remove_dir_all(&unfinished).map_err(files::writing(&unfinished))?;
+        let path = folder.path_of(UNFINISHED);
+        std::fs::remove_dir_all(&path).map_err(writing(&path))?;
     }
-    files::make_folder(&frames_path(&unfinished))?;
-    let state = state_path(folder);
-    if state.exists() {
-        files::second_name(&state, &state_path(&unfinished))?;
+    folder.make_subfolder(UNFINISHED)?;
+    folder.make_subfolder(&format!("{UNFINISHED}/{FRAMES}"))?;
+    let frames = folder.json_files(FRAMES)?;
+    for file in std::iter::once(STATE).chain(frames.iter().map(String::as_str)).filter(|file| folder.has_file(file)) {
+        folder.second_name(file, &format!("{UNFINISHED}/{file}"))?;
     }
-    for file in files::json_files(&frames_path(folder))?.into_iter().filter(|path| path.is_file()) {
-        files::second_name(&file, &frames_path(&unfinished).join(file.file_name().unwrap_or_default()))?;
-    }
-    let kept = files::unused(&folder.join("before-import"));
-    fs::rename(&unfinished, &kept).map_err(files::writing(&kept))
+    folder.rename(UNFINISHED, &folder.unused("before-import"))
 }
 
 /// Returns the revision in a `state.json` that this library wrote; `None` if the file is missing, incomplete, or
 /// written by another program. Reads only the beginning and the end of the file.
-pub(crate) fn mirrored_revision(folder: &Path) -> Option<u64> {
-    let mut file = File::open(state_path(folder)).ok()?;
+pub(crate) fn mirrored_revision(folder: &Folder) -> Option<u64> {
+    let mut file = folder.file(STATE, Access::Read).ok()??;
     let mut beginning = Vec::new();
     file.by_ref().take(64).read_to_end(&mut beginning).ok()?;
     let beginning = String::from_utf8_lossy(&beginning);

@@ -5,15 +5,14 @@
 //! starts on a new line.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::files;
+use super::file_errors::{reading, writing};
+use super::folder::{Access, Folder};
 use crate::error::Result;
 
 /// A filter for the lines of a log. The default selects all lines.
@@ -99,7 +98,8 @@ const DAMAGE_LIMIT: usize = 1000;
 
 /// The range of bytes that an append added to a file.
 pub(crate) struct Appended {
-    path: PathBuf,
+    folder: Folder,
+    name: String,
     start: u64,
     end: u64,
 }
@@ -112,9 +112,10 @@ impl Appended {
 
     /// Removes the appended lines, unless another append followed. If that fails, the lines remain.
     pub(crate) fn undo(&self) {
-        let _ = File::options().write(true).open(&self.path).and_then(|file| {
-            file.lock()?;
-            if file.metadata()?.len() == self.end { file.set_len(self.start) } else { Ok(()) }
+        let Ok(Some(file)) = self.folder.file(&self.name, Access::Write) else { return };
+        let _ = file.lock().and_then(|()| match file.metadata()?.len() == self.end {
+            true => file.set_len(self.start),
+            false => Ok(()),
         });
     }
 }
@@ -125,23 +126,24 @@ impl Appended {
 /// # Errors
 /// [`Error::Json`] for an entry nested more than 100 levels deep; [`Error::DiskFull`], [`Error::ReadOnly`],
 /// [`Error::Io`].
-pub(crate) fn append(path: &Path, entries: &[Value], durable: bool) -> Result<Appended> {
+pub(crate) fn append(folder: &Folder, name: &str, entries: &[Value], durable: bool) -> Result<Appended> {
+    let path = &folder.path_of(name);
     let mut lines = Vec::new();
     for entry in entries {
         serde_json::to_writer(&mut lines, entry).expect("a value has only string keys and finite numbers");
         lines.push(b'\n');
     }
-    if let Some(folder) = path.parent() {
-        files::make_folder(folder)?;
+    if let Some((subfolder, _)) = name.rsplit_once('/') {
+        folder.make_subfolder(subfolder)?;
     }
-    let file = File::options().read(true).append(true).create(true).open(path);
-    let mut file = file.map_err(files::writing(path))?;
+    let file = folder.file(name, Access::Append)?;
+    let mut file = file.ok_or_else(|| writing(path)(ErrorKind::NotFound.into()))?;
     // The store's transaction excludes other appends, but not an `undo`.
-    file.lock().map_err(files::writing(path))?;
-    let start = file.seek(SeekFrom::End(0)).map_err(files::reading(path))?;
+    file.lock().map_err(writing(path))?;
+    let start = file.seek(SeekFrom::End(0)).map_err(reading(path))?;
     if start > 0 {
         let mut last = [0];
-        file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last)).map_err(files::reading(path))?;
+        file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last)).map_err(reading(path))?;
         if last != *b"\n" {
             // Start on a new line after a line that was cut off.
             lines.insert(0, b'\n');
@@ -151,24 +153,21 @@ pub(crate) fn append(path: &Path, entries: &[Value], durable: bool) -> Result<Ap
     if let Err(error) = written {
         // If this fails too, a partial line remains, which readers skip.
         let _ = file.set_len(start);
-        return Err(files::writing(path)(error));
+        return Err(writing(path)(error));
     }
-    Ok(Appended { path: path.to_owned(), start, end: start + lines.len() as u64 })
+    Ok(Appended { folder: folder.clone(), name: name.to_owned(), start, end: start + lines.len() as u64 })
 }
 
 /// Reads the selected lines of a log. A missing log has no lines.
-pub(crate) fn read(path: &Path, query: &LogQuery) -> Result<LogPage> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(LogPage::default()),
-        Err(error) => return Err(files::reading(path)(error)),
-    };
+pub(crate) fn read(folder: &Folder, name: &str, query: &LogQuery) -> Result<LogPage> {
+    let path = &folder.path_of(name);
+    let Some(file) = folder.file(name, Access::Read)? else { return Ok(LogPage::default()) };
     let mut reader = BufReader::with_capacity(1 << 16, file);
     let needle = query.search.as_ref().map(|text| text.to_lowercase());
     let mut page = LogPage::default();
     let mut fitting = VecDeque::new();
     let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line).map_err(files::reading(path))? > 0 {
+    while reader.read_until(b'\n', &mut line).map_err(reading(path))? > 0 {
         page.total += 1;
         let number = page.total;
         let line = std::mem::take(&mut line);

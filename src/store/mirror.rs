@@ -12,12 +12,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use super::{files, layout};
+use super::file_errors::writing;
+use super::folder::{Folder, Kind};
+use super::layout::{self, FRAMES, STATE};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Handle, file_name};
 
@@ -66,7 +67,7 @@ fn as_message<S: Serializer>(error: &Option<Error>, serializer: S) -> Result<S::
 
 /// The mirror of one folder, from the view of this process.
 pub(crate) struct Mirror {
-    folder: PathBuf,
+    folder: Folder,
     lock: Option<File>,
     /// Frames whose files must be written before the next `state.json`, with the revision of the
     /// change.
@@ -87,11 +88,11 @@ pub(crate) struct Mirror {
 
 impl Mirror {
     /// Creates the mirror of a folder, at the revision of its `state.json`.
-    pub(crate) fn new(folder: &Path) -> Self {
-        let is_whole = layout::frames_path(folder).is_dir();
+    pub(crate) fn new(folder: &Folder) -> Self {
+        let is_whole = folder.kind(FRAMES).is_ok_and(|kind| kind == Some(Kind::Folder));
         let revision = layout::mirrored_revision(folder).filter(|_| is_whole);
         Self {
-            folder: folder.to_owned(),
+            folder: folder.clone(),
             lock: None,
             stale: BTreeMap::new(),
             fresh: BTreeSet::new(),
@@ -177,21 +178,20 @@ impl Mirror {
     }
 
     fn lock_file(&mut self) -> Result<File> {
-        let path = self.folder.join(LOCK);
         match self.lock.take() {
             Some(file) => Ok(file),
-            None => File::options().create(true).truncate(false).write(true).open(&path).map_err(files::writing(&path)),
+            None => self.folder.lock_file(LOCK),
         }
     }
 
     fn acquire(&self, file: &File, patience: u64) -> Result<()> {
-        let path = self.folder.join(LOCK);
+        let path = self.folder.path_of(LOCK);
         for waited in 0.. {
             match file.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) if waited < patience => std::thread::sleep(WAIT),
                 Err(TryLockError::WouldBlock) => return Err(Error::Busy { path: path.display().to_string(), waited }),
-                Err(TryLockError::Error(error)) => return Err(files::writing(&path)(error)),
+                Err(TryLockError::Error(error)) => return Err(writing(&path)(error)),
             }
         }
         Ok(())
@@ -206,7 +206,7 @@ impl Mirror {
     /// Writes the files of all stale frames and then `state.json`, except what another process has already
     /// written.
     pub(crate) fn write_all(&mut self, clock: &dyn Fn() -> u64, source: &impl Source) -> Result<()> {
-        files::make_folder(&layout::frames_path(&self.folder))?;
+        self.folder.make_subfolder(FRAMES)?;
         let by_another = layout::mirrored_revision(&self.folder).unwrap_or(0);
         if !self.is_foreign && self.revision < by_another && by_another <= source.revision() {
             self.revision = by_another;
@@ -217,8 +217,7 @@ impl Mirror {
         if self.is_foreign || !self.is_current(source) {
             let stale = self.stale.keys().copied().collect();
             self.write_frames(&stale, source)?;
-            let path = layout::state_path(&self.folder);
-            files::replace(&path, |writer| source.write_state(writer))?;
+            self.folder.replace(STATE, |writer| source.write_state(writer))?;
             self.revision = source.revision();
             self.is_foreign = false;
         }
@@ -228,14 +227,13 @@ impl Mirror {
     }
 
     fn write_frames(&mut self, handles: &BTreeSet<Handle>, source: &impl Source) -> Result<()> {
-        let folder = layout::frames_path(&self.folder);
         for handle in handles {
             let frame = source.frame(*handle);
-            let path = folder.join(format!("{}.json", file_name(&frame.session_id, *handle)));
-            let write = || files::replace(&path, |writer| Ok(serde_json::to_writer(writer, &frame)?));
+            let name = format!("{FRAMES}/{}.json", file_name(&frame.session_id, *handle));
+            let write = || self.folder.replace(&name, |writer| Ok(serde_json::to_writer(writer, &frame)?));
             if write().is_err() {
                 // The folder may be missing. For any other cause, the second attempt returns the error.
-                files::make_folder(&folder)?;
+                self.folder.make_subfolder(FRAMES)?;
                 write()?;
             }
             self.stale.remove(handle);
@@ -244,7 +242,7 @@ impl Mirror {
             let name = file_name(session_id, *handle);
             // Keep the file if its name belongs to a frame that has the ID now.
             if source.owner(session_id).is_none_or(|owner| file_name(session_id, owner) != name) {
-                files::remove(&folder.join(format!("{name}.json")))?;
+                self.folder.remove(&format!("{FRAMES}/{name}.json"))?;
             }
             self.replaced.pop_first();
         }

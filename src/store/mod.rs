@@ -8,7 +8,8 @@
 //! This layer uses frames and their events. It does not use trees and makes no decisions about them.
 
 pub(crate) mod export;
-pub(crate) mod files;
+mod file_errors;
+pub(crate) mod folder;
 pub(crate) mod layout;
 pub(crate) mod logs;
 mod memory;
@@ -148,6 +149,12 @@ impl EventQuery {
             }),
             _ => Ok(()),
         }
+    }
+
+    /// True if the query selects every event after a revision.
+    #[cfg(feature = "sqlite")]
+    fn selects_all(&self) -> bool {
+        self.frame.is_none() && self.kind.is_none() && self.limit.is_none()
     }
 
     /// True if the event matches all filters, without regard to the limit.

@@ -46,6 +46,7 @@ export type ErrorCode =
   | "panic"
   /** An earlier command ended in a `panic`. Close the stack and open it again. */
   | "broken"
+  | "replaced"
   | "inside_read"
   /** The stack was closed. */
   | "closed"

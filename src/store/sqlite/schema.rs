@@ -8,11 +8,13 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-use super::companion;
 use super::errors::{Refused, damaged};
+use super::place;
 use crate::error::{Error, Result};
 use crate::frame::Event;
-use crate::store::files;
+use crate::store::file_errors::reading;
+use crate::store::folder::{Access, Folder, Kind, description};
+use crate::text::beginning;
 
 /// SQLite's `application_id` of databases of this library: "CSTK" in ASCII.
 const APPLICATION_ID: i64 = 0x4353_544b;
@@ -27,16 +29,20 @@ const FIRST_VERSION: i64 = 1;
 /// version is the result of the last migration.
 pub(super) const MIGRATIONS: &[Migration] = &[];
 
-/// The column `event` has the same text as a line of an exported history.
-const SCHEMA: &str = "
-    CREATE TABLE events (
+/// The tables of the first version, with their text in SQLite's list of tables. The column `event` has the same text as
+/// a line of an exported history.
+const TABLES: [(&str, &str); 2] = [
+    (
+        "events",
+        "CREATE TABLE events (
         revision INTEGER PRIMARY KEY,
         handle INTEGER NOT NULL,
         kind TEXT NOT NULL,
         event TEXT NOT NULL
-    ) STRICT;
-    CREATE INDEX events_of_frames ON events (handle, revision);
-";
+    ) STRICT",
+    ),
+    ("events_of_frames", "CREATE INDEX events_of_frames ON events (handle, revision)"),
+];
 
 /// A migration from one version of the schema to the next.
 pub(super) type Migration = fn(&Connection) -> rusqlite::Result<()>;
@@ -56,18 +62,36 @@ const fn version_behind(migrations: &[Migration]) -> i64 {
     FIRST_VERSION + migrations.len() as i64
 }
 
+/// The last bytes of a rollback journal that names a journal of several databases (SQLite file format, section 3.3).
+const END_OF_SUPER_JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+
 /// Refuses files that SQLite would treat as a new database and overwrite: a file that is too short, and an empty
-/// file with a write-ahead log, which may contain the rest of the history.
-pub(super) fn refuse_lost_database(path: &Path) -> Result<()> {
-    let length = |path: &Path| std::fs::metadata(path).map(|data| data.len()).ok();
-    if path.is_dir() {
-        return Err(damaged(path, "it is a folder"));
+/// file with a write-ahead log, which may contain the rest of the history. Refuses what only a stranger can have
+/// prepared: links, pipes and devices, and a rollback journal that makes SQLite delete a file that it names.
+pub(super) fn refuse_unfit_files(folder: &Folder, name: &str) -> Result<()> {
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let file = format!("{name}{suffix}");
+        match folder.kind(&file)? {
+            None | Some(Kind::File) => {}
+            Some(Kind::Folder) => return Err(damaged(&folder.path_of(&file), "it is a folder")),
+            Some(kind) => return Err(damaged(&folder.path_of(&file), description(kind))),
+        }
     }
-    if length(path).is_some_and(|length| (1..SMALLEST).contains(&length)) {
+    let path = &folder.path_of(name);
+    let length = |file: &str| -> Result<Option<u64>> {
+        let data = folder.file(file, Access::Read)?.map(|file| file.metadata()).transpose();
+        Ok(data.map_err(reading(&folder.path_of(file)))?.map(|data| data.len()))
+    };
+    let size = length(name)?;
+    if size.is_some_and(|size| (1..SMALLEST).contains(&size)) {
         return Err(damaged(path, "file is not a database"));
     }
-    if length(path) == Some(0) && length(&companion(path, "-wal")).is_some_and(|length| length > 0) {
+    if size == Some(0) && length(&format!("{name}-wal"))?.is_some_and(|size| size > 0) {
         return Err(damaged(path, "it is empty, but its write-ahead log is not"));
+    }
+    let journal = format!("{name}-journal");
+    if folder.read(&journal)?.is_some_and(|bytes| bytes.ends_with(&END_OF_SUPER_JOURNAL)) {
+        return Err(damaged(&folder.path_of(&journal), "it names a journal of another database"));
     }
     Ok(())
 }
@@ -99,7 +123,31 @@ pub(super) fn state(connection: &Connection, path: &Path) -> Result<State> {
         return Err(damaged(path, "it is a database, but not one of this library"));
     }
     refuse_newer(version, path)?;
+    if version == FIRST_VERSION {
+        refuse_other_tables(&moment, path)?;
+    }
     Ok(if version == version_behind(MIGRATIONS) { State::Current } else { State::Older })
+}
+
+/// Refuses a database whose schema is not exactly that of the first version: triggers, views and other tables do not
+/// come from this library.
+fn refuse_other_tables(connection: &Connection, path: &Path) -> Result<()> {
+    let mut statement = connection.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").refused(path)?;
+    let mut rows = statement.query([]).refused(path)?;
+    let mut expected = TABLES.iter();
+    while let Some(row) = rows.next().refused(path)? {
+        let (name, text): (String, Option<String>) = (row.get(0).refused(path)?, row.get(1).refused(path)?);
+        if expected.next().is_none_or(|(table, sql)| name != *table || text.as_deref() != Some(*sql)) {
+            return Err(damaged(
+                path,
+                format!("its schema has `{}`, which this library did not make", beginning(&name, 100)),
+            ));
+        }
+    }
+    match expected.next() {
+        Some((name, _)) => Err(damaged(path, format!("its schema lacks `{name}`"))),
+        None => Ok(()),
+    }
 }
 
 /// Creates the tables or runs the missing migrations, unless another process has already done so.
@@ -108,7 +156,7 @@ pub(super) fn bring_up_to_date(connection: &Connection, path: &Path, migrations:
     let found: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0)).refused(path)?;
     let version = version_behind(migrations);
     if found == 0 {
-        transaction.execute_batch(SCHEMA).refused(path)?;
+        TABLES.iter().try_for_each(|(_, sql)| transaction.execute_batch(sql)).refused(path)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID).refused(path)?;
     } else if found < version {
         keep_original(path, found)?;
@@ -124,11 +172,14 @@ pub(super) fn bring_up_to_date(connection: &Connection, path: &Path, migrations:
 /// Copies the database, including its write-ahead log, to another file. The caller's transaction prevents changes
 /// by other processes during the copy.
 fn keep_original(path: &Path, version: i64) -> Result<()> {
-    let copy = files::unused(&path.with_extension(format!("v{version}.db")));
+    let (folder, name) = place(path)?;
+    let stem = name.strip_suffix(".db").unwrap_or(&name);
+    let copy = folder.unused(&format!("{stem}.v{version}.db"));
+    let copy_path = folder.path_of(&copy);
     let reader = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).refused(path)?;
-    let copied = reader.execute("VACUUM INTO ?1", [copy.to_string_lossy()]).refused(&copy);
+    let copied = reader.execute("VACUUM INTO ?1", [copy_path.to_string_lossy()]).refused(&copy_path);
     if copied.is_err() {
-        files::remove(&copy)?;
+        folder.remove(&copy)?;
     }
     copied.map(drop)
 }
