@@ -238,10 +238,13 @@ impl Contexts {
         made
     }
 
-    /// Returns the path of a log with the folder prepended, if the file exists.
+    /// Returns the path of a log with the folder prepended, if the file exists. Below the folder no link is followed,
+    /// because an agent reads the file, and a stranger may have made the link.
     fn existing_log(&self, path: Option<&str>) -> Option<String> {
         let path = self.folder.join(path?);
-        path.exists().then(|| path.to_string_lossy().into_owned())
+        let is_link = |path: &Path| path != self.folder && path.starts_with(&self.folder) && path.is_symlink();
+        let exists = path.is_file() && !path.ancestors().any(is_link);
+        exists.then(|| path.to_string_lossy().into_owned())
     }
 
     fn fragment(&self, tree: &Tree, handle: Handle) -> Arc<Fragment> {

@@ -15,10 +15,15 @@ pub(crate) fn writing(path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
     move |error| {
         let path = path.display().to_string();
         let refusal = match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => Error::disk_full(path),
+            _ if is_no_space(&error) => Error::disk_full(path),
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Error::read_only(path),
             _ => Error::io("write", path, error.to_string()),
         };
         refusal.with_source(error)
     }
+}
+
+/// True if the disk is full, a quota is used up, or the file may not grow.
+pub(crate) fn is_no_space(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
 }

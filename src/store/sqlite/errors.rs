@@ -1,10 +1,17 @@
 //! Converts SQLite's errors to [`Error`], whose variants state what a caller can do.
 
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::Path;
 
 use rusqlite::ErrorCode;
 
+use super::companion;
 use crate::error::{Error, Result};
+use crate::store::file_errors::is_no_space;
+
+/// Size of the file that shows whether the disk is full, in bytes. The largest piece that SQLite reserves is 32 KB.
+const PROBE_SIZE: usize = 64 << 10;
 
 /// Advice for a database that cannot be read.
 const ADVICE: &str = "move it away together with its -wal and -shm files; the next open imports the state.json next \
@@ -30,9 +37,37 @@ impl<T> Refused<T> for rusqlite::Result<T> {
                 Some(ErrorCode::DiskFull) => Error::disk_full(name),
                 Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Error::read_only(name),
                 Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => damaged(path, message),
+                Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) if is_full(path) => Error::disk_full(name),
                 _ => Error::io("use", name, message),
             };
             refusal.with_source(error)
         })
     }
+}
+
+/// True if the disk is full, or a file may not grow. SQLite reports that only for some operations, and for the others an
+/// input or output error without its cause.
+fn is_full(path: &Path) -> bool {
+    let probe = companion(path, "-probe");
+    let written = File::create_new(&probe).and_then(|mut file| {
+        file.write_all(&[0; PROBE_SIZE])?;
+        file.sync_all()
+    });
+    let _ = fs::remove_file(&probe);
+    written.is_err_and(|error| is_no_space(&error)) || may_not_grow(path)
+}
+
+/// True if a file of the database has reached the limit of this process for the size of files.
+#[cfg(unix)]
+fn may_not_grow(path: &Path) -> bool {
+    let limit =
+        nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_FSIZE).map_or(u64::MAX, |(limit, _)| limit);
+    let sizes = ["", "-wal", "-shm"].map(|suffix| fs::metadata(companion(path, suffix)).map_or(0, |data| data.len()));
+    sizes.iter().any(|size| size.saturating_add(PROBE_SIZE as u64) > limit)
+}
+
+/// Windows has no such limit.
+#[cfg(not(unix))]
+fn may_not_grow(_path: &Path) -> bool {
+    false
 }

@@ -455,7 +455,8 @@ impl Drop for SqliteStore {
         self.rollback();
         if self.is_sound && self.write_lock.try_exclusive().map(Locked::keep).is_ok() {
             if self.files.log_size() > 0 || self.paths.look().log_size() > 0 {
-                let _ = self.check_in_place().and_then(|()| self.checkpoint());
+                let is_ours = self.check_in_place().and_then(|()| self.check_newest(&self.connection));
+                let _ = is_ours.and_then(|()| self.checkpoint());
             }
             self.write_lock.unlock();
         }

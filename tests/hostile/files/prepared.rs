@@ -1,0 +1,135 @@
+//! Folders that a stranger has prepared: databases with more than a stack's tables, paths of logs that lead outside, and
+//! exports over the files of others.
+
+use std::fs;
+
+use callstack_core::{NewFrame, Settings, SqliteOptions, SqliteStore, Stack, StackOptions};
+use rusqlite::Connection;
+use serde_json::json;
+use tempfile::tempdir;
+
+use super::{open, push};
+
+#[test]
+fn a_database_with_more_than_the_tables_of_a_stack_is_refused() {
+    for (name, statement) in [
+        (
+            "thief",
+            "CREATE TRIGGER thief AFTER INSERT ON events BEGIN DELETE FROM events WHERE revision < new.revision; END",
+        ),
+        ("mirror", "CREATE VIEW mirror AS SELECT * FROM events"),
+        ("more", "CREATE TABLE more (x)"),
+        ("more_of_events", "CREATE INDEX more_of_events ON events (kind)"),
+        ("events", "ALTER TABLE events ADD COLUMN author TEXT"),
+        ("events_of_frames", "DROP INDEX events_of_frames"),
+    ] {
+        let folder = tempdir().unwrap();
+        push(&open(folder.path()), "ses_1");
+        let path = folder.path().join("stack.db");
+        Connection::open(&path).unwrap().execute_batch(statement).unwrap();
+        let before = fs::read(&path).unwrap();
+        let error = Stack::open(folder.path(), StackOptions::default()).unwrap_err();
+        assert_eq!(error.code(), "damaged", "{statement}: {error}");
+        assert!(error.to_string().contains(&format!("`{name}`")), "{statement}: {error}");
+        assert_eq!(fs::read(&path).unwrap(), before, "{statement}: the file is as it was");
+    }
+}
+
+/// SQLite deletes the file that a rollback journal names as the journal of several databases.
+#[test]
+fn a_prepared_journal_deletes_nothing() {
+    let place = tempdir().unwrap();
+    let folder = place.path().join("stack");
+    let victim = place.path().join("victim");
+    fs::write(&victim, "important").unwrap();
+    drop(open(&folder));
+    // The database as a stranger may leave it: not in WAL mode, with a journal that must be rolled back.
+    let path = folder.join("stack.db");
+    let user = Connection::open(&path).unwrap();
+    user.pragma_update(None, "journal_mode", "DELETE").unwrap();
+    drop(user);
+    let database = fs::read(&path).unwrap();
+    let name = victim.to_str().unwrap().as_bytes();
+    let magic = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    let number = |number: u32| number.to_be_bytes();
+    let pages = (database.len() / 4096) as u32;
+    let mut journal = [&magic[..], &number(1), &number(7), &number(pages), &number(512), &number(4096)].concat();
+    journal.resize(512, 0);
+    let first = &database[..4096];
+    let sum = (1..=20).map(|step| u32::from(first[4096 - 200 * step])).fold(7_u32, u32::wrapping_add);
+    journal.extend([&number(1)[..], first, &number(sum)].concat());
+    let lock_page = number(0x4000_0000 / 4096 + 1);
+    let name_sum = name.iter().fold(0_u32, |sum, byte| sum.wrapping_add(u32::from(*byte)));
+    journal.extend([&lock_page[..], name, &number(name.len() as u32), &number(name_sum), &magic].concat());
+    fs::write(folder.join("stack.db-journal"), &journal).unwrap();
+    let error = Stack::open(&folder, StackOptions::default()).unwrap_err();
+    assert_eq!(error.code(), "damaged", "{error}");
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "important");
+    let error = SqliteStore::open(&path, SqliteOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("stack.db-journal"), "{error}");
+}
+
+#[test]
+fn a_log_outside_of_the_folder_is_not_handed_to_agents() {
+    let place = tempdir().unwrap();
+    let folder = place.path().join("stack");
+    let secret = place.path().join("secret.jsonl");
+    fs::write(&secret, "{}\n").unwrap();
+    let inside = folder.join("logs/inside.jsonl");
+    fs::create_dir_all(folder.join("logs")).unwrap();
+    fs::write(&inside, "{}\n").unwrap();
+    let frame = |id: &str, path: &str| {
+        json!({"sessionID": id, "status": "in_progress", "title": "Work", "successCriteria": "", "artifacts": [],
+               "decisions": [], "createdAt": 1, "updatedAt": 1, "logPath": path})
+    };
+    let paths = [
+        secret.to_str().unwrap().to_owned(),
+        "../secret.jsonl".to_owned(),
+        "logs/../../secret.jsonl".to_owned(),
+        format!("{}/../secret.jsonl", folder.display()),
+        "/etc/passwd".to_owned(),
+        "logs/inside.jsonl".to_owned(),
+        inside.canonicalize().unwrap().to_str().unwrap().to_owned(),
+    ];
+    let frames: serde_json::Map<_, _> = paths
+        .iter()
+        .enumerate()
+        .map(|(number, path)| (format!("ses_{number}"), frame(&format!("ses_{number}"), path)))
+        .collect();
+    let state = json!({"version": 1, "frames": frames, "rootFrameIDs": [], "updatedAt": 1});
+    fs::write(folder.join("state.json"), state.to_string()).unwrap();
+    let stack = open(&folder);
+    for (number, path) in paths.iter().enumerate() {
+        let id = format!("ses_{number}");
+        let xml = stack.context(id.as_str(), &Settings::default()).unwrap().xml.to_string();
+        let is_inside = number >= 5;
+        assert_eq!(xml.contains("inside.jsonl"), is_inside, "{path}: {xml}");
+        assert!(!xml.contains("secret") && !xml.contains("passwd"), "{path}: {xml}");
+        assert_eq!(stack.frame(id.as_str()).unwrap().log_path.is_some(), is_inside, "{path}");
+        let said = stack.repairs().iter().any(|repair| repair.to_string().contains(path));
+        assert_eq!(said, !is_inside, "{path}: {:?}", stack.repairs());
+    }
+}
+
+#[test]
+fn an_export_never_writes_over_the_files_of_another() {
+    let stack = Stack::in_memory();
+    stack.push(NewFrame::new("Ours").id("ses_1")).unwrap();
+    for name in ["state.json", "stack.db", "frames/ses_1.json"] {
+        let folder = tempdir().unwrap();
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "the original plugin's").unwrap();
+        let error = stack.export_files(folder.path()).unwrap_err();
+        assert_eq!(error.code(), "not_empty", "{name}: {error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "the original plugin's", "{name}");
+    }
+    let folder = tempdir().unwrap();
+    stack.export_files(folder.path()).unwrap();
+    let first = fs::read(folder.path().join("state.json")).unwrap();
+    let other = Stack::in_memory();
+    other.push(NewFrame::new("Theirs").id("ses_2")).unwrap();
+    assert_eq!(other.export_files(folder.path()).unwrap_err().code(), "not_empty");
+    assert_eq!(fs::read(folder.path().join("state.json")).unwrap(), first);
+    assert!(!folder.path().join("frames/ses_2.json").exists(), "two exports never mix");
+}

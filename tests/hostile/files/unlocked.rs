@@ -1,0 +1,176 @@
+//! Processes that lose SQLite's own locks. The system drops all POSIX locks of a process on a file when the process
+//! closes any descriptor of it, for example because the host copies the folder.
+//!
+//! The workers are this program, started again with a role in its environment. `STACK_TEST_COPIERS` and
+//! `STACK_TEST_COPIER_COMMANDS` set the amount of work; `make soak` uses larger values.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command as Process, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use callstack_core::{EventQuery, NewFrame, Stack, StackOptions};
+use rusqlite::Connection;
+use tempfile::tempdir;
+
+use super::{ids, open, push};
+
+fn setting(name: &str, default: usize) -> usize {
+    std::env::var(name).map_or(default, |value| value.parse().unwrap_or_else(|_| panic!("{name} is `{value}`")))
+}
+
+fn start(role: &str, name: &str, folder: &Path) -> Child {
+    Process::new(std::env::current_exe().unwrap())
+        .args(["--exact", "hostile::files::unlocked::a_worker", "--nocapture"])
+        .env("STACK_TEST_ROLE", role)
+        .env("STACK_TEST_NAME", name)
+        .env("STACK_TEST_FOLDER", folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// One write per line, so a kill can only cut the output between lines or within the last one.
+fn say(line: &str) {
+    std::io::stdout().write_all(format!("said {line}\n").as_bytes()).unwrap();
+}
+
+/// The lines that a worker says.
+fn said(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    lines.filter_map(|line| line.strip_prefix("said ").map(str::to_owned))
+}
+
+/// Reads every file of the folder, which drops the POSIX locks of this process on them.
+fn read_all(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap() {
+        // A file of the mirror may be replaced in between.
+        let _ = fs::read(entry.unwrap().path());
+    }
+}
+
+/// Opens and closes the database as another program does. SQLite deletes the write-ahead log when it believes that it
+/// closes the last connection.
+fn visit(folder: &Path) {
+    let visitor = Connection::open(folder.join("stack.db")).unwrap();
+    // Fails only if the database is locked at this moment.
+    let _ = visitor.query_row("SELECT count(*) FROM events", [], |_| Ok(()));
+}
+
+/// The work of a worker. Without a role, as in an ordinary test run, it does nothing.
+#[test]
+fn a_worker() {
+    let (Ok(role), Ok(name)) = (std::env::var("STACK_TEST_ROLE"), std::env::var("STACK_TEST_NAME")) else { return };
+    let folder = std::path::PathBuf::from(std::env::var_os("STACK_TEST_FOLDER").unwrap());
+    let stack = Stack::open(&folder, StackOptions::default().busy_timeout(120_000)).unwrap();
+    let acknowledge = |number: usize| {
+        let id = format!("{name}_{number}");
+        push(&stack, &id);
+        say(&id);
+    };
+    match role.as_str() {
+        // Writes while another thread of the process copies the folder.
+        "copied" => {
+            let is_over = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        read_all(&folder);
+                    }
+                });
+                (0..setting("STACK_TEST_COPIER_COMMANDS", 40)).for_each(acknowledge);
+                is_over.store(true, Ordering::Relaxed);
+            });
+        }
+        // Writes before and after its locks fell, then waits to be killed.
+        "unlocked" => {
+            (0..3).for_each(&acknowledge);
+            read_all(&folder);
+            say("unlocked");
+            std::io::stdin().read_line(&mut String::new()).unwrap();
+            (3..6).for_each(&acknowledge);
+            say("waits");
+            std::io::stdin().read_line(&mut String::new()).unwrap();
+        }
+        other => panic!("no role is called {other}"),
+    }
+}
+
+/// Checks that the acknowledged frames are there, once, and nothing else, and that the history has no gap.
+fn check(folder: &Path, acknowledged: &[String]) {
+    let stack = open(folder);
+    let found = ids(&stack);
+    let [expected, there] = [acknowledged, &found].map(|ids| ids.iter().collect::<BTreeSet<_>>());
+    assert_eq!(there, expected, "what is there, and what was acknowledged");
+    assert_eq!(found.len(), acknowledged.len(), "no frame is there twice");
+    let revisions: Vec<u64> =
+        stack.history(&EventQuery::default()).unwrap().into_iter().map(|event| event.revision).collect();
+    assert!(revisions.iter().copied().eq(1..=revisions.len() as u64), "the history has no gap");
+    drop(stack);
+    let database = Connection::open(folder.join("stack.db")).unwrap();
+    let sound: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(sound, "ok");
+}
+
+#[test]
+fn processes_that_copy_the_folder_while_they_write_lose_nothing() {
+    let folder = tempdir().unwrap();
+    drop(open(folder.path()));
+    let mut workers: Vec<Child> = (0..setting("STACK_TEST_COPIERS", 16))
+        .map(|number| start("copied", &format!("w{number}"), folder.path()))
+        .collect();
+    let mut acknowledged = Vec::new();
+    while workers.iter_mut().any(|worker| worker.try_wait().unwrap().is_none()) {
+        // Others come and go.
+        drop(Stack::open(folder.path(), StackOptions::default().busy_timeout(120_000)).unwrap());
+        visit(folder.path());
+    }
+    for worker in &mut workers {
+        acknowledged.extend(said(worker));
+        assert!(worker.wait().unwrap().success(), "a worker failed");
+    }
+    check(folder.path(), &acknowledged);
+}
+
+#[test]
+fn a_user_that_closes_takes_nothing_from_one_whose_locks_fell() {
+    for visit in [|folder: &Path| drop(open(folder)), visit] {
+        let folder = tempdir().unwrap();
+        let mut worker = start("unlocked", "w", folder.path());
+        let mut lines = said(&mut worker);
+        let mut acknowledged: Vec<String> = lines.by_ref().take_while(|line| line != "unlocked").collect();
+        visit(folder.path());
+        worker.stdin.as_mut().unwrap().write_all(b"go on\n").unwrap();
+        acknowledged.extend(lines.by_ref().take_while(|line| line != "waits"));
+        visit(folder.path());
+        worker.kill().unwrap();
+        worker.wait().unwrap();
+        assert_eq!(acknowledged.len(), 6);
+        check(folder.path(), &acknowledged);
+    }
+}
+
+#[test]
+fn two_stacks_in_one_process_and_its_copies_lose_nothing() {
+    let folder = tempdir().unwrap();
+    let first = open(folder.path());
+    push(&first, "ses_1");
+    let second = open(folder.path());
+    push(&second, "ses_2");
+    drop(first);
+    read_all(folder.path());
+    let mut worker = start("unlocked", "w", folder.path());
+    let mut lines = said(&mut worker);
+    let mut acknowledged: Vec<String> = lines.by_ref().take_while(|line| line != "unlocked").collect();
+    push(&second, "ses_3");
+    visit(folder.path());
+    second.push(NewFrame::new("Work").id("ses_4").root()).unwrap();
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    drop(second);
+    acknowledged.extend(["ses_1", "ses_2", "ses_3", "ses_4"].map(str::to_owned));
+    check(folder.path(), &acknowledged);
+}
