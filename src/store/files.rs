@@ -1,8 +1,9 @@
 //! Operations on plain files for the store. Every error contains the path, and files are replaced atomically.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::text::first_free;
@@ -63,6 +64,30 @@ pub(crate) fn json_files(folder: &Path) -> Result<Vec<PathBuf>> {
     }
     paths.sort();
     Ok(paths)
+}
+
+/// Duration of one wait for the lock of a file.
+const LOCK_WAIT: Duration = Duration::from_millis(1);
+
+/// Locks a file until it is unlocked or closed. The elapsed time is the sum of the waits: no clock is read.
+///
+/// # Errors
+/// [`Error::Busy`] if others hold the lock for longer than `patience`; [`Error::Io`].
+pub(crate) fn lock(file: &File, path: &Path, patience: Duration) -> Result<()> {
+    let mut waited = Duration::ZERO;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if waited < patience => {
+                std::thread::sleep(LOCK_WAIT);
+                waited += LOCK_WAIT;
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::Busy { path: path.display().to_string(), waited: waited.as_millis() as u64 });
+            }
+            Err(TryLockError::Error(error)) => return Err(writing(path)(error)),
+        }
+    }
 }
 
 /// The name of the temporary file in a folder. A fixed name, so that the next write replaces the rest that a

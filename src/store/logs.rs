@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -110,22 +111,23 @@ impl Appended {
         self.start == 0
     }
 
-    /// Removes the appended lines, unless another append followed. If that fails, the lines remain.
-    pub(crate) fn undo(&self) {
-        let _ = File::options().write(true).open(&self.path).and_then(|file| {
-            file.lock()?;
-            if file.metadata()?.len() == self.end { file.set_len(self.start) } else { Ok(()) }
-        });
+    /// Removes the appended lines, unless another append followed. If that fails, or if others hold the lock for longer
+    /// than `patience`, the lines remain.
+    pub(crate) fn undo(&self, patience: Duration) {
+        let Ok(file) = File::options().write(true).open(&self.path) else { return };
+        if files::lock(&file, &self.path, patience).is_ok() && file.metadata().is_ok_and(|data| data.len() == self.end) {
+            let _ = file.set_len(self.start);
+        }
     }
 }
 
 /// Appends one line for each entry: all or none. With `durable`, the lines are synced to the disk before this
-/// returns.
+/// returns. Waits for the lock of the file for up to `patience`.
 ///
 /// # Errors
-/// [`Error::Json`] for an entry nested more than 100 levels deep; [`Error::DiskFull`], [`Error::ReadOnly`],
+/// [`Error::Busy`] if others hold the lock for longer; [`Error::Json`] for an entry nested more than 100 levels deep; [`Error::DiskFull`], [`Error::ReadOnly`],
 /// [`Error::Io`].
-pub(crate) fn append(path: &Path, entries: &[Value], durable: bool) -> Result<Appended> {
+pub(crate) fn append(path: &Path, entries: &[Value], durable: bool, patience: Duration) -> Result<Appended> {
     let mut lines = Vec::new();
     for entry in entries {
         serde_json::to_writer(&mut lines, entry).expect("a value has only string keys and finite numbers");
@@ -137,7 +139,7 @@ pub(crate) fn append(path: &Path, entries: &[Value], durable: bool) -> Result<Ap
     let file = File::options().read(true).append(true).create(true).open(path);
     let mut file = file.map_err(files::writing(path))?;
     // The store's transaction excludes other appends, but not an `undo`.
-    file.lock().map_err(files::writing(path))?;
+    files::lock(&file, path, patience)?;
     let start = file.seek(SeekFrom::End(0)).map_err(files::reading(path))?;
     if start > 0 {
         let mut last = [0];

@@ -10,7 +10,7 @@
 //! next open detects that.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,11 +25,9 @@ use crate::frame::{Frame, Handle, file_name};
 const INTERVAL: u64 = 250;
 /// The lock file.
 const LOCK: &str = ".mirror.lock";
-/// Maximum wait of a command for another process that writes the mirror, in milliseconds. Calls whose purpose is to
-/// write the mirror wait longer.
-pub(crate) const PATIENCE: u64 = 100;
-/// Duration of one wait for the lock.
-const WAIT: Duration = Duration::from_millis(1);
+/// Maximum wait of a command for another process that writes the mirror. Calls whose purpose is to write the mirror wait
+/// longer.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The data that the mirror writes.
 pub(crate) trait Source {
@@ -155,15 +153,15 @@ impl Mirror {
 
     /// Runs `write` under the lock and stores its error. After an error, the next write is due only after the usual
     /// interval, so that commands do not wait repeatedly for a process that is suspended. `patience` is the maximum
-    /// wait for the lock, in milliseconds.
+    /// wait for the lock.
     pub(crate) fn locked(
         &mut self,
         clock: &dyn Fn() -> u64,
-        patience: u64,
+        patience: Duration,
         write: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<()> {
         let result = self.lock_file().and_then(|file| {
-            let result = self.acquire(&file, patience).and_then(|()| write(self));
+            let result = files::lock(&file, &self.folder.join(LOCK), patience).and_then(|()| write(self));
             // If this fails, closing the file releases the lock.
             let _ = file.unlock();
             self.lock = Some(file);
@@ -182,19 +180,6 @@ impl Mirror {
             Some(file) => Ok(file),
             None => File::options().create(true).truncate(false).write(true).open(&path).map_err(files::writing(&path)),
         }
-    }
-
-    fn acquire(&self, file: &File, patience: u64) -> Result<()> {
-        let path = self.folder.join(LOCK);
-        for waited in 0.. {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) if waited < patience => std::thread::sleep(WAIT),
-                Err(TryLockError::WouldBlock) => return Err(Error::Busy { path: path.display().to_string(), waited }),
-                Err(TryLockError::Error(error)) => return Err(files::writing(&path)(error)),
-            }
-        }
-        Ok(())
     }
 
     /// Writes the files of the frames that this process changed by its last commands.

@@ -7,15 +7,17 @@
 mod errors;
 mod schema;
 
+use std::cell::Cell;
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
 
-use super::{BUSY_TIMEOUT, Durability, EventQuery, Store, files};
+use super::{BUSY_TIMEOUT, Durability, EventQuery, HistoryReader, Store, files};
 use crate::error::{Error, Result};
 use crate::frame::Event;
 use errors::Refused;
@@ -35,8 +37,8 @@ const LONGEST_WAIT: Duration = Duration::from_millis(4);
 pub struct SqliteOptions {
     /// The failures that an acknowledged commit survives. Default [`Durability::Normal`].
     pub durability: Durability,
-    /// Maximum wait for other processes before a call fails with [`Error::Busy`], in milliseconds.
-    /// Default 10,000.
+    /// Maximum wait of [`SqliteStore::open`] for other processes, in milliseconds; then it fails with [`Error::Busy`].
+    /// Default 10,000. The methods of [`Store`] get their maximum wait from the caller.
     pub busy_timeout: u64,
 }
 
@@ -71,7 +73,6 @@ impl Default for SqliteOptions {
 pub struct SqliteStore {
     connection: Connection,
     path: PathBuf,
-    busy_timeout: Duration,
     /// SQLite's counter of commits by other connections, at the last read of the newest events.
     data_version: i64,
     /// True once the complete history was read without an error. Before that, nothing is written to the
@@ -102,18 +103,18 @@ impl SqliteStore {
             | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE;
         let connection =
             Connection::open_with_flags(&path, flags).refused(&path).map_err(|error| with_cause(error, &path))?;
-        let busy_timeout = Duration::from_millis(options.busy_timeout);
-        let mut store = Self { connection, path, busy_timeout, data_version: 0, is_sound: false };
-        store.set_up(options.durability)?;
+        let mut store = Self { connection, path, data_version: 0, is_sound: false };
+        store.set_up(options.durability, Duration::from_millis(options.busy_timeout))?;
         Ok(store)
     }
 
-    fn set_up(&mut self, durability: Durability) -> Result<()> {
+    fn set_up(&mut self, durability: Durability, patience: Duration) -> Result<()> {
         let (connection, path) = (&self.connection, &self.path);
         connection.busy_timeout(Duration::ZERO).refused(path)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).refused(path)?;
-        let state = self.retry_while_busy(|connection| schema::state(connection, path))?;
-        self.retry_while_busy(|connection| {
+        let mut patience = Patience::new(patience);
+        let state = patience.retry(|| schema::state(connection, path))?;
+        patience.retry(|| {
             let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).refused(path)?;
             if mode != "wal" {
                 let message = "SQLite cannot use a write-ahead log here; use a folder on a local disk";
@@ -127,29 +128,9 @@ impl SqliteStore {
             connection.query_row(&format!("PRAGMA journal_size_limit = {LOG_LIMIT}"), [], |_| Ok(())).refused(path)
         })?;
         if state != schema::State::Current {
-            self.retry_while_busy(|connection| schema::bring_up_to_date(connection, path, schema::MIGRATIONS))?;
+            patience.retry(|| schema::bring_up_to_date(connection, path, schema::MIGRATIONS))?;
         }
         Ok(())
-    }
-
-    /// Repeats `run` while it fails with [`Error::Busy`], until the busy timeout is over. The elapsed time is the
-    /// sum of the waits: no clock is read.
-    fn retry_while_busy<T>(&self, mut run: impl FnMut(&Connection) -> Result<T>) -> Result<T> {
-        let mut waited = Duration::ZERO;
-        let mut wait = SHORTEST_WAIT;
-        loop {
-            match run(&self.connection) {
-                Err(Error::Busy { path, .. }) if waited >= self.busy_timeout => {
-                    return Err(Error::Busy { path, waited: waited.as_millis() as u64 });
-                }
-                Err(Error::Busy { .. }) => {
-                    std::thread::sleep(wait);
-                    waited += wait;
-                    wait = (wait * 2).min(LONGEST_WAIT);
-                }
-                done => return done,
-            }
-        }
     }
 
     fn run(&self, sql: &str) -> Result<()> {
@@ -158,46 +139,112 @@ impl SqliteStore {
     }
 
     fn number(&self, sql: &str) -> Result<i64> {
-        self.connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
-            .refused(&self.path)
-    }
-
-    /// Passes the events of the matching rows to `each`.
-    fn read_rows(&self, query: &EventQuery, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
-        let frame = query.frame.map(|frame| i64::from(frame.number()));
-        let limit = query.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
-        let since = i64::try_from(query.since).unwrap_or(i64::MAX);
-        let by_frame = if frame.is_some() { "AND handle = ?2" } else { "AND ?2 IS NULL" };
-        let by_kind = if query.kind.is_some() { "AND kind = ?3" } else { "AND ?3 IS NULL" };
-        let sql = format!(
-            "SELECT revision, event FROM events WHERE revision > ?1 {by_frame} {by_kind} ORDER BY revision LIMIT ?4"
-        );
-        let mut statement = self.connection.prepare_cached(&sql).refused(&self.path)?;
-        let mut rows = statement.query(params![since, frame, query.kind, limit]).refused(&self.path)?;
-        while let Some(row) = rows.next().refused(&self.path)? {
-            let revision: i64 = row.get(0).refused(&self.path)?;
-            let text = row.get_ref(1).refused(&self.path)?;
-            let event = text
-                .as_str()
-                .map_err(|error| error.to_string())
-                .and_then(|text| serde_json::from_str::<Event>(text).map_err(|error| error.to_string()))
-                .and_then(|event| match i64::try_from(event.revision) == Ok(revision) {
-                    true => Ok(event),
-                    false => Err(format!("its text has the revision {}", event.revision)),
-                })
-                .map_err(|message| errors::damaged(&self.path, format!("event {revision}: {message}")))?;
-            each(event)?;
-        }
-        Ok(())
+        number(&self.connection, &self.path, sql)
     }
 }
 
+/// The remaining time in which calls may wait for other processes. The elapsed time is the sum of the waits: no clock is
+/// read.
+struct Patience {
+    limit: Duration,
+    waited: Duration,
+}
+
+impl Patience {
+    fn new(limit: Duration) -> Self {
+        Self { limit, waited: Duration::ZERO }
+    }
+
+    /// Repeats `run` while it fails with [`Error::Busy`], until the time is over.
+    fn retry<T>(&mut self, mut run: impl FnMut() -> Result<T>) -> Result<T> {
+        let mut wait = SHORTEST_WAIT;
+        loop {
+            match run() {
+                Err(Error::Busy { path, .. }) if self.waited >= self.limit => {
+                    return Err(Error::Busy { path, waited: self.waited.as_millis() as u64 });
+                }
+                Err(Error::Busy { .. }) => {
+                    std::thread::sleep(wait);
+                    self.waited += wait;
+                    wait = (wait * 2).min(LONGEST_WAIT);
+                }
+                done => return done,
+            }
+        }
+    }
+}
+
+fn number(connection: &Connection, path: &Path, sql: &str) -> Result<i64> {
+    connection.prepare_cached(sql).and_then(|mut statement| statement.query_row([], |row| row.get(0))).refused(path)
+}
+
+/// Passes the events that match the query to `each`. Returns SQLite's counter of commits by other connections, as it was
+/// before the reading.
+fn read_events(
+    connection: &Connection,
+    path: &Path,
+    query: &EventQuery,
+    patience: Duration,
+    each: &mut dyn FnMut(Event) -> Result<()>,
+) -> Result<i64> {
+    let handed_on = Cell::new(false);
+    let mut each = |event: Event| {
+        handed_on.set(true);
+        each(event)
+    };
+    Patience::new(patience).retry(|| {
+        // Read before the events, so that any later commit counts as news.
+        let data_version = number(connection, path, "PRAGMA data_version")?;
+        match read_rows(connection, path, query, &mut each) {
+            // Must not be repeated: `each` has already received some of the events.
+            Err(Error::Busy { path, .. }) if handed_on.get() => {
+                Err(Error::io("read", path, "interrupted by another process"))
+            }
+            result => result.map(|()| data_version),
+        }
+    })
+}
+
+/// Passes the events of the matching rows to `each`.
+fn read_rows(
+    connection: &Connection,
+    path: &Path,
+    query: &EventQuery,
+    each: &mut dyn FnMut(Event) -> Result<()>,
+) -> Result<()> {
+    let frame = query.frame.map(|frame| i64::from(frame.number()));
+    let limit = query.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
+    let [since, until] =
+        [query.since, query.until.unwrap_or(u64::MAX)].map(|revision| i64::try_from(revision).unwrap_or(i64::MAX));
+    let by_frame = if frame.is_some() { "AND handle = ?3" } else { "AND ?3 IS NULL" };
+    let by_kind = if query.kind.is_some() { "AND kind = ?4" } else { "AND ?4 IS NULL" };
+    let sql = format!(
+        "SELECT revision, event FROM events WHERE revision > ?1 AND revision <= ?2 {by_frame} {by_kind} \
+         ORDER BY revision LIMIT ?5"
+    );
+    let mut statement = connection.prepare_cached(&sql).refused(path)?;
+    let mut rows = statement.query(params![since, until, frame, query.kind, limit]).refused(path)?;
+    while let Some(row) = rows.next().refused(path)? {
+        let revision: i64 = row.get(0).refused(path)?;
+        let text = row.get_ref(1).refused(path)?;
+        let event = text
+            .as_str()
+            .map_err(|error| error.to_string())
+            .and_then(|text| serde_json::from_str::<Event>(text).map_err(|error| error.to_string()))
+            .and_then(|event| match i64::try_from(event.revision) == Ok(revision) {
+                true => Ok(event),
+                false => Err(format!("its text has the revision {}", event.revision)),
+            })
+            .map_err(|message| errors::damaged(path, format!("event {revision}: {message}")))?;
+        each(event)?;
+    }
+    Ok(())
+}
+
 impl Store for SqliteStore {
-    fn begin(&mut self) -> Result<()> {
+    fn begin(&mut self, patience: Duration) -> Result<()> {
         self.rollback();
-        self.retry_while_busy(|_| self.run("BEGIN IMMEDIATE"))?;
+        Patience::new(patience).retry(|| self.run("BEGIN IMMEDIATE"))?;
         // A newer version of the library may have migrated the schema after this store opened the file.
         let version = self.number("PRAGMA user_version");
         let checked = version.and_then(|version| schema::refuse_newer(version, &self.path));
@@ -207,25 +254,14 @@ impl Store for SqliteStore {
         checked
     }
 
-    fn read(&mut self, query: &EventQuery, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
-        let handed_on = std::cell::Cell::new(false);
-        let mut each = |event: Event| {
-            handed_on.set(true);
-            each(event)
-        };
-        let mut data_version = 0;
-        self.retry_while_busy(|_| {
-            // Read before the events, so that any later commit counts as news.
-            data_version = self.number("PRAGMA data_version")?;
-            match self.read_rows(query, &mut each) {
-                // Must not be repeated: `each` has already received some of the events.
-                Err(Error::Busy { path, .. }) if handed_on.get() => {
-                    Err(Error::io("read", path, "interrupted by another process"))
-                }
-                result => result,
-            }
-        })?;
-        if query.frame.is_none() && query.kind.is_none() && query.limit.is_none() {
+    fn read(
+        &mut self,
+        query: &EventQuery,
+        patience: Duration,
+        each: &mut dyn FnMut(Event) -> Result<()>,
+    ) -> Result<()> {
+        let data_version = read_events(&self.connection, &self.path, query, patience, each)?;
+        if query.until.is_none() && query.frame.is_none() && query.kind.is_none() && query.limit.is_none() {
             self.data_version = data_version;
             if !self.is_sound {
                 let connection = &self.connection;
@@ -234,6 +270,10 @@ impl Store for SqliteStore {
             }
         }
         Ok(())
+    }
+
+    fn reader(&self) -> Option<Box<dyn HistoryReader>> {
+        Some(Box::new(SqliteReader { path: self.path.clone(), idle: Mutex::new(None) }))
     }
 
     fn append(&mut self, events: &[Event]) -> Result<()> {
@@ -263,16 +303,49 @@ impl Store for SqliteStore {
         }
     }
 
-    fn has_news(&mut self) -> Result<bool> {
-        let data_version = self.retry_while_busy(|_| self.number("PRAGMA data_version"))?;
+    fn has_news(&mut self, patience: Duration) -> Result<bool> {
+        let data_version = Patience::new(patience).retry(|| self.number("PRAGMA data_version"))?;
         Ok(data_version != self.data_version)
     }
 
-    fn sync(&mut self) -> Result<()> {
+    fn sync(&mut self, patience: Duration) -> Result<()> {
         // A checkpoint syncs the write-ahead log and then the database.
-        self.retry_while_busy(|connection| {
-            connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).refused(&self.path)
+        Patience::new(patience).retry(|| {
+            self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).refused(&self.path)
         })
+    }
+}
+
+/// Reads a database with connections of its own. In WAL mode they never wait for a transaction.
+struct SqliteReader {
+    path: PathBuf,
+    /// A connection that no thread uses now.
+    idle: Mutex<Option<Connection>>,
+}
+
+impl SqliteReader {
+    fn connect(&self) -> Result<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE;
+        let connection = Connection::open_with_flags(&self.path, flags).refused(&self.path)?;
+        connection.busy_timeout(Duration::ZERO).refused(&self.path)?;
+        Ok(connection)
+    }
+}
+
+impl HistoryReader for SqliteReader {
+    fn read(
+        &self,
+        query: &EventQuery,
+        patience: Duration,
+        each: &mut dyn FnMut(Event) -> Result<()>,
+    ) -> Result<()> {
+        let idle = self.idle.lock().take();
+        let connection = idle.map_or_else(|| self.connect(), Ok)?;
+        let read = read_events(&connection, &self.path, query, patience, each);
+        *self.idle.lock() = Some(connection);
+        read.map(drop)
     }
 }
 
