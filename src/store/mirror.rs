@@ -19,7 +19,7 @@ use serde::{Serialize, Serializer};
 
 use super::{files, layout};
 use crate::error::{Error, Result};
-use crate::frame::{Frame, Handle, file_name};
+use crate::frame::{Frame, FrameFile, Handle, file_name};
 
 /// Minimum time between two writes of `state.json`, in milliseconds.
 const INTERVAL: u64 = 250;
@@ -215,9 +215,9 @@ impl Mirror {
     fn write_frames(&mut self, handles: &BTreeSet<Handle>, source: &impl Source) -> Result<()> {
         let folder = layout::frames_path(&self.folder);
         for handle in handles {
-            let frame = source.frame(*handle);
-            let path = folder.join(format!("{}.json", file_name(&frame.session_id, *handle)));
-            let write = || files::replace(&path, |writer| Ok(serde_json::to_writer(writer, &frame)?));
+            let file = FrameFile { frame: &source.frame(*handle), revision: source.revision() };
+            let path = folder.join(format!("{}.json", file_name(&file.frame.session_id, *handle)));
+            let write = || files::replace(&path, |writer| Ok(serde_json::to_writer(writer, &file)?));
             if write().is_err() {
                 // The folder may be missing. For any other cause, the second attempt returns the error.
                 files::make_folder(&folder)?;
