@@ -665,3 +665,102 @@ mod on_disk {
         }
     }
 }
+
+/// A store that panics while its switch is on, also when it is dropped.
+struct Panicking {
+    store: MemoryStore,
+    is_on: Arc<AtomicBool>,
+}
+
+impl Panicking {
+    fn panic_if_on(&self) {
+        assert!(!self.is_on.load(Ordering::Relaxed), "provoked by a test");
+    }
+}
+
+impl Drop for Panicking {
+    fn drop(&mut self) {
+        self.panic_if_on();
+    }
+}
+
+impl Store for Panicking {
+    fn begin(&mut self, patience: Duration) -> Result<()> {
+        self.store.begin(patience)
+    }
+    fn read(
+        &mut self,
+        query: &EventQuery,
+        patience: Duration,
+        each: &mut dyn FnMut(Event) -> Result<()>,
+    ) -> Result<()> {
+        self.store.read(query, patience, each)
+    }
+    fn append(&mut self, events: &[Event]) -> Result<()> {
+        self.panic_if_on();
+        self.store.append(events)
+    }
+    fn commit(&mut self) -> Result<()> {
+        self.store.commit()
+    }
+    fn rollback(&mut self) {
+        self.store.rollback();
+    }
+    fn has_news(&mut self, patience: Duration) -> Result<bool> {
+        self.panic_if_on();
+        self.store.has_news(patience)
+    }
+    fn sync(&mut self, patience: Duration) -> Result<()> {
+        self.store.sync(patience)
+    }
+}
+
+/// Uses a stack whose clock and store panic from now on, and drops it during the panic.
+fn panic_and_go_on_panicking(folder: &Path, call: fn(&Stack)) {
+    let is_on = Arc::new(AtomicBool::new(false));
+    let switch = is_on.clone();
+    let clock = Arc::new(move || {
+        assert!(!switch.load(Ordering::Relaxed), "provoked by a test");
+        7
+    });
+    let store = Panicking { store: MemoryStore::new(), is_on: is_on.clone() };
+    let stack = Stack::open_with_store(folder, store, StackOptions::default().clock(clock)).unwrap();
+    stack.push(NewFrame::new("First").id("ses_1")).unwrap();
+    // Leaves work for the end: state.json is not due yet.
+    stack.add_decision("ses_1", "second").unwrap();
+    assert!(stack.deadline().is_some());
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+        let stack = stack;
+        is_on.store(true, Ordering::Relaxed);
+        call(&stack);
+    }));
+    assert!(panicked.is_err());
+}
+
+/// The work of another process. Without its variable, as in an ordinary test run, it does nothing.
+#[test]
+fn a_process_in_which_code_of_the_host_panics() {
+    let Ok(call) = std::env::var("STACK_TEST_PANIC") else { return };
+    let folder = tempdir().unwrap();
+    let (_, call) = PANICS.iter().find(|(name, _)| *name == call).unwrap();
+    panic_and_go_on_panicking(folder.path(), *call);
+    println!("went on");
+}
+
+/// A call that panics in a query, and one that panics in a command.
+const PANICS: [(&str, fn(&Stack)); 3] = [
+    ("query", |stack| drop(stack.context("ses_1", &Settings::default()))),
+    ("command", |stack| drop(stack.push(NewFrame::new("Second")))),
+    ("host", |stack| panic!("code of the host that has {stack:?}")),
+];
+
+#[test]
+fn code_of_the_host_that_goes_on_panicking_does_not_end_the_process() {
+    for (name, _) in PANICS {
+        let mut process = std::process::Command::new(std::env::current_exe().unwrap());
+        process.args(["--exact", "hostile::waiting::a_process_in_which_code_of_the_host_panics", "--nocapture"]);
+        let output = process.env("STACK_TEST_PANIC", name).output().unwrap();
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(output.status.success() && said.contains("went on"), "{name}: {said}");
+    }
+}
