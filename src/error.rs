@@ -313,19 +313,21 @@ pub enum Error {
         #[serde(skip)]
         source: Option<ErrorSource>,
     },
-    /// Other processes held the database, or the lock of the files beside it, for longer than the call waits.
-    #[error("{path} has been in use by other processes for {waited} ms; call again")]
+    /// Commands of other threads, or other processes in the database or at the lock of a file, took longer than the call
+    /// waits ([`StackOptions::busy_timeout`](crate::StackOptions::busy_timeout)).
+    #[error("{path} is in use by other threads or processes; the call waited {waited} ms for them; call again")]
     Busy {
-        /// The database.
+        /// The database, the file, or for other threads the stack's folder.
         path: String,
-        /// How long the call waited, in milliseconds.
+        /// How long the call waited in all, in milliseconds.
         waited: u64,
     },
-    /// A file does not contain what its name says. The library did not change it.
+    /// A file does not contain what its name says, or a history has an event that does not fit. The library did not
+    /// change it.
     #[error("{path} is damaged and was not changed: {message}; {advice}")]
     #[non_exhaustive]
     Damaged {
-        /// The file.
+        /// The file, or `the history of` a folder.
         path: String,
         /// The problem that was found.
         message: String,
@@ -344,11 +346,11 @@ pub enum Error {
         /// The difference that was found.
         message: String,
     },
-    /// A command, or a query that uses the disk, inside of [`Stack::read`](crate::Stack::read) or in code that the stack
-    /// calls, such as a token counter or a clock: it would wait for itself.
+    /// A command, or the report of an event, inside of [`Stack::read`](crate::Stack::read) or in code that the stack calls,
+    /// such as a token counter or a clock.
     #[error(
-        "a command or a query of the history cannot run inside of Stack::read, or in a token counter, clock or store that \
-         the stack calls; call it afterwards"
+        "a command cannot run inside of Stack::read, or in a token counter, clock or store that the stack calls; call it \
+         afterwards"
     )]
     InsideRead {},
     /// An earlier command has panicked, so the state of this stack is unknown. The store has either the whole command or

@@ -1,5 +1,6 @@
 //! [`Stack`]: the type that hosts use. It executes commands, answers queries, and produces contexts.
 
+mod deadline;
 mod disk;
 mod heap;
 mod history;
@@ -16,15 +17,19 @@ use std::cell::RefCell;
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, ReentrantMutex};
 use serde::Serialize;
 
+use self::deadline::Deadline;
 use self::disk::{Disk, MirrorView};
 pub use self::heap::Heap;
+#[cfg(feature = "session")]
+pub(crate) use self::host::Turns;
 #[cfg(feature = "session")]
 pub use self::host::{Host, HostSettings, SessionContext};
 pub use self::logs::FrameLog;
@@ -38,7 +43,7 @@ use crate::frame::{
 };
 use crate::store::folder::Folder;
 use crate::store::mirror::PATIENCE;
-use crate::store::{BUSY_TIMEOUT, Durability};
+use crate::store::{BUSY_TIMEOUT, Durability, HistoryReader};
 use crate::tree::{Command, Commit, OutlineOptions, Tree, decide, outline};
 
 /// A clock: returns the current time in milliseconds since the Unix epoch.
@@ -56,9 +61,11 @@ pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 /// process. Any number of processes may open the same folder. Every command first applies the commits of the other
 /// processes; queries show them after the next command or [`Stack::refresh`].
 ///
-/// **Waiting.** Queries wait only while a command changes the tree in memory, not while it uses the disk. The
-/// exceptions use the disk themselves: [`Stack::history`], [`Stack::export_history`] and [`Stack::export_files`] wait
-/// until a running command has finished.
+/// **Waiting.** A command waits for commands of other threads and other processes, and for the locks of the files that it
+/// writes, in all up to [`StackOptions::busy_timeout`]; then it fails with [`Error::Busy`]. Queries wait only while a
+/// command changes the tree in memory, not while it uses the disk. (Exception: [`Stack::history`] and
+/// [`Stack::export_history`] wait for commands if the stack has a [`Store`](crate::Store) of the caller without a
+/// [`Store::reader`](crate::Store::reader).)
 ///
 /// **References.** A [`FrameRef`] names a frame by its handle (`f3`), its ID, or the beginning of an ID. The beginning
 /// must match exactly one frame, else the error is [`Error::AmbiguousFrame`]; no match is [`Error::UnknownFrame`].
@@ -68,9 +75,12 @@ pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 ///
 /// - Storage errors, only of stacks with a store: [`Error::Io`], [`Error::DiskFull`], [`Error::ReadOnly`],
 ///   [`Error::Busy`], [`Error::Damaged`], [`Error::History`], [`Error::Version`].
+/// - [`Error::Busy`] also of stacks in memory, if a command of another thread does not end in time.
 /// - [`Error::InsideRead`] inside of [`Stack::read`], and in code that the stack calls: a token counter, [`Clock`],
-///   [`Random`], [`Store`](crate::Store), or the writer of [`Stack::export_history`].
+///   [`Random`] or [`Store`](crate::Store).
 /// - [`Error::Broken`] after a panic in an earlier command: see [`Stack::is_broken`].
+///
+/// **Out of memory.** A failed allocation ends the process, as in most Rust programs. Acknowledged commits survive it.
 ///
 /// ```
 /// use callstack_core::{NewFrame, PopStatus, Results, Settings, Stack};
@@ -89,6 +99,8 @@ pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 #[derive(Clone)]
 pub struct Stack {
     inner: Arc<Inner>,
+    /// The time limit of the call that this clone belongs to. `None`: each call has a limit of its own.
+    deadline: Option<Deadline>,
 }
 
 struct Inner {
@@ -98,6 +110,8 @@ struct Inner {
     tree: SharedTree,
     /// The state of the mirror after the last command, for queries. They do not wait for the disk.
     mirror: Mutex<MirrorView>,
+    /// Reads the history without the disk's lock. `None` if the store has no reader.
+    history: Option<Box<dyn HistoryReader>>,
     /// A command has panicked and may have changed the tree partially.
     is_broken: AtomicBool,
     contexts: Contexts,
@@ -106,7 +120,7 @@ struct Inner {
     repairs: Vec<Repair>,
     clock: Clock,
     random: Random,
-    busy_timeout: u64,
+    busy_timeout: Duration,
     #[cfg(feature = "session")]
     host: host::HostState,
 }
@@ -120,7 +134,7 @@ impl fmt::Debug for Stack {
     }
 }
 
-/// The options of a stack. The last three are used only by stacks in a folder.
+/// The options of a stack. `durability` and `mirror` are used only by stacks in a folder.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct StackOptions {
@@ -132,8 +146,9 @@ pub struct StackOptions {
     pub counter: Arc<dyn TokenCounter>,
     /// The failures that an acknowledged commit survives. Default [`Durability::Normal`].
     pub durability: Durability,
-    /// Maximum wait for other processes, in milliseconds; then the call fails with [`Error::Busy`]. It applies to the
-    /// database, and in [`Stack::flush`] and [`Stack::export_files`] also to the files. Default 10,000.
+    /// Maximum wait of one call, in milliseconds; then it fails with [`Error::Busy`]. It begins with the call and covers
+    /// everything that the call waits for: commands of other threads, other processes in the database, the lock of a
+    /// log, and in [`Stack::flush`] and [`Stack::export_files`] the lock of the files. Default 10,000.
     pub busy_timeout: u64,
     /// True: keep `state.json` and `frames/` up to date next to the database. Default true.
     pub mirror: bool,
@@ -147,6 +162,10 @@ impl StackOptions {
         durability: Durability,
         busy_timeout: u64,
         mirror: bool,
+    }
+
+    fn busy_limit(&self) -> Duration {
+        Duration::from_millis(self.busy_timeout)
     }
 }
 
@@ -240,12 +259,13 @@ impl Stack {
         make: impl FnOnce() -> C,
         decide: impl FnOnce(&Tree, C, u64) -> Result<Commit>,
     ) -> Result<Vec<Event>> {
-        let committed = self.command(|disk| {
+        let committed = self.command(|disk, deadline| {
             let (now, command) = ((self.inner.clock)(), make());
-            let committed = disk.commit(&self.inner.tree, |tree| decide(tree, command, now))?;
+            let committed = disk.commit(&self.inner.tree, deadline, |tree| decide(tree, command, now))?;
             // The mirror is derived from the store, so its failure does not fail the command. Its status keeps the
             // error.
-            let _ = disk.write_mirror(&self.inner.tree, &*self.inner.clock, self.mirror_scope(), PATIENCE);
+            let (tree, clock) = (&self.inner.tree, &*self.inner.clock);
+            let _ = disk.write_mirror(tree, clock, self.mirror_scope(), deadline.within(PATIENCE));
             Ok(committed)
         })?;
         if committed.has_new_log {
@@ -259,11 +279,25 @@ impl Stack {
 
     /// Runs a command with the locked disk. A panic breaks the stack before the lock is released, so no other command
     /// can use this disk.
-    fn command<T>(&self, run: impl FnOnce(&mut Disk) -> Result<T>) -> Result<T> {
-        self.with_disk(|disk| {
+    fn command<T>(&self, run: impl FnOnce(&mut Disk, Deadline) -> Result<T>) -> Result<T> {
+        self.with_disk(|disk, deadline| {
+            disk.check_sound()?;
             let attempt = Attempt { inner: &self.inner, disk };
-            self.broken_by_panic(|| run(attempt.disk))
+            self.broken_by_panic(|| {
+                let result = run(attempt.disk, deadline);
+                attempt.disk.noting_damage(result)
+            })
         })
+    }
+
+    /// The time limit of a call that begins now.
+    fn begin_call(&self) -> Deadline {
+        self.deadline.unwrap_or_else(|| Deadline::begin(self.inner.busy_timeout))
+    }
+
+    /// A clone for a call that consists of several commands: they share one time limit, which begins now.
+    pub(crate) fn as_one_call(&self) -> Self {
+        Self { inner: self.inner.clone(), deadline: Some(self.begin_call()) }
     }
 
     /// Runs code that changes this stack. If it panics, the stack is broken, because the change may be partial.
@@ -274,16 +308,26 @@ impl Stack {
         value
     }
 
-    /// Waits until no command runs in another thread, locks the disk, and calls `run` with it.
+    /// Waits until no command runs in another thread, locks the disk, and calls `run` with it and the time limit.
     ///
     /// # Errors
-    /// [`Error::InsideRead`] if this thread already has the tree or the disk. [`Error::Broken`].
-    fn with_disk<T>(&self, run: impl FnOnce(&mut Disk) -> Result<T>) -> Result<T> {
-        self.inner.tree.check_not_borrowed()?;
-        let disk = self.inner.disk.lock();
+    /// [`Error::InsideRead`] if this thread already has the tree or the disk. [`Error::Broken`]. [`Error::Busy`].
+    fn with_disk<T>(&self, run: impl FnOnce(&mut Disk, Deadline) -> Result<T>) -> Result<T> {
+        self.inner.tree.check_not_lent_here()?;
+        let deadline = self.begin_call();
+        let disk = self.inner.disk.try_lock_for(deadline.remaining());
+        let disk = disk.ok_or_else(|| deadline.missed(self.place()))?;
         let mut disk = disk.try_borrow_mut().map_err(|_| Error::InsideRead {})?;
         self.check_working()?;
-        run(&mut disk)
+        deadline.stated(run(&mut disk, deadline))
+    }
+
+    /// The name of this stack in errors.
+    fn place(&self) -> String {
+        self.inner
+            .log_folder
+            .as_ref()
+            .map_or_else(|| "the stack".to_owned(), |folder| folder.path().display().to_string())
     }
 
     /// True if a command has panicked: in a [`Clock`], in [`Random`], in a [`Store`](crate::Store), or in the library.
@@ -292,6 +336,12 @@ impl Stack {
     /// The store has either the whole command or nothing of it, because a transaction that is not committed is rolled
     /// back. All later commands of this stack fail with [`Error::Broken`], and so do queries that return a [`Result`].
     /// To continue, open the stack again.
+    ///
+    /// **A damaged history** does not break the stack. If a command or [`Stack::refresh`] finds an event in the store
+    /// that cannot be read or does not fit the events before it, this and all later commands fail with the same
+    /// [`Error::Damaged`], and nothing is written any more, neither to the store nor to the files. The tree keeps the
+    /// events before the damage, so queries go on, and [`Stack::export_history`] writes exactly these events.
+    /// `Stack::rebuild` makes a new stack of them in another folder.
     pub fn is_broken(&self) -> bool {
         self.inner.is_broken.load(Ordering::Acquire)
     }
@@ -515,28 +565,22 @@ impl Stack {
     pub fn context(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Arc<Context>> {
         self.check_working()?;
         let now = (self.inner.clock)();
-        let tree = self.inner.tree.read();
-        let handle = tree.resolve(&frame.into())?;
-        self.cached_context(&tree, handle, settings, "", now).map(|(context, _)| context)
+        let key = {
+            let tree = self.inner.tree.read();
+            let handle = tree.resolve(&frame.into())?;
+            Key::new(&tree, handle, settings, "")
+        };
+        self.cached_context(&key, now).map(|(context, _)| context)
     }
 
     /// The context of a frame; true if it was in the cache.
-    fn cached_context(
-        &self,
-        tree: &Tree,
-        handle: Handle,
-        settings: &Settings,
-        suggestions: &str,
-        now: u64,
-    ) -> Result<(Arc<Context>, bool)> {
+    fn cached_context(&self, key: &Key<'_>, now: u64) -> Result<(Arc<Context>, bool)> {
         let contexts = &self.inner.contexts;
-        let key = Key::new(tree, handle, settings, suggestions);
-        if let Some(context) = contexts.find(&key, now) {
+        if let Some(context) = contexts.find(key, now) {
             return Ok((context, true));
         }
-        // The token counter is code of the host, which may call queries.
-        let _borrower = self.inner.tree.borrower();
-        contexts.make(tree, &key, now).map(|context| (context, false))
+        // The token counter is code of the host.
+        self.inner.tree.lend(|tree| contexts.make(tree, &key.of(tree), now)).map(|context| (context, false))
     }
 
     /// As [`Stack::context`], but without the cache: always assembles the context, and does not keep it.
@@ -544,10 +588,13 @@ impl Stack {
     /// # Errors
     /// As [`Stack::context`].
     pub fn context_uncached(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Context> {
-        self.query(frame, |tree, handle| {
-            let _borrower = self.inner.tree.borrower();
+        self.check_working()?;
+        let frame = frame.into();
+        // The token counter is code of the host.
+        self.inner.tree.lend(|tree| {
+            let handle = tree.resolve(&frame)?;
             self.inner.contexts.assemble(tree, handle, settings, "")
-        })?
+        })
     }
 
     /// The statistics of the context cache: hits, misses, and the number of cached contexts.
@@ -566,10 +613,12 @@ impl Stack {
         Ok(())
     }
 
-    /// Calls `read` with the current tree and returns its result. Commands of other threads wait until `read` returns.
+    /// Calls `read` with the current tree and returns its result. The tree does not change during the call. Commands of
+    /// other threads do not wait for it: they go on with a tree that shares the records of unchanged frames with this one.
     ///
-    /// `read` may call queries of the same stack; they use the same tree. Commands inside of `read`, and the queries
-    /// that use the disk (see [`Stack`]), fail with [`Error::InsideRead`], because they would wait for themselves.
+    /// `read` may call queries of the same stack; they use the same tree. Commands inside of `read` fail with
+    /// [`Error::InsideRead`], because `read` would go on with a tree that lacks their changes. It may wait for other
+    /// threads, also for their commands.
     pub fn read<T>(&self, read: impl FnOnce(&Tree) -> T) -> T {
         self.inner.tree.lend(read)
     }
@@ -639,7 +688,7 @@ impl Stack {
 
     /// The whole tree as the specification's `StackState`.
     pub fn state(&self) -> StackState {
-        self.inner.tree.read().state()
+        self.inner.tree.lend(Tree::state)
     }
 
     /// The tree as text for people: see [`outline`].
@@ -648,7 +697,7 @@ impl Stack {
     /// [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for [`OutlineOptions::root`]; [`Error::Broken`].
     pub fn outline(&self, options: &OutlineOptions) -> Result<String> {
         self.check_working()?;
-        outline(&self.inner.tree.read(), options)
+        self.inner.tree.lend(|tree| outline(tree, options))
     }
 
     fn query<T>(&self, frame: impl Into<FrameRef>, query: impl FnOnce(&Tree, Handle) -> T) -> Result<T> {
@@ -687,7 +736,7 @@ impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         let has_mirror = self.disk.mirror.is_some();
         if self.inner.is_broken.load(Ordering::Acquire) {
-            self.disk.abandon();
+            contained(|| self.disk.abandon());
         }
         if has_mirror {
             *self.inner.mirror.lock() = self.disk.mirror_view(&self.inner.tree);
@@ -702,6 +751,12 @@ impl Drop for Breaker<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Release);
     }
+}
+
+/// Runs code of the host in a destructor. A panic ends here: one that leaves a destructor during another panic would end
+/// the process.
+fn contained(run: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(run));
 }
 
 fn first_handle(events: Vec<Event>) -> Handle {

@@ -61,7 +61,8 @@ pub const CALLSTACK_ERROR_IO: CallstackCode = 119;
 pub const CALLSTACK_ERROR_DISK_FULL: CallstackCode = 120;
 /// The file, its folder or the disk is read-only for this process.
 pub const CALLSTACK_ERROR_READ_ONLY: CallstackCode = 121;
-/// Other processes held the database, or the lock of the mirror, for longer than the call waits.
+/// Commands of other threads, or other processes in the database or at the lock of a file, took longer than the call
+/// waits (`busyTimeout`). The details hold `waited`, in milliseconds: how long the call waited in all.
 pub const CALLSTACK_ERROR_BUSY: CallstackCode = 122;
 /// A file does not contain what its name says. It was not changed.
 pub const CALLSTACK_ERROR_DAMAGED: CallstackCode = 123;

@@ -16,15 +16,18 @@ use crate::store::EventQuery;
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 struct HistoryQuery {
     since: u64,
+    until: Option<u64>,
     frame: Option<FrameRef>,
     kind: Option<String>,
     limit: Option<usize>,
 }
 
-/// Returns events of the history, oldest first. Commands on this stack wait while it reads the database.
+/// Returns events of the history, oldest first, up to the revision that `callstack_info` returns. Does not wait for a
+/// command that is running.
 ///
 /// - `query`: NULL for all events, or a JSON object such as `{"since": 20, "frame": "f2"}`, with any of
 ///   - `"since"`: only events after this revision; default 0;
+///   - `"until"`: only events up to this revision; default: all;
 ///   - `"frame"`: only events of this frame;
 ///   - `"kind"`: only events of this kind: `added`, `imported`, `dependenciesAdded`, `identified`, `statusChanged`,
 ///     `invalidated`, `idReplaced`, `logPathSet`, `logMoved`, `artifactAdded`, `decisionAdded`, `activeChanged`, `summarized`,
@@ -46,15 +49,16 @@ pub unsafe extern "C" fn callstack_history(
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         Callstack::read(stack, out_events, error, |stack| {
-            let HistoryQuery { since, frame, kind, limit } = optional_record("query", query, query_len)?;
+            let HistoryQuery { since, until, frame, kind, limit } = optional_record("query", query, query_len)?;
             let frame = frame.map(|frame| stack.resolve(frame)).transpose()?;
-            Ok(to_json(&stack.history(&EventQuery { since, frame, kind, limit })?))
+            Ok(to_json(&stack.history(&EventQuery { since, until, frame, kind, limit })?))
         })
     }
 }
 
-/// Returns the whole history as text. `callstack_rebuild` reads it. Commands on this stack wait while it reads the
-/// database.
+/// Returns the whole history as text, up to the revision that `callstack_info` returns. `callstack_rebuild` reads it. If
+/// the history is damaged (_DAMAGED), these are the events before the damage. Does not wait for a command that is
+/// running.
 ///
 /// - `out_history`: one event in JSON on each line, as in `callstack_history`.
 ///

@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_char};
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 
 use super::code::*;
 use super::command::callstack_push;
@@ -24,12 +25,17 @@ struct Faulty {
 }
 
 impl Store for Faulty {
-    fn begin(&mut self) -> Result<()> {
-        self.store.begin()
+    fn begin(&mut self, patience: Duration) -> Result<()> {
+        self.store.begin(patience)
     }
 
-    fn read(&mut self, query: &EventQuery, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
-        self.store.read(query, each)
+    fn read(
+        &mut self,
+        query: &EventQuery,
+        patience: Duration,
+        each: &mut dyn FnMut(Event) -> Result<()>,
+    ) -> Result<()> {
+        self.store.read(query, patience, each)
     }
 
     fn append(&mut self, events: &[Event]) -> Result<()> {
@@ -46,12 +52,12 @@ impl Store for Faulty {
         self.store.rollback();
     }
 
-    fn has_news(&mut self) -> Result<bool> {
-        self.store.has_news()
+    fn has_news(&mut self, patience: Duration) -> Result<bool> {
+        self.store.has_news(patience)
     }
 
-    fn sync(&mut self) -> Result<()> {
-        self.store.sync()
+    fn sync(&mut self, patience: Duration) -> Result<()> {
+        self.store.sync(patience)
     }
 }
 

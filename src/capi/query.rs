@@ -190,7 +190,8 @@ pub unsafe extern "C" fn callstack_state(
 }
 
 /// Writes the documented files, state.json and frames/, to another folder, for other tools or as a copy.
-/// `callstack_open` of that folder imports them. Commands on this stack wait until the files are written.
+/// `callstack_open` of that folder imports them. The files show the frames at the time of the call. Does not wait for a
+/// command that is running, and no command waits for it.
 ///
 /// - `folder`: a path, absolute or relative to the working directory. Must not be empty. The folder is created if it
 ///   does not exist.

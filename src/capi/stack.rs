@@ -191,7 +191,8 @@ unsafe fn folder_path<'a>(folder: *const c_char, folder_len: usize) -> Result<&'
 /// - `options`: NULL, or a JSON object such as `{"durability": "full", "busyTimeout": 2000}`, with any of
 ///   - `"durability"`: `"normal"` (the default: acknowledged commits survive the death of the process, but a power
 ///     loss can remove the last ones) or `"full"` (acknowledged commits also survive a power loss);
-///   - `"busyTimeout"`: how long a command waits for other processes, in milliseconds; default 10000;
+///   - `"busyTimeout"`: how long a call waits in all, in milliseconds: for commands of other threads, for other processes,
+///     and for the locks of files; then it returns _BUSY. Default 10000;
 ///   - `"mirror"`: whether state.json and frames/ are kept up to date beside the database; default true;
 ///   - `"tokens"`: the token counter, `"approx"` (default), `"chars4"`, or `"o200k"` (only if the library was built
 ///     with the feature `tokenizer`).

@@ -43,6 +43,11 @@ impl<'a> Key<'a> {
     pub(crate) fn new(tree: &Tree, handle: Handle, settings: &'a Settings, suggestions: &'a str) -> Self {
         Self { handle, settings, suggestions, revision: tree.context_revision(handle) }
     }
+
+    /// The key of the same context of another version of the tree.
+    pub(crate) fn of(&self, tree: &Tree) -> Self {
+        Self::new(tree, self.handle, self.settings, self.suggestions)
+    }
 }
 
 struct Entry {

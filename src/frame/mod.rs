@@ -20,7 +20,7 @@ pub use file_name::{file_name, own_log_path};
 pub use handle::{FrameRef, Handle, ParseHandleError};
 pub use message::{Message, ToolCall};
 pub use record::{Frame, Identity, NewFrame, Parent, Results};
-pub(crate) use record::{PLANNED_PREFIX, first_filled, is_too_deep, leave_out_too_deep};
+pub(crate) use record::{FrameFile, PLANNED_PREFIX, first_filled, is_too_deep, leave_out_too_deep};
 pub use registers::{Register, RegisterValues, Registers};
 pub use run::{MemoryModel, RunSettings};
 pub use state::{Repair, STATE_VERSION, StackState, StateError};

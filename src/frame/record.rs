@@ -85,13 +85,25 @@ pub struct Frame {
     pub extra: Map<String, Value>,
 }
 
-/// The documented keys of a frame in JSON.
+/// The documented keys of a frame in JSON, and of a frame's file.
 #[rustfmt::skip]
 const KEYS: &[&str] = &[
     "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "results",
     "resultsCompacted", "createdAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
-    "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "heap", "registers",
+    "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "heap", "registers", REVISION_KEY,
 ];
+
+/// The key of a frame's file that holds the revision of the tree at which the file was written. Records have no such key.
+const REVISION_KEY: &str = "revision";
+
+/// The content of a frame's file: the record, and the revision of the tree whose frame it shows. Files of the original
+/// plugin have no revision.
+#[derive(Serialize)]
+pub(crate) struct FrameFile<'a> {
+    #[serde(flatten)]
+    pub(crate) frame: &'a Frame,
+    pub(crate) revision: u64,
+}
 
 impl Frame {
     /// The compacted criteria, or the full criteria if the compacted ones are blank.
@@ -105,6 +117,15 @@ impl Frame {
         let [compacted, full] =
             [&self.results_compacted, &self.results].map(|text| text.as_deref().unwrap_or_default());
         first_filled(compacted, full)
+    }
+
+    /// Removes the revision from a record that was read from a frame's file, and returns it; 0 if the file has none.
+    pub(crate) fn take_revision(&mut self) -> u64 {
+        let revision = self.extra.get(REVISION_KEY).and_then(Value::as_u64);
+        if revision.is_some() {
+            self.extra.remove(REVISION_KEY);
+        }
+        revision.unwrap_or(0)
     }
 
     /// Renames extra keys that equal documented keys. Otherwise the JSON would contain a key twice and

@@ -2,14 +2,20 @@
 
 use std::io::{self, Write};
 
+use super::deadline::Deadline;
 use super::shared_tree::SharedTree;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::frame::{Change, Event, Frame, FrameStatus, Handle, StateDocument};
 use crate::store::folder::Folder;
 use crate::store::logs::{self, Appended};
 use crate::store::mirror::{Mirror, MirrorStatus, Source};
 use crate::store::{EventQuery, Store};
 use crate::tree::{Commit, LogAppend, Tree};
+
+/// The advice in the error of a stack whose history is damaged.
+const ADVICE: &str = "this stack keeps the events before the damage and refuses commands: write these events out with \
+                      Stack::export_history, close the stack, and make a new one of them in another folder with \
+                      Stack::rebuild";
 
 /// The state of the mirror that queries return.
 #[derive(Default)]
@@ -43,6 +49,9 @@ pub(super) struct Disk {
     syncs_logs: bool,
     /// The last command failed, possibly during the commit. Its own events may then be new to this process.
     is_uncertain: bool,
+    /// The error of every command since the store returned an event that cannot be read or does not fit. The tree has
+    /// the events before it. Nothing is written any more.
+    damage: Option<Error>,
 }
 
 /// The result of a commit.
@@ -55,7 +64,7 @@ pub(super) struct Committed {
 impl Disk {
     /// The disk of a stack in memory.
     pub(super) fn none() -> Self {
-        Self { store: None, mirror: None, folder: None, syncs_logs: false, is_uncertain: false }
+        Self { store: None, mirror: None, folder: None, syncs_logs: false, is_uncertain: false, damage: None }
     }
 
     /// The disk of a stack with a store and, optionally, a folder.
@@ -65,7 +74,7 @@ impl Disk {
         folder: Option<&Folder>,
         syncs_logs: bool,
     ) -> Self {
-        Self { store: Some(store), mirror, folder: folder.cloned(), syncs_logs, is_uncertain: false }
+        Self { store: Some(store), mirror, folder: folder.cloned(), syncs_logs, ..Self::none() }
     }
 
     /// Decides on the newest tree, commits the result, and applies it. No other process can commit in between.
@@ -76,53 +85,93 @@ impl Disk {
     pub(super) fn commit(
         &mut self,
         tree: &SharedTree,
+        deadline: Deadline,
         decide: impl FnOnce(&Tree) -> Result<Commit>,
     ) -> Result<Committed> {
-        self.transaction(tree, |tree| decide(&tree.read()))
+        self.transaction(tree, deadline, |tree| decide(&tree.read()))
     }
 
     /// As [`Disk::commit`], for an empty history. The tree is not locked while `found` runs, so `found` may read files.
-    pub(super) fn found(&mut self, tree: &SharedTree, found: impl FnOnce() -> Result<Commit>) -> Result<()> {
+    pub(super) fn found(
+        &mut self,
+        tree: &SharedTree,
+        deadline: Deadline,
+        found: impl FnOnce() -> Result<Commit>,
+    ) -> Result<()> {
         // Another process may do the same at the same time. The second one finds the events of the first.
         let founding = |tree: &SharedTree| if tree.read().revision() == 0 { found() } else { Ok(Commit::default()) };
-        self.transaction(tree, founding).map(drop)
+        self.transaction(tree, deadline, founding).map(drop)
     }
 
     fn transaction(
         &mut self,
         tree: &SharedTree,
+        deadline: Deadline,
         decide: impl FnOnce(&SharedTree) -> Result<Commit>,
     ) -> Result<Committed> {
         let committed = match &mut self.store {
             None => Committed { events: decide(tree)?.events, has_new_log: false },
             Some(store) => {
-                if let Err(error) = store.begin() {
+                if let Err(error) = store.begin(deadline.remaining()) {
                     store.rollback();
                     return Err(error);
                 }
-                let committed = catch_up(&mut **store, self.mirror.as_mut(), tree)
+                let committed = catch_up(&mut **store, self.mirror.as_mut(), tree, deadline)
                     .and_then(|()| decide(tree))
-                    .and_then(|commit| persist(&mut **store, self.folder.as_ref(), self.syncs_logs, tree, commit));
+                    .and_then(|commit| {
+                        let logs = Logs { folder: self.folder.as_ref(), are_synced: self.syncs_logs, deadline };
+                        persist(&mut **store, logs, tree, commit)
+                    });
                 // Ends the transaction if it was not committed.
                 store.rollback();
                 self.is_uncertain = committed.is_err();
                 committed?
             }
         };
-        let mut tree = tree.write();
-        for event in &committed.events {
-            note(self.mirror.as_mut(), &tree, event, true);
-            tree.apply(event);
-        }
+        tree.change(|tree| {
+            for event in &committed.events {
+                note(self.mirror.as_mut(), tree, event, true);
+                tree.apply(event);
+            }
+        });
         Ok(committed)
+    }
+
+    /// Checks that the history is not damaged, as far as it is known.
+    ///
+    /// # Errors
+    /// The error that reported the damage.
+    pub(super) fn check_sound(&self) -> Result<()> {
+        self.damage.clone().map_or(Ok(()), Err)
+    }
+
+    /// Passes a result on. If its error says that the history is damaged, it becomes the error of all later commands.
+    pub(super) fn noting_damage<T>(&mut self, result: Result<T>) -> Result<T> {
+        let error = match result {
+            Err(Error::History { revision, message }) => {
+                let place =
+                    self.folder.as_ref().map_or("the store".into(), |folder| folder.path().display().to_string());
+                let message = format!("event {revision} does not fit the history before it: {message}");
+                Error::damaged(format!("the history of {place}"), message, ADVICE)
+            }
+            Err(Error::Damaged { path, message, source, .. }) => {
+                Error::Damaged { path, message, advice: ADVICE, source }
+            }
+            other => return other,
+        };
+        self.damage = Some(error.clone());
+        Err(error)
     }
 
     /// The state of the mirror, for queries. Computed while no other command runs.
     pub(super) fn mirror_view(&self, tree: &SharedTree) -> MirrorView {
-        self.mirror.as_ref().map_or_else(MirrorView::default, |mirror| MirrorView {
-            status: Some(mirror.status()),
-            deadline: (!mirror.is_current(&*tree.read())).then(|| mirror.deadline()),
-        })
+        let Some(mirror) = &self.mirror else { return MirrorView::default() };
+        let status = mirror.status();
+        let is_due = self.damage.is_none() && !mirror.is_current(&*tree.read());
+        MirrorView {
+            status: Some(MirrorStatus { error: self.damage.clone().or(status.error), ..status }),
+            deadline: is_due.then(|| mirror.deadline()),
+        }
     }
 
     /// After a panic: drops the store, which rolls back an open transaction, and the mirror, so no file is written.
@@ -132,12 +181,9 @@ impl Disk {
     }
 
     /// Reads the whole history into an empty tree.
-    pub(super) fn load(&mut self, tree: &mut Tree) -> Result<()> {
+    pub(super) fn load(&mut self, tree: &mut Tree, deadline: Deadline) -> Result<()> {
         let Self { store: Some(store), mirror, .. } = self else { return Ok(()) };
-        store.read(&EventQuery::default(), &mut |event| {
-            note(mirror.as_mut(), tree, &event, false);
-            tree.replay(&event)
-        })?;
+        store.read(&EventQuery::default(), deadline.remaining(), &mut |event| follow(mirror.as_mut(), tree, &event))?;
         if let Some(mirror) = mirror
             && (tree.revision() == 0 || tree.revision() < mirror.revision())
         {
@@ -147,18 +193,23 @@ impl Disk {
     }
 
     /// Applies the commits of other processes. Returns true if there were any.
-    pub(super) fn refresh(&mut self, tree: &SharedTree) -> Result<bool> {
+    pub(super) fn refresh(&mut self, tree: &SharedTree, deadline: Deadline) -> Result<bool> {
         let Self { store: Some(store), mirror, is_uncertain, .. } = self else { return Ok(false) };
         let before = tree.read().revision();
-        if *is_uncertain || store.has_news()? {
-            catch_up(&mut **store, mirror.as_mut(), tree)?;
+        if *is_uncertain || store.has_news(deadline.remaining())? {
+            catch_up(&mut **store, mirror.as_mut(), tree, deadline)?;
             *is_uncertain = false;
         }
         Ok(tree.read().revision() > before)
     }
 
-    /// Writes the files of the mirror that are in the scope. If another process is writing, waits for up to `patience`
-    /// milliseconds.
+    /// Syncs the store to the disk.
+    pub(super) fn sync(&mut self, deadline: Deadline) -> Result<()> {
+        self.store.as_mut().map_or(Ok(()), |store| store.sync(deadline.remaining()))
+    }
+
+    /// Writes the files of the mirror that are in the scope. Waits until another process has written,
+    /// up to the deadline.
     ///
     /// # Errors
     /// The errors of the files, and of the store when it reads new events. The mirror's status keeps them. Commands
@@ -168,8 +219,9 @@ impl Disk {
         tree: &SharedTree,
         clock: &dyn Fn() -> u64,
         scope: MirrorScope,
-        patience: u64,
+        deadline: Deadline,
     ) -> Result<()> {
+        self.check_sound()?;
         let Self { store: Some(store), mirror: Some(mirror), .. } = self else { return Ok(()) };
         let is_behind = !mirror.is_current(&*tree.read());
         let all = match scope {
@@ -181,56 +233,72 @@ impl Disk {
         if !all && !mirror.is_prompt() {
             return Ok(());
         }
-        mirror.locked(clock, patience, |mirror| {
+        let written = mirror.locked(clock, deadline.remaining(), |mirror| {
             // Other processes may have committed since. An older text must not replace theirs.
-            if store.has_news()? {
-                catch_up(&mut **store, Some(mirror), tree)?;
+            if store.has_news(deadline.remaining())? {
+                catch_up(&mut **store, Some(mirror), tree, deadline)?;
             }
             match all {
-                true => mirror.write_all(clock, &*tree.read()),
-                false => mirror.write_fresh(&*tree.read()),
+                true => tree.lend(|tree| mirror.write_all(clock, tree)),
+                false => tree.lend(|tree| mirror.write_fresh(tree)),
             }
-        })
+        });
+        self.noting_damage(written)
     }
 }
 
-/// Applies the commits of other processes.
-fn catch_up(store: &mut dyn Store, mut mirror: Option<&mut Mirror>, tree: &SharedTree) -> Result<()> {
+/// Applies the commits of other processes. If an event is damaged or does not fit, those before it are applied.
+fn catch_up(
+    store: &mut dyn Store,
+    mut mirror: Option<&mut Mirror>,
+    tree: &SharedTree,
+    deadline: Deadline,
+) -> Result<()> {
     let query = EventQuery::default().since(tree.read().revision());
     let mut news = Vec::new();
-    store.read(&query, &mut |event| {
+    let read = store.read(&query, deadline.remaining(), &mut |event| {
         news.push(event);
         Ok(())
-    })?;
-    if news.is_empty() {
-        return Ok(());
+    });
+    if !matches!(read, Ok(()) | Err(Error::Damaged { .. })) {
+        return read;
     }
-    let mut tree = tree.write();
-    news.iter().try_for_each(|event| {
-        note(mirror.as_deref_mut(), &tree, event, false);
-        tree.replay(event)
-    })
+    if !news.is_empty() {
+        tree.change(|tree| news.iter().try_for_each(|event| follow(mirror.as_deref_mut(), tree, event)))?;
+    }
+    read
+}
+
+/// Applies an event of another process, if it fits.
+fn follow(mirror: Option<&mut Mirror>, tree: &mut Tree, event: &Event) -> Result<()> {
+    tree.check_next(event)?;
+    note(mirror, tree, event, false);
+    tree.apply(event);
+    Ok(())
+}
+
+/// Where and how a command writes logs.
+#[derive(Clone, Copy)]
+struct Logs<'a> {
+    /// `None` if the stack keeps no logs.
+    folder: Option<&'a Folder>,
+    are_synced: bool,
+    deadline: Deadline,
 }
 
 /// Writes the lines of the logs, then commits the events. If this fails, the lines are removed again. Exception: if the
 /// commit failed but may have been kept, lines that repeat events stay. A log may have a message twice, but never lacks
 /// one.
-fn persist(
-    store: &mut dyn Store,
-    folder: Option<&Folder>,
-    syncs_logs: bool,
-    tree: &SharedTree,
-    commit: Commit,
-) -> Result<Committed> {
+fn persist(store: &mut dyn Store, logs: Logs<'_>, tree: &SharedTree, commit: Commit) -> Result<Committed> {
     let Commit { events, log } = commit;
     let mut written = Vec::new();
     let moved = moved_logs(&tree.read(), &events);
-    let prepared = append_lines(folder, log, syncs_logs, &mut written)
-        .and_then(|()| folder.map(|folder| LogMoves::begin(folder, moved)).transpose());
+    let prepared = append_lines(logs, log, &mut written)
+        .and_then(|()| logs.folder.map(|folder| LogMoves::begin(folder, moved)).transpose());
     let moves = match prepared {
         Ok(moves) => moves,
         Err(error) => {
-            take_back(&written, true);
+            logs.take_back(&written, true);
             return Err(error);
         }
     };
@@ -240,16 +308,16 @@ fn persist(
     }
     if let Err(error) = store.append(&events) {
         moves.iter().for_each(LogMoves::undo);
-        take_back(&written, true);
+        logs.take_back(&written, true);
         return Err(error);
     }
     if let Err(error) = store.commit() {
         store.rollback();
-        let is_undone = !may_have_lasted(store, &events);
+        let is_undone = !may_have_lasted(store, &events, logs.deadline);
         if is_undone {
             moves.iter().for_each(LogMoves::undo);
         }
-        take_back(&written, is_undone);
+        logs.take_back(&written, is_undone);
         return Err(error);
     }
     moves.iter().for_each(LogMoves::finish);
@@ -257,10 +325,11 @@ fn persist(
 }
 
 /// True if the store has, or may have, the events of a commit that failed.
-fn may_have_lasted(store: &mut dyn Store, events: &[Event]) -> bool {
+fn may_have_lasted(store: &mut dyn Store, events: &[Event], deadline: Deadline) -> bool {
     let first = &events[0];
     let mut is_there = false;
-    let looked = store.read(&EventQuery::default().since(first.revision - 1).limit(1), &mut |event| {
+    let query = EventQuery::default().since(first.revision - 1).limit(1);
+    let looked = store.read(&query, deadline.remaining(), &mut |event| {
         is_there = event == *first;
         Ok(())
     });
@@ -268,19 +337,18 @@ fn may_have_lasted(store: &mut dyn Store, events: &[Event]) -> bool {
 }
 
 /// Appends lines to logs and records them in `written`.
-fn append_lines(
-    folder: Option<&Folder>,
-    log: Vec<LogAppend>,
-    syncs_logs: bool,
-    written: &mut Vec<Written>,
-) -> Result<()> {
-    let Some(folder) = folder else { return Ok(()) };
+///
+/// Each log is locked on its own, within the store's transaction and only while its lines are written. No call waits for
+/// anything else while it has the lock of a log, so these locks cannot be part of a deadlock.
+fn append_lines(logs: Logs<'_>, log: Vec<LogAppend>, written: &mut Vec<Written>) -> Result<()> {
+    let Some(folder) = logs.folder else { return Ok(()) };
     for LogAppend { log_path, is_new, entries, repeats_events, .. } in log {
         if is_new {
             // A file that already has this name belongs to something else.
             folder.set_aside(&log_path)?;
         }
-        written.push(Written { appended: logs::append(folder, &log_path, &entries, syncs_logs)?, repeats_events });
+        let appended = logs::append(folder, &log_path, &entries, logs.are_synced, logs.deadline.remaining())?;
+        written.push(Written { appended, repeats_events });
     }
     Ok(())
 }
@@ -291,9 +359,12 @@ struct Written {
     repeats_events: bool,
 }
 
-/// Removes appended lines from the logs: all lines, or only those that do not repeat events.
-fn take_back(written: &[Written], all: bool) {
-    written.iter().rev().filter(|lines| all || !lines.repeats_events).for_each(|lines| lines.appended.undo());
+impl Logs<'_> {
+    /// Removes appended lines from the logs: all lines, or only those that do not repeat events.
+    fn take_back(self, written: &[Written], all: bool) {
+        let undone = written.iter().rev().filter(|lines| all || !lines.repeats_events);
+        undone.for_each(|lines| lines.appended.undo(self.deadline.remaining()));
+    }
 }
 
 /// The old and the new name of each log that moves.

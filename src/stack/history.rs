@@ -8,7 +8,8 @@ use crate::frame::Event;
 use crate::store::{EventQuery, export};
 
 impl Stack {
-    /// The events that match a query, oldest first. Waits for a running command; commands wait until it returns.
+    /// The events that match a query, oldest first, up to the revision of the tree. It does not wait for commands, and
+    /// commands do not wait for it (for an exception see [`Stack`]).
     ///
     /// ```
     /// use callstack_core::{EventQuery, MemoryStore, NewFrame, Stack, StackOptions};
@@ -23,7 +24,7 @@ impl Stack {
     ///
     /// # Errors
     /// [`Error::InMemory`] if the stack keeps no history; [`Error::Setting`] for an unknown kind of events;
-    /// [`Error::InsideRead`]; [`Error::Broken`]; the errors of the store.
+    /// [`Error::Broken`]; the errors of the store. [`Error::InsideRead`] only if the store has no reader.
     pub fn history(&self, query: &EventQuery) -> Result<Vec<Event>> {
         let mut events = Vec::new();
         self.read_history(query, |event| {
@@ -34,12 +35,13 @@ impl Stack {
     }
 
     /// Writes the whole history as text, one event in JSON per line, and returns the number of events.
-    /// [`read_history`](crate::read_history) reads the text, and `Stack::rebuild` creates a stack from it. Waits for a
-    /// running command; commands wait until it returns.
+    /// [`read_history`](crate::read_history) reads the text, and `Stack::rebuild` creates a stack from it. Like
+    /// [`Stack::history`] it ends at the revision of the tree and does not wait for commands. If the history is damaged
+    /// ([`Stack::is_broken`] describes this), these are the events before the damage.
     ///
     /// # Errors
-    /// [`Error::InMemory`] if the stack keeps no history; [`Error::Io`] if the writer fails;
-    /// [`Error::InsideRead`]; [`Error::Broken`]; the errors of the store.
+    /// [`Error::InMemory`] if the stack keeps no history; [`Error::Io`] if the writer fails; [`Error::Broken`]; the
+    /// errors of the store. [`Error::InsideRead`] only if the store has no reader.
     pub fn export_history(&self, mut writer: impl Write) -> Result<u64> {
         let mut count = 0;
         self.read_history(&EventQuery::default(), |event| {
@@ -51,9 +53,16 @@ impl Stack {
 
     fn read_history(&self, query: &EventQuery, mut each: impl FnMut(Event) -> Result<()>) -> Result<()> {
         query.check()?;
-        self.with_disk(|disk| {
+        self.check_working()?;
+        let revision = self.inner.tree.read().revision();
+        let query = &query.clone().until(query.until.map_or(revision, |until| until.min(revision)));
+        if let Some(reader) = &self.inner.history {
+            let deadline = self.begin_call();
+            return deadline.stated(reader.read(query, deadline.remaining(), &mut each));
+        }
+        self.with_disk(|disk, deadline| {
             let store = disk.store.as_mut().ok_or(Error::InMemory { what: "history" })?;
-            store.read(query, &mut each)
+            store.read(query, deadline.remaining(), &mut each)
         })
     }
 }

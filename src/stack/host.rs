@@ -1,14 +1,15 @@
 //! The interface of a stack for hosts with sessions: settings, reported events, effects, and contexts of sessions.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, ReentrantMutex};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::Stack;
-use crate::context::{Budget, Context, Settings};
+use crate::context::{Budget, Context, Key, Settings};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Event, FrameStatus, Handle};
 use crate::session::autonomy::{AutonomyLevel, AutonomySettings};
@@ -26,10 +27,10 @@ const WAITING_LINES: usize = 1_000;
 /// The data of a stack about its host.
 #[derive(Default)]
 pub(super) struct HostState {
-    /// Held while an event is handled and its actions are executed, so that events are handled one after the other.
-    /// Locked before all other locks.
-    order: Mutex<()>,
-    /// Held only for short times, because contexts wait for it too.
+    /// Held while an event or a tool call is handled and its actions are executed, so that they are handled one after the
+    /// other. Locked before all other locks. An event inside of an event, in code of the host, finds it borrowed.
+    order: ReentrantMutex<RefCell<()>>,
+    /// Held only for short times, because contexts wait for it too. No code of the host runs meanwhile.
     state: Mutex<State>,
 }
 
@@ -213,7 +214,10 @@ impl Host<'_> {
 
     /// Reports an event of the host, and returns the effects that the host should perform. Changes of the tree that
     /// follow from the event are committed before this returns. A change that is refused is reported as an
-    /// [`Effect::Log`]. Events are handled one after the other; a call waits for those of other threads.
+    /// [`Effect::Log`]. Events are handled one after the other; a call waits for those of other threads, up to
+    /// [`StackOptions::busy_timeout`](crate::StackOptions::busy_timeout). If they take longer, or if this is called inside
+    /// of [`Stack::read`] or in code that the stack calls, the event is refused as a whole, and the only effect is an
+    /// [`Effect::Log`] with the reason.
     ///
     /// ```
     /// use callstack_core::Stack;
@@ -231,7 +235,7 @@ impl Host<'_> {
     /// ```
     #[must_use = "the host has to carry out the effects"]
     pub fn report(&self, event: HostEvent) -> Vec<Effect> {
-        self.stack.host_turn(|turn| turn.report(event)).1
+        self.turn(self.stack, |turn| turn.report(event))
     }
 
     /// Handles everything that is due: the work of [`Stack::poll`], idle subagents, calls that have reached their time
@@ -240,20 +244,29 @@ impl Host<'_> {
     #[must_use = "the host has to carry out the effects"]
     pub fn poll(&self) -> Vec<Effect> {
         self.stack.inner.host.state.lock().is_polling = true;
-        self.stack.poll();
-        self.stack.host_turn(|turn| turn.poll()).1
+        let call = self.stack.as_one_call();
+        call.poll();
+        self.turn(&call, |turn| turn.poll())
+    }
+
+    /// Runs `decide` with a turn, and returns the effects. If the call is refused, the effect is a log line.
+    fn turn(&self, call: &Stack, decide: impl FnOnce(&mut Turn<'_>)) -> Vec<Effect> {
+        call.in_order(|turns| turns.turn(decide).1).unwrap_or_else(|error| vec![refused(&error)])
     }
 
     /// The time at which [`Host::poll`] should be called, in milliseconds since the Unix epoch. `None` if nothing is
     /// pending.
     pub fn deadline(&self) -> Option<u64> {
         let files = self.stack.deadline();
-        let state = self.stack.inner.host.state.lock();
-        if !state.waiting.is_empty() {
+        let (has_lines, sessions) = {
+            let state = self.stack.inner.host.state.lock();
+            (!state.waiting.is_empty(), state.sessions.deadline())
+        };
+        if has_lines {
             // Due now, but not returned by each call: the poll fetches the lines of several calls together.
             return Some((self.stack.inner.clock)());
         }
-        match (files, state.sessions.deadline()) {
+        match (files, sessions) {
             (Some(files), Some(sessions)) => Some(files.min(sessions)),
             (files, sessions) => files.or(sessions),
         }
@@ -267,8 +280,7 @@ impl Host<'_> {
     pub fn context(&self, session_id: &str) -> Result<Option<SessionContext>> {
         self.stack.check_working()?;
         let now = (self.stack.inner.clock)();
-        let tree = self.stack.inner.tree.read();
-        let Some(handle) = tree.by_id(session_id) else { return Ok(None) };
+        let Some(handle) = self.stack.inner.tree.read().by_id(session_id) else { return Ok(None) };
         let (settings, suggestions) = {
             let state = self.stack.inner.host.state.lock();
             let subagents = &state.sessions.subagents;
@@ -285,7 +297,8 @@ impl Host<'_> {
                     .unwrap_or_default(),
             )
         };
-        let (context, is_cached) = self.stack.cached_context(&tree, handle, &settings, &suggestions, now)?;
+        let key = Key::new(&self.stack.inner.tree.read(), handle, &settings, &suggestions);
+        let (context, is_cached) = self.stack.cached_context(&key, now)?;
         let data = json!({ "sessionID": session_id, "handle": handle, "tokens": context.tokens, "cached": is_cached });
         self.stack.inner.host.state.lock().log(LogLevel::Debug, "Context generated", data);
         Ok(Some(SessionContext { handle, context }))
@@ -304,26 +317,19 @@ impl Stack {
         self.inner.host.state.lock().is_polling
     }
 
-    /// Runs `decide` with a turn, executes the actions of the turn, and returns the value and the effects for the host.
-    pub(crate) fn host_turn<T>(&self, decide: impl FnOnce(&mut Turn<'_>) -> T) -> (T, Vec<Effect>) {
-        let _order = self.inner.host.order.lock();
-        let now = (self.inner.clock)();
-        let (value, actions) = {
-            // The tree is always locked before the state, here and in all other functions.
-            let tree = self.inner.tree.read();
-            let mut state = self.inner.host.state.lock();
-            state.is_attached = true;
-            let mut turn = Turn::new(&mut state.sessions, &tree, now);
-            self.broken_by_panic(|| {
-                let value = decide(&mut turn);
-                (value, turn.into_actions())
-            })
-        };
-        let mut effects = Vec::new();
-        self.broken_by_panic(|| actions.into_iter().for_each(|action| self.carry_out(action, &mut effects)));
-        let mut lines: Vec<Effect> = self.inner.host.state.lock().waiting.drain(..).collect();
-        lines.append(&mut effects);
-        (value, lines)
+    /// Handles an event or a tool call: waits until those of other threads are done, and calls `run`. All commands in it
+    /// share one time limit.
+    ///
+    /// # Errors
+    /// [`Error::InsideRead`] if this thread has the tree, or handles an event or a tool call already; [`Error::Busy`].
+    pub(crate) fn in_order<T>(&self, run: impl FnOnce(&Turns<'_>) -> T) -> Result<T> {
+        self.inner.tree.check_not_lent_here()?;
+        let stack = self.as_one_call();
+        let deadline = stack.begin_call();
+        let order = self.inner.host.order.try_lock_for(deadline.remaining());
+        let order = order.ok_or_else(|| deadline.missed(self.place()))?;
+        let _order = order.try_borrow_mut().map_err(|_| Error::InsideRead {})?;
+        Ok(run(&Turns { stack: &stack }))
     }
 
     fn carry_out(&self, action: Action, effects: &mut Vec<Effect>) {
@@ -331,9 +337,8 @@ impl Stack {
             Action::Command(command) => self.execute(command).err(),
             Action::KeepMessages { handle, messages } => self.keep_messages(handle, &messages).err(),
             Action::Answer { call, handle, problem } => {
-                let tree = self.inner.tree.read();
                 let tools = self.inner.host.state.lock().sessions.tools.clone();
-                let text = calls::answer(&tree, handle, problem.as_deref(), &tools);
+                let text = calls::answer(&self.inner.tree.read(), handle, problem.as_deref(), &tools);
                 effects.push(Effect::Answer { call, text });
                 None
             }
@@ -342,10 +347,7 @@ impl Stack {
                 None
             }
         };
-        if let Some(error) = refused {
-            let (level, data) = (LogLevel::Warn, json!({ "error": error.to_string(), "code": error.code() }));
-            effects.push(Effect::Log { level, message: "Refused".into(), data });
-        }
+        effects.extend(refused.as_ref().map(self::refused));
     }
 
     /// Appends the messages of a session to the log of its frame, except those up to the last one that the log
@@ -394,6 +396,40 @@ impl Stack {
     }
 }
 
+/// The line for the host's log about something that was refused.
+fn refused(error: &Error) -> Effect {
+    let data = json!({ "error": error.to_string(), "code": error.code() });
+    Effect::Log { level: LogLevel::Warn, message: "Refused".into(), data }
+}
+
+/// The turns of one event or tool call.
+pub(crate) struct Turns<'a> {
+    pub(crate) stack: &'a Stack,
+}
+
+impl Turns<'_> {
+    /// Runs `decide` with a turn, executes the actions of the turn, and returns the value and the effects for the host.
+    pub(crate) fn turn<T>(&self, decide: impl FnOnce(&mut Turn<'_>) -> T) -> (T, Vec<Effect>) {
+        let Stack { inner, .. } = self.stack;
+        let now = (inner.clock)();
+        let (value, actions) = inner.tree.lend(|tree| {
+            let mut state = inner.host.state.lock();
+            state.is_attached = true;
+            let mut turn = Turn::new(&mut state.sessions, tree, now);
+            self.stack.broken_by_panic(|| {
+                let value = decide(&mut turn);
+                (value, turn.into_actions())
+            })
+        });
+        let mut effects = Vec::new();
+        let mut carry_out = |action| self.stack.carry_out(action, &mut effects);
+        self.stack.broken_by_panic(|| actions.into_iter().for_each(&mut carry_out));
+        let mut lines: Vec<Effect> = inner.host.state.lock().waiting.drain(..).collect();
+        lines.append(&mut effects);
+        (value, lines)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -404,7 +440,8 @@ mod tests {
     #[test]
     fn a_panic_in_a_turn_breaks_the_stack() {
         let stack = Stack::in_memory();
-        let turn = catch_unwind(AssertUnwindSafe(|| stack.host_turn(|_| panic!("provoked by a test"))));
+        let turn = || stack.in_order(|turns| turns.turn(|_| panic!("provoked by a test")));
+        let turn = catch_unwind(AssertUnwindSafe(turn));
         assert!(turn.is_err());
         assert!(stack.is_broken());
         assert_eq!(stack.host().context("ses_1").unwrap_err(), Error::Broken {});

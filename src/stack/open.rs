@@ -7,9 +7,10 @@ use std::sync::atomic::AtomicBool;
 
 use parking_lot::{Mutex, ReentrantMutex};
 
+use super::deadline::Deadline;
 use super::disk::{Disk, MirrorScope};
 use super::shared_tree::SharedTree;
-use super::{Inner, Stack, StackOptions};
+use super::{Inner, Stack, StackOptions, contained};
 use crate::context::Contexts;
 use crate::error::{Error, Result};
 use crate::frame::Repair;
@@ -30,12 +31,18 @@ impl Stack {
         store: impl Store + 'static,
         options: StackOptions,
     ) -> Result<Self> {
-        Self::open_in(&Folder::open_or_create(folder.as_ref())?, Box::new(store), options)
+        let deadline = Deadline::begin(options.busy_limit());
+        Self::opened(&Folder::open_or_create(folder.as_ref())?, store, options, deadline)
     }
 
-    /// As [`Stack::open_with_store`], in an open folder.
-    pub(super) fn open_in(folder: &Folder, store: Box<dyn Store>, options: StackOptions) -> Result<Self> {
-        Self::founded(Some(folder), store, options, |repairs, now| {
+    /// As [`Stack::open_with_store`], as a part of a call with this time limit.
+    pub(super) fn opened(
+        folder: &Folder,
+        store: impl Store + 'static,
+        options: StackOptions,
+        deadline: Deadline,
+    ) -> Result<Self> {
+        Self::founded(Some(folder), Box::new(store), options, deadline, |repairs, now| {
             let Some((state, found)) = layout::read(folder)? else { return Ok(Commit::default()) };
             let (tree, inconsistent) = Tree::from_state(state);
             layout::keep(folder)?;
@@ -49,7 +56,8 @@ impl Stack {
     /// # Errors
     /// The errors of the store; [`Error::History`] if its events do not fit together.
     pub fn with_store(store: impl Store + 'static, options: StackOptions) -> Result<Self> {
-        Self::founded(None, Box::new(store), options, |_, _| Ok(Commit::default()))
+        let deadline = Deadline::begin(options.busy_limit());
+        Self::founded(None, Box::new(store), options, deadline, |_, _| Ok(Commit::default()))
     }
 
     /// Opens a stack from the history of a store. An empty history first gets the events that `found` returns.
@@ -57,21 +65,22 @@ impl Stack {
         folder: Option<&Folder>,
         store: Box<dyn Store>,
         options: StackOptions,
+        deadline: Deadline,
         found: impl FnOnce(&mut Vec<Repair>, u64) -> Result<Commit>,
     ) -> Result<Self> {
         let now = (options.clock)();
         let mirror = folder.filter(|_| options.mirror).map(Mirror::new);
         let mut disk = Disk::new(store, mirror, folder, options.durability == Durability::Full);
         let mut tree = Tree::new();
-        disk.load(&mut tree)?;
+        deadline.stated(disk.load(&mut tree, deadline))?;
         let is_new = tree.revision() == 0;
         let tree = SharedTree::new(tree);
         let mut repairs = Vec::new();
         if is_new {
-            disk.found(&tree, || found(&mut repairs, now))?;
+            deadline.stated(disk.found(&tree, deadline, || found(&mut repairs, now)))?;
         }
         // A failure does not fail the opening: the files are written later, and the mirror's status has the error.
-        let _ = disk.write_mirror(&tree, &*options.clock, MirrorScope::All, PATIENCE);
+        let _ = disk.write_mirror(&tree, &*options.clock, MirrorScope::All, deadline.within(PATIENCE));
         Ok(Self::with_tree(tree, disk, repairs, options))
     }
 
@@ -80,7 +89,8 @@ impl Stack {
     }
 
     fn with_tree(tree: SharedTree, disk: Disk, repairs: Vec<Repair>, options: StackOptions) -> Self {
-        let StackOptions { clock, random, counter, busy_timeout, .. } = options;
+        let busy_timeout = options.busy_limit();
+        let StackOptions { clock, random, counter, .. } = options;
         let folder = disk.folder.clone();
         let inner = Inner {
             contexts: Contexts::new(
@@ -88,6 +98,7 @@ impl Stack {
                 folder.as_ref().map(|folder| folder.path().to_owned()).unwrap_or_default(),
             ),
             log_folder: folder,
+            history: disk.store.as_ref().and_then(|store| store.reader()),
             mirror: Mutex::new(disk.mirror_view(&tree)),
             disk: ReentrantMutex::new(RefCell::new(disk)),
             tree,
@@ -99,33 +110,33 @@ impl Stack {
             #[cfg(feature = "session")]
             host: Default::default(),
         };
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(inner), deadline: None }
     }
 
     /// Writes the documented files `state.json` and `frames/` to another folder, for other tools or as a copy.
     /// `Stack::open` imports them from there.
     ///
-    /// Commands wait until the files are written, and this call waits for a running command.
+    /// The files show the tree at the time of the call. No command waits for this call, and it waits for none.
     ///
     /// # Errors
     /// [`Error::NotEmpty`] if the folder has files of a stack: `stack.db`, `state.json` or `frames`; [`Error::Busy`] if another process holds the lock of
     /// the files for too long; [`Error::Io`], [`Error::DiskFull`], [`Error::ReadOnly`]. Some of the files can then have
-    /// been written. [`Error::InsideRead`] and [`Error::Broken`], before anything is written.
+    /// been written. [`Error::Broken`], before anything is written.
     pub fn export_files(&self, folder: impl AsRef<Path>) -> Result<()> {
-        // Commands wait for this lock. If they waited for the lock of the tree, new readers would wait behind them.
-        self.with_disk(|_| {
-            let folder = &Folder::open_or_create(folder.as_ref())?;
-            let mut mirror = Mirror::new(folder);
-            let clock = &*self.inner.clock;
-            mirror.locked(clock, self.inner.busy_timeout, |mirror| {
+        let deadline = self.begin_call();
+        self.check_working()?;
+        let folder = &Folder::open_or_create(folder.as_ref())?;
+        let mut mirror = Mirror::new(folder);
+        let clock = &*self.inner.clock;
+        deadline.stated(self.inner.tree.lend(|tree| {
+            mirror.rewrite_all(tree.handles(), tree.revision());
+            mirror.locked(clock, deadline.remaining(), |mirror| {
                 if [DATABASE, layout::STATE, layout::FRAMES].iter().any(|name| folder.is_taken(name)) {
                     return Err(Error::NotEmpty { path: folder.path().display().to_string() });
                 }
-                let tree = self.inner.tree.read();
-                mirror.rewrite_all(tree.handles(), tree.revision());
-                mirror.write_all(clock, &*tree)
+                mirror.write_all(clock, tree)
             })
-        })
+        }))
     }
 
     /// The inconsistencies of the files that were imported when the stack was opened, each with its repair. Empty if
@@ -140,9 +151,10 @@ impl Stack {
     /// # Errors
     /// The errors of every command: see [`Stack`].
     pub fn refresh(&self) -> Result<bool> {
-        let is_new = self.command(|disk| disk.refresh(&self.inner.tree))?;
+        let call = self.as_one_call();
+        let is_new = call.command(|disk, deadline| disk.refresh(&self.inner.tree, deadline))?;
         if self.mirror_scope() == MirrorScope::Due {
-            self.poll();
+            call.poll();
         }
         Ok(is_new)
     }
@@ -153,8 +165,10 @@ impl Stack {
     /// [`Stack::mirror_status`].
     pub fn poll(&self) {
         // The mirror's status keeps the error; a broken stack has no mirror.
-        let _ =
-            self.command(|disk| disk.write_mirror(&self.inner.tree, &*self.inner.clock, MirrorScope::Due, PATIENCE));
+        let _ = self.command(|disk, deadline| {
+            let (tree, clock) = (&self.inner.tree, &*self.inner.clock);
+            disk.write_mirror(tree, clock, MirrorScope::Due, deadline.within(PATIENCE))
+        });
     }
 
     /// The files of the mirror that a command writes. If the host polls, commands leave `state.json` to the poll, when
@@ -180,19 +194,16 @@ impl Stack {
     }
 
     /// Syncs the store to the disk, so all acknowledged commits survive a power failure, and brings `state.json` and
-    /// `frames/` up to date. Waits up to [`StackOptions::busy_timeout`] milliseconds for another process that writes
-    /// them.
+    /// `frames/` up to date. Waits for another process that writes them, up to [`StackOptions::busy_timeout`].
     ///
     /// # Errors
     /// The errors of every command (see [`Stack`]). If only the files cannot be written, [`Stack::mirror_status`] has
     /// the error too.
     pub fn flush(&self) -> Result<()> {
-        self.command(|disk| {
-            disk.refresh(&self.inner.tree)?;
-            if let Some(store) = &mut disk.store {
-                store.sync()?;
-            }
-            disk.write_mirror(&self.inner.tree, &*self.inner.clock, MirrorScope::All, self.inner.busy_timeout)
+        self.command(|disk, deadline| {
+            disk.refresh(&self.inner.tree, deadline)?;
+            disk.sync(deadline)?;
+            disk.write_mirror(&self.inner.tree, &*self.inner.clock, MirrorScope::All, deadline)
         })
     }
 
@@ -208,6 +219,12 @@ impl Stack {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let _ = self.disk.get_mut().get_mut().write_mirror(&self.tree, &*self.clock, MirrorScope::All, PATIENCE);
+        let Self { disk, tree, clock, history, .. } = self;
+        let disk = disk.get_mut().get_mut();
+        let deadline = Deadline::begin(PATIENCE);
+        contained(|| drop(disk.write_mirror(tree, &**clock, MirrorScope::All, deadline)));
+        // The store is closed last, because the last connection to a database tidies up its files.
+        contained(|| *history = None);
+        contained(|| disk.abandon());
     }
 }

@@ -3,6 +3,7 @@
 use std::io::BufRead;
 use std::path::Path;
 
+use super::deadline::Deadline;
 use super::{Stack, StackOptions};
 use crate::error::{Error, Result};
 use crate::store::folder::Folder;
@@ -36,8 +37,9 @@ impl Stack {
     /// file is not changed. [`Error::ReadOnly`], [`Error::DiskFull`], [`Error::Busy`], [`Error::Io`].
     pub fn open(folder: impl AsRef<Path>, options: StackOptions) -> Result<Self> {
         let folder = &Folder::open_or_create(folder.as_ref())?;
-        let store = open_database(folder, &options)?;
-        Self::open_in(folder, Box::new(store), options).map_err(|error| match error {
+        let deadline = Deadline::begin(options.busy_limit());
+        let store = deadline.stated(open_database(folder, &options))?;
+        Self::opened(folder, store, options, deadline).map_err(|error| match error {
             // Only a damaged database contains such a history.
             Error::History { .. } => damaged_database(&folder.path_of(DATABASE), error.to_string()),
             other => other,
@@ -56,9 +58,10 @@ impl Stack {
         if folder.is_taken(layout::STATE) {
             return Err(not_empty());
         }
-        let store = open_database(folder, &options)?;
+        let deadline = Deadline::begin(options.busy_limit());
+        let store = deadline.stated(open_database(folder, &options))?;
         let mut founded = false;
-        let stack = Self::founded(Some(folder), Box::new(store), options, |_, _| {
+        let stack = Self::founded(Some(folder), Box::new(store), options, deadline, |_, _| {
             let events = read_history(history).collect::<Result<Vec<_>>>()?;
             let mut check = Tree::new();
             events.iter().try_for_each(|event| check.replay(event))?;

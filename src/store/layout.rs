@@ -1,8 +1,10 @@
 //! Import of the documented layout: `state.json` and `frames/{id}.json`, written by the original plugin or left
 //! by the mirror of a lost database. The files are read once, when the folder has no history yet.
 //!
-//! Each file may be damaged or out of date. A frame is taken from the file in which it can be read, and from the
-//! newer one if both can be read.
+//! Each file may be damaged or out of date. A frame is taken from the file in which it can be read, and from the newer
+//! one if both can be read. The newer one is that of the higher revision: `state.json` and each frame's file hold the
+//! revision of the tree that they show. A file without a revision is older than one with a revision, because the original
+//! plugin, whose files have none, was there first. Between two files without a revision the frame's time decides.
 
 use std::collections::HashMap;
 use std::io::{Read, Seek, SeekFrom};
@@ -50,7 +52,7 @@ pub(crate) fn read(folder: &Folder) -> Result<Option<(StackState, Vec<Repair>)>>
             StackState::default()
         }
     };
-    let mut frames = Frames::new(std::mem::take(&mut state.frames));
+    let mut frames = Frames::new(std::mem::take(&mut state.frames), state.revision);
     for file in folder.json_files(FRAMES)? {
         frames.take(folder, &file, &mut repairs);
     }
@@ -68,13 +70,16 @@ pub(crate) fn read(folder: &Folder) -> Result<Option<(StackState, Vec<Repair>)>>
 /// The frames found so far; those of `state.json` come first.
 struct Frames {
     list: Vec<Frame>,
+    /// For each frame, the revision of the tree from which it was written; 0: unknown.
+    revisions: Vec<u64>,
     by_id: HashMap<String, usize>,
 }
 
 impl Frames {
-    fn new(list: Vec<Frame>) -> Self {
+    /// The frames of a `state.json` of this revision.
+    fn new(list: Vec<Frame>, revision: u64) -> Self {
         let by_id = list.iter().enumerate().map(|(index, frame)| (frame.session_id.clone(), index)).collect();
-        Self { list, by_id }
+        Self { revisions: vec![revision; list.len()], list, by_id }
     }
 
     /// Adds the frame of a file, unless the same or a newer version of it was already found.
@@ -85,19 +90,21 @@ impl Frames {
             let text = String::from_utf8_lossy(bytes.as_deref().unwrap_or_default());
             frame_from_json(&text, stem, &mut found).map_err(|error| error.to_string())
         });
-        let frame = match read {
+        let mut frame = match read {
             Ok(frame) => frame,
             Err(message) => {
                 repairs.push(Repair::of_state(format!("{place} cannot be read: {message}")));
                 return;
             }
         };
+        let revision = frame.take_revision();
         let id = frame.session_id.clone();
-        match self.by_id.get(&id) {
-            Some(index) if self.list[*index].updated_at >= frame.updated_at => return,
+        match self.by_id.get(&id).copied() {
+            Some(index) if !self.is_newer(&frame, revision, index) => return,
             Some(index) => {
                 repairs.push(Repair::of_frame(&id, format!("{place} is newer than state.json; the file is used")));
-                self.list[*index] = frame;
+                self.list[index] = frame;
+                self.revisions[index] = revision;
             }
             None if self.is_left_over(&frame) => {
                 let message = format!("{place} is an old copy of a frame that has another ID now; left out");
@@ -108,9 +115,19 @@ impl Frames {
                 repairs.push(Repair::of_frame(&id, format!("it is in {place}, but not in state.json; kept")));
                 self.by_id.insert(id, self.list.len());
                 self.list.push(frame);
+                self.revisions.push(revision);
             }
         }
         repairs.append(&mut found);
+    }
+
+    /// True if a frame that was written at this revision is newer than the one at an index of the list.
+    fn is_newer(&self, frame: &Frame, revision: u64, index: usize) -> bool {
+        let found = &self.list[index];
+        match (revision, self.revisions[index]) {
+            (0, 0) => frame.updated_at > found.updated_at,
+            (revision, known) => revision > known && frame != found,
+        }
     }
 
     /// True for the old file of a planned frame that was started and has its session's ID since then.

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::time::Duration;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 use super::file_errors::{reading, writing};
 use super::folder::{Access, Folder};
+use super::patience::lock;
 use crate::error::Result;
 
 /// A filter for the lines of a log. The default selects all lines.
@@ -110,23 +112,30 @@ impl Appended {
         self.start == 0
     }
 
-    /// Removes the appended lines, unless another append followed. If that fails, the lines remain.
-    pub(crate) fn undo(&self) {
+    /// Removes the appended lines, unless another append followed. If that fails, or if others hold the lock for longer
+    /// than `patience`, the lines remain.
+    pub(crate) fn undo(&self, patience: Duration) {
         let Ok(Some(file)) = self.folder.file(&self.name, Access::Write) else { return };
-        let _ = file.lock().and_then(|()| match file.metadata()?.len() == self.end {
-            true => file.set_len(self.start),
-            false => Ok(()),
-        });
+        let is_locked = lock(&file, &self.folder.path_of(&self.name), patience).is_ok();
+        if is_locked && file.metadata().is_ok_and(|data| data.len() == self.end) {
+            let _ = file.set_len(self.start);
+        }
     }
 }
 
 /// Appends one line for each entry: all or none. With `durable`, the lines are synced to the disk before this
-/// returns.
+/// returns. Waits for the lock of the file for up to `patience`.
 ///
 /// # Errors
-/// [`Error::Json`] for an entry nested more than 100 levels deep; [`Error::DiskFull`], [`Error::ReadOnly`],
+/// [`Error::Busy`] if others hold the lock for longer; [`Error::Json`] for an entry nested more than 100 levels deep; [`Error::DiskFull`], [`Error::ReadOnly`],
 /// [`Error::Io`].
-pub(crate) fn append(folder: &Folder, name: &str, entries: &[Value], durable: bool) -> Result<Appended> {
+pub(crate) fn append(
+    folder: &Folder,
+    name: &str,
+    entries: &[Value],
+    durable: bool,
+    patience: Duration,
+) -> Result<Appended> {
     let path = &folder.path_of(name);
     let mut lines = Vec::new();
     for entry in entries {
@@ -139,7 +148,7 @@ pub(crate) fn append(folder: &Folder, name: &str, entries: &[Value], durable: bo
     let file = folder.file(name, Access::Append)?;
     let mut file = file.ok_or_else(|| writing(path)(ErrorKind::NotFound.into()))?;
     // The store's transaction excludes other appends, but not an `undo`.
-    file.lock().map_err(writing(path))?;
+    lock(&file, path, patience)?;
     let start = file.seek(SeekFrom::End(0)).map_err(reading(path))?;
     if start > 0 {
         let mut last = [0];

@@ -1,6 +1,11 @@
 //! A store that keeps the history in process memory, for stacks without a disk and for tests.
 
-use super::{EventQuery, Store};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::RwLock;
+
+use super::{EventQuery, HistoryReader, Store};
 use crate::error::{Error, Result};
 use crate::frame::Event;
 
@@ -16,8 +21,25 @@ use crate::frame::Event;
 /// ```
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    events: Vec<Event>,
+    events: Committed,
     pending: Vec<Event>,
+}
+
+/// The committed events. The event of revision 1 is at position 0.
+#[derive(Debug, Clone, Default)]
+struct Committed(Arc<RwLock<Vec<Event>>>);
+
+impl Committed {
+    fn len(&self) -> usize {
+        self.0.read().len()
+    }
+
+    /// Passes copies of the matching events to `each`, which runs without the lock.
+    fn read(&self, query: &EventQuery, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+        let first = usize::try_from(query.since).unwrap_or(usize::MAX);
+        let fitting = |index: usize| Some(&self.0.read()[index]).filter(|event| query.fits(event)).cloned();
+        (first..self.len()).filter_map(fitting).take(query.limit.unwrap_or(usize::MAX)).try_for_each(each)
+    }
 }
 
 impl MemoryStore {
@@ -39,16 +61,17 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn begin(&mut self) -> Result<()> {
+    fn begin(&mut self, _: Duration) -> Result<()> {
         self.rollback();
         Ok(())
     }
 
-    fn read(&mut self, query: &EventQuery, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
-        // The event of revision 1 is at position 0.
-        let first = self.events.len().min(usize::try_from(query.since).unwrap_or(usize::MAX));
-        let fitting = self.events[first..].iter().filter(|event| query.fits(event));
-        fitting.take(query.limit.unwrap_or(usize::MAX)).try_for_each(|event| each(event.clone()))
+    fn read(&mut self, query: &EventQuery, _: Duration, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+        self.events.read(query, each)
+    }
+
+    fn reader(&self) -> Option<Box<dyn HistoryReader>> {
+        Some(Box::new(self.events.clone()))
     }
 
     fn append(&mut self, events: &[Event]) -> Result<()> {
@@ -63,7 +86,7 @@ impl Store for MemoryStore {
     }
 
     fn commit(&mut self) -> Result<()> {
-        self.events.append(&mut self.pending);
+        self.events.0.write().append(&mut self.pending);
         Ok(())
     }
 
@@ -71,11 +94,17 @@ impl Store for MemoryStore {
         self.pending.clear();
     }
 
-    fn has_news(&mut self) -> Result<bool> {
+    fn has_news(&mut self, _: Duration) -> Result<bool> {
         Ok(false)
     }
 
-    fn sync(&mut self) -> Result<()> {
+    fn sync(&mut self, _: Duration) -> Result<()> {
         Ok(())
+    }
+}
+
+impl HistoryReader for Committed {
+    fn read(&self, query: &EventQuery, _: Duration, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+        Committed::read(self, query, each)
     }
 }

@@ -10,27 +10,25 @@
 //! next open detects that.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{self, Write};
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use super::file_errors::writing;
 use super::folder::{Folder, Kind};
 use super::layout::{self, FRAMES, STATE};
+use super::patience::lock;
 use crate::error::{Error, Result};
-use crate::frame::{Frame, Handle, file_name};
+use crate::frame::{Frame, FrameFile, Handle, file_name};
 
 /// Minimum time between two writes of `state.json`, in milliseconds.
 const INTERVAL: u64 = 250;
 /// The lock file.
 const LOCK: &str = ".mirror.lock";
-/// Maximum wait of a command for another process that writes the mirror, in milliseconds. Calls whose purpose is to
-/// write the mirror wait longer.
-pub(crate) const PATIENCE: u64 = 100;
-/// Duration of one wait for the lock.
-const WAIT: Duration = Duration::from_millis(1);
+/// Maximum wait of a command for another process that writes the mirror. Calls whose purpose is to write the mirror wait
+/// longer.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The data that the mirror writes.
 pub(crate) trait Source {
@@ -156,15 +154,15 @@ impl Mirror {
 
     /// Runs `write` under the lock and stores its error. After an error, the next write is due only after the usual
     /// interval, so that commands do not wait repeatedly for a process that is suspended. `patience` is the maximum
-    /// wait for the lock, in milliseconds.
+    /// wait for the lock.
     pub(crate) fn locked(
         &mut self,
         clock: &dyn Fn() -> u64,
-        patience: u64,
+        patience: Duration,
         write: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<()> {
         let result = self.lock_file().and_then(|file| {
-            let result = self.acquire(&file, patience).and_then(|()| write(self));
+            let result = lock(&file, &self.folder.path_of(LOCK), patience).and_then(|()| write(self));
             // If this fails, closing the file releases the lock.
             let _ = file.unlock();
             self.lock = Some(file);
@@ -182,19 +180,6 @@ impl Mirror {
             Some(file) => Ok(file),
             None => self.folder.lock_file(LOCK),
         }
-    }
-
-    fn acquire(&self, file: &File, patience: u64) -> Result<()> {
-        let path = self.folder.path_of(LOCK);
-        for waited in 0.. {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) if waited < patience => std::thread::sleep(WAIT),
-                Err(TryLockError::WouldBlock) => return Err(Error::Busy { path: path.display().to_string(), waited }),
-                Err(TryLockError::Error(error)) => return Err(writing(&path)(error)),
-            }
-        }
-        Ok(())
     }
 
     /// Writes the files of the frames that this process changed by its last commands.
@@ -228,9 +213,9 @@ impl Mirror {
 
     fn write_frames(&mut self, handles: &BTreeSet<Handle>, source: &impl Source) -> Result<()> {
         for handle in handles {
-            let frame = source.frame(*handle);
-            let name = format!("{FRAMES}/{}.json", file_name(&frame.session_id, *handle));
-            let write = || self.folder.replace(&name, |writer| Ok(serde_json::to_writer(writer, &frame)?));
+            let file = FrameFile { frame: &source.frame(*handle), revision: source.revision() };
+            let name = format!("{FRAMES}/{}.json", file_name(&file.frame.session_id, *handle));
+            let write = || self.folder.replace(&name, |writer| Ok(serde_json::to_writer(writer, &file)?));
             if write().is_err() {
                 // The folder may be missing. For any other cause, the second attempt returns the error.
                 self.folder.make_subfolder(FRAMES)?;

@@ -14,8 +14,11 @@ pub(crate) mod layout;
 pub(crate) mod logs;
 mod memory;
 pub(crate) mod mirror;
+mod patience;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -45,13 +48,16 @@ pub(crate) const BUSY_TIMEOUT: u64 = 10_000;
 ///
 /// Every method that returns a [`Result`] may also return the errors of the medium, that is [`Error::Io`],
 /// [`Error::DiskFull`], [`Error::ReadOnly`] and [`Error::Busy`].
+///
+/// `patience` is the maximum wait of a method for other users of the history. It is what remains of the time limit of
+/// the stack's call ([`StackOptions::busy_timeout`](crate::StackOptions::busy_timeout)).
 pub trait Store: Send {
     /// Begins a transaction: waits until no other user is in one, then locks others out. An open
     /// transaction of this store is rolled back first.
     ///
     /// # Errors
     /// [`Error::Busy`] if the others do not finish in time; [`Error::Io`] and the other errors of the medium.
-    fn begin(&mut self) -> Result<()>;
+    fn begin(&mut self, patience: Duration) -> Result<()>;
 
     /// Passes the events that match the query to `each`, oldest first. Stops at the first error of `each`.
     /// Works inside and outside a transaction.
@@ -59,7 +65,15 @@ pub trait Store: Send {
     /// # Errors
     /// The error of `each`; [`Error::Damaged`] if an event cannot be read; [`Error::Io`] and the other errors of
     /// the medium.
-    fn read(&mut self, query: &EventQuery, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()>;
+    fn read(&mut self, query: &EventQuery, patience: Duration, each: &mut dyn FnMut(Event) -> Result<()>)
+    -> Result<()>;
+
+    /// Returns a reader that reads the committed events while this store is in a transaction. With it, queries of the
+    /// history never wait for a command. The default is `None`: these queries then wait until no command runs, and use
+    /// [`Store::read`].
+    fn reader(&self) -> Option<Box<dyn HistoryReader>> {
+        None
+    }
 
     /// Adds events to the transaction. Their revisions must continue those in the store without a gap.
     ///
@@ -83,13 +97,22 @@ pub trait Store: Send {
     ///
     /// # Errors
     /// [`Error::Busy`], [`Error::Io`] and the other errors of the medium.
-    fn has_news(&mut self) -> Result<bool>;
+    fn has_news(&mut self, patience: Duration) -> Result<bool>;
 
     /// Syncs all commits to the disk, so that they survive a power loss.
     ///
     /// # Errors
     /// [`Error::Busy`], [`Error::Io`] and the other errors of the medium.
-    fn sync(&mut self) -> Result<()>;
+    fn sync(&mut self, patience: Duration) -> Result<()>;
+}
+
+/// Reads the committed events of a [`Store`] beside its transactions. Several threads may read at the same time.
+pub trait HistoryReader: Send + Sync {
+    /// As [`Store::read`]. `each` may take any time, and may read again.
+    ///
+    /// # Errors
+    /// As [`Store::read`].
+    fn read(&self, query: &EventQuery, patience: Duration, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()>;
 }
 
 /// A filter for the events of a history. The default selects all events.
@@ -105,6 +128,8 @@ pub trait Store: Send {
 pub struct EventQuery {
     /// Selects only events with a higher revision. Default 0: all.
     pub since: u64,
+    /// Selects only events up to this revision. Default `None`: up to the newest.
+    pub until: Option<u64>,
     /// Selects only events of this frame. Default `None`: of all frames.
     pub frame: Option<Handle>,
     /// Selects only events of this kind, one of [`Change::KINDS`]. Default `None`: of all kinds.
@@ -117,6 +142,11 @@ impl EventQuery {
     /// Selects only events with a higher revision.
     pub fn since(self, revision: u64) -> Self {
         Self { since: revision, ..self }
+    }
+
+    /// Selects only events up to this revision.
+    pub fn until(self, revision: u64) -> Self {
+        Self { until: Some(revision), ..self }
     }
 
     /// Selects only events of this frame.
@@ -154,12 +184,13 @@ impl EventQuery {
     /// True if the query selects every event after a revision.
     #[cfg(feature = "sqlite")]
     fn selects_all(&self) -> bool {
-        self.frame.is_none() && self.kind.is_none() && self.limit.is_none()
+        self.until.is_none() && self.frame.is_none() && self.kind.is_none() && self.limit.is_none()
     }
 
     /// True if the event matches all filters, without regard to the limit.
     fn fits(&self, event: &Event) -> bool {
         event.revision > self.since
+            && self.until.is_none_or(|until| event.revision <= until)
             && self.frame.is_none_or(|frame| frame == event.handle)
             && self.kind.as_ref().is_none_or(|kind| kind == event.change.kind())
     }

@@ -6,19 +6,20 @@ use crate::frame::Handle;
 use crate::session::autonomy::Decision;
 use crate::session::calls::{self, CallId, CallOptions};
 use crate::session::{Effect, Turn};
-use crate::stack::Stack;
+use crate::stack::{Stack, Turns};
 use crate::vocabulary::{ToolNames, ToolRole};
 
 /// The session that calls a tool, and the effects that the host must carry out.
 pub(super) struct Caller<'a> {
     pub(super) stack: &'a Stack,
     pub(super) session_id: &'a str,
+    turns: &'a Turns<'a>,
     effects: Vec<Effect>,
 }
 
 impl<'a> Caller<'a> {
-    pub(super) fn new(stack: &'a Stack, session_id: &'a str) -> Self {
-        Self { stack, session_id, effects: Vec::new() }
+    pub(super) fn new(turns: &'a Turns<'a>, session_id: &'a str) -> Self {
+        Self { stack: turns.stack, session_id, turns, effects: Vec::new() }
     }
 
     /// Returns the effects for the host. Log lines that were added in the meantime are last.
@@ -29,7 +30,7 @@ impl<'a> Caller<'a> {
 
     /// Runs `decide` with a turn, carries out the actions of the turn, and keeps the effects for the host.
     pub(super) fn turn<T>(&mut self, decide: impl FnOnce(&mut Turn<'_>) -> T) -> T {
-        let (value, effects) = self.stack.host_turn(decide);
+        let (value, effects) = self.turns.turn(decide);
         self.effects.extend(effects);
         value
     }

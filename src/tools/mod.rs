@@ -316,6 +316,7 @@ pub fn operation(memory: MemoryModel, call: &ToolCall) -> Option<Result<Operatio
 /// # Errors
 /// As [`Run::next`](crate::stack::Run::next) and [`Run::operate`](crate::stack::Run::operate).
 pub fn advance_run(stack: &Stack, run: impl Into<FrameRef>) -> Result<Next, Error> {
+    let stack = &stack.as_one_call();
     let run = stack.resolve(run)?;
     let memory = stack.run(run).status()?.settings.memory;
     loop {
@@ -328,9 +329,21 @@ pub fn advance_run(stack: &Stack, run: impl Into<FrameRef>) -> Result<Next, Erro
 
 /// Calls a tool for the agent of a session. `arguments` is a JSON object; an empty text stands for `{}`.
 ///
-/// If the call is refused, nothing has changed: the answer has `is_error` and its text contains the problem.
+/// If the call is refused, nothing has changed: the answer has `is_error` and its text contains the problem. It is also
+/// refused if events and tool calls in other threads take longer than
+/// [`StackOptions::busy_timeout`](crate::StackOptions::busy_timeout), or inside of [`Stack::read`] and in code that the
+/// stack calls.
 pub fn call(stack: &Stack, session_id: &str, name: &str, arguments: &str) -> Answer {
-    let mut caller = Caller::new(stack, session_id);
+    let called = stack.in_order(|turns| answer(Caller::new(turns, session_id), name, arguments));
+    called.unwrap_or_else(|error| Answer {
+        text: Some(error.to_string()),
+        call: None,
+        is_error: true,
+        effects: Vec::new(),
+    })
+}
+
+fn answer(mut caller: Caller<'_>, name: &str, arguments: &str) -> Answer {
     let reply = match TABLE.iter().find(|entry| entry.name == name) {
         Some(entry) => (entry.run)(&mut caller, arguments, entry.example),
         None => {

@@ -28,12 +28,19 @@ impl Tree {
     /// [`Error::History`] if the event has the wrong revision (one is missing or duplicated), or names frames that the
     /// tree does not have. The tree is unchanged.
     pub fn replay(&mut self, event: &Event) -> Result<()> {
+        self.check_next(event)?;
+        self.apply(event);
+        Ok(())
+    }
+
+    /// Checks that an event can be the next one of the history.
+    ///
+    /// # Errors
+    /// As [`Tree::replay`].
+    pub(crate) fn check_next(&self, event: &Event) -> Result<()> {
         match self.misfit(event) {
             Some(message) => Err(Error::History { revision: event.revision, message }),
-            None => {
-                self.apply(event);
-                Ok(())
-            }
+            None => Ok(()),
         }
     }
 
@@ -184,7 +191,7 @@ impl Tree {
         }
         self.ids.insert(frame.session_id.clone(), handle);
         self.chunks += frame.heap.len();
-        self.nodes.push(Box::new(Node::new(frame, parent)));
+        self.nodes.push(Node::new(frame, parent));
         self.link_dependencies(handle, &record.depends_on);
         self.record_progress(handle, record.status);
     }

@@ -7,7 +7,7 @@ use super::Tree;
 use crate::frame::{Chunk, Handle, Message, RunSettings};
 
 /// The conversation of a frame that belongs to a run. The conversation of the root frame also has the run itself.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Conversation {
     pub(super) messages: Vec<Arc<Message>>,
     pub(super) run: Option<RunState>,

@@ -13,6 +13,7 @@ mod heap_usage;
 mod links;
 mod memory;
 mod node;
+mod nodes;
 mod outline;
 mod sibling_order;
 mod state;
@@ -33,13 +34,15 @@ pub(crate) use decide::known_chunk;
 pub use heap_usage::HeapUsage;
 pub use memory::{Conversation, RunState};
 pub use node::{Node, Settled};
+use nodes::Nodes;
 pub use outline::{OutlineOptions, OutlineStyle, format_duration, outline};
 pub use sibling_order::{SiblingOrder, sibling_order};
 
 /// A tree of frames. It can have several roots (then it is a forest); each root is a task.
 ///
 /// Frames are never removed, so a [`Handle`] (a position in the list of all frames) never becomes invalid.
-/// A tree changes only by [`Tree::apply`] and [`Tree::replay`].
+/// A tree changes only by [`Tree::apply`] and [`Tree::replay`]. A clone shares the records of its frames with the
+/// original, until one of the two changes them.
 ///
 /// ```
 /// use callstack_core::{Command, NewFrame, Tree, decide};
@@ -83,10 +86,9 @@ pub use sibling_order::{SiblingOrder, sibling_order};
 ///
 /// The specification distinguishes children from all children by their status. Here one query returns all children,
 /// and [`Node::status`] tells their status.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Tree {
-    #[expect(clippy::vec_box, reason = "growing moves pointers, not frames, and wastes little memory")]
-    nodes: Vec<Box<Node>>,
+    nodes: Nodes,
     ids: HashMap<String, Handle>,
     roots: Vec<Handle>,
     active: Option<Handle>,

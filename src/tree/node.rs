@@ -7,7 +7,7 @@ use crate::frame::{Frame, FrameStatus, Handle, Identity};
 ///
 /// The link fields of the record (parent, dependencies, planned children) are empty, because the node keeps links as
 /// handles. [`Tree::frame`](super::Tree::frame) returns a record with these fields.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Node {
     pub(super) frame: Frame,
     pub(super) parent: Option<Handle>,
@@ -49,7 +49,7 @@ pub struct Settled<'a> {
     pub log_path: Option<&'a str>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Before {
     pub(super) artifacts: usize,
     pub(super) decisions: usize,

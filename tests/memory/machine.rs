@@ -19,7 +19,7 @@ fn reopened(stack: &Stack) -> Stack {
     stack.export_history(&mut history).unwrap();
     let events: Vec<_> = callstack_core::read_history(&history[..]).collect::<Result<_, _>>().unwrap();
     let mut store = MemoryStore::new();
-    store.begin().unwrap();
+    store.begin(std::time::Duration::ZERO).unwrap();
     store.append(&events).unwrap();
     store.commit().unwrap();
     Stack::with_store(store, StackOptions::default()).unwrap()

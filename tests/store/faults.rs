@@ -70,11 +70,16 @@ impl Faulty {
 }
 
 impl Store for Faulty {
-    fn begin(&mut self) -> Result<()> {
-        self.run("begin", Store::begin)
+    fn begin(&mut self, patience: Duration) -> Result<()> {
+        self.run("begin", |store| store.begin(patience))
     }
-    fn read(&mut self, query: &EventQuery, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
-        self.run("read", |store| store.read(query, each))
+    fn read(
+        &mut self,
+        query: &EventQuery,
+        patience: Duration,
+        each: &mut dyn FnMut(Event) -> Result<()>,
+    ) -> Result<()> {
+        self.run("read", |store| store.read(query, patience, each))
     }
     fn append(&mut self, events: &[Event]) -> Result<()> {
         self.run("append", |store| store.append(events))
@@ -85,11 +90,11 @@ impl Store for Faulty {
     fn rollback(&mut self) {
         self.store.rollback();
     }
-    fn has_news(&mut self) -> Result<bool> {
-        self.run("has_news", Store::has_news)
+    fn has_news(&mut self, patience: Duration) -> Result<bool> {
+        self.run("has_news", |store| store.has_news(patience))
     }
-    fn sync(&mut self) -> Result<()> {
-        self.run("sync", Store::sync)
+    fn sync(&mut self, patience: Duration) -> Result<()> {
+        self.run("sync", |store| store.sync(patience))
     }
 }
 
@@ -115,7 +120,7 @@ fn history(folder: &Path) -> Vec<Event> {
     let mut events = Vec::new();
     let mut store = SqliteStore::open(folder.join("stack.db"), SqliteOptions::default()).unwrap();
     store
-        .read(&EventQuery::default(), &mut |event| {
+        .read(&EventQuery::default(), Duration::ZERO, &mut |event| {
             events.push(event);
             Ok(())
         })
@@ -393,10 +398,8 @@ fn a_flush_waits_for_others_as_long_as_it_may() {
     patient.add_decision("ses_1", "Wait").unwrap();
     hasty.refresh().unwrap();
     let Err(error) = hasty.flush() else { panic!("somebody else holds the files") };
-    assert!(
-        error.to_string().ends_with(".mirror.lock has been in use by other processes for 20 ms; call again"),
-        "{error}"
-    );
+    let Error::Busy { path, waited } = &error else { panic!("{error}") };
+    assert!(path.ends_with(".mirror.lock") && *waited >= 20, "{error}");
     // Longer than the maximum wait of a command.
     let holder = thread::spawn(move || {
         thread::sleep(Duration::from_millis(400));

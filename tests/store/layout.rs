@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::frame::file_name;
 use callstack_core::{
-    EventQuery, Frame, FrameStatus, Handle, MemoryStore, NewFrame, PopStatus, Stack, StackOptions, StackState, Tree,
+    EventQuery, FrameStatus, Handle, MemoryStore, NewFrame, PopStatus, Stack, StackOptions, StackState, Tree,
 };
-use support::{Random, options_at, read_data, work};
+use support::{Random, options_at, read_data, read_frame_file, work};
 use tempfile::{TempDir, tempdir};
 
 fn open(folder: &Path) -> Stack {
@@ -53,8 +53,10 @@ fn assert_mirrored(folder: &Path, stack: &Stack) {
     assert_eq!(found, expected, "each frame has its file, and there are no others");
     for frame in state.frames {
         let handle = stack.resolve(&frame.session_id).unwrap();
-        let text = fs::read(folder.join("frames").join(format!("{}.json", file_name(&frame.session_id, handle))));
-        assert_eq!(serde_json::from_slice::<Frame>(&text.unwrap()).unwrap(), frame, "{handle} is mirrored");
+        let path = folder.join("frames").join(format!("{}.json", file_name(&frame.session_id, handle)));
+        let (found, revision) = read_frame_file(&path);
+        assert_eq!(found, frame, "{handle} is mirrored");
+        assert!(revision.is_some_and(|revision| revision <= state.revision), "{handle}: {revision:?}");
     }
 }
 
@@ -269,14 +271,98 @@ fn a_lost_database_comes_back_from_its_mirror() {
     (0..150).for_each(|_| work(&stack, &mut random, "ses"));
     let before = stack.state();
     drop(stack);
-    for name in ["stack.db", "stack.db-wal", "stack.db-shm"] {
-        let _ = fs::remove_file(folder.path().join(name));
-    }
+    lose_the_database(folder.path());
     let stack = open(folder.path());
     assert_eq!(messages(&stack), [""; 0]);
     assert_eq!(stack.state().frames, before.frames);
     assert_eq!(stack.state().active_frame_id, before.active_frame_id);
     assert_mirrored(folder.path(), &stack);
+}
+
+fn lose_the_database(folder: &Path) {
+    for name in ["stack.db", "stack.db-wal", "stack.db-shm"] {
+        let _ = fs::remove_file(folder.join(name));
+    }
+}
+
+#[test]
+fn the_newer_record_is_that_of_the_higher_revision_whatever_the_clock_says() {
+    const YEAR: u64 = 365 * 24 * 3_600_000;
+    for year in [9, 10, 11] {
+        let folder = tempdir().unwrap();
+        let now = Arc::new(AtomicU64::new(10 * YEAR));
+        let stack = Stack::open(folder.path(), options_at(&now)).unwrap();
+        let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+        let done = stack.push(NewFrame::new("Done").id("ses_2").below(root)).unwrap();
+        stack.set_active(root).unwrap();
+        stack.flush().unwrap();
+        let state = fs::read(folder.path().join("state.json")).unwrap();
+        now.store(year * YEAR, Ordering::Relaxed);
+        stack.add_decision(root, "newer").unwrap();
+        stack.pop(done, PopStatus::Completed, "all of it").unwrap();
+        let before = stack.state();
+        drop(stack);
+        fs::write(folder.path().join("state.json"), &state).unwrap();
+        lose_the_database(folder.path());
+
+        let again = Stack::open(folder.path(), options_at(&now)).unwrap();
+        let frames = again.state().frames;
+        assert_eq!(frames, before.frames, "year {year}");
+        assert_eq!(messages(&again).len(), 2, "both files are newer: {:?}", messages(&again));
+    }
+}
+
+#[test]
+fn a_state_of_a_higher_revision_is_newer_than_a_file_with_a_later_time() {
+    let folder = tempdir().unwrap();
+    let now = Arc::new(AtomicU64::new(9_000));
+    let stack = Stack::open(folder.path(), options_at(&now)).unwrap();
+    let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    let path = folder.path().join("frames/ses_1.json");
+    let old = fs::read_to_string(&path).unwrap();
+    stack.add_decision(root, "newer").unwrap();
+    let before = stack.state();
+    drop(stack);
+    lose_the_database(folder.path());
+    // As after a clock that went ahead for a while.
+    fs::write(&path, old.replace("\"updatedAt\":9000", "\"updatedAt\":99000")).unwrap();
+    let again = open(folder.path());
+    assert_eq!(again.state().frames, before.frames);
+    assert_eq!(messages(&again), [""; 0]);
+}
+
+#[test]
+fn a_file_with_a_revision_is_newer_than_one_without() {
+    let record = |title: &str, updated_at: u64| {
+        format!(
+            r#"{{"sessionID":"ses_1","status":"in_progress","title":"{title}","successCriteria":"","createdAt":1,"updatedAt":{updated_at}}}"#
+        )
+    };
+    let state = |revision: &str, updated_at| {
+        let frame = record("State", updated_at);
+        format!(r#"{{"version":1,{revision}"frames":{{"ses_1":{frame}}},"rootFrameIDs":["ses_1"],"updatedAt":1}}"#)
+    };
+    let file = |revision: &str, updated_at| record("File", updated_at).replacen('{', &format!("{{{revision}"), 1);
+    let (none, five) = ("", "\"revision\":5,");
+    for (state, file, expected) in [
+        (state(none, 1), file(none, 2), "File"),
+        (state(none, 2), file(none, 1), "State"),
+        (state(none, 2), file(five, 1), "File"),
+        (state(five, 1), file(none, 2), "State"),
+        (state(five, 1), file(five, 2), "State"),
+        (state(five, 2), file("\"revision\":6,", 1), "File"),
+        // A host's key of the same name is kept, and says nothing about the order.
+        (state(none, 2), file("\"revision\":\"draft\",", 1), "State"),
+        (state(none, 1), file("\"revision\":\"draft\",", 2), "File"),
+    ] {
+        let folder = folder_with(Some(state.as_bytes()), &[("ses_1.json", &file)]);
+        let stack = open(folder.path());
+        let frame = stack.frame("ses_1").unwrap();
+        assert_eq!(frame.title, expected, "{state}\n{file}");
+        let is_kept = frame.extra.get("revision (unreadable)").is_some_and(|kept| kept == "draft");
+        assert_eq!(is_kept, expected == "File" && file.contains("draft"));
+        assert_mirrored(folder.path(), &stack);
+    }
 }
 
 #[test]
@@ -327,8 +413,7 @@ fn the_mirror_follows_every_command() {
         assert_eq!(before.error, None, "step {step}");
         for frame in after.frames {
             let path = folder.path().join(format!("frames/{}.json", frame.session_id));
-            let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            assert_eq!(serde_json::from_str::<Frame>(&text).unwrap(), frame, "after step {step}");
+            assert_eq!(read_frame_file(&path).0, frame, "after step {step}");
         }
     }
     stack.flush().unwrap();

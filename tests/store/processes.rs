@@ -168,8 +168,7 @@ fn check(folder: &Path, acknowledged: &[String]) -> StackState {
     let text = fs::read_to_string(folder.join("state.json")).unwrap();
     assert_eq!(StackState::from_json(&text).unwrap(), (state.clone(), vec![]), "state.json equals the tree");
     for frame in &state.frames {
-        let text = fs::read(folder.join(format!("frames/{}.json", frame.session_id)));
-        let found: Frame = serde_json::from_slice(&text.unwrap()).unwrap();
+        let (found, _) = support::read_frame_file(&folder.join(format!("frames/{}.json", frame.session_id)));
         assert_eq!(found, *frame, "the file equals the frame");
     }
     let names = fs::read_dir(folder.join("frames")).unwrap().map(|entry| entry.unwrap().file_name());

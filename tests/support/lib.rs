@@ -7,9 +7,11 @@ pub mod host;
 pub mod model;
 pub mod promises;
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use callstack_core::frame::{Chunk, NewChunk, Register, RegisterValues};
 use callstack_core::{Frame, FrameStatus, Results, Stack, StackOptions, StackState};
@@ -48,6 +50,21 @@ pub fn assert_golden(name: &str, text: &str) {
             text.lines().nth(line)
         );
     }
+}
+
+/// The record in a frame's file, and the revision of the file.
+pub fn read_frame_file(path: &Path) -> (Frame, Option<u64>) {
+    let text = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut frame: Frame = serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let revision = frame.extra.remove("revision").map(|revision| revision.as_u64().expect("a revision is a number"));
+    (frame, revision)
+}
+
+/// Runs a function in a new thread. Fails if it does not finish in time.
+pub fn in_time<T: Send + 'static>(what: &str, run: impl FnOnce() -> T + Send + 'static) -> T {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(run()));
+    receiver.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("{what} failed or waits for ever"))
 }
 
 /// Options with a clock that a test controls.

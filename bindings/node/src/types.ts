@@ -530,6 +530,8 @@ export type StackEvent = EventHead & Change
 export interface EventQuery<Kind extends EventKind = EventKind> {
   /** Only events after this revision. */
   since?: number
+  /** Only events up to this revision. */
+  until?: number
   /** Only events of this frame. */
   frame?: FrameRef
   /** Only events of this kind. */

@@ -32,8 +32,6 @@ pub(super) struct Stamp {
 pub(super) struct Files {
     numbers: [Option<FileNumber>; SUFFIXES.len()],
     stamp: Option<Stamp>,
-    /// Size of the write-ahead log, in bytes.
-    log_size: u64,
 }
 
 /// The paths of the files.
@@ -59,20 +57,14 @@ impl Paths {
     /// Looks at all files.
     pub(super) fn look(&self) -> Files {
         let data = self.0.each_ref().map(|path| path.symlink_metadata().ok());
-        let log_size = data[1].as_ref().map_or(0, Metadata::len);
         Files {
             numbers: data.each_ref().map(|data| data.as_ref().and_then(number)),
             stamp: data[0].as_ref().map(stamp),
-            log_size,
         }
     }
 }
 
 impl Files {
-    pub(super) fn log_size(&self) -> u64 {
-        self.log_size
-    }
-
     pub(super) fn stamp(&self) -> Option<Stamp> {
         self.stamp
     }

@@ -10,11 +10,13 @@
 //! - An open store keeps a [`Hold`] on the database, so that no SQLite deletes the write-ahead log while it is open.
 
 use std::fs::{File, TryLockError};
+use std::io;
 use std::path::PathBuf;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::store::file_errors::writing;
-use crate::store::folder::Folder;
+use crate::store::folder::{Access, Folder};
+use crate::store::patience::acquired;
 
 /// An advisory lock between processes and threads: a file that is locked and unlocked.
 pub(super) struct Lock {
@@ -49,11 +51,7 @@ impl Lock {
     }
 
     fn locked(&self, attempt: std::result::Result<(), TryLockError>) -> Result<Locked<'_>> {
-        match attempt {
-            Ok(()) => Ok(Locked(self)),
-            Err(TryLockError::WouldBlock) => Err(Error::Busy { path: self.database.display().to_string(), waited: 0 }),
-            Err(TryLockError::Error(error)) => Err(writing(&self.path)(error)),
-        }
+        acquired(attempt, &self.path, &self.database).map(|()| Locked(self))
     }
 
     /// The file, for a short note in it.
@@ -83,70 +81,73 @@ impl Drop for Locked<'_> {
     }
 }
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) use open_file_lock::Hold;
+/// Place of the number of pages in the write-ahead log, in the shared memory: a 32-bit number in the order of the machine
+/// (SQLite, "WAL-mode File Format", section 2.1, `mxFrame`).
+const LOG_LENGTH: u64 = 16;
 
-/// Locks of SQLite's own bytes that belong to the open file. They look to SQLite like another process that has the
-/// database open, so a connection that closes never believes to be the last one and deletes the write-ahead log, and one
-/// that opens does not begin the shared memory anew.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod open_file_lock {
-    use std::fs::File;
-    use std::io;
+/// The files that an open store holds beside its connection, until this is dropped. On Linux it locks the bytes with
+/// which SQLite says that a file is in use. These locks belong to the open file. They look to SQLite like another process
+/// that has the database open: a connection that closes never believes to be the last one and deletes the write-ahead
+/// log, and one that opens does not begin the shared memory anew.
+pub(super) struct Hold {
+    _database: Option<File>,
+    shared_memory: Option<File>,
+}
 
+impl Hold {
+    pub(super) fn new(folder: &Folder, name: &str) -> Result<Self> {
+        let hold = |name: &str, bytes| -> Result<Option<File>> {
+            let file = folder.file(name, Access::Read)?;
+            file.as_ref().map_or(Ok(()), |file| share(file, bytes)).map_err(writing(&folder.path_of(name)))?;
+            Ok(file)
+        };
+        // SQLite's names of these bytes are SHARED_FIRST with SHARED_SIZE, and UNIX_SHM_DMS.
+        let database = hold(name, (0x4000_0002, 510))?;
+        Ok(Self { _database: database, shared_memory: hold(&format!("{name}-shm"), (128, 1))? })
+    }
+
+    /// The length of the write-ahead log, in pages. 0 if it is unknown.
+    pub(super) fn log_length(&self) -> u32 {
+        let mut bytes = [0; 4];
+        let read = self.shared_memory.as_ref().map(|file| read_at(file, LOG_LENGTH, &mut bytes));
+        if matches!(read, Some(Ok(()))) { u32::from_ne_bytes(bytes) } else { 0 }
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, place: u64, bytes: &mut [u8]) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, place)
+}
+
+#[cfg(not(unix))]
+fn read_at(mut file: &File, place: u64, bytes: &mut [u8]) -> io::Result<()> {
+    use std::io::{Read, Seek, SeekFrom};
+    file.seek(SeekFrom::Start(place))?;
+    file.read_exact(bytes)
+}
+
+/// Takes a shared lock of bytes: the first one and their number. If the system has no such locks, or another has the bytes
+/// exclusively at this moment, the file stays without: the library's locks are enough between its own users.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn share(file: &File, (start, length): (i64, i64)) -> io::Result<()> {
     use nix::fcntl::{FcntlArg, fcntl};
     use nix::libc;
 
-    use crate::error::Result;
-    use crate::store::file_errors::writing;
-    use crate::store::folder::{Access, Folder};
-
-    /// The bytes that every connection locks while it has the database open, and their number (SQLite file format,
-    /// "os_unix.c": `SHARED_FIRST`, `SHARED_SIZE`).
-    const SHARED: (libc::off_t, libc::off_t) = (0x4000_0002, 510);
-    /// The byte of the shared memory that every user of it locks (`UNIX_SHM_DMS`).
-    const IN_USE: (libc::off_t, libc::off_t) = (128, 1);
-
-    /// The locks last until this is dropped.
-    pub(in crate::store::sqlite) struct Hold {
-        _files: [Option<File>; 2],
-    }
-
-    impl Hold {
-        pub(in crate::store::sqlite) fn new(folder: &Folder, name: &str) -> Result<Self> {
-            let lock = |name: &str, bytes| -> Result<Option<File>> {
-                let file = folder.file(name, Access::Read)?;
-                file.as_ref().map_or(Ok(()), |file| share(file, bytes)).map_err(writing(&folder.path_of(name)))?;
-                Ok(file)
-            };
-            Ok(Self { _files: [lock(name, SHARED)?, lock(&format!("{name}-shm"), IN_USE)?] })
-        }
-    }
-
-    /// Takes a shared lock. If the system has no such locks, or another has the bytes exclusively at this moment, the
-    /// file stays without: the locks of the library are enough between its own users.
-    fn share(file: &File, (start, length): (libc::off_t, libc::off_t)) -> io::Result<()> {
-        let lock = libc::flock {
-            l_type: libc::F_RDLCK as libc::c_short,
-            l_whence: libc::SEEK_SET as libc::c_short,
-            l_start: start,
-            l_len: length,
-            l_pid: 0,
-        };
-        match fcntl(file, FcntlArg::F_OFD_SETLK(&lock)) {
-            Ok(_) | Err(nix::Error::EINVAL | nix::Error::EAGAIN | nix::Error::EACCES) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+    let lock = libc::flock {
+        l_type: libc::F_RDLCK as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: start as libc::off_t,
+        l_len: length as libc::off_t,
+        l_pid: 0,
+    };
+    match fcntl(file, FcntlArg::F_OFD_SETLK(&lock)) {
+        Ok(_) | Err(nix::Error::EINVAL | nix::Error::EAGAIN | nix::Error::EACCES) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Other systems have no such locks, or do not need them: Windows keeps the locks of an open file.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) struct Hold;
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-impl Hold {
-    pub(super) fn new(_folder: &Folder, _name: &str) -> Result<Self> {
-        Ok(Self)
-    }
+fn share(_file: &File, _bytes: (i64, i64)) -> io::Result<()> {
+    Ok(())
 }

@@ -11,10 +11,10 @@
 mod errors;
 mod identity;
 mod locks;
+mod reader;
 mod schema;
 
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,21 +23,21 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::file_errors::writing;
 use super::folder::{Access, Folder};
-use super::{BUSY_TIMEOUT, Durability, EventQuery, Store};
+use super::patience::Patience;
+use super::{BUSY_TIMEOUT, Durability, EventQuery, HistoryReader, Store};
 use crate::error::{Error, Result};
 use crate::frame::Event;
 use errors::Refused;
 pub(crate) use errors::damaged as damaged_database;
 use identity::{Difference, Files, Paths};
 use locks::{Hold, Lock, Locked};
+use reader::{Mark, SqliteReader, read_events};
 
-/// Size of the write-ahead log, in bytes, at which a commit moves it into the database. Also the growth after which it
-/// tries again, if readers prevented it.
-const CHECKPOINT_SIZE: u64 = 4 << 20;
-/// Waits between two attempts to lock the database. They start short, because a commit takes microseconds.
-const SHORTEST_WAIT: Duration = Duration::from_micros(50);
-const LONGEST_WAIT: Duration = Duration::from_millis(4);
-
+/// Length of the write-ahead log, in pages of 4 KB, at which a commit moves it into the database. Also the growth after
+/// which it tries again, if readers prevented it.
+const CHECKPOINT_PAGES: u32 = 1000;
+/// Size to which the file of the write-ahead log is cut, in bytes, if readers made it longer.
+const LOG_LIMIT: u32 = 8 << 20;
 /// The options of a [`SqliteStore`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -80,7 +80,7 @@ impl Default for SqliteOptions {
 pub struct SqliteStore {
     connection: Connection,
     /// Dropped after the connection, which must not be the last user of the database when it is closed.
-    _hold: Hold,
+    hold: Hold,
     path: PathBuf,
     folder: Folder,
     name: String,
@@ -89,7 +89,6 @@ pub struct SqliteStore {
     paths: Paths,
     /// The files that were opened.
     files: Files,
-    busy_timeout: Duration,
     /// SQLite's counter of commits by other connections, at the last read of the newest events. `None`: unknown.
     data_version: Option<i64>,
     /// The newest event that this store has read or written.
@@ -99,26 +98,19 @@ pub struct SqliteStore {
     /// True if the history had no events of others when the open transaction began.
     has_all: bool,
     has_write_lock: bool,
-    /// Size of the write-ahead log, in bytes, at which a commit tries a checkpoint.
-    checkpoint_at: u64,
+    /// Length of the write-ahead log, in pages, at which a commit tries a checkpoint.
+    checkpoint_at: u32,
     /// True once the complete history was read without an error. Before that, nothing is written to the
     /// file, not even when it is closed.
     is_sound: bool,
 }
 
-/// An event of the history, by its revision and a hash of its text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Mark {
-    revision: i64,
-    hash: u64,
-}
-
-impl Mark {
-    fn of(revision: i64, text: &str) -> Self {
-        let mut hasher = DefaultHasher::new();
-        text.hash(&mut hasher);
-        Self { revision, hash: hasher.finish() }
-    }
+/// What a checkpoint does with the file of the write-ahead log.
+#[derive(Clone, Copy)]
+enum Checkpoint {
+    /// The next commits write over it, which is faster than to grow it again.
+    KeepFile,
+    EmptyFile,
 }
 
 impl fmt::Debug for SqliteStore {
@@ -142,23 +134,23 @@ impl SqliteStore {
         schema::refuse_unfit_files(&folder, &name)?;
         let write_lock = Lock::open(&folder, &name, "-write")?;
         let read_lock = Lock::open(&folder, &name, "-read")?;
-        let busy_timeout = Duration::from_millis(options.busy_timeout);
+        let mut patience = Patience::new(Duration::from_millis(options.busy_timeout));
         let connection = {
-            let _reading = retry_while_busy(busy_timeout, || read_lock.try_shared())?;
+            let _reading = patience.retry(|| read_lock.try_shared())?;
             let connection = connect(&folder, &name)?;
-            let state = retry_while_busy(busy_timeout, || schema::state(&connection, &path))?;
+            let state = patience.retry(|| schema::state(&connection, &path))?;
             let _writing = match state {
                 schema::State::Current => None,
-                _ => Some(retry_while_busy(busy_timeout, || write_lock.try_exclusive())?),
+                _ => Some(patience.retry(|| write_lock.try_exclusive())?),
             };
-            retry_while_busy(busy_timeout, || set_up(&connection, &path, options.durability, state))?;
+            patience.retry(|| set_up(&connection, &path, options.durability, state))?;
             connection
         };
         let hold = Hold::new(&folder, &name)?;
         let paths = Paths::of(&path);
         Ok(Self {
             connection,
-            _hold: hold,
+            hold,
             folder,
             name,
             write_lock,
@@ -166,13 +158,12 @@ impl SqliteStore {
             files: paths.look(),
             paths,
             path,
-            busy_timeout,
             data_version: None,
             newest: None,
             appended: None,
             has_all: false,
             has_write_lock: false,
-            checkpoint_at: CHECKPOINT_SIZE,
+            checkpoint_at: CHECKPOINT_PAGES,
             is_sound: false,
         })
     }
@@ -199,7 +190,7 @@ impl SqliteStore {
                     // Nobody can have opened the database since, so the deleted log is moved into the database.
                     let _ = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
                 }
-                return Err(self.replaced_file(suffix));
+                return Err(replaced(&self.folder, &self.name, suffix));
             }
         }
         Ok(())
@@ -230,18 +221,14 @@ impl SqliteStore {
         }
     }
 
-    fn replaced_file(&self, suffix: &str) -> Error {
-        self.replaced(&format!("{}{suffix} is another file now, or missing", self.name))
-    }
-
     fn replaced(&self, message: &str) -> Error {
         Error::Replaced { path: self.path.display().to_string(), message: message.to_owned() }
     }
 
     /// Begins a transaction, with the write lock.
-    fn begin_locked(&mut self) -> Result<()> {
+    fn begin_locked(&mut self, patience: &mut Patience) -> Result<()> {
         self.check_in_place()?;
-        retry_while_busy(self.busy_timeout, || self.run("BEGIN IMMEDIATE"))?;
+        patience.retry(|| self.run("BEGIN IMMEDIATE"))?;
         let data_version = Some(self.number("PRAGMA data_version")?);
         self.has_all = data_version == self.data_version;
         if !self.has_all {
@@ -252,27 +239,31 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Moves the write-ahead log into the database and empties it. Call it with the write lock. Readers prevent it: then
-    /// it is done later.
-    fn checkpoint(&mut self) -> Result<()> {
-        let Ok(_reading) = self.read_lock.try_exclusive() else { return Ok(()) };
-        let done = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
-        if done.refused(&self.path)? == 0 {
-            let files = self.paths.look();
-            if let Some(stamp) = files.stamp().filter(|stamp| self.files.stamp() != Some(*stamp)) {
-                stamp.note(self.write_lock.file()).map_err(writing(&self.path))?;
-            }
-            if files.difference(&self.files) == Difference::Written {
-                self.files = files;
-            }
+    /// Moves the write-ahead log into the database. Call it with the write lock. Returns false if readers prevented it.
+    /// Otherwise the next commit begins the log anew.
+    fn checkpoint(&mut self, mode: Checkpoint) -> Result<bool> {
+        let Ok(_reading) = self.read_lock.try_exclusive() else { return Ok(false) };
+        let sql = match mode {
+            Checkpoint::KeepFile => "PRAGMA wal_checkpoint(PASSIVE)",
+            Checkpoint::EmptyFile => "PRAGMA wal_checkpoint(TRUNCATE)",
+        };
+        let moved = self
+            .connection
+            .query_row(sql, [], |row| Ok(row.get::<_, i64>(0)? == 0 && row.get::<_, i64>(1)? == row.get::<_, i64>(2)?));
+        // A checkpoint that failed may have written too.
+        let files = self.paths.look();
+        if let Some(stamp) = files.stamp().filter(|stamp| self.files.stamp() != Some(*stamp)) {
+            stamp.note(self.write_lock.file()).map_err(writing(&self.path))?;
         }
-        Ok(())
+        if files.difference(&self.files) == Difference::Written {
+            self.files = files;
+        }
+        moved.refused(&self.path)
     }
 
     /// Runs code that reads outside of a transaction.
-    fn reading<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let locked = retry_while_busy(self.busy_timeout, || self.read_lock.try_shared());
-        locked?.keep();
+    fn reading<T>(&mut self, patience: Duration, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        Patience::new(patience).retry(|| self.read_lock.try_shared())?.keep();
         let result = self.check_in_place().and_then(|()| run(self));
         self.read_lock.unlock();
         result
@@ -284,67 +275,20 @@ impl SqliteStore {
     }
 
     fn number(&self, sql: &str) -> Result<i64> {
-        self.connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
-            .refused(&self.path)
-    }
-
-    /// Passes the events of the matching rows to `each`. Returns the last one.
-    fn read_rows(&self, query: &EventQuery, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<Option<Mark>> {
-        let frame = query.frame.map(|frame| i64::from(frame.number()));
-        let limit = query.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
-        let since = i64::try_from(query.since).unwrap_or(i64::MAX);
-        let by_frame = if frame.is_some() { "AND handle = ?2" } else { "AND ?2 IS NULL" };
-        let by_kind = if query.kind.is_some() { "AND kind = ?3" } else { "AND ?3 IS NULL" };
-        let sql = format!(
-            "SELECT revision, event FROM events WHERE revision > ?1 {by_frame} {by_kind} ORDER BY revision LIMIT ?4"
-        );
-        let mut statement = self.connection.prepare_cached(&sql).refused(&self.path)?;
-        let mut rows = statement.query(params![since, frame, query.kind, limit]).refused(&self.path)?;
-        let mut last = None;
-        while let Some(row) = rows.next().refused(&self.path)? {
-            let revision: i64 = row.get(0).refused(&self.path)?;
-            let text = row.get_ref(1).refused(&self.path)?;
-            let event = text
-                .as_str()
-                .map_err(|error| error.to_string())
-                .and_then(|text| {
-                    last = Some(Mark::of(revision, text));
-                    serde_json::from_str::<Event>(text).map_err(|error| error.to_string())
-                })
-                .and_then(|event| match i64::try_from(event.revision) == Ok(revision) {
-                    true => Ok(event),
-                    false => Err(format!("its text has the revision {}", event.revision)),
-                })
-                .map_err(|message| errors::damaged(&self.path, format!("event {revision}: {message}")))?;
-            each(event)?;
-        }
-        Ok(last)
+        number(&self.connection, &self.path, sql)
     }
 
     /// Reads as [`Store::read`] does, with one of the locks.
-    fn read_locked(&mut self, query: &EventQuery, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
-        let handed_on = std::cell::Cell::new(false);
-        let mut each = |event: Event| {
-            handed_on.set(true);
-            each(event)
-        };
-        let mut data_version = 0;
-        let last = retry_while_busy(self.busy_timeout, || {
-            // Read before the events, so that any later commit counts as news.
-            data_version = self.number("PRAGMA data_version")?;
-            match self.read_rows(query, &mut each) {
-                // Must not be repeated: `each` has already received some of the events.
-                Err(Error::Busy { path, .. }) if handed_on.get() => {
-                    Err(Error::io("read", path, "interrupted by another process"))
-                }
-                result => result,
-            }
-        })?;
+    fn read_locked(
+        &mut self,
+        query: &EventQuery,
+        patience: Duration,
+        each: &mut dyn FnMut(Event) -> Result<()>,
+    ) -> Result<()> {
+        let read = read_events(&self.connection, &self.path, query, patience, each)?;
         if query.selects_all() {
-            self.data_version = Some(data_version);
-            self.newest = last.or(self.newest);
+            self.data_version = Some(read.data_version);
+            self.newest = read.last.or(self.newest);
             self.is_sound = true;
         }
         Ok(())
@@ -360,26 +304,36 @@ impl SqliteStore {
 }
 
 impl Store for SqliteStore {
-    fn begin(&mut self) -> Result<()> {
+    fn begin(&mut self, patience: Duration) -> Result<()> {
         self.rollback();
-        retry_while_busy(self.busy_timeout, || self.write_lock.try_exclusive())?.keep();
+        let mut patience = Patience::new(patience);
+        patience.retry(|| self.write_lock.try_exclusive())?.keep();
         self.has_write_lock = true;
-        let begun = self.begin_locked();
+        let begun = self.begin_locked(&mut patience);
         if begun.is_err() {
             self.rollback();
         }
         begun
     }
 
-    fn read(&mut self, query: &EventQuery, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+    fn read(
+        &mut self,
+        query: &EventQuery,
+        patience: Duration,
+        each: &mut dyn FnMut(Event) -> Result<()>,
+    ) -> Result<()> {
         if !self.has_write_lock {
-            return self.reading(|store| store.read_locked(query, each));
+            return self.reading(patience, |store| store.read_locked(query, patience, each));
         }
         let newest = self.newest.map_or(0, |newest| newest.revision.unsigned_abs());
         if self.has_all && query.selects_all() && query.since == newest {
             return Ok(());
         }
-        self.read_locked(query, each)
+        self.read_locked(query, patience, each)
+    }
+
+    fn reader(&self) -> Option<Box<dyn HistoryReader>> {
+        Some(Box::new(SqliteReader::new(&self.folder, &self.name, &self.files)))
     }
 
     fn append(&mut self, events: &[Event]) -> Result<()> {
@@ -408,12 +362,13 @@ impl Store for SqliteStore {
         self.newest = self.appended.take().or(self.newest);
         let files = self.paths.look();
         if let Difference::Replaced(suffix) = files.difference(&self.files) {
-            return Err(self.replaced_file(suffix));
+            return Err(replaced(&self.folder, &self.name, suffix));
         }
-        if files.log_size() >= self.checkpoint_at {
+        let length = self.hold.log_length();
+        if length >= self.checkpoint_at {
             // A failure does not concern the commit. The log is moved later.
-            let _ = self.checkpoint();
-            self.checkpoint_at = self.paths.look().log_size() + CHECKPOINT_SIZE;
+            let is_moved = self.checkpoint(Checkpoint::KeepFile).is_ok_and(|is_moved| is_moved);
+            self.checkpoint_at = if is_moved { CHECKPOINT_PAGES } else { length.saturating_add(CHECKPOINT_PAGES) };
         }
         self.release();
         Ok(())
@@ -427,9 +382,9 @@ impl Store for SqliteStore {
         self.release();
     }
 
-    fn has_news(&mut self) -> Result<bool> {
-        self.reading(|store| {
-            let data_version = retry_while_busy(store.busy_timeout, || store.number("PRAGMA data_version"))?;
+    fn has_news(&mut self, patience: Duration) -> Result<bool> {
+        self.reading(patience, |store| {
+            let data_version = Patience::new(patience).retry(|| store.number("PRAGMA data_version"))?;
             let has_news = Some(data_version) != store.data_version;
             if has_news {
                 store.check_newest(&store.connection)?;
@@ -438,8 +393,8 @@ impl Store for SqliteStore {
         })
     }
 
-    fn sync(&mut self) -> Result<()> {
-        self.reading(|store| {
+    fn sync(&mut self, patience: Duration) -> Result<()> {
+        self.reading(patience, |store| {
             let name = format!("{}-wal", store.name);
             if let Some(log) = store.folder.file(&name, Access::Write)? {
                 log.sync_all().map_err(writing(&store.folder.path_of(&name)))?;
@@ -454,9 +409,9 @@ impl Drop for SqliteStore {
     fn drop(&mut self) {
         self.rollback();
         if self.is_sound && self.write_lock.try_exclusive().map(Locked::keep).is_ok() {
-            if self.files.log_size() > 0 || self.paths.look().log_size() > 0 {
+            if self.hold.log_length() > 0 {
                 let is_ours = self.check_in_place().and_then(|()| self.check_newest(&self.connection));
-                let _ = is_ours.and_then(|()| self.checkpoint());
+                let _ = is_ours.and_then(|()| self.checkpoint(Checkpoint::EmptyFile));
             }
             self.write_lock.unlock();
         }
@@ -470,6 +425,12 @@ fn place(path: &Path) -> Result<(Folder, String)> {
         (Some(parent), Some(name)) => Ok((Folder::open(parent)?, name.to_owned())),
         _ => Err(Error::io("open", path.display().to_string(), "it is not the path of a file with a Unicode name")),
     }
+}
+
+/// The error for a file that is not the one that was opened.
+fn replaced(folder: &Folder, name: &str, suffix: &str) -> Error {
+    let message = format!("{name}{suffix} is another file now, or missing");
+    Error::Replaced { path: folder.path_of(name).display().to_string(), message }
 }
 
 /// Connects to the database, and creates it if it is missing.
@@ -495,6 +456,7 @@ fn connect(folder: &Folder, name: &str) -> Result<Connection> {
     ];
     settings.iter().try_for_each(|(setting, on)| connection.set_db_config(*setting, *on).map(drop)).refused(&path)?;
     connection.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(())).refused(&path)?;
+    connection.query_row(&format!("PRAGMA journal_size_limit = {LOG_LIMIT}"), [], |_| Ok(())).refused(&path)?;
     Ok(connection)
 }
 
@@ -513,24 +475,8 @@ fn set_up(connection: &Connection, path: &Path, durability: Durability, state: s
     Ok(())
 }
 
-/// Repeats `run` while it fails with [`Error::Busy`], until the busy timeout is over. The elapsed time is the
-/// sum of the waits: no clock is read.
-fn retry_while_busy<T>(busy_timeout: Duration, mut run: impl FnMut() -> Result<T>) -> Result<T> {
-    let mut waited = Duration::ZERO;
-    let mut wait = SHORTEST_WAIT;
-    loop {
-        match run() {
-            Err(Error::Busy { path, .. }) if waited >= busy_timeout => {
-                return Err(Error::Busy { path, waited: waited.as_millis() as u64 });
-            }
-            Err(Error::Busy { .. }) => {
-                std::thread::sleep(wait);
-                waited += wait;
-                wait = (wait * 2).min(LONGEST_WAIT);
-            }
-            done => return done,
-        }
-    }
+fn number(connection: &Connection, path: &Path, sql: &str) -> Result<i64> {
+    connection.prepare_cached(sql).and_then(|mut statement| statement.query_row([], |row| row.get(0))).refused(path)
 }
 
 /// The error of the operating system for a file that cannot be created, which contains the reason; SQLite's does not.

@@ -212,6 +212,7 @@ fn verify(connection: &Connection, path: &Path, before: (i64, i64)) -> Result<()
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
+    use std::time::Duration;
 
     use tempfile::TempDir;
 
@@ -231,7 +232,7 @@ mod tests {
             let decision = format!("Decision {revision}");
             Event { revision, time: 5, handle, change: Change::DecisionAdded { decision } }
         };
-        store.begin().unwrap();
+        store.begin(Duration::ZERO).unwrap();
         store.append(&(1..=COUNT).map(event).collect::<Vec<_>>()).unwrap();
         store.commit().unwrap();
         (folder, path, store)
@@ -303,12 +304,12 @@ mod tests {
                 let error = migrate(&path, steps).unwrap_err();
                 assert!(error.to_string().contains(message), "{error}\nshould say: {message}");
                 assert_eq!((version(&path), rows(&path)), (1, before));
-                open_elsewhere.begin().unwrap();
+                open_elsewhere.begin(Duration::ZERO).unwrap();
                 open_elsewhere.commit().unwrap();
                 let mut store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
                 let mut count = 0;
                 store
-                    .read(&EventQuery::default(), &mut |_| {
+                    .read(&EventQuery::default(), Duration::ZERO, &mut |_| {
                         count += 1;
                         Ok(())
                     })
@@ -338,7 +339,7 @@ mod tests {
     fn a_store_notices_that_a_newer_library_has_changed_the_schema() {
         let (_folder, path, mut store) = database();
         migrate(&path, &[new_column]).unwrap();
-        let error = store.begin().unwrap_err();
+        let error = store.begin(Duration::ZERO).unwrap_err();
         assert_eq!(error.code(), "version", "{error}");
         assert!(error.to_string().contains("stack.db has version 2, this library reads up to 1"), "{error}");
     }

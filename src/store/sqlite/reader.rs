@@ -1,0 +1,154 @@
+//! Reading of events, inside a transaction and beside it.
+
+use std::cell::Cell;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rusqlite::{Connection, params};
+
+use super::errors::{self, Refused};
+use super::identity::{Difference, Files, Paths};
+use super::locks::Lock;
+use super::{connect, number, replaced};
+use crate::error::{Error, Result};
+use crate::frame::Event;
+use crate::store::folder::Folder;
+use crate::store::patience::Patience;
+use crate::store::{EventQuery, HistoryReader};
+
+/// An event of the history, by its revision and a hash of its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) revision: i64,
+    hash: u64,
+}
+
+impl Mark {
+    pub(super) fn of(revision: i64, text: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        Self { revision, hash: hasher.finish() }
+    }
+}
+
+/// What a reading found beside the events.
+pub(super) struct Found {
+    /// SQLite's counter of commits by other connections, as it was before the reading.
+    pub(super) data_version: i64,
+    /// The last event.
+    pub(super) last: Option<Mark>,
+}
+
+/// Passes the events that match the query to `each`. Call it with one of the locks.
+pub(super) fn read_events(
+    connection: &Connection,
+    path: &Path,
+    query: &EventQuery,
+    patience: Duration,
+    each: &mut dyn FnMut(Event) -> Result<()>,
+) -> Result<Found> {
+    let handed_on = Cell::new(false);
+    let mut each = |event: Event| {
+        handed_on.set(true);
+        each(event)
+    };
+    Patience::new(patience).retry(|| {
+        // Read before the events, so that any later commit counts as news.
+        let data_version = number(connection, path, "PRAGMA data_version")?;
+        match read_rows(connection, path, query, &mut each) {
+            // Must not be repeated: `each` has already received some of the events.
+            Err(Error::Busy { path, .. }) if handed_on.get() => {
+                Err(Error::io("read", path, "interrupted by another process"))
+            }
+            result => result.map(|last| Found { data_version, last }),
+        }
+    })
+}
+
+/// Passes the events of the matching rows to `each`. Returns the last one.
+fn read_rows(
+    connection: &Connection,
+    path: &Path,
+    query: &EventQuery,
+    each: &mut dyn FnMut(Event) -> Result<()>,
+) -> Result<Option<Mark>> {
+    let frame = query.frame.map(|frame| i64::from(frame.number()));
+    let limit = query.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
+    let [since, until] =
+        [query.since, query.until.unwrap_or(u64::MAX)].map(|revision| i64::try_from(revision).unwrap_or(i64::MAX));
+    let by_frame = if frame.is_some() { "AND handle = ?3" } else { "AND ?3 IS NULL" };
+    let by_kind = if query.kind.is_some() { "AND kind = ?4" } else { "AND ?4 IS NULL" };
+    let sql = format!(
+        "SELECT revision, event FROM events WHERE revision > ?1 AND revision <= ?2 {by_frame} {by_kind} \
+         ORDER BY revision LIMIT ?5"
+    );
+    let mut statement = connection.prepare_cached(&sql).refused(path)?;
+    let mut rows = statement.query(params![since, until, frame, query.kind, limit]).refused(path)?;
+    let mut last = None;
+    while let Some(row) = rows.next().refused(path)? {
+        let revision: i64 = row.get(0).refused(path)?;
+        let text = row.get_ref(1).refused(path)?;
+        let event = text
+            .as_str()
+            .map_err(|error| error.to_string())
+            .and_then(|text| {
+                last = Some(Mark::of(revision, text));
+                serde_json::from_str::<Event>(text).map_err(|error| error.to_string())
+            })
+            .and_then(|event| match i64::try_from(event.revision) == Ok(revision) {
+                true => Ok(event),
+                false => Err(format!("its text has the revision {}", event.revision)),
+            })
+            .map_err(|message| errors::damaged(path, format!("event {revision}: {message}")))?;
+        each(event)?;
+    }
+    Ok(last)
+}
+
+/// Reads a database with connections of its own. In WAL mode they never wait for a transaction.
+pub(super) struct SqliteReader {
+    folder: Folder,
+    name: String,
+    paths: Paths,
+    /// The files that were opened.
+    files: Files,
+    /// A connection that no thread uses now.
+    idle: Mutex<Option<Reading>>,
+}
+
+/// A connection, and the lock that keeps checkpoints away while it reads. Each thread has a lock of its own, because a
+/// shared one would be released by the first thread that has finished.
+struct Reading {
+    connection: Connection,
+    lock: Lock,
+}
+
+impl SqliteReader {
+    pub(super) fn new(folder: &Folder, name: &str, files: &Files) -> Self {
+        let paths = Paths::of(&folder.path_of(name));
+        Self { folder: folder.clone(), name: name.to_owned(), paths, files: files.clone(), idle: Mutex::default() }
+    }
+
+    fn connect(&self) -> Result<Reading> {
+        let lock = Lock::open(&self.folder, &self.name, "-read")?;
+        Ok(Reading { connection: connect(&self.folder, &self.name)?, lock })
+    }
+}
+
+impl HistoryReader for SqliteReader {
+    fn read(&self, query: &EventQuery, patience: Duration, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+        if let Difference::Replaced(suffix) = self.paths.look().difference(&self.files) {
+            return Err(replaced(&self.folder, &self.name, suffix));
+        }
+        let idle = self.idle.lock().take();
+        let reading = idle.map_or_else(|| self.connect(), Ok)?;
+        let read = {
+            let _locked = Patience::new(patience).retry(|| reading.lock.try_shared())?;
+            read_events(&reading.connection, &self.folder.path_of(&self.name), query, patience, each)
+        };
+        *self.idle.lock() = Some(reading);
+        read.map(drop)
+    }
+}
