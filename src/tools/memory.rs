@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::caller::Caller;
-use super::frames::pretty;
+use super::json::pretty;
 use super::{AgentTool, MemoryTool, Reply};
 use crate::error::Error;
 use crate::frame::{NewChunk, Register, RegisterValues};

@@ -25,6 +25,7 @@ mod compaction;
 mod context;
 mod docs;
 mod frames;
+mod json;
 mod memory;
 mod planning;
 mod subagents;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Tree;
 use crate::error::Result;
-use crate::frame::{FrameRef, FrameStatus, Handle};
+use crate::frame::{FrameRef, FrameStatus, Handle, reference_to_id};
 use crate::text::{beginning, one_line};
 
 /// Maximum number of levels that are drawn as indentation. Lines of deeper frames state their level instead, because
@@ -196,7 +196,7 @@ impl Drawing<'_> {
             }
         };
         // Unlike in other texts, runs of spaces are kept, because they are part of the ID.
-        detail("ID", Some(frame.session_id.replace(char::is_control, " ")));
+        detail("ID", Some(reference_to_id(&frame.session_id).replace(char::is_control, " ")));
         detail("Criteria", said(frame.dense_criteria()));
         detail("Results", said(frame.dense_results()));
         detail("Artifacts", join(&frame.artifacts, ", "));
