@@ -190,7 +190,7 @@ pub enum Error {
         /// The limit in characters.
         limit: usize,
     },
-    /// A text that must be one line has line breaks or other control characters.
+    /// A text that must be one line has line breaks, other control characters, or characters that cannot be seen.
     #[error("`{field}` has line breaks or other control characters; give it as one line")]
     NotOneLine {
         /// The field's documented name.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::caller::{Caller, listed};
-use super::json::{pretty, with_references};
+use super::json::{escaped, pretty, with_references};
 use super::{AgentTool, Reply};
 use crate::error::Error;
 use crate::frame::{FrameRef, Identity, NewFrame, PopStatus, Results};
@@ -255,6 +255,6 @@ impl AgentTool for GetState {
     const EXAMPLE: &'static str = "{}";
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        Ok(Reply::Text(caller.stack.state().to_json()))
+        Ok(Reply::Text(escaped(&caller.stack.state().to_json())))
     }
 }

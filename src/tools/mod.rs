@@ -41,6 +41,7 @@ use crate::memory::{Next, Operation};
 use crate::session::Effect;
 use crate::session::calls::CallId;
 use crate::stack::Stack;
+use crate::text::hanging_indent;
 use crate::vocabulary::{ToolNames, ToolRole};
 
 pub use docs::markdown;
@@ -348,7 +349,9 @@ pub fn call(stack: &Stack, session_id: &str, name: &str, arguments: &str) -> Ans
         Ok(Reply::Text(text)) => (Some(text), None, false),
         Ok(Reply::Later(call)) => (None, Some(call), false),
         Err(problem) => {
-            let text = named.map_or(problem.clone(), |name| format!("{name}: {problem}"));
+            // The problem can quote arguments, IDs and names.
+            let problem = hanging_indent(&problem);
+            let text = named.map_or(problem.to_string(), |name| format!("{name}: {problem}"));
             (Some(text), None, true)
         }
     };
