@@ -11,7 +11,7 @@ use crate::frame::{
     Change, Frame, FrameRef, FrameStatus, Handle, MemoryModel, Message, NewChunk, NewFrame, PopStatus, RegisterValues,
     RunSettings, ToolCall,
 };
-use crate::text::{beginning, first_free, hanging_indent, one_line};
+use crate::text::{beginning, first_free, hanging_indent, one_line, visible};
 use crate::tree::{Command, Draft, HeapUsage, Tree};
 
 /// Maximum length of a title that is made from a task, in characters.
@@ -439,12 +439,13 @@ pub(crate) fn updated(registers: &RegisterValues) -> String {
     for (register, value) in registers {
         let kept = register.fitting(value);
         if kept.len() < value.len() {
+            let cut: String = value[kept.len()..].chars().take(20).collect();
             text.push_str(&format!(
                 " {} had {} characters and holds {}: the rest was cut, from {:?} on.",
                 register.name(),
                 value.chars().count(),
                 register.limit(),
-                value[kept.len()..].chars().take(20).collect::<String>()
+                visible(&cut)
             ));
         }
     }

@@ -104,8 +104,10 @@ impl Author<'_> {
         if self.is_hostile { text } else { "word".into() }
     }
 
+    /// Texts for a list. They are short, because contexts show only as much of a list as fits.
     fn texts(&mut self, count: usize) -> Vec<String> {
-        (0..count).map(|_| self.text()).collect()
+        let short = |text: String| text.chars().take(60).collect::<String>() + "x";
+        (0..count).map(|_| short(self.text())).collect()
     }
 
     fn registers(&mut self) -> RegisterValues {
