@@ -1,4 +1,4 @@
-//! The heap in a context: each chunk verbatim or, if the budget is too small, its entry in the index with a note on how
+//! The heap in a context: each chunk as a whole or, if the budget is too small, its entry in the index with a note on how
 //! to read it.
 
 use serde::Serialize;
@@ -21,7 +21,7 @@ pub enum Shown {
     Omitted,
     /// Only its entry in the index: name, frame, size in characters, and description.
     Index,
-    /// The whole content, verbatim.
+    /// The whole content, escaped for XML.
     Whole,
 }
 
