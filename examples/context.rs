@@ -3,9 +3,9 @@
 //!
 //! `cargo run --example context -- FILE [FRAME] [TOTAL]`
 //!
-//! FRAME is a handle, an ID or a prefix of an ID. Without it, the example uses the active frame, or else the first
-//! frame in progress that is not a root, or else the first frame that is ready to start, or else the last frame.
-//! TOTAL is the token budget.
+//! FRAME is a handle, an ID or a prefix of an ID; `id:` before it means a complete ID. Without FRAME, the example uses
+//! the active frame, or else the first frame in progress that is not a root, or else the first frame that is ready to
+//! start, or else the last frame. TOTAL is the token budget.
 
 use std::process::ExitCode;
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 pub use crate::error_source::ErrorSource;
-use crate::frame::{FrameStatus, Handle, StateError};
+use crate::frame::{FrameStatus, Handle, StateError, reference_to_id};
 
 /// The error of a failed call: the problem, the thing that it concerns, and what the caller can do.
 ///
@@ -36,17 +36,22 @@ use crate::frame::{FrameStatus, Handle, StateError};
 #[non_exhaustive]
 pub enum Error {
     /// No frame has this ID or handle, or an ID with this beginning.
-    #[error("no frame matches `{reference}`; give a handle such as f1, a session ID, or the beginning of one")]
+    #[error("no frame matches `{reference}`; give {}", advice_on_unknown(.reference, .handle))]
     UnknownFrame {
         /// The reference that the caller gave.
         reference: String,
+        /// The frame whose ID is the reference, if the reference has the form of a handle and was therefore not read as
+        /// an ID (see [`FrameRef`](crate::FrameRef)).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        handle: Option<Handle>,
     },
     /// The IDs of several frames begin with the reference.
     #[error("`{reference}` matches several frames: {}; give a longer part of the ID, or the handle", .candidates.join(", "))]
     AmbiguousFrame {
         /// The reference that the caller gave.
         reference: String,
-        /// Up to eight of the matching frames, each as `handle (ID)`.
+        /// Up to eight of the matching frames, each as `handle (ID)`. An ID that has the form of a handle has `id:`
+        /// before it.
         candidates: Vec<String>,
     },
     /// Another frame already has the ID.
@@ -98,7 +103,7 @@ pub enum Error {
         handle: Handle,
     },
     /// A `dependsOn` entry that can never be satisfied: the frame itself, a frame above or below it, or a circle.
-    #[error("`{frame}` cannot depend on `{dependency}`: {reason}")]
+    #[error("`{}` cannot depend on `{}`: {reason}", reference_to_id(.frame), reference_to_id(.dependency))]
     Dependency {
         /// The ID of the frame that has the entry.
         frame: String,
@@ -109,7 +114,8 @@ pub enum Error {
     },
     /// Two imported frames name each other as ancestors.
     #[error(
-        "`{frame}` cannot be below `{parent}`, because `{parent}` is below `{frame}`; give one of them another parent"
+        "`{frame}` cannot be below `{parent}`, because `{parent}` is below `{frame}`; give one of them another parent",
+        frame = reference_to_id(.frame), parent = reference_to_id(.parent)
     )]
     ParentCircle {
         /// ID of the frame.
@@ -184,7 +190,7 @@ pub enum Error {
         /// The limit in characters.
         limit: usize,
     },
-    /// A text that must be one line has line breaks or other control characters.
+    /// A text that must be one line has line breaks, other control characters, or characters that cannot be seen.
     #[error("`{field}` has line breaks or other control characters; give it as one line")]
     NotOneLine {
         /// The field's documented name.
@@ -466,6 +472,13 @@ impl Error {
             Error::Broken { .. } => "broken",
             Error::Full { .. } => "full",
         }
+    }
+}
+
+fn advice_on_unknown(reference: &str, handle: &Option<Handle>) -> String {
+    match handle {
+        Some(handle) => format!("{handle} or {}, if you mean the frame with this ID", reference_to_id(reference)),
+        None => "a handle such as f1, a session ID, or the beginning of one".to_owned(),
     }
 }
 

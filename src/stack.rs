@@ -68,7 +68,8 @@ pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 /// [`Store::reader`](crate::Store::reader).)
 ///
 /// **References.** A [`FrameRef`] names a frame by its handle (`f3`), its ID, or the beginning of an ID. The beginning
-/// must match exactly one frame, else the error is [`Error::AmbiguousFrame`]; no match is [`Error::UnknownFrame`].
+/// must match exactly one frame, else the error is [`Error::AmbiguousFrame`]; no match is [`Error::UnknownFrame`]. A text
+/// of `f` and digits is always a handle; an ID of this form is written `id:f3`.
 ///
 /// **Errors.** [`Error`] describes the state after a failed call. Every command can fail with these errors, which the
 /// methods do not list:
@@ -403,7 +404,7 @@ impl Stack {
         }
         let command = Command::Ensure { session_id: session_id.to_owned(), title: title.map(str::to_owned), parent };
         self.execute(command)?;
-        self.resolve(session_id)
+        self.resolve(FrameRef::Id(session_id.to_owned()))
     }
 
     /// Sets the title and criteria of a placeholder frame, once.

@@ -1,8 +1,104 @@
-//! Short forms of texts, and unique names: helpers that every other module may use.
+//! Texts within other texts: on one line, indented, cut, and without characters that cannot be seen; and unique names.
+//! Helpers that every other module may use.
 
+use std::borrow::Cow;
 use std::ops::RangeFrom;
 
+/// The replacement of a hidden character in plain texts.
+const REPLACEMENT: char = '\u{FFFD}';
+
+/// The indentation of the lines of a text within another text.
+const INDENTATION: &str = "  ";
+
+/// True for characters that are not seen although they change how a text is read: control characters except line feed
+/// and tab, separators of lines and paragraphs, marks of the direction of writing, annotations, tags, and characters
+/// without width (Unicode: `Default_Ignorable_Code_Point`, without [joiners](is_joiner)).
+fn is_hidden(character: char) -> bool {
+    match character {
+        '\n' | '\t' => false,
+        _ if character.is_control() => true,
+        '\u{AD}'
+        | '\u{61C}'
+        | '\u{115F}'..='\u{1160}'
+        | '\u{17B4}'..='\u{17B5}'
+        | '\u{180E}'
+        | '\u{200B}'
+        | '\u{200E}'..='\u{200F}'
+        | '\u{2028}'..='\u{202E}'
+        | '\u{2060}'..='\u{206F}'
+        | '\u{3164}'
+        | '\u{FEFF}'
+        | '\u{FFA0}'
+        | '\u{FFF0}'..='\u{FFFB}'
+        | '\u{1BCA0}'..='\u{1BCA3}'
+        | '\u{1D173}'..='\u{1D17A}'
+        | '\u{E0000}'..='\u{E00FF}'
+        | '\u{E01F0}'..='\u{E0FFF}' => true,
+        _ => false,
+    }
+}
+
+/// True for characters that are not seen themselves, but shape the character before them: in emoji, in Han, and in
+/// scripts whose letters are joined. Behind an ASCII character they shape nothing.
+fn is_joiner(character: char) -> bool {
+    matches!(
+        character,
+        '\u{34F}'
+            | '\u{180B}'..='\u{180D}'
+            | '\u{180F}'
+            | '\u{200C}'..='\u{200D}'
+            | '\u{FE00}'..='\u{FE0F}'
+            | '\u{E0100}'..='\u{E01EF}'
+    )
+}
+
+/// True for characters that are not seen: hidden ones and joiners.
+pub(crate) fn is_unseen(character: char) -> bool {
+    is_hidden(character) || is_joiner(character)
+}
+
+/// Returns the hidden characters of a text with their places in bytes. A joiner is hidden if it joins nothing: if it
+/// follows an ASCII character or nothing. The exception are keycaps (a digit, a joiner, and U+20E3).
+fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
+    let mut before = '\0';
+    text.char_indices().filter(move |(place, character)| {
+        let is_keycap = || text[place + character.len_utf8()..].starts_with('\u{20E3}');
+        let is_hidden = is_hidden(*character) || is_joiner(*character) && before.is_ascii() && !is_keycap();
+        before = *character;
+        is_hidden
+    })
+}
+
+/// True if a text has hidden characters, line breaks or tabs.
+pub(crate) fn has_hidden_or_control(text: &str) -> bool {
+    text.contains(char::is_control) || hidden(text).next().is_some()
+}
+
+/// Returns a text with every hidden character replaced by what `write` writes for it.
+pub(crate) fn replace_hidden<'a>(text: &'a str, mut write: impl FnMut(char, &mut String)) -> Cow<'a, str> {
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    let mut hidden = hidden(text).peekable();
+    if text.bytes().all(is_plain) || hidden.peek().is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = 0;
+    for (place, character) in hidden {
+        shown.push_str(&text[rest..place]);
+        write(character, &mut shown);
+        rest = place + character.len_utf8();
+    }
+    shown.push_str(&text[rest..]);
+    Cow::Owned(shown)
+}
+
+/// Returns a text with every hidden character replaced by U+FFFD.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    replace_hidden(text, |_, shown| shown.push(REPLACEMENT))
+}
+
 /// Returns a text on one line: each run of whitespace and control characters becomes one space, or nothing at the ends.
+/// Other hidden characters become U+FFFD.
 pub(crate) fn one_line(text: &str) -> String {
     let is_gap = |character: char| character.is_whitespace() || character.is_control();
     let mut line = String::with_capacity(text.len());
@@ -10,9 +106,47 @@ pub(crate) fn one_line(text: &str) -> String {
         if !line.is_empty() {
             line.push(' ');
         }
-        line.push_str(word);
+        line.push_str(&visible(word));
     }
     line
+}
+
+/// Returns the lines of a text. Every character that some reader takes for the end of a line ends one.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let is_end = |character: char| {
+        matches!(character, '\n' | '\u{B}' | '\u{C}' | '\r' | '\u{1C}'..='\u{1E}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+    };
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let Some(end) = text.find(is_end) else { return rest.take() };
+        let (line, after) = text.split_at(end);
+        let mut after = after.chars();
+        if after.next() == Some('\r') && after.as_str().starts_with('\n') {
+            after.next();
+        }
+        rest = Some(after.as_str());
+        Some(line)
+    })
+}
+
+/// Returns a text with a hanging indent: its first line as it is, and all others indented. In a text whose own lines
+/// begin at the margin, no line of it can be taken for one of these. Hidden characters become U+FFFD.
+pub(crate) fn hanging_indent(text: &str) -> Cow<'_, str> {
+    let mut lines = lines(text);
+    let first = lines.next().unwrap_or_default();
+    if first.len() == text.len() {
+        return visible(text);
+    }
+    let mut indented = visible(first).into_owned();
+    for line in lines {
+        indented.push('\n');
+        if !line.trim().is_empty() {
+            indented.push_str(INDENTATION);
+            indented.push_str(&visible(line));
+        }
+    }
+    Cow::Owned(indented)
 }
 
 /// Returns the first `characters` characters of a text, or the whole text if it is shorter.
@@ -51,6 +185,43 @@ mod tests {
         assert_eq!(one_line("  a\n\tb  c "), "a b c");
         assert_eq!(one_line("a\u{7}b\u{1b}[31m\u{0}"), "a b [31m");
         assert_eq!(one_line(" \n"), "");
+        assert_eq!(one_line("a\u{2028}b\u{85}c\u{2029}d\u{a0}e"), "a b c d e");
+        assert_eq!(one_line("a\u{202e}b \u{200b}\u{e0041}"), "a\u{fffd}b \u{fffd}\u{fffd}");
+    }
+
+    #[test]
+    fn hidden_characters_are_shown_and_joiners_join() {
+        for text in ["👩‍👩‍👧‍👦 ❤️‍🔥 1️⃣ #️⃣ ©️ 🇩🇪", "می‌خواهم", "葛󠄀城", "naïve — שלום\n\tx", "e\u{301}"]
+        {
+            assert_eq!(visible(text), text);
+        }
+        for (text, shown) in [
+            ("f\u{200d}1", "f�1"),
+            ("\u{200d}f1", "�f1"),
+            ("a\u{fe0f}", "a�"),
+            ("x\u{e0041}\u{e007f}", "x��"),
+            ("\u{feff}x\u{ad}\u{2066}y\u{2069}", "�x��y�"),
+            ("a\u{1b}[31m\u{9b}1m\u{7f}\r", "a�[31m�1m��"),
+            ("a\u{2028}b\u{85}", "a�b�"),
+        ] {
+            assert_eq!(visible(text), shown, "{text:?}");
+            assert!(has_hidden_or_control(text));
+        }
+        assert!(has_hidden_or_control("a\nb") && has_hidden_or_control("a\tb") && !has_hidden_or_control("a b 👩‍💻"));
+        assert_eq!(replace_hidden("a\u{202e}b", |_, shown| shown.push_str("<RLO>")), "a<RLO>b");
+    }
+
+    #[test]
+    fn all_but_the_first_line_are_indented() {
+        assert_eq!(hanging_indent("one"), "one");
+        assert_eq!(hanging_indent("one\ntwo\n\n  three\n"), "one\n  two\n\n    three\n");
+        assert_eq!(
+            hanging_indent("a\r\nb\rc\u{2028}d\u{2029}e\u{85}f\u{b}g\u{c}h\u{1e}i"),
+            "a\n  b\n  c\n  d\n  e\n  f\n  g\n  h\n  i"
+        );
+        assert_eq!(hanging_indent("\u{202e}a\n\u{200b}"), "\u{fffd}a\n  \u{fffd}");
+        assert_eq!(lines("a\r\n\r\nb").collect::<Vec<_>>(), ["a", "", "b"]);
+        assert_eq!(lines("").collect::<Vec<_>>(), [""]);
     }
 
     #[test]

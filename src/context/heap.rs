@@ -1,4 +1,4 @@
-//! The heap in a context: each chunk verbatim or, if the budget is too small, its entry in the index with a note on how
+//! The heap in a context: each chunk as a whole or, if the budget is too small, its entry in the index with a note on how
 //! to read it.
 
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::Contexts;
 use super::spending::Spending;
 use super::wording::Wording;
-use super::xml::{character_data, escape};
+use super::xml::{attribute, escape, verbatim};
 use crate::frame::{Chunk, Handle};
 use crate::tree::{HeapUsage, Tree};
 
@@ -21,7 +21,7 @@ pub enum Shown {
     Omitted,
     /// Only its entry in the index: name, frame, size in characters, and description.
     Index,
-    /// The whole content, verbatim.
+    /// The whole content, escaped for XML.
     Whole,
 }
 
@@ -170,11 +170,11 @@ impl Item {
 /// Returns the XML of a chunk in both forms: as an entry of the index, and with its whole content.
 fn elements(wording: &Wording, owner: Handle, chunk: &Chunk, size: usize) -> (String, String) {
     let Chunk { name, content, description, .. } = chunk;
-    let mut start = format!("<chunk name=\"{}\" frame=\"{owner}\" characters=\"{size}\"", escape(name));
+    let mut start = format!("<chunk name=\"{}\" frame=\"{owner}\" characters=\"{size}\"", attribute(name));
     if !description.is_empty() {
-        start.push_str(&format!(" description=\"{}\"", escape(description)));
+        start.push_str(&format!(" description=\"{}\"", attribute(description)));
     }
-    let (data, replaced) = character_data(content);
-    let note = wording.chunk_note(replaced, content.contains("]]>"));
-    (format!("{start}/>\n"), format!("{start}{note}>{data}</chunk>\n"))
+    let (content, replaced) = verbatim(content);
+    let note = wording.chunk_note(replaced);
+    (format!("{start}/>\n"), format!("{start}{note}>{content}</chunk>\n"))
 }

@@ -11,13 +11,15 @@
 //! 4. The current frame, its parent and its root are always shown, at least as stubs. Finished dependencies have the
 //!    next priority.
 //! 5. Omitted frames are counted, and can be reached by handle.
-//! 6. The context is well-formed XML 1.0 for any text in the frames.
+//! 6. The context is well-formed XML 1.0 for any text in the frames. No text becomes an element or an attribute, neither
+//!    for a reader of XML nor for one of HTML.
 //! 7. The bytes of the stable part change only if a frame is pushed, activated, popped, blocked, resumed or
 //!    invalidated, if a chunk that it shows changes, or if the settings change. A sibling that finishes is appended
 //!    after those already shown, if the budget has room. (A new ID of a finished sibling also changes the stable part
 //!    if the current frame's criteria contain that ID.)
-//! 8. A chunk of the heap is shown verbatim, or as an entry of the index with a note on how to read it, or it is
-//!    counted as omitted.
+//! 8. A chunk of the heap is shown as a whole, or as an entry of the index with a note on how to read it, or it is
+//!    counted as omitted. A reader of XML gets its content verbatim, except for line ends, which are line feeds, and
+//!    characters that XML forbids, which a note counts.
 //! 9. The context mentions only tools that are in [`Settings::tools`].
 //!
 //! # The specification's helper functions

@@ -3,7 +3,7 @@
 //! finished recently, or it finished first (early tasks are often the foundation of later ones).
 
 use super::keys::KeyMap;
-use crate::frame::{FrameStatus, Handle};
+use crate::frame::{FrameStatus, Handle, has_handle_form};
 use crate::keywords::{for_each_name, for_each_word};
 use crate::tree::{Node, Tree};
 
@@ -148,7 +148,9 @@ impl SiblingIndex {
         }
         let id = record.session_id.to_lowercase();
         let last_part = id.rsplit('/').next().unwrap_or(&id);
-        let names = [id.as_str(), last_part, &handle.to_string()].map(|name| term(NAME, name));
+        // A text of the form of a handle names the frame with this handle, not the frame with such an ID.
+        let ids = [id.as_str(), last_part].into_iter().filter(|name| !has_handle_form(name));
+        let names = ids.chain([handle.to_string().as_str()]).map(|name| term(NAME, name)).collect::<Vec<_>>();
         for name in paths.into_iter().chain(names) {
             let places = self.names.entry(name).or_default();
             if places.last() != Some(&place) {

@@ -10,7 +10,7 @@ use super::settings::Budget;
 use super::spending::Spending;
 use super::tokens::{TokenCounter, truncate_by};
 use super::wording::Wording;
-use super::xml::{content, escape};
+use super::xml::{attribute, content};
 use super::{Contexts, skeleton};
 use crate::frame::{FrameStatus, Handle, Registers};
 use crate::tree::{Tree, sibling_order};
@@ -224,9 +224,9 @@ impl Room<'_> {
 }
 
 fn id_and_title(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
-    let cost = |part: &str| contexts.counter.count(&escape(part));
+    let cost = |part: &str| contexts.counter.count(&attribute(part));
     let title = truncate_by(tree.node(handle).title().trim(), TITLE_TOKENS, CUT, cost);
-    format!("id=\"{handle}\" title=\"{}\"", escape(&title))
+    format!("id=\"{handle}\" title=\"{}\"", attribute(&title))
 }
 
 /// Returns the elements `<position>` and `<sibling-status>`. Empty for roots and invalidated frames.

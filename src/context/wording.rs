@@ -76,22 +76,14 @@ impl Wording {
         }
     }
 
-    /// Returns the attribute `note` of a chunk whose content differs from its XML: `replaced` characters are forbidden
-    /// in XML, or `]]>` is divided between two sections. Empty if nothing differs.
-    pub(super) fn chunk_note(&self, replaced: usize, is_divided: bool) -> String {
-        let read = self.tool(ToolRole::HeapRead);
-        let note = match (replaced, is_divided) {
-            (0, false) => return String::new(),
-            (0, true) => {
-                let whole = read.map_or(String::new(), |read| format!("; {read} has it as it is"));
-                format!("XML divides ]]&gt; in two{whole}")
-            }
-            _ => {
-                let original = read.map_or(String::new(), |read| format!("; {read} has them"));
-                format!("characters that XML cannot hold ({replaced}) stand as U+FFFD{original}")
-            }
-        };
-        format!(" note=\"{note}\"")
+    /// Returns the attribute `note` of a chunk whose XML has other characters than its content, because XML forbids
+    /// `replaced` of them. Empty if nothing differs.
+    pub(super) fn chunk_note(&self, replaced: usize) -> String {
+        if replaced == 0 {
+            return String::new();
+        }
+        let original = self.tool(ToolRole::HeapRead).map_or(String::new(), |read| format!("; {read} has them"));
+        format!(" note=\"characters that XML cannot hold ({replaced}) stand as U+FFFD{original}\"")
     }
 
     /// Returns the next action for a planned frame.

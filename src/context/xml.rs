@@ -1,33 +1,65 @@
 //! Conversion of any text to valid XML 1.0: escaping, and replacement of forbidden characters.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
 use quick_xml::escape;
 
+use crate::text::replace_hidden;
+
 /// Escapes a text for use as XML element content or attribute value: `&`, `<`, `>` and quotes become entities, line
-/// ends become `\n`, and characters that XML 1.0 forbids become U+FFFD.
+/// ends become `\n`, and characters that XML 1.0 forbids become U+FFFD. Characters that are not seen although they change
+/// how a text is read, such as marks of the direction of writing and tags, become character references.
+///
+/// An HTML parser reads the same text as an XML parser, except for control characters from U+0080 to U+009F.
 ///
 /// ```
 /// use callstack_core::context::escape;
 /// assert_eq!(escape("a < b && c ]]> \u{0}"), "a &lt; b &amp;&amp; c ]]&gt; \u{fffd}");
-/// assert_eq!(escape("plain"), "plain");
+/// assert_eq!(escape("plain \u{202e}"), "plain &#x202E;");
 /// ```
 pub fn escape(text: &str) -> Cow<'_, str> {
-    escape::escape(legal(text))
+    referenced(escape::escape(legal(text)))
 }
 
 /// As [`escape`], but only for element content, which needs no entities for quotes.
 pub(super) fn content(text: &str) -> Cow<'_, str> {
-    escape::partial_escape(legal(text))
+    referenced(escape::partial_escape(legal(text)))
 }
 
-/// Converts a text to a CDATA section, which contains it verbatim with two exceptions: `]]>`, which would end the
-/// section, is divided between two sections, and characters that XML 1.0 forbids become U+FFFD. Also returns the number
-/// of the replaced characters.
-pub(super) fn character_data(text: &str) -> (String, usize) {
+/// As [`escape`], but only for attribute values, whose line ends and tabs XML parsers would read as spaces.
+pub(super) fn attribute(text: &str) -> Cow<'_, str> {
+    let escaped = escape(text);
+    match escaped.contains(['\n', '\t']) {
+        true => Cow::Owned(escaped.replace('\n', "&#xA;").replace('\t', "&#x9;")),
+        false => escaped,
+    }
+}
+
+/// As [`content`], with as few entities as possible, for texts whose exact characters matter. Also returns the number of
+/// characters that XML 1.0 forbids.
+///
+/// A CDATA section would need no entities at all. But to an HTML parser it is a comment that ends at the first `>`, and
+/// what comes then would be elements.
+pub(super) fn verbatim(text: &str) -> (Cow<'_, str>, usize) {
     let replaced = text.chars().filter(|character| is_forbidden(*character)).count();
-    let legal = if replaced > 0 { Cow::Owned(text.replace(is_forbidden, "\u{FFFD}")) } else { Cow::Borrowed(text) };
-    (format!("<![CDATA[{}]]>", legal.replace("]]>", "]]]]><![CDATA[>")), replaced)
+    let escaped = escape::minimal_escape(legal(text));
+    let escaped = if escaped.contains("]]>") { Cow::Owned(escaped.replace("]]>", "]]&gt;")) } else { escaped };
+    (referenced(escaped), replaced)
+}
+
+/// Replaces hidden characters by character references.
+fn referenced(text: Cow<'_, str>) -> Cow<'_, str> {
+    let write = |character: char, text: &mut String| {
+        let _ = write!(text, "&#x{:X};", u32::from(character));
+    };
+    match text {
+        Cow::Borrowed(text) => replace_hidden(text, write),
+        Cow::Owned(text) => match replace_hidden(&text, write) {
+            Cow::Borrowed(_) => Cow::Owned(text),
+            Cow::Owned(replaced) => Cow::Owned(replaced),
+        },
+    }
 }
 
 /// True for characters that XML 1.0 forbids (production 2).

@@ -1,5 +1,6 @@
 //! Handles, the short numbers of frames, and the references by which callers identify a frame.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
@@ -79,17 +80,44 @@ impl Serialize for Handle {
 
 impl<'de> Deserialize<'de> for Handle {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        let text = Cow::<str>::deserialize(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
     }
 }
 
 /// A reference to a frame: its handle, its session ID, or a prefix of a session ID that only one frame
-/// has. Texts and handles convert into it.
+/// has. Handles and texts convert into it. In JSON a reference is a string.
 ///
-/// A text is looked up as a complete ID first, then as a handle, then as a prefix of an ID. Lookups
-/// fail with [`Error::UnknownFrame`](crate::Error::UnknownFrame) or
-/// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame). In JSON a reference is a string.
+/// # How a text is read
+///
+/// The form of a text decides what it names. Which frames exist does not matter, so no ID can take the place of a
+/// handle or of another ID:
+///
+/// | text | names |
+/// |---|---|
+/// | `f` and ASCII digits: `f3` | the frame with this handle, never an ID or a prefix |
+/// | `id:` and an ID: `id:f3`, `id:ses_1` | the frame with exactly this ID |
+/// | any other text: `ses_1` | the frame with this ID, or else the only frame whose ID begins with it |
+///
+/// A session ID may have the form of a handle. Methods that take a session ID (such as
+/// [`Stack::ensure`](crate::Stack::ensure) and `Host::context`) and the events of a host take it as it is. Where a
+/// reference is expected, such an ID, and one that begins with `id:`, is given as [`FrameRef::Id`] or, as text, with
+/// `id:` before it. A program that passes IDs of sessions that it has not made itself should always do so.
+///
+/// ```
+/// use callstack_core::{FrameRef, NewFrame, Stack};
+///
+/// let stack = Stack::in_memory();
+/// let first = stack.push(NewFrame::new("Build").id("f2"))?;
+/// let second = stack.push(NewFrame::new("Test").id("ses_2"))?;
+/// assert_eq!(stack.resolve("f2")?, second);
+/// assert_eq!(stack.resolve("id:f2")?, first);
+/// assert_eq!(stack.resolve(FrameRef::Id("f2".into()))?, first);
+/// # Ok::<(), callstack_core::Error>(())
+/// ```
+///
+/// Lookups fail with [`Error::UnknownFrame`](crate::Error::UnknownFrame) or
+/// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FrameRef {
@@ -97,8 +125,50 @@ pub enum FrameRef {
     Handle(Handle),
     /// A complete ID. It is never looked up as a handle or as a prefix of another ID.
     Id(String),
-    /// A complete ID, a handle as text, or a prefix of an ID.
+    /// A text, which is read as the table above says.
     Text(String),
+}
+
+/// The prefix of a text that names a frame by its complete ID.
+const ID_PREFIX: &str = "id:";
+
+/// What a reference names, by its form alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target<'a> {
+    /// The frame with this handle.
+    Handle(Handle),
+    /// The frame with exactly this ID.
+    Id(&'a str),
+    /// The frame with this ID, or else the only frame whose ID begins with it.
+    Prefix(&'a str),
+    /// No frame: the text has the form of a handle, but no tree has such a handle (`f0`, `f99999999999`).
+    Nothing,
+}
+
+impl FrameRef {
+    /// Returns what the reference names. This is the only place that reads the texts of references.
+    pub(crate) fn target(&self) -> Target<'_> {
+        match self {
+            FrameRef::Handle(handle) => Target::Handle(*handle),
+            FrameRef::Id(id) => Target::Id(id),
+            FrameRef::Text(text) if has_handle_form(text) => text.parse().map_or(Target::Nothing, Target::Handle),
+            FrameRef::Text(text) => text.strip_prefix(ID_PREFIX).map_or(Target::Prefix(text), Target::Id),
+        }
+    }
+}
+
+/// True for `f` followed by ASCII digits. References never read such a text as an ID.
+pub(crate) fn has_handle_form(text: &str) -> bool {
+    text.strip_prefix('f').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Returns the shortest text that names the frame with this ID: the ID itself or, if it would be read otherwise, the ID
+/// with `id:` before it. Texts for agents and errors show IDs in this form.
+pub(crate) fn reference_to_id(session_id: &str) -> Cow<'_, str> {
+    match has_handle_form(session_id) || session_id.starts_with(ID_PREFIX) {
+        true => Cow::Owned(format!("{ID_PREFIX}{session_id}")),
+        false => Cow::Borrowed(session_id),
+    }
 }
 
 impl From<Handle> for FrameRef {
@@ -131,11 +201,13 @@ impl From<&String> for FrameRef {
     }
 }
 
+/// Writes the reference as a text that names the same frame.
 impl fmt::Display for FrameRef {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FrameRef::Handle(handle) => handle.fmt(formatter),
-            FrameRef::Id(text) | FrameRef::Text(text) => formatter.write_str(text),
+            FrameRef::Id(id) => write!(formatter, "{ID_PREFIX}{id}"),
+            FrameRef::Text(text) => formatter.write_str(text),
         }
     }
 }
@@ -149,5 +221,45 @@ impl Serialize for FrameRef {
 impl<'de> Deserialize<'de> for FrameRef {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(FrameRef::Text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_form_of_a_text_decides_what_it_names() {
+        let handle = |number: usize| Target::Handle(Handle::from_index(number - 1).unwrap());
+        for (text, target) in [
+            ("f3", handle(3)),
+            ("f4294967295", handle(4_294_967_295)),
+            ("f0", Target::Nothing),
+            ("f03", Target::Nothing),
+            ("f4294967296", Target::Nothing),
+            ("f", Target::Prefix("f")),
+            ("F3", Target::Prefix("F3")),
+            ("f3a", Target::Prefix("f3a")),
+            ("f\u{661}", Target::Prefix("f\u{661}")),
+            (" f3", Target::Prefix(" f3")),
+            ("id:f3", Target::Id("f3")),
+            ("id:id:a", Target::Id("id:a")),
+            ("id:", Target::Id("")),
+            ("ID:f3", Target::Prefix("ID:f3")),
+        ] {
+            assert_eq!(FrameRef::from(text).target(), target, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_written_reference_names_the_same_frame() {
+        for id in ["f3", "f0", "id:f3", "id:", "ses_1", "f", ""] {
+            let reference = FrameRef::Id(id.into());
+            let written = serde_json::to_string(&reference).unwrap();
+            let read: FrameRef = serde_json::from_str(&written).unwrap();
+            assert_eq!(read.target(), Target::Id(id), "{written}");
+            let short = FrameRef::Text(reference_to_id(id).into_owned());
+            assert!(matches!(short.target(), Target::Id(read) | Target::Prefix(read) if read == id), "{short}");
+        }
     }
 }

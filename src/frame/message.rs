@@ -48,11 +48,14 @@ impl Message {
     /// Returns a copy of the message with `more` appended to its text.
     #[must_use]
     pub fn followed_by(&self, more: &str) -> Self {
+        self.with_text([self.text(), more].concat())
+    }
+
+    /// Returns a copy of the message with another text.
+    pub(crate) fn with_text(&self, other: String) -> Self {
         let mut message = self.clone();
         match &mut message {
-            Message::User { text } | Message::Assistant { text, .. } | Message::Tool { text, .. } => {
-                text.push_str(more)
-            }
+            Message::User { text } | Message::Assistant { text, .. } | Message::Tool { text, .. } => *text = other,
         }
         message
     }

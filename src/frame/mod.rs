@@ -18,6 +18,7 @@ pub use chunk::{Chunk, NewChunk};
 pub use event::{Change, Event};
 pub use file_name::{file_name, own_log_path};
 pub use handle::{FrameRef, Handle, ParseHandleError};
+pub(crate) use handle::{Target, has_handle_form, reference_to_id};
 pub use message::{Message, ToolCall};
 pub use record::{Frame, Identity, NewFrame, Parent, Results};
 pub(crate) use record::{FrameFile, PLANNED_PREFIX, first_filled, is_too_deep, leave_out_too_deep};

@@ -23,6 +23,9 @@ const ROOT: &str = "beads";
 /// All other keys, and also `closed_at` and `updated_at`, are kept unchanged in [`Frame::extra`]. Siblings keep the
 /// order of the file; [`read`](super::read) assigns handles by `created_at`.
 ///
+/// An issue's ID can have the form of a handle, such as `f2`. It is kept, and a note in [`Imported::problems`] says how
+/// to name the frame: by its handle, or as `id:f2`.
+///
 /// ```
 /// let issue = r#"{"id": "app-1", "title": "Set up", "status": "closed", "close_reason": "cargo new"}"#;
 /// let plan = callstack_core::import::beads(issue);

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::frame::{Frame, FrameStatus, Repair, StackState};
+use crate::frame::{Frame, FrameStatus, Repair, StackState, has_handle_form, reference_to_id};
 use crate::text::beginning;
 use crate::tree::Tree;
 
@@ -32,7 +32,8 @@ const RESULTS_CHARACTERS: usize = 400;
 pub struct Imported {
     /// The frames. IDs are unique, and parents and dependencies exist.
     pub frames: Vec<Frame>,
-    /// Defects of the file: entries that were left out or changed.
+    /// Defects of the file: entries that were left out or changed, and IDs that have the form of a handle (see
+    /// [`FrameRef`](crate::FrameRef)).
     pub problems: Vec<Problem>,
 }
 
@@ -145,7 +146,20 @@ fn state(text: &str) -> Result<(Tree, Vec<Problem>)> {
     let (state, mut repairs) = StackState::from_json(text)?;
     let (tree, more) = Tree::from_state(state);
     repairs.extend(more);
-    Ok((tree, repairs.into_iter().map(Problem::from).collect()))
+    let notes = tree.handles().filter_map(|frame| handle_form(tree.node(frame).session_id()));
+    let problems = repairs.into_iter().map(Problem::from).chain(notes).collect();
+    Ok((tree, problems))
+}
+
+/// Returns a note on how to name a frame whose ID has the form of a handle; `None` for other IDs.
+fn handle_form(session_id: &str) -> Option<Problem> {
+    has_handle_form(session_id).then(|| Problem {
+        place: session_id.to_owned(),
+        message: format!(
+            "its ID has the form of a handle; kept, and named by its handle or as `{}`",
+            reference_to_id(session_id)
+        ),
+    })
 }
 
 /// Collects frames and problems while a file is read.
@@ -171,6 +185,7 @@ impl Collector {
                 .expect("there are more numbers than frames");
             self.report(place, format!("the ID `{taken}` is used twice; kept as `{}`", frame.session_id));
         }
+        self.problems.extend(handle_form(&frame.session_id));
         self.places.insert(frame.session_id.clone(), self.frames.len());
         self.frames.push(frame);
     }

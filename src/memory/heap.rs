@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 
+use super::section::{cell, fence};
 use crate::frame::{Chunk, Handle};
+use crate::text::one_line;
 use crate::tree::HeapUsage;
 
-/// Writes the section of the heap: the index, every chunk verbatim, and a warning if the heap has more than `ceiling`
-/// characters. Writes nothing if there are no chunks.
+/// Writes the section of the heap: the index, every chunk verbatim between two lines of hyphens, and a warning if the
+/// heap has more than `ceiling` characters. Writes nothing if there are no chunks.
 pub(super) fn write_section(chunks: &[(Handle, &Chunk)], step: u64, ceiling: usize, out: &mut String) {
     if chunks.is_empty() {
         return;
@@ -22,11 +24,14 @@ pub(super) fn write_section(chunks: &[(Handle, &Chunk)], step: u64, ceiling: usi
         let (share, age) = (usage.share(size), step.saturating_sub(*allocated_step));
         let _ = writeln!(
             out,
-            "| {name} | {size} | {share}% | step {allocated_step} | step {written_step} | {age} | {description} |"
+            "| {} | {size} | {share}% | step {allocated_step} | step {written_step} | {age} | {} |",
+            cell(name),
+            cell(description)
         );
     }
     for (_, chunk) in chunks {
-        let _ = write!(out, "\n--- {} ---\n{}\n", chunk.name, chunk.content);
+        let fence = fence(&chunk.content);
+        let _ = write!(out, "\n{fence} {} {fence}\n{}\n{fence}\n", one_line(&chunk.name), chunk.content);
     }
     if let Some(warning) = usage.warning() {
         let _ = write!(out, "\n{warning}\n");

@@ -11,7 +11,7 @@ use crate::frame::{
     Change, Frame, FrameRef, FrameStatus, Handle, MemoryModel, Message, NewChunk, NewFrame, PopStatus, RegisterValues,
     RunSettings, ToolCall,
 };
-use crate::text::{beginning, first_free};
+use crate::text::{beginning, first_free, hanging_indent, one_line, visible};
 use crate::tree::{Command, Draft, HeapUsage, Tree};
 
 /// Maximum length of a title that is made from a task, in characters.
@@ -260,7 +260,10 @@ pub(super) fn operate<'t>(
     let turn = Turn::new(tree, root, call)?;
     let done = operation
         .and_then(|operation| turn.operate(tree, operation, session_id, now).map_err(|error| error.to_string()));
-    done.or_else(|problem| answer(tree, root, call, format!("{}: {problem}", turn.call.name), true, now))
+    done.or_else(|problem| {
+        let problem = format!("{}: {}", one_line(&turn.call.name), hanging_indent(&problem));
+        answer(tree, root, call, problem, true, now)
+    })
 }
 
 /// Answers a `push_frame` tool call whose frame was ended outside of the run, for example by a command of the host.
@@ -274,7 +277,7 @@ pub(super) fn settle(tree: &Tree, root: Handle, now: u64) -> Result<Draft<'_>> {
         let record = tree.node(child).record();
         let mut text = returned(record.status, record, record.dense_results());
         if let Some(reason) = &record.invalidation_reason {
-            text.push_str(&format!("\nReason: {reason}"));
+            text.push_str(&format!("\nReason: {}", hanging_indent(reason)));
         }
         push_answer(&mut draft, frame, &call.id, &call.name, text, false);
     }
@@ -313,7 +316,8 @@ fn push_answer(draft: &mut Draft<'_>, frame: Handle, call: &str, name: &str, tex
 
 /// Returns the answer to `push_frame`: the status, criteria and result of the frame that has ended.
 fn returned(status: FrameStatus, frame: &Frame, result: &str) -> String {
-    format!("Sub-task {status}: {}\nResult: {result}", frame.success_criteria)
+    let [criteria, result] = [&frame.success_criteria, result].map(|text| hanging_indent(text.trim()));
+    format!("Sub-task {status}: {criteria}\nResult: {result}")
 }
 
 impl Turn<'_> {
@@ -379,8 +383,8 @@ impl Turn<'_> {
         }
         let node = tree.node(self.frame);
         let mut text = returned(FrameStatus::Completed, node.record(), &result);
-        let behind: Vec<&str> =
-            pending(conversation(tree, self.frame)).skip(1).map(|call| call.name.as_str()).collect();
+        let behind: Vec<String> =
+            pending(conversation(tree, self.frame)).skip(1).map(|call| one_line(&call.name)).collect();
         if !behind.is_empty() {
             text.push_str(&format!(
                 "\nNot carried out, because they came behind its pop_frame: {}.",
@@ -416,10 +420,10 @@ fn briefing(objective: &str, context: &str, return_spec: &str) -> Result<String>
     if objective.trim().is_empty() {
         return Err(Error::Empty { field: "objective" });
     }
-    let mut text = format!("Objective: {objective}");
+    let mut text = format!("Objective: {}", hanging_indent(objective));
     for (heading, part) in [("Context", context), ("Return with pop_frame", return_spec)] {
         if !part.trim().is_empty() {
-            text.push_str(&format!("\n\n{heading}: {part}"));
+            text.push_str(&format!("\n\n{heading}: {}", hanging_indent(part)));
         }
     }
     Ok(text)
@@ -435,12 +439,13 @@ pub(crate) fn updated(registers: &RegisterValues) -> String {
     for (register, value) in registers {
         let kept = register.fitting(value);
         if kept.len() < value.len() {
+            let cut: String = value[kept.len()..].chars().take(20).collect();
             text.push_str(&format!(
                 " {} had {} characters and holds {}: the rest was cut, from {:?} on.",
                 register.name(),
                 value.chars().count(),
                 register.limit(),
-                value[kept.len()..].chars().take(20).collect::<String>()
+                visible(&cut)
             ));
         }
     }
@@ -449,7 +454,7 @@ pub(crate) fn updated(registers: &RegisterValues) -> String {
 
 /// Returns the answer to a change of the heap, with its usage and, if it is too large, a warning.
 pub(crate) fn stored(what: &str, name: &str, usage: HeapUsage) -> String {
-    let mut text = format!("The chunk {name} is {what}. Heap: {usage}.");
+    let mut text = format!("The chunk {} is {what}. Heap: {usage}.", one_line(name));
     if let Some(warning) = usage.warning() {
         text.push_str(&format!("\n{warning}"));
     }

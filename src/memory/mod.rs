@@ -41,6 +41,7 @@ mod command;
 mod heap;
 mod machine;
 mod prompt;
+mod section;
 mod step;
 
 pub(crate) use command::{RunCommand, decide};

@@ -8,8 +8,10 @@ use serde::Serialize;
 
 use super::heap;
 use super::prompt::system_prompt;
+use super::section::{section, without_tags};
 use crate::error::{Error, Result};
 use crate::frame::{FrameStatus, Handle, MemoryModel, Message, Register, RunSettings, ToolCall};
+use crate::text::{hanging_indent, one_line};
 use crate::tree::{RunState, Tree};
 
 /// Number of consecutive steps with the same tool calls from which the prompt warns the model.
@@ -59,6 +61,9 @@ pub struct Prompt {
     ///
     /// This section changes in every step. It comes last, so that prompt caches keep everything before it. It is not a
     /// separate message, because not every model accepts a user message after tool messages.
+    ///
+    /// No other text makes such a section: `<memory>` and `</memory>` in a message, a chunk or a register are
+    /// `&lt;memory>` and `&lt;/memory>`.
     pub messages: Vec<Arc<Message>>,
 }
 
@@ -175,8 +180,8 @@ fn actions(calls: &[ToolCall]) -> impl Iterator<Item = (&str, &str)> {
 
 fn prompt(tree: &Tree, root: Handle, position: Position) -> Prompt {
     let Position { run, frame, depth } = position;
-    let mut messages = conversation(tree, frame).to_vec();
-    let memory = memory(tree, position);
+    let mut messages: Vec<_> = conversation(tree, frame).iter().map(harmless).collect();
+    let memory = section(&memory(tree, position));
     match messages.last_mut() {
         Some(newest) => *newest = Arc::new(newest.followed_by(&memory)),
         // The conversation of this frame is gone, so the prompt contains only the memory section.
@@ -186,7 +191,15 @@ fn prompt(tree: &Tree, root: Handle, position: Position) -> Prompt {
     Prompt { step: run.steps + 1, frame, depth, system: system_prompt(run.settings.memory, tools), messages }
 }
 
-/// Returns the section `<memory>` for the end of the newest message.
+/// Returns a message without tags of the section `<memory>`.
+fn harmless(message: &Arc<Message>) -> Arc<Message> {
+    match without_tags(message.text()) {
+        Cow::Borrowed(_) => message.clone(),
+        Cow::Owned(text) => Arc::new(message.with_text(text)),
+    }
+}
+
+/// Returns the body of the section `<memory>`. The lines of its texts are indented or fenced.
 fn memory(tree: &Tree, Position { run, frame, depth }: Position) -> String {
     let (settings, step) = (run.settings, run.steps + 1);
     let node = tree.node(frame);
@@ -195,8 +208,8 @@ fn memory(tree: &Tree, Position { run, frame, depth }: Position) -> String {
     let mut text = String::with_capacity(size + 5_000);
     let _ = writeln!(
         text,
-        "\n\n<memory>\nStep {step}, frame {frame} ({}), depth {depth} of {}.",
-        node.title(),
+        "Step {step}, frame {frame} ({}), depth {depth} of {}.",
+        one_line(node.title()),
         settings.max_depth
     );
     let repeats = repeats(conversation(tree, frame));
@@ -208,10 +221,9 @@ fn memory(tree: &Tree, Position { run, frame, depth }: Position) -> String {
         let registers = node.record().registers.as_deref();
         for register in Register::ALL {
             let value = registers.map_or("", |registers| registers.get(*register));
-            let _ = writeln!(text, "{}: {value}", register.name());
+            let _ = writeln!(text, "{}: {}", register.name(), hanging_indent(value));
         }
     }
     heap::write_section(&chunks, step, settings.heap_ceiling, &mut text);
-    text.push_str("</memory>");
     text
 }

@@ -8,6 +8,7 @@ use super::effect::{Action, Effect, LogLevel};
 use super::turn::Turn;
 use crate::error::{Error, Result};
 use crate::frame::{FrameStatus, Handle, PLANNED_PREFIX, PopStatus, Results};
+use crate::text::one_line;
 use crate::tree::Command;
 
 impl Turn<'_> {
@@ -56,7 +57,7 @@ impl Turn<'_> {
 
     /// Starts the call of a frame that has no session yet.
     fn create_session(&mut self, handle: Handle, options: CallOptions) -> CallId {
-        let (parent_id, title) = (options.caller.clone(), self.tree.node(handle).title().to_owned());
+        let (parent_id, title) = (options.caller.clone(), one_line(self.tree.node(handle).title()));
         let call = self.sessions.calls.begin(handle, options, Progress::Creating, self.now);
         self.effect(Effect::CreateSession { call, parent_id, title });
         call

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::{FrameStatus, Handle};
-use crate::text::{beginning, one_line};
+use crate::text::{beginning, hanging_indent, one_line};
 use crate::tree::Tree;
 use crate::vocabulary::{ToolNames, ToolRole};
 
@@ -185,7 +185,7 @@ pub(super) fn prompt(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
     let mut text = format!("Your task is frame {handle}: {}\n", one_line(&frame.title));
     let criteria = frame.success_criteria.trim();
     if !criteria.is_empty() {
-        text.push_str(&format!("It is done when: {criteria}\n"));
+        text.push_str(&format!("It is done when: {}\n", hanging_indent(criteria)));
     }
     let finish = tools.get(ToolRole::Pop).map_or("finish the frame".to_owned(), |pop| format!("call {pop}"));
     text.push_str(&format!(
@@ -226,7 +226,7 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNa
             Some(activate) => format!("{activate} {handle} tries again"),
             None => "activate it to try again".to_owned(),
         };
-        return format!("{name} could not be started: {problem}. It is {}; {again}.", node.status());
+        return format!("{name} could not be started: {}. It is {}; {again}.", one_line(problem), node.status());
     }
     let mut lines = vec![format!("{name} is {}.", node.status())];
     let results = frame.results.as_deref().unwrap_or_default().trim();
@@ -237,7 +237,7 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNa
             Some(details) => format!("… ({details} {handle} has all)"),
             None => "… (cut)".to_owned(),
         };
-        lines.push(format!("Results: {shown}{cut}"));
+        lines.push(format!("Results: {}{cut}", hanging_indent(shown)));
     }
     for (heading, entries) in [("Artifacts", &frame.artifacts), ("Decisions", &frame.decisions)] {
         let skipped = entries.len().saturating_sub(LISTED);

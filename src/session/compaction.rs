@@ -28,7 +28,7 @@ use serde_json::Value;
 
 use crate::frame::{Frame, Results};
 use crate::keywords::keywords;
-use crate::text::{one_line, whole_beginning};
+use crate::text::{hanging_indent, one_line, whole_beginning};
 
 /// Maximum length of the compacted form of a summary, in characters.
 const COMPACTED_CHARACTERS: usize = 400;
@@ -183,7 +183,7 @@ pub fn prompt(compaction_type: CompactionType, frame: &Frame, note: Option<&str>
     let mut text = format!("{situation}\n\nThe frame: {}\n", one_line(&frame.title));
     let mut add = |heading: &str, body: &str| {
         if !body.trim().is_empty() {
-            text.push_str(&format!("{heading}: {}\n", body.trim()));
+            text.push_str(&format!("{heading}: {}\n", hanging_indent(body.trim())));
         }
     };
     add("Its success criteria", &frame.success_criteria);

@@ -5,9 +5,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::caller::Caller;
-use super::frames::pretty;
+use super::json::pretty;
 use super::{AgentTool, Reply};
 use crate::error::Error;
+use crate::frame::reference_to_id;
 use crate::session::compaction::CompactionType;
 
 /// Request a checkpoint: when this session is next idle, its conversation is replaced by a summary, which becomes the
@@ -52,7 +53,7 @@ impl AgentTool for Info {
         let information = caller.turn(|turn| {
             let compactions = &turn.sessions.compactions;
             let pending: serde_json::Map<String, Value> =
-                compactions.pending().map(|(id, pending)| (id.to_owned(), json!(pending))).collect();
+                compactions.pending().map(|(id, pending)| (reference_to_id(id).into_owned(), json!(pending))).collect();
             json!({ "pending": pending, "statistics": compactions.statistics() })
         });
         Ok(Reply::Text(pretty(&information)))

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::caller::Caller;
-use super::frames::pretty;
+use super::json::pretty;
 use super::{AgentTool, Reply};
 use crate::context::DetailLevel;
 use crate::error::Error;

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::caller::{Caller, listed};
+use super::json::{escaped, pretty, with_references};
 use super::{AgentTool, Reply};
 use crate::error::Error;
 use crate::frame::{FrameRef, Identity, NewFrame, PopStatus, Results};
@@ -192,7 +193,8 @@ impl AgentTool for Details {
         let record = caller.stack.frame(frame)?;
         let parent = caller.stack.read(|tree| tree.node(frame).parent());
         let children = caller.stack.children(frame)?;
-        let details = json!({ "handle": frame, "parent": parent, "children": children, "frame": record });
+        let details =
+            json!({ "handle": frame, "parent": parent, "children": children, "frame": with_references(&record) });
         Ok(Reply::Text(pretty(&details)))
     }
 }
@@ -253,11 +255,6 @@ impl AgentTool for GetState {
     const EXAMPLE: &'static str = "{}";
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        Ok(Reply::Text(caller.stack.state().to_json()))
+        Ok(Reply::Text(escaped(&caller.stack.state().to_json())))
     }
-}
-
-/// Returns a value as indented JSON.
-pub(super) fn pretty(value: &impl serde::Serialize) -> String {
-    serde_json::to_string_pretty(value).expect("records have only string keys and finite numbers")
 }

@@ -5,11 +5,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::caller::Caller;
-use super::frames::pretty;
+use super::json::pretty;
 use super::{AgentTool, MemoryTool, Reply};
 use crate::error::Error;
 use crate::frame::{NewChunk, Register, RegisterValues};
 use crate::memory::{Operation, stored, updated};
+use crate::text::one_line;
 use crate::tree::HeapUsage;
 
 /// Store a named text, a chunk, on the heap. Every request of the frames in its scope contains it verbatim, even after
@@ -102,9 +103,9 @@ impl AgentTool for Read {
             let mut text = format!("Heap: {}.", usage(caller)?);
             for (owner, chunk) in caller.stack.heap(own).chunks()? {
                 let size = chunk.content.chars().count();
-                text.push_str(&format!("\n- {} (of {owner}, {size} characters)", chunk.name));
+                text.push_str(&format!("\n- {} (of {owner}, {size} characters)", one_line(&chunk.name)));
                 if !chunk.description.is_empty() {
-                    text.push_str(&format!(": {}", chunk.description));
+                    text.push_str(&format!(": {}", one_line(&chunk.description)));
                 }
             }
             return Ok(Reply::Text(text));

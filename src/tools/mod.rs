@@ -25,6 +25,7 @@ mod compaction;
 mod context;
 mod docs;
 mod frames;
+mod json;
 mod memory;
 mod planning;
 mod subagents;
@@ -40,6 +41,7 @@ use crate::memory::{Next, Operation};
 use crate::session::Effect;
 use crate::session::calls::CallId;
 use crate::stack::Stack;
+use crate::text::hanging_indent;
 use crate::vocabulary::{ToolNames, ToolRole};
 
 pub use docs::markdown;
@@ -360,7 +362,9 @@ fn answer(mut caller: Caller<'_>, name: &str, arguments: &str) -> Answer {
         Ok(Reply::Text(text)) => (Some(text), None, false),
         Ok(Reply::Later(call)) => (None, Some(call), false),
         Err(problem) => {
-            let text = named.map_or(problem.clone(), |name| format!("{name}: {problem}"));
+            // The problem can quote arguments, IDs and names.
+            let problem = hanging_indent(&problem);
+            let text = named.map_or(problem.to_string(), |name| format!("{name}: {problem}"));
             (Some(text), None, true)
         }
     };

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::caller::{Caller, listed};
 use super::{AgentTool, Reply};
 use crate::error::Error;
-use crate::frame::{FrameRef, Handle, Identity, NewFrame, Parent};
+use crate::frame::{FrameRef, Handle, Identity, NewFrame, Parent, has_handle_form};
 use crate::tree::Command;
 use crate::vocabulary::ToolRole;
 
@@ -91,8 +91,9 @@ impl AgentTool for PlanChildren {
         let mut children = Vec::new();
         for child in self.children {
             let reference = |name: String| match named.iter().rfind(|(title, _)| *title == name) {
-                Some((_, id)) => FrameRef::Id(id.clone()),
-                None => FrameRef::from(name),
+                // A title that has the form of a handle does not take the place of the handle.
+                Some((_, id)) if !has_handle_form(&name) => FrameRef::Id(id.clone()),
+                _ => FrameRef::from(name),
             };
             let depends_on = child.depends_on.into_iter().map(reference).collect();
             let session_id = caller.stack.planned_id();

@@ -2,13 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::caller::Caller;
-use super::frames::{Ended, pretty};
+use super::frames::Ended;
+use super::json::{pretty, with_references};
 use super::{AgentTool, Reply};
 use crate::error::Error;
-use crate::frame::FrameRef;
+use crate::frame::{FrameRef, reference_to_id};
 use crate::session::subagents::Subagent;
 
 /// Show or change how subagents are detected and finished. Subagents are child sessions that the host's own tools
@@ -100,7 +101,7 @@ impl AgentTool for Stats {
             let subagents = &mut turn.sessions.subagents;
             let mut statistics = json!({ "statistics": subagents.statistics() });
             if self.show_active {
-                statistics["active"] = json!(selected(&subagents.sessions(), Filter::Active));
+                statistics["active"] = json!(listed(&selected(&subagents.sessions(), Filter::Active)));
             }
             if self.reset {
                 subagents.reset_statistics();
@@ -152,7 +153,11 @@ impl AgentTool for Complete {
                 [] => Err(Error::NoFrame { session_id: session_id.to_owned() }),
                 several => Err(Error::AmbiguousFrame {
                     reference: "sessionID".into(),
-                    candidates: several.iter().map(|subagent| subagent.session_id.clone()).take(8).collect(),
+                    candidates: several
+                        .iter()
+                        .map(|subagent| reference_to_id(&subagent.session_id).into_owned())
+                        .take(8)
+                        .collect(),
                 }),
             }
         })?;
@@ -195,6 +200,11 @@ fn selected<'a>(subagents: &[&'a Subagent], filter: Filter) -> Vec<&'a Subagent>
     subagents.iter().copied().filter(is_meant).collect()
 }
 
+/// Returns the records of subagents, with IDs that the agent can use as arguments.
+fn listed(subagents: &[&Subagent]) -> Vec<Value> {
+    subagents.iter().map(with_references).collect()
+}
+
 impl AgentTool for List {
     const NAME: &'static str = "stack_subagent_list";
     const EXAMPLE: &'static str = r#"{"filter": "active"}"#;
@@ -202,7 +212,7 @@ impl AgentTool for List {
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let text = caller.turn(|turn| match &selected(&turn.sessions.subagents.sessions(), self.filter)[..] {
             [] => "No child session matches the filter.".to_owned(),
-            found => pretty(&found),
+            found => pretty(&listed(found)),
         });
         Ok(Reply::Text(text))
     }

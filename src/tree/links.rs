@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::Tree;
 use crate::error::Error;
-use crate::frame::{Frame, Handle};
+use crate::frame::{Frame, Handle, reference_to_id};
 
 /// An invalid link of a new frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,9 @@ impl Fault {
 impl BadLink {
     pub(super) fn into_error(self, frames: &[Frame]) -> Error {
         match self.fault {
-            Fault::UnknownParent | Fault::UnknownDependency => Error::UnknownFrame { reference: self.target },
+            Fault::UnknownParent | Fault::UnknownDependency => {
+                Error::UnknownFrame { reference: reference_to_id(&self.target).into_owned(), handle: None }
+            }
             Fault::ParentCircle => {
                 Error::ParentCircle { frame: frames[self.index].session_id.clone(), parent: self.target }
             }

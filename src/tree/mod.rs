@@ -24,7 +24,7 @@ use std::iter;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::frame::{Frame, FrameRef, FrameStatus, Handle};
+use crate::frame::{Frame, FrameRef, FrameStatus, Handle, Target, reference_to_id};
 
 pub use command::Command;
 pub(crate) use commit::Draft;
@@ -156,40 +156,36 @@ impl Tree {
 
     /// Finds the frame that a reference names.
     ///
-    /// A [`FrameRef::Text`] is tried as an ID, then as a handle (`f3`), then as the beginning of an ID. The beginning
-    /// must match exactly one frame.
+    /// [`FrameRef`] says how a text is read.
     ///
     /// # Errors
     /// - [`Error::UnknownFrame`] if no frame matches.
     /// - [`Error::AmbiguousFrame`] if the text is the beginning of several IDs. The error lists up to eight of them.
     pub fn resolve(&self, reference: &FrameRef) -> Result<Handle> {
-        let unknown = || Error::UnknownFrame { reference: reference.to_string() };
-        let text = match reference {
-            FrameRef::Handle(handle) => {
-                return Some(*handle).filter(|handle| handle.index() < self.len()).ok_or_else(unknown);
+        let unknown = || Error::UnknownFrame { reference: reference.to_string(), handle: None };
+        let text = match reference.target() {
+            Target::Handle(handle) if handle.index() < self.len() => return Ok(handle),
+            Target::Handle(_) | Target::Nothing => {
+                let reference = reference.to_string();
+                return Err(Error::UnknownFrame { handle: self.by_id(&reference), reference });
             }
-            FrameRef::Id(id) => return self.by_id(id).ok_or_else(unknown),
-            FrameRef::Text(text) => text,
+            Target::Id(id) => return self.by_id(id).ok_or_else(unknown),
+            Target::Prefix("") => return Err(unknown()),
+            Target::Prefix(text) => text,
         };
         if let Some(handle) = self.by_id(text) {
             return Ok(handle);
         }
-        if let Some(handle) = text.parse::<Handle>().ok().filter(|handle| handle.index() < self.len()) {
-            return Ok(handle);
-        }
-        if text.is_empty() {
-            return Err(unknown());
-        }
-        let mut fitting = self.handles().filter(|handle| self.node(*handle).session_id().starts_with(text.as_str()));
+        let mut fitting = self.handles().filter(|handle| self.node(*handle).session_id().starts_with(text));
         match (fitting.next(), fitting.next()) {
             (None, _) => Err(unknown()),
             (Some(handle), None) => Ok(handle),
             (Some(first), Some(second)) => Err(Error::AmbiguousFrame {
-                reference: text.clone(),
+                reference: text.to_owned(),
                 candidates: [first, second]
                     .into_iter()
                     .chain(fitting.take(6))
-                    .map(|handle| format!("{handle} ({})", self.node(handle).session_id()))
+                    .map(|handle| format!("{handle} ({})", reference_to_id(self.node(handle).session_id())))
                     .collect(),
             }),
         }

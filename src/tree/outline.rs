@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Tree;
 use crate::error::Result;
-use crate::frame::{FrameRef, FrameStatus, Handle};
-use crate::text::{beginning, one_line};
+use crate::frame::{FrameRef, FrameStatus, Handle, reference_to_id};
+use crate::text::{beginning, one_line, visible};
 
 /// Maximum number of levels that are drawn as indentation. Lines of deeper frames state their level instead, because
 /// unlimited indentation would make the text of a deep tree quadratic.
@@ -147,7 +147,8 @@ impl Drawing<'_> {
         self.text.push_str("=== Frame Tree ===\n");
         self.walk(|drawing, handle| {
             let node = drawing.tree.node(handle);
-            let current = if drawing.tree.active() == Some(handle) { " <-- CURRENT" } else { "" };
+            // Titles have no two spaces in a row, so that no title ends like this.
+            let current = if drawing.tree.active() == Some(handle) { "  <-- CURRENT" } else { "" };
             drawing.line(true, &format!("[{}] {}", node.status(), one_line(node.title())), current);
             if drawing.options.details {
                 drawing.details(handle);
@@ -196,7 +197,9 @@ impl Drawing<'_> {
             }
         };
         // Unlike in other texts, runs of spaces are kept, because they are part of the ID.
-        detail("ID", Some(frame.session_id.replace(char::is_control, " ")));
+        let is_line_end = |character: char| character.is_control() || matches!(character, '\u{2028}' | '\u{2029}');
+        let id = reference_to_id(&frame.session_id).replace(is_line_end, " ");
+        detail("ID", Some(visible(&id).into_owned()));
         detail("Criteria", said(frame.dense_criteria()));
         detail("Results", said(frame.dense_results()));
         detail("Artifacts", join(&frame.artifacts, ", "));

@@ -201,7 +201,7 @@ fn commands_and_queries_do_what_the_stack_does() {
         let options = r#"{"style": "indented", "root": "f5"}"#;
         let outline = ask(|out, error| callstack_outline(stack, p(options), options.len(), out, error)).unwrap();
         let first: Vec<_> = outline.lines().take(2).collect();
-        assert_eq!(first, ["=== Frame Tree ===", "[blocked] Docs <-- CURRENT"], "{outline}");
+        assert_eq!(first, ["=== Frame Tree ===", "[blocked] Docs  <-- CURRENT"], "{outline}");
         let info = parsed(ask(|out, error| callstack_info(stack, out, error)).unwrap());
         assert_eq!((&info["frames"], &info["active"], &info["mirror"]), (&json!(5), &json!("f5"), &Value::Null));
 

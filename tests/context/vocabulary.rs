@@ -112,7 +112,6 @@ fn contexts_name_the_tools_of_the_host() {
         "<rule>When done",
         "<when-to-create-child-frames>",
         "Chunks without text did not fit",
-        "XML divides ]]&gt; in two",
         "stand as U+FFFD",
         "<registers omitted=",
         "is out of the plan",
@@ -141,7 +140,7 @@ fn contexts_without_names_are_plain_sentences() {
         "Meet the criteria, then finish this frame; next is f",
         "Meet the criteria, then finish this frame: the whole task is done.",
         "<note>Chunks without text did not fit into this context.</note>",
-        "note=\"XML divides ]]&gt; in two\"",
+        "note=\"characters that XML cannot hold (1) stand as U+FFFD\"",
         "<registers omitted=\"1\">",
     ] {
         assert!(texts.contains(part), "no context has {part:?}");

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::frame::file_name;
 use callstack_core::{
-    EventQuery, FrameStatus, Handle, MemoryStore, NewFrame, PopStatus, Stack, StackOptions, StackState, Tree,
+    EventQuery, FrameRef, FrameStatus, Handle, MemoryStore, NewFrame, PopStatus, Stack, StackOptions, StackState, Tree,
 };
 use support::{Random, options_at, read_data, read_frame_file, work};
 use tempfile::{TempDir, tempdir};
@@ -572,7 +572,7 @@ fn hostile_ids_never_leave_the_folder_nor_overwrite_each_other() {
     assert_eq!(stack.mirror_status().unwrap().error, None);
     assert_mirrored(&folder, &stack);
     for id in &ids {
-        let page = stack.log(*id).read(&callstack_core::LogQuery::default()).unwrap();
+        let page = stack.log(FrameRef::Id((*id).to_owned())).read(&callstack_core::LogQuery::default()).unwrap();
         assert_eq!(page.lines.len(), 1, "{id:?} has its own log");
         assert_eq!(page.lines[0].entry["id"], *id);
     }

@@ -52,10 +52,11 @@ fn ambiguous_beginnings_name_the_candidates() {
 }
 
 #[test]
-fn an_id_comes_before_a_handle_that_reads_the_same() {
+fn a_handle_is_never_an_id_that_reads_the_same() {
     let stack = stack();
     stack.push(NewFrame::new("Named like a handle").id("f2").below("f1")).unwrap();
-    assert_eq!(stack.resolve("f2").unwrap().to_string(), "f4");
+    assert_eq!(stack.resolve("f2").unwrap().to_string(), "f2");
+    assert_eq!(stack.resolve("id:f2").unwrap().to_string(), "f4");
 }
 
 #[test]

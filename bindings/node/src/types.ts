@@ -12,7 +12,10 @@ export type PopStatus = "completed" | "failed" | "blocked"
 /** The number of a frame in its tree, such as `f3`. It never changes, and no other frame ever gets it. */
 export type Handle = string
 
-/** A frame, named by its handle, its ID, or a beginning of its ID that matches no other frame. */
+/**
+ * A frame, named by its handle (`f3`), its ID, or a beginning of its ID that matches no other frame. A text of `f` and digits
+ * is always a handle; `id:` before a text means that the rest is a complete ID (`id:f3`).
+ */
 export type FrameRef = string
 
 /** Options of a stack in a folder. */

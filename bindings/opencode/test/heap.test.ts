@@ -1,4 +1,4 @@
-// The heap: requests contain an agent's chunks byte for byte, even after the conversation has been compacted.
+// The heap: requests contain an agent's chunks word for word, even after the conversation has been compacted.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -24,16 +24,21 @@ const registers = {
   arguments: { R4_CONSTRAINTS: "never change the ABI", R2_NEXT: "the printer" },
 }
 
-/** Checks that the stable part contains every chunk verbatim, and the volatile part the registers. */
+/** Returns a text as the content of an XML element, with as few entities as possible. */
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll("]]>", "]]&gt;").replaceAll("\r\n", "\n")
+}
+
+/** Checks that the stable part contains every chunk word for word, and the volatile part the registers. */
 function assertSeesAll(request: ModelRequest | undefined) {
   const { stable, volatile } = contextOf(request)
   for (const [name, content] of Object.entries(CHUNKS)) {
-    assert.ok(stable.includes(`<![CDATA[${content}]]></chunk>`), `${name} is not there byte for byte:\n${stable}`)
+    assert.ok(stable.includes(`>${escaped(content)}</chunk>`), `${name} is not there word for word:\n${stable}`)
   }
   assert.match(volatile, /<R2_NEXT>the printer<\/R2_NEXT>\n<R4_CONSTRAINTS>never change the ABI<\/R4_CONSTRAINTS>/)
 }
 
-test("chunks and registers survive a manual compaction byte for byte", async (t) => {
+test("chunks and registers survive a manual compaction word for word", async (t) => {
   const {
     model: asked,
     server,
@@ -68,7 +73,7 @@ test("chunks and registers survive a manual compaction byte for byte", async (t)
   await server.prompt("Write it anew", sessionID)
   assert.match(
     contextOf(asked.work(sessionID).at(-1)).stable,
-    /<chunk name="grammar"[^>]*><!\[CDATA\[other\]\]><\/chunk>/,
+    /<chunk name="grammar"[^>]*>other<\/chunk>/,
   )
   await server.prompt("Free one", sessionID)
   const { stable } = contextOf(asked.work(sessionID).at(-1))
@@ -76,7 +81,7 @@ test("chunks and registers survive a manual compaction byte for byte", async (t)
   assert.ok(!log().includes("Refused"))
 })
 
-test("chunks and registers survive an automatic compaction byte for byte", async (t) => {
+test("chunks and registers survive an automatic compaction word for word", async (t) => {
   const {
     model: asked,
     server,

@@ -7,7 +7,7 @@ use serde_json::Map;
 use super::memory::inherited_registers;
 use super::not_empty;
 use crate::error::{Error, Result};
-use crate::frame::{Change, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent};
+use crate::frame::{Change, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, Target};
 use crate::tree::links::Links;
 use crate::tree::{Draft, Tree};
 
@@ -163,9 +163,10 @@ fn new_frame(tree: &Tree, new: NewFrame, status: FrameStatus) -> Result<Frame> {
 fn planned_children(tree: &Tree, parent: &Parent, caller: Option<&str>, children: Vec<NewFrame>) -> Result<Vec<Frame>> {
     let parent = open_parent(tree, parent, caller, FrameStatus::Planned)?;
     let ids: Vec<Option<String>> = children.iter().map(|child| child.session_id.clone()).collect();
-    let resolve = |dependency: &FrameRef| match dependency {
-        FrameRef::Id(text) | FrameRef::Text(text) if ids.iter().any(|id| id.as_ref() == Some(text)) => Ok(text.clone()),
-        other => Ok(tree.node(tree.resolve(other)?).session_id().to_owned()),
+    let is_in_list = |text: &str| ids.iter().flatten().any(|id| id == text);
+    let resolve = |dependency: &FrameRef| match dependency.target() {
+        Target::Id(id) | Target::Prefix(id) if is_in_list(id) => Ok(id.to_owned()),
+        _ => Ok(tree.node(tree.resolve(dependency)?).session_id().to_owned()),
     };
     children
         .into_iter()

@@ -3,6 +3,7 @@
 use super::not_empty;
 use crate::error::{Error, Result};
 use crate::frame::{Change, Chunk, Frame, Handle, NewChunk, RegisterValues, Registers, Results, first_filled};
+use crate::text::has_hidden_or_control;
 use crate::tree::{Draft, Tree};
 
 impl Draft<'_> {
@@ -62,7 +63,7 @@ fn check_chunk(tree: &Tree, handle: Handle, chunk: &NewChunk) -> Result<()> {
         [("name", &chunk.name, NewChunk::NAME_LIMIT), ("description", &chunk.description, NewChunk::DESCRIPTION_LIMIT)]
     {
         not_longer(field, text, limit)?;
-        if text.chars().any(char::is_control) {
+        if has_hidden_or_control(text) {
             return Err(Error::NotOneLine { field });
         }
     }

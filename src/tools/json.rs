@@ -1,0 +1,47 @@
+//! JSON in the answers of tools: indented, and with frames named so that the agent can use the names as arguments.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::frame::reference_to_id;
+use crate::text::replace_hidden;
+
+/// The keys whose texts are IDs of frames.
+const ID_KEYS: [&str; 4] = ["sessionID", "parentSessionID", "dependsOn", "plannedChildren"];
+
+/// Returns a value as indented JSON.
+pub(super) fn pretty(value: &impl Serialize) -> String {
+    escaped(&serde_json::to_string_pretty(value).expect("records have only string keys and finite numbers"))
+}
+
+/// Returns the same JSON with hidden characters written as escape sequences. They can only be in its strings.
+pub(super) fn escaped(json: &str) -> String {
+    let write = |character: char, json: &mut String| {
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            let _ = write!(json, "\\u{unit:04x}");
+        }
+    };
+    replace_hidden(json, write).into_owned()
+}
+
+/// Returns a record as JSON in which IDs that have the form of a handle are written as references: `id:f3`. An agent
+/// would use `f3` as a handle.
+pub(super) fn with_references(record: &impl Serialize) -> Value {
+    let mut record = serde_json::to_value(record).expect("records have only string keys and finite numbers");
+    for key in ID_KEYS {
+        match record.get_mut(key) {
+            Some(Value::String(id)) => *id = reference_to_id(id).into_owned(),
+            Some(Value::Array(ids)) => {
+                for id in ids {
+                    if let Value::String(id) = id {
+                        *id = reference_to_id(id).into_owned();
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    record
+}
