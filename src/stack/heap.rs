@@ -25,7 +25,7 @@ impl Stack {
     /// let root = stack.push(NewFrame::new("Build a shop").id("ses_1"))?;
     /// let cart = stack.push(NewFrame::new("Cart").id("ses_2").below(root))?;
     /// stack.heap(root).allocate(NewChunk::new("prices").content("apple < pear"))?;
-    /// assert!(stack.context(cart, &Settings::default())?.stable.contains("apple < pear"));
+    /// assert!(stack.context(cart, &Settings::default())?.stable.contains("apple &lt; pear"));
     /// assert_eq!(stack.heap(cart).chunk("prices")?.1.content, "apple < pear");
     /// # Ok::<(), callstack_core::Error>(())
     /// ```

@@ -119,6 +119,7 @@ impl Author<'_> {
 type Shown = Vec<(String, Form, String)>;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(not(feature = "tools"), expect(dead_code, reason = "only agents have answers and prompts"))]
 enum Form {
     Xml,
     /// Lines at the margin, between which lines of texts are indented.

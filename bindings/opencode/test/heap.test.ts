@@ -71,10 +71,7 @@ test("chunks and registers survive a manual compaction word for word", async (t)
   assertSeesAll(after)
 
   await server.prompt("Write it anew", sessionID)
-  assert.match(
-    contextOf(asked.work(sessionID).at(-1)).stable,
-    /<chunk name="grammar"[^>]*>other<\/chunk>/,
-  )
+  assert.match(contextOf(asked.work(sessionID).at(-1)).stable, /<chunk name="grammar"[^>]*>other<\/chunk>/)
   await server.prompt("Free one", sessionID)
   const { stable } = contextOf(asked.work(sessionID).at(-1))
   assert.ok(!stable.includes("api-contract") && stable.includes("Überblick"), stable)
