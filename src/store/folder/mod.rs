@@ -85,6 +85,13 @@ impl Folder {
         found(directory.kind(file)).map_err(reading(&self.path_of(name)))
     }
 
+    /// The device and the number of what is at a name of this folder itself: equal for two names of one file. `None` if
+    /// nothing is there.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn number(&self, name: &str) -> Option<(u64, u64)> {
+        self.directory.number(name)
+    }
+
     /// True if a regular file is at a name.
     pub(crate) fn has_file(&self, name: &str) -> bool {
         self.kind(name).is_ok_and(|kind| kind == Some(Kind::File))

@@ -54,6 +54,13 @@ impl Directory {
         Ok(kind_of(&stat::fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW)?))
     }
 
+    /// The device and the number of what is at the name: equal for two names of one file. `None` if nothing is there.
+    pub(super) fn number(&self, name: &str) -> Option<(u64, u64)> {
+        let data = stat::fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
+        // The widths of both numbers differ between systems.
+        Some((data.st_dev as u64, data.st_ino as u64))
+    }
+
     pub(super) fn rename(&self, from: &str, to: &Self, new: &str) -> io::Result<()> {
         Ok(fcntl::renameat(&self.0, from, &to.0, new)?)
     }

@@ -3,21 +3,14 @@
 
 use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::companion;
+use crate::store::folder::Folder;
 
-/// The files of a database that must stay the same while it is open.
+/// The files of a database that must stay the same while it is open. The write-ahead log is the second.
 const SUFFIXES: [&str; 4] = ["", "-wal", "-shm", "-write"];
 /// Maximum length of the note in the write lock's file, in bytes.
 const LONGEST_NOTE: u64 = 100;
-
-/// The number of a file on its disk: equal for two names of one file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct FileNumber {
-    device: u64,
-    number: u64,
-}
 
 /// The size of the database and the time of its last change. Only checkpoints change the database, and they note both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,13 +23,20 @@ pub(super) struct Stamp {
 /// What the names of the files lead to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Files {
-    numbers: [Option<FileNumber>; SUFFIXES.len()],
+    /// The device and the number of each file: equal for two names of one file.
+    numbers: [Option<(u64, u64)>; SUFFIXES.len()],
     stamp: Option<Stamp>,
 }
 
-/// The paths of the files.
+/// The names of the files.
 #[derive(Debug)]
-pub(super) struct Paths([PathBuf; SUFFIXES.len()]);
+pub(super) struct Paths {
+    folder: Folder,
+    database: PathBuf,
+    log: PathBuf,
+    /// The names of the other files in the folder.
+    others: [String; SUFFIXES.len() - 1],
+}
 
 /// How the files differ from those that were opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,17 +50,25 @@ pub(super) enum Difference {
 }
 
 impl Paths {
-    pub(super) fn of(database: &Path) -> Self {
-        Self(SUFFIXES.map(|suffix| companion(database, suffix)))
+    pub(super) fn of(folder: &Folder, name: &str) -> Self {
+        let [_, others @ ..] = SUFFIXES.map(|suffix| format!("{name}{suffix}"));
+        Self { folder: folder.clone(), database: folder.path_of(name), log: folder.path_of(&others[0]), others }
     }
 
-    /// Looks at all files.
+    /// Looks at all files: at the database by its path, which shows that the folder was replaced, and at the others by
+    /// their names in the folder that was opened.
     pub(super) fn look(&self) -> Files {
-        let data = self.0.each_ref().map(|path| path.symlink_metadata().ok());
+        let database = self.database.symlink_metadata().ok();
+        let [log, shared_memory, lock] = self.others.each_ref().map(|name| self.folder.number(name));
         Files {
-            numbers: data.each_ref().map(|data| data.as_ref().and_then(number)),
-            stamp: data[0].as_ref().map(stamp),
+            numbers: [database.as_ref().map(number), log, shared_memory, lock],
+            stamp: database.as_ref().map(stamp),
         }
+    }
+
+    /// True if the path of the write-ahead log leads to the same file as `before`.
+    pub(super) fn leads_to_log(&self, before: &Files) -> bool {
+        self.log.symlink_metadata().ok().as_ref().map(number) == before.numbers[1]
     }
 }
 
@@ -111,13 +119,13 @@ fn stamp(data: &Metadata) -> Stamp {
 }
 
 #[cfg(unix)]
-fn number(data: &Metadata) -> Option<FileNumber> {
+fn number(data: &Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt;
-    Some(FileNumber { device: data.dev(), number: data.ino() })
+    (data.dev(), data.ino())
 }
 
-/// Windows does not let anyone replace a file that is open, so the existence is enough.
+/// Windows does not let anyone replace a file that is open, so its existence is enough.
 #[cfg(windows)]
-fn number(_data: &Metadata) -> Option<FileNumber> {
-    Some(FileNumber { device: 0, number: 0 })
+fn number(_data: &Metadata) -> (u64, u64) {
+    (0, 0)
 }

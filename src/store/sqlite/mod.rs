@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, params};
 
 use super::file_errors::writing;
 use super::folder::{Access, Folder};
@@ -147,7 +147,7 @@ impl SqliteStore {
             connection
         };
         let hold = Hold::new(&folder, &name)?;
-        let paths = Paths::of(&path);
+        let paths = Paths::of(&folder, &name);
         Ok(Self {
             connection,
             hold,
@@ -207,14 +207,7 @@ impl SqliteStore {
     /// Checks that the newest event that this store knows is in the database.
     fn check_newest(&self, connection: &Connection) -> Result<()> {
         let Some(newest) = self.newest else { return Ok(()) };
-        let found = connection
-            .prepare_cached("SELECT event FROM events WHERE revision = ?1")
-            .and_then(|mut statement| {
-                statement.query_row([newest.revision], |row| Ok(Mark::of(newest.revision, row.get_ref(0)?.as_str()?)))
-            })
-            .optional()
-            .refused(&self.path)?;
-        match found {
+        match Mark::find(connection, &self.path, newest.revision)? {
             Some(found) if found == newest => Ok(()),
             Some(_) => Err(self.replaced(&format!("event {} is another one now", newest.revision))),
             None => Err(self.replaced(&format!("it has no event {}", newest.revision))),
@@ -288,7 +281,9 @@ impl SqliteStore {
         let read = read_events(&self.connection, &self.path, query, patience, each)?;
         if query.selects_all() {
             self.data_version = Some(read.data_version);
-            self.newest = read.last.or(self.newest);
+            if let Some(last) = read.last {
+                self.newest = Mark::find(&self.connection, &self.path, last)?;
+            }
             self.is_sound = true;
         }
         Ok(())
@@ -341,6 +336,7 @@ impl Store for SqliteStore {
             .connection
             .prepare_cached("INSERT INTO events (revision, handle, kind, event) VALUES (?1, ?2, ?3, ?4)")
             .refused(&self.path)?;
+        let mut last = None;
         for event in events {
             let text = serde_json::to_string(event).expect("an event has only string keys and finite numbers");
             let revision = i64::try_from(event.revision).map_err(|_| Error::History {
@@ -348,8 +344,9 @@ impl Store for SqliteStore {
                 message: "the revision is too large for the database".into(),
             })?;
             insert.execute(params![revision, event.handle.number(), event.change.kind(), text]).refused(&self.path)?;
-            self.appended = Some(Mark::of(revision, &text));
+            last = Some((revision, text));
         }
+        self.appended = last.map(|(revision, text)| Mark::of(revision, &text)).or(self.appended);
         Ok(())
     }
 
@@ -360,9 +357,8 @@ impl Store for SqliteStore {
             return Err(error);
         }
         self.newest = self.appended.take().or(self.newest);
-        let files = self.paths.look();
-        if let Difference::Replaced(suffix) = files.difference(&self.files) {
-            return Err(replaced(&self.folder, &self.name, suffix));
+        if !self.paths.leads_to_log(&self.files) {
+            return Err(replaced(&self.folder, &self.name, "-wal"));
         }
         let length = self.hold.log_length();
         if length >= self.checkpoint_at {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::errors::{self, Refused};
 use super::identity::{Difference, Files, Paths};
@@ -31,14 +31,23 @@ impl Mark {
         text.hash(&mut hasher);
         Self { revision, hash: hasher.finish() }
     }
+
+    /// The event of this revision in the database, if there is one.
+    pub(super) fn find(connection: &Connection, path: &Path, revision: i64) -> Result<Option<Self>> {
+        let found =
+            connection.prepare_cached("SELECT event FROM events WHERE revision = ?1").and_then(|mut statement| {
+                statement.query_row([revision], |row| Ok(Self::of(revision, row.get_ref(0)?.as_str()?))).optional()
+            });
+        found.refused(path)
+    }
 }
 
 /// What a reading found beside the events.
 pub(super) struct Found {
     /// SQLite's counter of commits by other connections, as it was before the reading.
     pub(super) data_version: i64,
-    /// The last event.
-    pub(super) last: Option<Mark>,
+    /// The revision of the last event.
+    pub(super) last: Option<i64>,
 }
 
 /// Passes the events that match the query to `each`. Call it with one of the locks.
@@ -67,13 +76,13 @@ pub(super) fn read_events(
     })
 }
 
-/// Passes the events of the matching rows to `each`. Returns the last one.
+/// Passes the events of the matching rows to `each`. Returns the revision of the last one.
 fn read_rows(
     connection: &Connection,
     path: &Path,
     query: &EventQuery,
     each: &mut dyn FnMut(Event) -> Result<()>,
-) -> Result<Option<Mark>> {
+) -> Result<Option<i64>> {
     let frame = query.frame.map(|frame| i64::from(frame.number()));
     let limit = query.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
     let [since, until] =
@@ -93,16 +102,14 @@ fn read_rows(
         let event = text
             .as_str()
             .map_err(|error| error.to_string())
-            .and_then(|text| {
-                last = Some(Mark::of(revision, text));
-                serde_json::from_str::<Event>(text).map_err(|error| error.to_string())
-            })
+            .and_then(|text| serde_json::from_str::<Event>(text).map_err(|error| error.to_string()))
             .and_then(|event| match i64::try_from(event.revision) == Ok(revision) {
                 true => Ok(event),
                 false => Err(format!("its text has the revision {}", event.revision)),
             })
             .map_err(|message| errors::damaged(path, format!("event {revision}: {message}")))?;
         each(event)?;
+        last = Some(revision);
     }
     Ok(last)
 }
@@ -127,7 +134,7 @@ struct Reading {
 
 impl SqliteReader {
     pub(super) fn new(folder: &Folder, name: &str, files: &Files) -> Self {
-        let paths = Paths::of(&folder.path_of(name));
+        let paths = Paths::of(folder, name);
         Self { folder: folder.clone(), name: name.to_owned(), paths, files: files.clone(), idle: Mutex::default() }
     }
 
