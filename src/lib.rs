@@ -80,7 +80,9 @@ pub use frame::{
 #[cfg(feature = "session")]
 pub use stack::HostSettings;
 pub use stack::{Stack, StackOptions};
-pub use store::{Durability, EventQuery, HistoryReader, LogPage, LogQuery, MemoryStore, MirrorStatus, Store, read_history};
+pub use store::{
+    Durability, EventQuery, HistoryReader, LogPage, LogQuery, MemoryStore, MirrorStatus, Store, read_history,
+};
 #[cfg(feature = "sqlite")]
 pub use store::{SqliteOptions, SqliteStore};
 pub use tree::{Command, Commit, Node, OutlineOptions, OutlineStyle, Tree, decide};

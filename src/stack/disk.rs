@@ -174,9 +174,7 @@ impl Disk {
     /// Reads the whole history into an empty tree.
     pub(super) fn load(&mut self, tree: &mut Tree, deadline: Deadline) -> Result<()> {
         let Self { store: Some(store), mirror, .. } = self else { return Ok(()) };
-        store.read(&EventQuery::default(), deadline.remaining(), &mut |event| {
-            follow(mirror.as_mut(), tree, &event)
-        })?;
+        store.read(&EventQuery::default(), deadline.remaining(), &mut |event| follow(mirror.as_mut(), tree, &event))?;
         if let Some(mirror) = mirror
             && (tree.revision() == 0 || tree.revision() < mirror.revision())
         {
@@ -282,12 +280,7 @@ struct Logs<'a> {
 /// Writes the lines of the logs, then commits the events. If this fails, the lines are removed again. Exception: if the
 /// commit failed but may have been kept, lines that repeat events stay. A log may have a message twice, but never lacks
 /// one.
-fn persist(
-    store: &mut dyn Store,
-    logs: Logs<'_>,
-    tree: &SharedTree,
-    commit: Commit,
-) -> Result<Committed> {
+fn persist(store: &mut dyn Store, logs: Logs<'_>, tree: &SharedTree, commit: Commit) -> Result<Committed> {
     let Commit { events, log } = commit;
     let mut written = Vec::new();
     let moved = moved_logs(logs.folder, &tree.read(), &events);

@@ -115,7 +115,8 @@ impl Appended {
     /// than `patience`, the lines remain.
     pub(crate) fn undo(&self, patience: Duration) {
         let Ok(file) = File::options().write(true).open(&self.path) else { return };
-        if files::lock(&file, &self.path, patience).is_ok() && file.metadata().is_ok_and(|data| data.len() == self.end) {
+        if files::lock(&file, &self.path, patience).is_ok() && file.metadata().is_ok_and(|data| data.len() == self.end)
+        {
             let _ = file.set_len(self.start);
         }
     }

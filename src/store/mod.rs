@@ -63,12 +63,8 @@ pub trait Store: Send {
     /// # Errors
     /// The error of `each`; [`Error::Damaged`] if an event cannot be read; [`Error::Io`] and the other errors of
     /// the medium.
-    fn read(
-        &mut self,
-        query: &EventQuery,
-        patience: Duration,
-        each: &mut dyn FnMut(Event) -> Result<()>,
-    ) -> Result<()>;
+    fn read(&mut self, query: &EventQuery, patience: Duration, each: &mut dyn FnMut(Event) -> Result<()>)
+    -> Result<()>;
 
     /// Returns a reader that reads the committed events while this store is in a transaction. With it, queries of the
     /// history never wait for a command. The default is `None`: these queries then wait until no command runs, and use
@@ -114,12 +110,7 @@ pub trait HistoryReader: Send + Sync {
     ///
     /// # Errors
     /// As [`Store::read`].
-    fn read(
-        &self,
-        query: &EventQuery,
-        patience: Duration,
-        each: &mut dyn FnMut(Event) -> Result<()>,
-    ) -> Result<()>;
+    fn read(&self, query: &EventQuery, patience: Duration, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()>;
 }
 
 /// A filter for the events of a history. The default selects all events.

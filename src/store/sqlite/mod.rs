@@ -310,9 +310,8 @@ impl Store for SqliteStore {
 
     fn sync(&mut self, patience: Duration) -> Result<()> {
         // A checkpoint syncs the write-ahead log and then the database.
-        Patience::new(patience).retry(|| {
-            self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).refused(&self.path)
-        })
+        Patience::new(patience)
+            .retry(|| self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).refused(&self.path))
     }
 }
 
@@ -325,9 +324,8 @@ struct SqliteReader {
 
 impl SqliteReader {
     fn connect(&self) -> Result<Connection> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX
-            | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE;
+        let flags =
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE;
         let connection = Connection::open_with_flags(&self.path, flags).refused(&self.path)?;
         connection.busy_timeout(Duration::ZERO).refused(&self.path)?;
         Ok(connection)
@@ -335,12 +333,7 @@ impl SqliteReader {
 }
 
 impl HistoryReader for SqliteReader {
-    fn read(
-        &self,
-        query: &EventQuery,
-        patience: Duration,
-        each: &mut dyn FnMut(Event) -> Result<()>,
-    ) -> Result<()> {
+    fn read(&self, query: &EventQuery, patience: Duration, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
         let idle = self.idle.lock().take();
         let connection = idle.map_or_else(|| self.connect(), Ok)?;
         let read = read_events(&connection, &self.path, query, patience, each);
