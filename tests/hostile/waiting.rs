@@ -181,21 +181,21 @@ fn a_command_in_a_token_counter_is_refused_and_changes_nothing() {
     });
 }
 
-/// A clock that calls a hook.
-fn hooked(hook: &Hook) -> Clock {
-    let hook = hook.clone();
-    Arc::new(move || {
-        hook.call();
-        7
-    })
-}
-
 #[cfg(feature = "tools")]
 mod of_hosts {
     use callstack_core::session::{Effect, HostEvent};
     use callstack_core::tools;
 
     use super::*;
+
+    /// A clock that calls a hook.
+    fn hooked(hook: &Hook) -> Clock {
+        let hook = hook.clone();
+        Arc::new(move || {
+            hook.call();
+            7
+        })
+    }
 
     fn created(session_id: &str) -> HostEvent {
         serde_json::from_value(serde_json::json!({"kind": "sessionCreated", "sessionID": session_id})).unwrap()
