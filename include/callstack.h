@@ -32,9 +32,19 @@
  * an earlier command met such a fault.
  *
  * Storage errors. Where a description lists "storage errors", the function can return _IO, _DISK_FULL,
- * _READ_ONLY, _BUSY (other processes held the database, or the lock of its files, for longer than `busyTimeout`),
- * _DAMAGED, _HISTORY (the events of another process do not fit) and _VERSION (a newer version of the library has
- * changed the database). Commands on a stack in memory return none of them.
+ * _READ_ONLY, _BUSY (other threads or processes took longer than `busyTimeout`), _DAMAGED and _VERSION (a newer
+ * version of the library has changed the database). Commands on a stack in memory return only _BUSY of them, if
+ * commands in other threads take longer than 10 seconds.
+ *
+ * Waiting. `busyTimeout` (see callstack_open) is the limit of one call. It begins with the call and covers
+ * everything that the call waits for. callstack_event and callstack_poll do not fail: if they are refused, the effect
+ * is a line for the log.
+ *
+ * A damaged history. If a command or callstack_refresh finds an event that cannot be read or does not fit the events
+ * before it (another program or a damaged disk put it there), this and all later commands with the stack return
+ * _DAMAGED with the same message, and nothing is written any more. Queries go on with the frames before the damage.
+ * callstack_export_history returns the events before the damage; callstack_rebuild makes a new stack of them in
+ * another folder. callstack_close frees the stack, and returns _DAMAGED too.
  *
  * Failed calls. A failed call changes neither the frames nor the history. Exceptions:
  *   - If writing fails during the commit itself, the call cannot know whether the commit was kept. The next
@@ -76,12 +86,17 @@
  * Threads. Any thread may call any function at any time, also with the same stack. Exception: callstack_close
  * must be the last call with its stack, and no other call with that stack may run at the same time. Commands
  * (functions that take `Callstack *`) run one after the other. Queries (functions that take `const Callstack *`)
- * do not wait for the disk, unless the description says so. Only one thread may free a text or an error object,
- * and no other thread may read it at that time. After fork() only the parent process may use the stack.
+ * do not wait for commands or for other processes, unless the description says so. Only one thread may free a text
+ * or an error object, and no other thread may read it at that time. After fork() only the parent process may use the
+ * stack.
  *
  * Panics. No panic of the library reaches the caller; it is returned as _PANIC. After a panic in a query the stack
  * works as before. After a panic in a command the stack is broken: every later call with it returns _BROKEN, until
  * it is closed. All acknowledged commits are in the folder; open it again to continue.
+ *
+ * The end of the process. Three faults end the whole process (abort) instead of returning a code: memory cannot be
+ * allocated; a thread has no room left on its stack; a library that was built with panic = "abort" panics.
+ * Acknowledged commits survive these faults as they survive kill -9.
  *
  * Undefined behaviour. The library cannot detect a pointer that was freed, or memory that is shorter than the
  * length says.
@@ -285,12 +300,13 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_READ_ONLY 121
 
 /**
- * Other processes held the database, or the lock of the mirror, for longer than the call waits.
+ * Commands of other threads, or other processes in the database or at the lock of a file, took longer than the call
+ * waits (`busyTimeout`). The details hold `waited`, in milliseconds: how long the call waited in all.
  */
 #define CALLSTACK_ERROR_BUSY 122
 
 /**
- * A file does not contain what its name says. It was not changed.
+ * A file does not contain what its name says, or a history has an event that does not fit. It was not changed.
  */
 #define CALLSTACK_ERROR_DAMAGED 123
 
@@ -446,7 +462,8 @@ void callstack_error_free(CallstackError **error);
  * - `options`: NULL, or a JSON object such as `{"durability": "full", "busyTimeout": 2000}`, with any of
  *   - `"durability"`: `"normal"` (the default: acknowledged commits survive the death of the process, but a power
  *     loss can remove the last ones) or `"full"` (acknowledged commits also survive a power loss);
- *   - `"busyTimeout"`: how long a command waits for other processes, in milliseconds; default 10000;
+ *   - `"busyTimeout"`: how long a call waits in all, in milliseconds: for commands of other threads, for other processes,
+ *     and for the locks of files; then it returns _BUSY. Default 10000;
  *   - `"mirror"`: whether state.json and frames/ are kept up to date beside the database; default true;
  *   - `"tokens"`: the token counter, `"approx"` (default), `"chars4"`, or `"o200k"` (only if the library was built
  *     with the feature `tokenizer`).
@@ -913,7 +930,8 @@ CallstackCode callstack_state(const Callstack *stack,
 
 /**
  * Writes the documented files, state.json and frames/, to another folder, for other tools or as a copy.
- * `callstack_open` of that folder imports them. Commands on this stack wait until the files are written.
+ * `callstack_open` of that folder imports them. The files show the frames at the time of the call. Does not wait for a
+ * command that is running, and no command waits for it.
  *
  * - `folder`: a path, absolute or relative to the working directory. Must not be empty. The folder is created if it
  *   does not exist.
@@ -1434,10 +1452,12 @@ CallstackCode callstack_set_log_path(Callstack *stack,
                                      CallstackError **error);
 
 /**
- * Returns events of the history, oldest first. Commands on this stack wait while it reads the database.
+ * Returns events of the history, oldest first, up to the revision that `callstack_info` returns. Does not wait for a
+ * command that is running.
  *
  * - `query`: NULL for all events, or a JSON object such as `{"since": 20, "frame": "f2"}`, with any of
  *   - `"since"`: only events after this revision; default 0;
+ *   - `"until"`: only events up to this revision; default: all;
  *   - `"frame"`: only events of this frame;
  *   - `"kind"`: only events of this kind: `added`, `imported`, `dependenciesAdded`, `identified`, `statusChanged`,
  *     `invalidated`, `idReplaced`, `logPathSet`, `logMoved`, `artifactAdded`, `decisionAdded`, `activeChanged`, `summarized`,
@@ -1456,8 +1476,9 @@ CallstackCode callstack_history(const Callstack *stack,
                                 CallstackError **error);
 
 /**
- * Returns the whole history as text. `callstack_rebuild` reads it. Commands on this stack wait while it reads the
- * database.
+ * Returns the whole history as text, up to the revision that `callstack_info` returns. `callstack_rebuild` reads it. If
+ * the history is damaged (_DAMAGED), these are the events before the damage. Does not wait for a command that is
+ * running.
  *
  * - `out_history`: one event in JSON on each line, as in `callstack_history`.
  *

@@ -18,6 +18,7 @@ use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -75,8 +76,8 @@ pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 /// methods do not list:
 ///
 /// - Storage errors, only of stacks with a store: [`Error::Io`], [`Error::DiskFull`], [`Error::ReadOnly`],
-///   [`Error::Busy`], [`Error::Damaged`], [`Error::History`], [`Error::Version`].
-/// - [`Error::Busy`] also of stacks in memory, if a command of another thread does not end in time.
+///   [`Error::Damaged`] (see [`Stack::is_broken`]), [`Error::Version`].
+/// - [`Error::Busy`], also of stacks in memory, if commands of other threads do not end in time.
 /// - [`Error::InsideRead`] inside of [`Stack::read`], and in code that the stack calls: a token counter, [`Clock`],
 ///   [`Random`] or [`Store`](crate::Store).
 /// - [`Error::Broken`] after a panic in an earlier command: see [`Stack::is_broken`].

@@ -64,7 +64,7 @@ pub const CALLSTACK_ERROR_READ_ONLY: CallstackCode = 121;
 /// Commands of other threads, or other processes in the database or at the lock of a file, took longer than the call
 /// waits (`busyTimeout`). The details hold `waited`, in milliseconds: how long the call waited in all.
 pub const CALLSTACK_ERROR_BUSY: CallstackCode = 122;
-/// A file does not contain what its name says. It was not changed.
+/// A file does not contain what its name says, or a history has an event that does not fit. It was not changed.
 pub const CALLSTACK_ERROR_DAMAGED: CallstackCode = 123;
 /// The tree has the maximum number of frames (4,294,967,295).
 pub const CALLSTACK_ERROR_FULL: CallstackCode = 124;

@@ -85,7 +85,7 @@ pub struct Frame {
     pub extra: Map<String, Value>,
 }
 
-/// The documented keys of a frame in JSON, and of a frame's file.
+/// The documented keys of a frame's file: those of a frame in JSON, and the revision.
 #[rustfmt::skip]
 const KEYS: &[&str] = &[
     "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "results",
@@ -387,7 +387,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_documented_keys_are_those_of_the_record() {
+    fn the_documented_keys_are_those_of_a_frames_file() {
         let full = Frame {
             parent_session_id: Some(String::new()),
             results: Some(String::new()),
@@ -402,7 +402,8 @@ mod tests {
             registers: Some(Box::default()),
             ..Frame::default()
         };
-        let Ok(Value::Object(written)) = serde_json::to_value(&full) else { panic!("a frame is an object") };
+        let file = FrameFile { frame: &full, revision: 1 };
+        let Ok(Value::Object(written)) = serde_json::to_value(&file) else { panic!("a file is an object") };
         let mut keys = KEYS.to_vec();
         keys.sort_unstable();
         let mut written: Vec<&str> = written.keys().map(String::as_str).collect();

@@ -208,7 +208,8 @@ impl Stack {
     }
 
     /// Flushes the stack and drops this clone. The database is closed when the last clone is dropped. Dropping the last
-    /// clone without this call also writes the files, but does not report errors and does not sync the store.
+    /// clone without this call also writes the files, but does not report errors and does not sync the store. A panic of
+    /// the clock or of the store in the drop does not leave it.
     ///
     /// # Errors
     /// As [`Stack::flush`].

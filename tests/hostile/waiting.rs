@@ -29,15 +29,22 @@ impl<Call: Fn() + Send + Sync> TokenCounter for Calling<Call> {
 
 /// A function of the test that code of the host calls once the test has set it, and not inside of itself.
 #[derive(Clone, Default)]
-struct Hook(Arc<(OnceLock<Box<dyn Fn() + Send + Sync>>, AtomicBool, AtomicUsize)>);
+struct Hook(Arc<Hooked>);
+
+#[derive(Default)]
+struct Hooked {
+    call: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    is_running: AtomicBool,
+    calls: AtomicUsize,
+}
 
 impl Hook {
     fn set(&self, call: impl Fn() + Send + Sync + 'static) {
-        assert!(self.0.0.set(Box::new(call)).is_ok());
+        assert!(self.0.call.set(Box::new(call)).is_ok());
     }
 
     fn call(&self) {
-        let (call, is_running, calls) = &*self.0;
+        let Hooked { call, is_running, calls } = &*self.0;
         let Some(call) = call.get() else { return };
         if !is_running.swap(true, Ordering::SeqCst) {
             call();
@@ -48,7 +55,7 @@ impl Hook {
 
     /// How often the function was called and has returned.
     fn calls(&self) -> usize {
-        self.0.2.load(Ordering::SeqCst)
+        self.0.calls.load(Ordering::SeqCst)
     }
 }
 
@@ -174,21 +181,21 @@ fn a_command_in_a_token_counter_is_refused_and_changes_nothing() {
     });
 }
 
-/// A clock that calls a hook.
-fn hooked(hook: &Hook) -> Clock {
-    let hook = hook.clone();
-    Arc::new(move || {
-        hook.call();
-        7
-    })
-}
-
 #[cfg(feature = "tools")]
 mod of_hosts {
     use callstack_core::session::{Effect, HostEvent};
     use callstack_core::tools;
 
     use super::*;
+
+    /// A clock that calls a hook.
+    fn hooked(hook: &Hook) -> Clock {
+        let hook = hook.clone();
+        Arc::new(move || {
+            hook.call();
+            7
+        })
+    }
 
     fn created(session_id: &str) -> HostEvent {
         serde_json::from_value(serde_json::json!({"kind": "sessionCreated", "sessionID": session_id})).unwrap()
@@ -270,7 +277,7 @@ mod of_hosts {
             stack.add_decision("ses_1", "stuck")
         }
         in_time("an event behind a clock that is stuck", || {
-            for stuck_in in [command as fn(&Stack) -> Result<()>, event] {
+            for stuck_in in [command as Call, event] {
                 let stuck = Stuck::new(Stack::with_options, stuck_in);
                 let host = stuck.stack.host();
                 let effects = host.report(wrote("b.rs"));
@@ -288,6 +295,9 @@ mod of_hosts {
     }
 }
 
+/// A call of a stack.
+type Call = fn(&Stack) -> Result<()>;
+
 fn command(stack: &Stack) -> Result<()> {
     stack.add_decision("ses_1", "stuck")
 }
@@ -300,7 +310,7 @@ struct Stuck {
 }
 
 impl Stuck {
-    fn new(open: impl FnOnce(StackOptions) -> Stack, call: fn(&Stack) -> Result<()>) -> Self {
+    fn new(open: impl FnOnce(StackOptions) -> Stack, call: Call) -> Self {
         let (release, released) = mpsc::channel();
         let (enter, entered) = mpsc::channel();
         let released = Mutex::new(released);
@@ -599,7 +609,7 @@ mod on_disk {
     ];
 
     /// The calls that can be the first to meet the damage.
-    const FINDERS: [(&str, fn(&Stack) -> Result<()>); 6] = [
+    const FINDERS: [(&str, Call); 6] = [
         ("refresh", |stack| stack.refresh().map(drop)),
         ("push", |stack| stack.push(NewFrame::new("Later")).map(drop)),
         ("append", |stack| stack.log("ses_1").append(&[json!("late")])),
@@ -713,7 +723,7 @@ impl Store for Panicking {
 }
 
 /// Uses a stack whose clock and store panic from now on, and drops it during the panic.
-fn panic_and_go_on_panicking(folder: &Path, call: fn(&Stack)) {
+fn panic_and_go_on_panicking(folder: &Path, call: Call) {
     let is_on = Arc::new(AtomicBool::new(false));
     let switch = is_on.clone();
     let clock = Arc::new(move || {
@@ -729,7 +739,7 @@ fn panic_and_go_on_panicking(folder: &Path, call: fn(&Stack)) {
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
         let stack = stack;
         is_on.store(true, Ordering::Relaxed);
-        call(&stack);
+        call(&stack)
     }));
     assert!(panicked.is_err());
 }
@@ -744,10 +754,10 @@ fn a_process_in_which_code_of_the_host_panics() {
     println!("went on");
 }
 
-/// A call that panics in a query, and one that panics in a command.
-const PANICS: [(&str, fn(&Stack)); 3] = [
-    ("query", |stack| drop(stack.context("ses_1", &Settings::default()))),
-    ("command", |stack| drop(stack.push(NewFrame::new("Second")))),
+/// A query and a command that panic, and code of the host that panics while it has the stack.
+const PANICS: [(&str, Call); 3] = [
+    ("query", |stack| stack.context("ses_1", &Settings::default()).map(drop)),
+    ("command", |stack| stack.push(NewFrame::new("Second")).map(drop)),
     ("host", |stack| panic!("code of the host that has {stack:?}")),
 ];
 

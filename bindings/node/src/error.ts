@@ -121,7 +121,7 @@ export interface ErrorDetails {
   readonly total?: number
   /** `setting`: the value that was given. */
   readonly value?: string
-  /** `busy`: how long the call has waited, in milliseconds. */
+  /** `busy`: how long the call has waited in all, in milliseconds. */
   readonly waited?: number
   /** `json`, `version`, `in_memory`: the thing that the error is about. */
   readonly what?: string

@@ -74,6 +74,10 @@ const forgotten = new FinalizationRegistry<Address>((address) => {
  * {@link FrameRef} may throw `unknown_frame` or `ambiguous_frame`; every command on a stack in a folder may throw
  * `busy`, `disk_full`, `read_only`, `io` or `damaged`; after {@link Stack.close} every other method throws `closed`.
  *
+ * If a command throws `damaged`, the database has an event that cannot be read or does not fit. All later commands then
+ * throw the same, and nothing is written any more. Queries go on with the frames before the damage:
+ * {@link Stack.exportHistory} returns the events before it, and {@link Stack.rebuild} makes a new stack of them.
+ *
  * ```js
  * using stack = Stack.open(".opencode/stack")   // or close() it
  * const root = stack.push({ title: "Build a shop", sessionID: "ses_1" })

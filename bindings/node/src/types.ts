@@ -25,7 +25,10 @@ export interface StackOptions {
    * power the last commands may be missing. `"full"`: a loss of power too.
    */
   durability?: "normal" | "full"
-  /** How long a command waits for other processes, in milliseconds. Default 10,000. */
+  /**
+   * How long a call waits in all, in milliseconds: for commands of other threads, for other processes, and for the locks
+   * of files. Then it throws `busy`. Default 10,000.
+   */
   busyTimeout?: number
   /** Whether `state.json` and `frames/` beside the database are kept up to date. Default true. */
   mirror?: boolean
