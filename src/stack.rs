@@ -18,7 +18,6 @@ use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
