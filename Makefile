@@ -11,7 +11,7 @@ CARGO_FUZZ := $(TOOLS)/bin/cargo-fuzz
 # Python with pytest, for the agents under test.
 PYTHON := $(TOOLS)/python/bin/python
 NODE_MODULES := bindings/node_modules/.package-lock.json
-FUZZ_TARGETS := entry_points operations context host import state
+FUZZ_TARGETS := entry_points operations context host import state folder
 FUZZ_SECONDS ?= 60
 # Settings of the released library: smaller, slower to compile.
 COMPACT := CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_STRIP=symbols
@@ -137,7 +137,7 @@ fuzz: $(CARGO_FUZZ)
 	cp tests/data/stack-state/*.json fuzz/corpus/state
 	cp tests/data/stack-state/*.json fuzz/seeds/import/* fuzz/corpus/import
 	for target in $(FUZZ_TARGETS); do \
-		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=30 || exit 1; \
+		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=$$([ $$target = folder ] && echo 5 || echo 30) || exit 1; \
 	done
 
 # Long versions of the tests: a million generated cases of every invariant, sixteen processes with 2000 commands each,
@@ -147,8 +147,11 @@ soak: export PROPTEST_CASES = 1000000
 soak: export STACK_TEST_COMMANDS = 2000
 soak: export STACK_TEST_KILLS = 250
 soak: export STACK_TEST_FRAMES = 100000
+soak: export STACK_TEST_FOLDERS = 20000
+soak: export STACK_TEST_SWAPS = 100000
+soak: export STACK_TEST_COPIER_COMMANDS = 500
 soak: system-tools
 	$(CARGO) test --profile soak -p callstack-tests --test allocations -- --nocapture
-	$(CARGO) test --profile soak -p callstack-tests --test all -- store::processes --nocapture
+	$(CARGO) test --profile soak -p callstack-tests --test all -- store::processes hostile::files --nocapture
 	$(CARGO) test --profile soak -p callstack-tests --test all -- context::invariants tree::tree_model
 	tests/c/run install-with-cargo-c

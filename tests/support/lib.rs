@@ -2,6 +2,8 @@
 
 #[cfg(feature = "tools")]
 pub mod agent;
+#[cfg(feature = "sqlite")]
+pub mod folder;
 #[cfg(feature = "tools")]
 pub mod host;
 pub mod model;

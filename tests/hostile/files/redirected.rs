@@ -4,68 +4,12 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command as Process;
-use std::sync::mpsc;
-use std::time::Duration;
 
-use callstack_core::{NewFrame, PopStatus, Settings, Stack, StackOptions};
+use callstack_core::{NewFrame, Settings, Stack, StackOptions};
 use serde_json::json;
+use support::folder::{NAMES, STATE, contents, work};
+use support::in_time;
 use tempfile::tempdir;
-
-use super::contents;
-
-/// Everything that a stack reads, writes or creates in its folder.
-const NAMES: &[&str] = &[
-    "stack.db",
-    "stack.db-wal",
-    "stack.db-shm",
-    "stack.db-journal",
-    "stack.db-write",
-    "stack.db-read",
-    "stack.db-probe",
-    "state.json",
-    ".next.tmp",
-    ".mirror.lock",
-    "frames",
-    "frames/.next.tmp",
-    "frames/ses_1.json",
-    "frames/ses_old.json",
-    "logs",
-    "logs/ses_1.jsonl",
-    ".before-import",
-    "before-import",
-];
-
-const STATE: &str = r#"{"version": 1, "frames": {"ses_old": {"sessionID": "ses_old", "status": "in_progress", "title": "Old",
-    "successCriteria": "", "artifacts": [], "decisions": [], "createdAt": 1, "updatedAt": 1}}, "rootFrameIDs": []}"#;
-
-/// Works with a stack as a host does, whatever fails: opens it, writes everything it can, and closes it.
-fn work(folder: &Path) {
-    for _ in 0..2 {
-        let Ok(stack) = Stack::open(folder, StackOptions::default().busy_timeout(100)) else { continue };
-        let _ = stack.push(NewFrame::new("Work").id("ses_1").root());
-        let _ = stack.log("ses_1").append(&[json!({"text": "a line"})]);
-        let _ = stack.add_artifact("ses_1", "src/lib.rs");
-        let _ = stack.log("ses_1").read(&Default::default());
-        let _ = stack.context("ses_1", &Settings::default());
-        let _ = stack.replace_id("ses_1", "ses_2");
-        let _ = stack.pop("ses_2", PopStatus::Completed, "done");
-        let _ = stack.flush();
-        let _ = stack.close();
-    }
-}
-
-/// Runs work that may hang. The limit is far longer than the work, which takes milliseconds.
-fn within_a_minute(what: &str, work: impl FnOnce() + Send + 'static) {
-    let (sender, receiver) = mpsc::channel();
-    let thread = std::thread::spawn(move || {
-        work();
-        let _ = sender.send(());
-    });
-    if receiver.recv_timeout(Duration::from_secs(60)) == Err(mpsc::RecvTimeoutError::Timeout) {
-        panic!("{what}: the call hangs");
-    }
-    thread.join().unwrap_or_else(|_| panic!("{what}: the call panicked"));
-}
 
 /// Puts something at the name in a new folder, with or without files to import.
 fn at(folder: &Path, name: &str, has_state: bool, put: impl Fn(&Path)) {
@@ -94,7 +38,7 @@ fn no_link_in_the_folder_leads_outside() {
                 at(&folder, name, has_state, |path| symlink(outside.join(target), path).unwrap());
                 let before = contents(&outside);
                 let at = folder.clone();
-                within_a_minute(&format!("{name} -> {target}"), move || work(&at));
+                in_time(&format!("work with {name} -> {target}"), move || work(&at));
                 assert_eq!(contents(&outside), before, "{name} -> {target}, with a state: {has_state}");
             }
         }
@@ -167,7 +111,7 @@ fn pipes_and_folders_in_place_of_files_are_refused_and_not_waited_for() {
                 let folder = place.path().join("stack");
                 let make = |path: &Path| assert!(Process::new(command).arg(path).status().unwrap().success());
                 at(&folder, name, has_state, make);
-                within_a_minute(&format!("a {kind} at {name}"), move || work(&folder));
+                in_time(&format!("work with a {kind} at {name}"), move || work(&folder));
             }
         }
     }

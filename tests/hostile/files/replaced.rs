@@ -5,9 +5,10 @@ use std::path::Path;
 
 use callstack_core::{NewFrame, Stack};
 use rusqlite::Connection;
+use support::folder::contents;
 use tempfile::{TempDir, tempdir};
 
-use super::{contents, ids, open, push};
+use super::{ids, open, push};
 
 /// A stack with a root and some work, in the folder `stack` of a temporary folder, and a copy of it from before the work.
 fn with_older_copy() -> (TempDir, Stack) {
@@ -181,7 +182,8 @@ fn a_folder_swapped_again_and_again_loses_no_acknowledged_command() {
                 std::thread::yield_now();
             }
         });
-        let pushed = (0..2_000).filter_map(|number| {
+        let count = std::env::var("STACK_TEST_SWAPS").map_or(2_000, |count| count.parse().unwrap());
+        let pushed = (0..count).filter_map(|number| {
             let id = format!("ses_{number}");
             stack.push(NewFrame::new("Work").id(id.clone()).root()).is_ok().then_some(id)
         });
