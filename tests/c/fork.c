@@ -32,24 +32,22 @@ static void read_files(const char *folder) {
     }
 }
 
-int main(int argc, char **argv) {
-    Callstack *stack;
-    CallstackText state;
+/* Works with a stack while children of this process work with stacks of their own, and is killed. */
+static void work(const char *folder) {
+    Callstack *stack = open_folder(folder);
     pid_t children[CHILDREN];
     int child, round, status;
-    CHECK(argc == 2);
-    stack = open_folder(argv[1]);
     push(stack, "{\"title\": \"Root\", \"sessionID\": \"root\"}");
     for (child = 0; child < CHILDREN; child++) {
         children[child] = fork();
         CHECK(children[child] >= 0);
         if (children[child] == 0) {
             char name[16];
-            Callstack *own = open_folder(argv[1]);
+            Callstack *own = open_folder(folder);
             snprintf(name, sizeof name, "c%d", child);
             for (round = 0; round < ROUNDS; round++) {
                 push_own(own, name, round);
-                read_files(argv[1]);
+                read_files(folder);
             }
             /* Half of the children close their stack. All are killed, so nothing is done at their exit. */
             if (child % 2 == 0) {
@@ -60,28 +58,110 @@ int main(int argc, char **argv) {
     }
     for (round = 0; round < ROUNDS; round++) {
         push_own(stack, "parent", round);
-        read_files(argv[1]);
+        read_files(folder);
     }
     for (child = 0; child < CHILDREN; child++) {
         CHECK(waitpid(children[child], &status, 0) == children[child]);
         CHECK(WIFSIGNALED(status)); /* Not ended by a failed check. */
     }
     push_own(stack, "last", 0);
-    close_stack(stack);
+    raise(SIGKILL);
+}
 
-    stack = open_folder(argv[1]);
+static void check_ids(const char *folder, const char *const *ids, int count) {
+    Callstack *stack = open_folder(folder);
+    CallstackText state;
+    int i;
     OK(callstack_state(stack, &state, &error));
-    for (round = 0; round < ROUNDS; round++) {
-        char id[32];
-        for (child = 0; child < CHILDREN; child++) {
-            snprintf(id, sizeof id, "\"c%d_%d\"", child, round);
-            CHECK(strstr(state.data, id) != NULL);
+    for (i = 0; i < count; i++) {
+        char quoted[64];
+        snprintf(quoted, sizeof quoted, "\"%s\"", ids[i]);
+        if (strstr(state.data, quoted) == NULL) {
+            fprintf(stderr, "%s was acknowledged and is lost\n", ids[i]);
+            exit(1);
         }
-        snprintf(id, sizeof id, "\"parent_%d\"", round);
-        CHECK(strstr(state.data, id) != NULL);
     }
-    CHECK(strstr(state.data, "\"last_0\"") != NULL);
     callstack_text_free(&state);
     close_stack(stack);
+}
+
+static void send(int pipe_end) {
+    CHECK(write(pipe_end, "x", 1) == 1);
+}
+
+static void await(int pipe_end) {
+    char byte;
+    CHECK(read(pipe_end, &byte, 1) == 1);
+}
+
+/* A child inherits what SQLite remembers of the locks of its parent, but not the locks. When the parent closes its
+ * stack, and another process comes and goes, the child is alone with its stack. */
+static void a_child_whose_parent_closes_loses_nothing(const char *folder) {
+    static const char *const ids[] = {"root", "child_0", "child_1", "child_2"};
+    int visit[2], visited[2], opened[2], alone[2], status;
+    pid_t visitor, child;
+    Callstack *stack;
+    CHECK(pipe(visit) == 0 && pipe(visited) == 0 && pipe(opened) == 0 && pipe(alone) == 0);
+    visitor = fork(); /* Before anything is open, so that it inherits nothing. */
+    CHECK(visitor >= 0);
+    if (visitor == 0) {
+        await(visit[0]);
+        close_stack(open_folder(folder));
+        send(visited[1]);
+        raise(SIGKILL);
+    }
+    stack = open_folder(folder);
+    push(stack, "{\"title\": \"Root\", \"sessionID\": \"root\"}");
+    child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        Callstack *own = open_folder(folder);
+        push_own(own, "child", 0);
+        send(opened[1]);
+        await(alone[0]);
+        push_own(own, "child", 1);
+        push_own(own, "child", 2);
+        raise(SIGKILL);
+    }
+    await(opened[0]);
+    close_stack(stack);
+    send(visit[1]);
+    await(visited[0]);
+    send(alone[1]);
+    CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+    CHECK(waitpid(visitor, &status, 0) == visitor && WIFSIGNALED(status));
+    check_ids(folder, ids, 4);
+}
+
+/* All processes push and drop their locks at the same time; those that do not close are killed. */
+static void children_that_work_beside_their_parent_lose_nothing(const char *folder) {
+    static char names[CHILDREN * ROUNDS + ROUNDS + 1][16];
+    const char *ids[CHILDREN * ROUNDS + ROUNDS + 1];
+    int child, round, status, count = 0;
+    pid_t worker = fork();
+    CHECK(worker >= 0);
+    if (worker == 0) {
+        work(folder);
+    }
+    CHECK(waitpid(worker, &status, 0) == worker && WIFSIGNALED(status));
+    for (round = 0; round < ROUNDS; round++) {
+        for (child = 0; child < CHILDREN; child++) {
+            snprintf(names[count++], sizeof names[0], "c%d_%d", child, round);
+        }
+        snprintf(names[count++], sizeof names[0], "parent_%d", round);
+    }
+    snprintf(names[count++], sizeof names[0], "last_0");
+    for (round = 0; round < count; round++) {
+        ids[round] = names[round];
+    }
+    check_ids(folder, ids, count);
+}
+
+int main(int argc, char **argv) {
+    char folder[4096];
+    CHECK(argc == 2);
+    a_child_whose_parent_closes_loses_nothing(argv[1]);
+    snprintf(folder, sizeof folder, "%s.shared", argv[1]);
+    children_that_work_beside_their_parent_lose_nothing(folder);
     return 0;
 }
