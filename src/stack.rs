@@ -266,7 +266,7 @@ impl Stack {
             // The mirror is derived from the store, so its failure does not fail the command. Its status keeps the
             // error.
             let (tree, clock) = (&self.inner.tree, &*self.inner.clock);
-            let _ = disk.write_mirror(tree, clock, self.mirror_scope(), deadline.within(PATIENCE));
+            let _ = disk.write_mirror(tree, clock, self.mirror_scope(), &deadline.within(PATIENCE));
             Ok(committed)
         })?;
         if committed.has_new_log {
@@ -280,7 +280,7 @@ impl Stack {
 
     /// Runs a command with the locked disk. A panic breaks the stack before the lock is released, so no other command
     /// can use this disk.
-    fn command<T>(&self, run: impl FnOnce(&mut Disk, Deadline) -> Result<T>) -> Result<T> {
+    fn command<T>(&self, run: impl FnOnce(&mut Disk, &Deadline) -> Result<T>) -> Result<T> {
         self.with_disk(|disk, deadline| {
             disk.check_sound()?;
             let attempt = Attempt { inner: &self.inner, disk };
@@ -293,12 +293,12 @@ impl Stack {
 
     /// The time limit of a call that begins now.
     fn begin_call(&self) -> Deadline {
-        self.deadline.unwrap_or_else(|| Deadline::begin(self.inner.busy_timeout))
+        self.deadline.clone().unwrap_or_else(|| Deadline::begin(self.inner.busy_timeout))
     }
 
     /// A clone for a call that consists of several commands: they share one time limit, which begins now.
     pub(crate) fn as_one_call(&self) -> Self {
-        Self { inner: self.inner.clone(), deadline: Some(self.begin_call()) }
+        Self { inner: self.inner.clone(), deadline: Some(self.begin_call().started()) }
     }
 
     /// Runs code that changes this stack. If it panics, the stack is broken, because the change may be partial.
@@ -313,14 +313,14 @@ impl Stack {
     ///
     /// # Errors
     /// [`Error::InsideRead`] if this thread already has the tree or the disk. [`Error::Broken`]. [`Error::Busy`].
-    fn with_disk<T>(&self, run: impl FnOnce(&mut Disk, Deadline) -> Result<T>) -> Result<T> {
+    fn with_disk<T>(&self, run: impl FnOnce(&mut Disk, &Deadline) -> Result<T>) -> Result<T> {
         self.inner.tree.check_not_lent_here()?;
         let deadline = self.begin_call();
-        let disk = self.inner.disk.try_lock_for(deadline.remaining());
+        let disk = self.inner.disk.try_lock().or_else(|| self.inner.disk.try_lock_for(deadline.remaining()));
         let disk = disk.ok_or_else(|| deadline.missed(self.place()))?;
         let mut disk = disk.try_borrow_mut().map_err(|_| Error::InsideRead {})?;
         self.check_working()?;
-        deadline.stated(run(&mut disk, deadline))
+        deadline.stated(run(&mut disk, &deadline))
     }
 
     /// The name of this stack in errors.

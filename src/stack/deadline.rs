@@ -1,26 +1,35 @@
-//! The time limit of one call. It begins with the call and covers everything that the call waits for: other threads,
-//! the store, and the locks of files.
+//! The time limit of one call. It covers everything that the call waits for: other threads, the store, and the locks of
+//! files.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
 /// The time limit of one call, by the monotonic clock of the system.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Deadline {
-    began: Instant,
+    /// When the call asked for the remaining time first, which it does before its first wait. A call that never waits
+    /// does not read the clock.
+    began: OnceLock<Instant>,
     limit: Duration,
 }
 
 impl Deadline {
-    /// A limit that begins now.
+    /// The limit of a call that begins now.
     pub(super) fn begin(limit: Duration) -> Self {
-        Self { began: Instant::now(), limit }
+        Self { began: OnceLock::new(), limit }
+    }
+
+    /// The same limit, which begins now if it has not begun, for a call that consists of several calls.
+    pub(super) fn started(self) -> Self {
+        self.began.get_or_init(Instant::now);
+        self
     }
 
     /// The time that the call may still wait.
     pub(super) fn remaining(&self) -> Duration {
-        self.limit.saturating_sub(self.began.elapsed())
+        self.limit.saturating_sub(self.elapsed())
     }
 
     /// This limit, or the end of the next `limit` of time if that is earlier.
@@ -42,6 +51,10 @@ impl Deadline {
     }
 
     fn waited(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.began.get_or_init(Instant::now).elapsed()
     }
 }

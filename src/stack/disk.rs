@@ -85,7 +85,7 @@ impl Disk {
     pub(super) fn commit(
         &mut self,
         tree: &SharedTree,
-        deadline: Deadline,
+        deadline: &Deadline,
         decide: impl FnOnce(&Tree) -> Result<Commit>,
     ) -> Result<Committed> {
         self.transaction(tree, deadline, |tree| decide(&tree.read()))
@@ -95,7 +95,7 @@ impl Disk {
     pub(super) fn found(
         &mut self,
         tree: &SharedTree,
-        deadline: Deadline,
+        deadline: &Deadline,
         found: impl FnOnce() -> Result<Commit>,
     ) -> Result<()> {
         // Another process may do the same at the same time. The second one finds the events of the first.
@@ -106,7 +106,7 @@ impl Disk {
     fn transaction(
         &mut self,
         tree: &SharedTree,
-        deadline: Deadline,
+        deadline: &Deadline,
         decide: impl FnOnce(&SharedTree) -> Result<Commit>,
     ) -> Result<Committed> {
         let committed = match &mut self.store {
@@ -181,7 +181,7 @@ impl Disk {
     }
 
     /// Reads the whole history into an empty tree.
-    pub(super) fn load(&mut self, tree: &mut Tree, deadline: Deadline) -> Result<()> {
+    pub(super) fn load(&mut self, tree: &mut Tree, deadline: &Deadline) -> Result<()> {
         let Self { store: Some(store), mirror, .. } = self else { return Ok(()) };
         store.read(&EventQuery::default(), deadline.remaining(), &mut |event| follow(mirror.as_mut(), tree, &event))?;
         if let Some(mirror) = mirror
@@ -193,7 +193,7 @@ impl Disk {
     }
 
     /// Applies the commits of other processes. Returns true if there were any.
-    pub(super) fn refresh(&mut self, tree: &SharedTree, deadline: Deadline) -> Result<bool> {
+    pub(super) fn refresh(&mut self, tree: &SharedTree, deadline: &Deadline) -> Result<bool> {
         let Self { store: Some(store), mirror, is_uncertain, .. } = self else { return Ok(false) };
         let before = tree.read().revision();
         if *is_uncertain || store.has_news(deadline.remaining())? {
@@ -204,7 +204,7 @@ impl Disk {
     }
 
     /// Syncs the store to the disk.
-    pub(super) fn sync(&mut self, deadline: Deadline) -> Result<()> {
+    pub(super) fn sync(&mut self, deadline: &Deadline) -> Result<()> {
         self.store.as_mut().map_or(Ok(()), |store| store.sync(deadline.remaining()))
     }
 
@@ -219,7 +219,7 @@ impl Disk {
         tree: &SharedTree,
         clock: &dyn Fn() -> u64,
         scope: MirrorScope,
-        deadline: Deadline,
+        deadline: &Deadline,
     ) -> Result<()> {
         self.check_sound()?;
         let Self { store: Some(store), mirror: Some(mirror), .. } = self else { return Ok(()) };
@@ -252,7 +252,7 @@ fn catch_up(
     store: &mut dyn Store,
     mut mirror: Option<&mut Mirror>,
     tree: &SharedTree,
-    deadline: Deadline,
+    deadline: &Deadline,
 ) -> Result<()> {
     let query = EventQuery::default().since(tree.read().revision());
     let mut news = Vec::new();
@@ -283,7 +283,7 @@ struct Logs<'a> {
     /// `None` if the stack keeps no logs.
     folder: Option<&'a Folder>,
     are_synced: bool,
-    deadline: Deadline,
+    deadline: &'a Deadline,
 }
 
 /// Writes the lines of the logs, then commits the events. If this fails, the lines are removed again. Exception: if the
@@ -325,7 +325,7 @@ fn persist(store: &mut dyn Store, logs: Logs<'_>, tree: &SharedTree, commit: Com
 }
 
 /// True if the store has, or may have, the events of a commit that failed.
-fn may_have_lasted(store: &mut dyn Store, events: &[Event], deadline: Deadline) -> bool {
+fn may_have_lasted(store: &mut dyn Store, events: &[Event], deadline: &Deadline) -> bool {
     let first = &events[0];
     let mut is_there = false;
     let query = EventQuery::default().since(first.revision - 1).limit(1);

@@ -32,7 +32,7 @@ impl Stack {
         options: StackOptions,
     ) -> Result<Self> {
         let deadline = Deadline::begin(options.busy_limit());
-        Self::opened(&Folder::open_or_create(folder.as_ref())?, store, options, deadline)
+        Self::opened(&Folder::open_or_create(folder.as_ref())?, store, options, &deadline)
     }
 
     /// As [`Stack::open_with_store`], as a part of a call with this time limit.
@@ -40,7 +40,7 @@ impl Stack {
         folder: &Folder,
         store: impl Store + 'static,
         options: StackOptions,
-        deadline: Deadline,
+        deadline: &Deadline,
     ) -> Result<Self> {
         Self::founded(Some(folder), Box::new(store), options, deadline, |repairs, now| {
             let Some((state, found)) = layout::read(folder)? else { return Ok(Commit::default()) };
@@ -57,7 +57,7 @@ impl Stack {
     /// The errors of the store; [`Error::History`] if its events do not fit together.
     pub fn with_store(store: impl Store + 'static, options: StackOptions) -> Result<Self> {
         let deadline = Deadline::begin(options.busy_limit());
-        Self::founded(None, Box::new(store), options, deadline, |_, _| Ok(Commit::default()))
+        Self::founded(None, Box::new(store), options, &deadline, |_, _| Ok(Commit::default()))
     }
 
     /// Opens a stack from the history of a store. An empty history first gets the events that `found` returns.
@@ -65,7 +65,7 @@ impl Stack {
         folder: Option<&Folder>,
         store: Box<dyn Store>,
         options: StackOptions,
-        deadline: Deadline,
+        deadline: &Deadline,
         found: impl FnOnce(&mut Vec<Repair>, u64) -> Result<Commit>,
     ) -> Result<Self> {
         let now = (options.clock)();
@@ -80,7 +80,7 @@ impl Stack {
             deadline.stated(disk.found(&tree, deadline, || found(&mut repairs, now)))?;
         }
         // A failure does not fail the opening: the files are written later, and the mirror's status has the error.
-        let _ = disk.write_mirror(&tree, &*options.clock, MirrorScope::All, deadline.within(PATIENCE));
+        let _ = disk.write_mirror(&tree, &*options.clock, MirrorScope::All, &deadline.within(PATIENCE));
         Ok(Self::with_tree(tree, disk, repairs, options))
     }
 
@@ -167,7 +167,7 @@ impl Stack {
         // The mirror's status keeps the error; a broken stack has no mirror.
         let _ = self.command(|disk, deadline| {
             let (tree, clock) = (&self.inner.tree, &*self.inner.clock);
-            disk.write_mirror(tree, clock, MirrorScope::Due, deadline.within(PATIENCE))
+            disk.write_mirror(tree, clock, MirrorScope::Due, &deadline.within(PATIENCE))
         });
     }
 
@@ -223,7 +223,7 @@ impl Drop for Inner {
         let Self { disk, tree, clock, history, .. } = self;
         let disk = disk.get_mut().get_mut();
         let deadline = Deadline::begin(PATIENCE);
-        contained(|| drop(disk.write_mirror(tree, &**clock, MirrorScope::All, deadline)));
+        contained(|| drop(disk.write_mirror(tree, &**clock, MirrorScope::All, &deadline)));
         // The store is closed last, because the last connection to a database tidies up its files.
         contained(|| *history = None);
         contained(|| disk.abandon());

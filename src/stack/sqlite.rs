@@ -39,7 +39,7 @@ impl Stack {
         let folder = &Folder::open_or_create(folder.as_ref())?;
         let deadline = Deadline::begin(options.busy_limit());
         let store = deadline.stated(open_database(folder, &options))?;
-        Self::opened(folder, store, options, deadline).map_err(|error| match error {
+        Self::opened(folder, store, options, &deadline).map_err(|error| match error {
             // Only a damaged database contains such a history.
             Error::History { .. } => damaged_database(&folder.path_of(DATABASE), error.to_string()),
             other => other,
@@ -61,7 +61,7 @@ impl Stack {
         let deadline = Deadline::begin(options.busy_limit());
         let store = deadline.stated(open_database(folder, &options))?;
         let mut founded = false;
-        let stack = Self::founded(Some(folder), Box::new(store), options, deadline, |_, _| {
+        let stack = Self::founded(Some(folder), Box::new(store), options, &deadline, |_, _| {
             let events = read_history(history).collect::<Result<Vec<_>>>()?;
             let mut check = Tree::new();
             events.iter().try_for_each(|event| check.replay(event))?;
