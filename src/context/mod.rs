@@ -37,6 +37,7 @@
 //! This layer reads trees and never changes them. It uses no clock and no host, and accesses the disk only to check
 //! whether a log exists before a context names it.
 
+mod approx;
 mod cache;
 mod considered;
 mod fragment;
@@ -74,6 +75,7 @@ use volatile::Volatile;
 use wording::Wording;
 
 pub use crate::keywords::keywords;
+pub use approx::Approx;
 pub use cache::CacheStatistics;
 pub use fragment::DetailLevel;
 pub use heap::{ChunkEntry, Shown};
@@ -81,7 +83,7 @@ pub use select::{Entry, Omission, Section};
 pub use settings::{Budget, Guidance, Settings};
 #[cfg(feature = "tokenizer")]
 pub use tokens::O200k;
-pub use tokens::{Approx, Chars4, TokenCounter, truncate};
+pub use tokens::{Chars4, TokenCounter, truncate};
 pub use xml::escape;
 
 /// The context of a frame: the XML text in two forms, its size in tokens, and a report.

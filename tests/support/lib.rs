@@ -6,6 +6,8 @@ pub mod agent;
 pub mod host;
 pub mod model;
 pub mod promises;
+#[cfg(feature = "tokenizer")]
+pub mod tokenizers;
 
 use std::path::PathBuf;
 use std::sync::Arc;
