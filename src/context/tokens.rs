@@ -2,6 +2,10 @@
 //! a number of tokens.
 
 use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::approx::Approx;
+use crate::error::{Error, Result};
 
 /// Counts the tokens of a text.
 ///
@@ -41,7 +45,14 @@ impl TokenCounter for Chars4 {
     }
 }
 
-/// The exact number of tokens in the o200k vocabulary. Requires the feature `tokenizer`. [`Approx`] is fitted to it.
+/// The exact number of tokens in the o200k vocabulary. Requires the feature `tokenizer`.
+///
+/// `docs/figures.md` lists its cost: megabytes of program and memory, and the time of counting. Fragments of contexts
+/// keep their counts, so it is paid when a frame changes.
+///
+/// It is not subadditive everywhere: `recursive` and `x` are a token each, and `recursivex` is three. It is so where the
+/// library divides contexts, after a line end and before `<` or `(`, where no token begins before and ends after. So
+/// contexts keep their cap with this counter too.
 #[cfg(feature = "tokenizer")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct O200k;
@@ -52,6 +63,25 @@ impl TokenCounter for O200k {
         tiktoken::get_encoding("o200k_base").expect("the vocabulary is compiled in").count(text)
     }
 }
+
+/// Returns the token counter of this name: `approx` ([`Approx`]), `chars4` ([`Chars4`]) or `o200k` (`O200k`).
+///
+/// # Errors
+/// [`Error::Setting`] for any other name, and for `o200k` if the library was built without the feature `tokenizer`.
+pub fn counter(name: &str) -> Result<Arc<dyn TokenCounter>> {
+    match name {
+        "approx" => Ok(Arc::new(Approx)),
+        "chars4" => Ok(Arc::new(Chars4)),
+        #[cfg(feature = "tokenizer")]
+        "o200k" => Ok(Arc::new(O200k)),
+        _ => Err(Error::Setting { name: "counter".to_owned(), value: name.to_owned(), expected: COUNTERS }),
+    }
+}
+
+#[cfg(feature = "tokenizer")]
+const COUNTERS: &str = "approx, chars4 or o200k";
+#[cfg(not(feature = "tokenizer"))]
+const COUNTERS: &str = "approx or chars4; o200k needs a library that is built with the feature tokenizer (make native FEATURES=capi,tokenizer)";
 
 /// Returns the text if it fits into `limit` tokens, or else a beginning of it that fits together with `indicator`,
 /// followed by `indicator`. Empty if `indicator` alone does not fit.
@@ -104,8 +134,15 @@ pub(super) fn truncate_by<'a>(
     // Go back to the last whitespace, but not by more than half of the text.
     let cut_word = !text[fitting..].starts_with(char::is_whitespace);
     let word_end = kept.rfind(char::is_whitespace).filter(|end| cut_word && *end >= fitting / 2);
-    let kept = kept[..word_end.unwrap_or(fitting)].trim_end();
-    Cow::Owned(format!("{kept}{indicator}"))
+    let mut kept = kept[..word_end.unwrap_or(fitting)].trim_end();
+    loop {
+        let cut = format!("{kept}{indicator}");
+        // Only counters that are not quite subadditive count more here than for the two parts.
+        if kept.is_empty() || cost(&cut) <= limit {
+            return Cow::Owned(cut);
+        }
+        kept = kept[..floor(kept, kept.len() - 1)].trim_end();
+    }
 }
 
 fn floor(text: &str, index: usize) -> usize {
