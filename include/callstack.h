@@ -250,7 +250,8 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_NOT_OPEN 111
 
 /**
- * The total token budget is too small for the required part of the context. The details hold `needed`, in tokens.
+ * The budget is too small for the required part of the context. The details hold the `needed` one and its `unit`, tokens
+ * or bytes.
  */
 #define CALLSTACK_ERROR_BUDGET_TOO_SMALL 112
 
@@ -448,7 +449,8 @@ const char *callstack_error_name(const CallstackError *error);
 const char *callstack_error_message(const CallstackError *error);
 
 /**
- * Returns the values in the message as a JSON object, for programs: `{"handle": "f3", "total": 100, "needed": 214}`
+ * Returns the values in the message as a JSON object, for programs: `{"handle": "f3", "total": 100, "needed": 214, "unit":
+ * "tokens"}`
  * for `CALLSTACK_ERROR_BUDGET_TOO_SMALL`. UTF-8, NUL-terminated; empty if `error` is NULL.
  */
 const char *callstack_error_details(const CallstackError *error);
@@ -470,11 +472,11 @@ void callstack_error_free(CallstackError **error);
  *   - `"busyTimeout"`: how long a call waits in all, in milliseconds: for commands of other threads, for other processes,
  *     and for the locks of files; then it returns _BUSY. Default 10000;
  *   - `"mirror"`: whether state.json and frames/ are kept up to date beside the database; default true;
- *   - `"tokens"`: the token counter, `"approx"` (default), `"chars4"`, or `"o200k"` (only if the library was built
- *     with the feature `tokenizer`).
+ *   - `"counter"`: the token counter, `"approx"` (default: an estimate), `"chars4"` (a token for four characters), or
+ *     `"o200k"` (exact; only if the library was built with the feature `tokenizer`, else the error is _SETTING).
  * - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
  *
- * Errors: _EMPTY for the folder, _JSON for the options, and the storage errors. _DAMAGED and _VERSION mean that a
+ * Errors: _EMPTY for the folder, _JSON and _SETTING for the options, and the storage errors. _DAMAGED and _VERSION mean that a
  * file cannot be read or is from a newer version; the file was not changed.
  */
 CallstackCode callstack_open(const char *folder,
@@ -487,11 +489,11 @@ CallstackCode callstack_open(const char *folder,
 /**
  * Makes an empty stack in memory.
  *
- * - `options`: NULL, or a JSON object such as `{"history": true}`, with any of `"tokens"` (as for `callstack_open`)
+ * - `options`: NULL, or a JSON object such as `{"history": true}`, with any of `"counter"` (as for `callstack_open`)
  *   and `"history"` (whether the stack keeps its events for `callstack_history`; default false).
  * - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
  *
- * Errors: _JSON for the options.
+ * Errors: _JSON and _SETTING for the options.
  */
 CallstackCode callstack_in_memory(const char *options,
                                   size_t options_len,
@@ -503,10 +505,10 @@ CallstackCode callstack_in_memory(const char *options,
  * lost; `callstack_info` lists the repairs.
  *
  * - `state`: the JSON of `callstack_state` or of a file state.json.
- * - `options`: NULL, or a JSON object with `"tokens"` (as for `callstack_open`).
+ * - `options`: NULL, or a JSON object with `"counter"` (as for `callstack_open`).
  * - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
  *
- * Errors: _JSON if `state` is not a state, or for the options; _VERSION if a newer version wrote the state.
+ * Errors: _JSON if `state` is not a state, _JSON and _SETTING for the options; _VERSION if a newer version wrote the state.
  */
 CallstackCode callstack_from_state(const char *state,
                                    size_t state_len,
@@ -977,8 +979,9 @@ CallstackCode callstack_outline(const Callstack *stack,
  *
  * - `frame`: the frame.
  * - `settings`: NULL for the defaults, or a JSON object such as `{"budget": {"total": 6000}}`, with any of
- *   - `"budget"`: token budgets; defaults: `{"total": 4000, "ancestors": 1500, "siblings": 1500, "current": 800,
- *     "overhead": 200, "heap": 1500}`. A context never has more than `total` tokens;
+ *   - `"budget"`: budgets in tokens; defaults: `{"total": 4000, "ancestors": 1500, "siblings": 1500, "current": 800,
+ *     "overhead": 200, "heap": 1500}`. A context never has more than `total` tokens, nor more than `"bytes"` bytes,
+ *     which is six for each token of `total` if it is not given;
  *   - `"minimumRelevance"`: siblings with a lower score are left out, 0 to 100; default 30;
  *   - `"guidance"`: the standing advice for agents, `"full"` (default), `"brief"` or `"none"`;
  *   - `"heapCeiling"`: size of the heap, in characters, above which the context warns the agent; default 5000;
@@ -1002,7 +1005,7 @@ CallstackCode callstack_outline(const Callstack *stack,
  *     `"whole"`.
  *
  * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON and _SETTING for the settings; _BUDGET_TOO_SMALL, with the smallest
- * possible total in the details, as `needed`.
+ * possible budget in the details, as `needed` and `unit` (`"tokens"`: of `total`; `"bytes"`: of `bytes`).
  */
 CallstackCode callstack_context(const Callstack *stack,
                                 const char *frame,
@@ -1390,7 +1393,7 @@ CallstackCode callstack_tool(Callstack *stack,
  * If the session has no frame, or the settings exclude it from contexts, the function succeeds and `data` of both
  * outputs is NULL.
  *
- * Errors: _BUDGET_TOO_SMALL, with the smallest possible total in the details, as `needed`.
+ * Errors: _BUDGET_TOO_SMALL, as for `callstack_context`.
  */
 CallstackCode callstack_session_context(const Callstack *stack,
                                         const char *session,

@@ -1,14 +1,45 @@
 //! The errors of the crate: one variant for each problem that a caller can act on.
 
+use std::fmt;
+
 use serde::Serialize;
 
 pub use crate::error_source::ErrorSource;
 use crate::frame::{FrameStatus, Handle, StateError, reference_to_id};
 
+/// What a budget counts. In JSON `"tokens"` or `"bytes"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum BudgetUnit {
+    /// Tokens, as [`Budget::total`](crate::Budget::total).
+    Tokens,
+    /// Bytes, as [`Budget::bytes`](crate::Budget::bytes).
+    Bytes,
+}
+
+impl BudgetUnit {
+    fn setting(self) -> &'static str {
+        match self {
+            Self::Tokens => "the total budget",
+            Self::Bytes => "the budget in bytes",
+        }
+    }
+}
+
+impl fmt::Display for BudgetUnit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Tokens => "tokens",
+            Self::Bytes => "bytes",
+        })
+    }
+}
+
 /// The error of a failed call: the problem, the thing that it concerns, and what the caller can do.
 ///
 /// The message (`Display`) is for the caller, often an agent; [`Error::code`] is for programs. In JSON an error is an
-/// object of its fields: `{"handle": "f3", "total": 100, "needed": 214}`.
+/// object of its fields: `{"handle": "f3", "total": 100, "needed": 214, "unit": "tokens"}`.
 ///
 /// # After a failed call
 ///
@@ -223,15 +254,17 @@ pub enum Error {
     /// The total budget is too small for the required part of a context: the shortest form of the frame, its parent
     /// and its root.
     #[error(
-        "a context of frame {handle} needs at least {needed} tokens, but the total budget is {total}; raise the total budget"
+        "a context of frame {handle} needs at least {needed} {unit}, but the total budget is {total}; raise {}", .unit.setting()
     )]
     BudgetTooSmall {
         /// The frame.
         handle: Handle,
-        /// The given total, in tokens.
+        /// The given total.
         total: usize,
-        /// The smallest total that is enough now, in tokens.
+        /// The smallest total that is enough now.
         needed: usize,
+        /// What the two numbers count: tokens, or bytes if the budget has its own cap in bytes and that is too small.
+        unit: BudgetUnit,
     },
     /// A setting, a number or an environment variable is outside of its allowed values.
     #[error("{name} is `{value}`, but must be {expected}")]

@@ -72,7 +72,7 @@ mod variables;
 pub mod vocabulary;
 
 pub use context::{Budget, Context, Guidance, Settings};
-pub use error::{Error, Result};
+pub use error::{BudgetUnit, Error, Result};
 pub use frame::{
     Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Repair, Results,
     StackState,

@@ -41,7 +41,8 @@ pub const CALLSTACK_ERROR_DEPENDENCY: CallstackCode = 109;
 pub const CALLSTACK_ERROR_PARENT_CIRCLE: CallstackCode = 110;
 /// The frame is not in_progress or blocked, so it cannot be the active frame.
 pub const CALLSTACK_ERROR_NOT_OPEN: CallstackCode = 111;
-/// The total token budget is too small for the required part of the context. The details hold `needed`, in tokens.
+/// The budget is too small for the required part of the context. The details hold the `needed` one and its `unit`, tokens
+/// or bytes.
 pub const CALLSTACK_ERROR_BUDGET_TOO_SMALL: CallstackCode = 112;
 /// A setting, a number or an environment variable is outside of its allowed values.
 pub const CALLSTACK_ERROR_SETTING: CallstackCode = 113;

@@ -58,8 +58,9 @@ struct WholeReport<'a> {
 ///
 /// - `frame`: the frame.
 /// - `settings`: NULL for the defaults, or a JSON object such as `{"budget": {"total": 6000}}`, with any of
-///   - `"budget"`: token budgets; defaults: `{"total": 4000, "ancestors": 1500, "siblings": 1500, "current": 800,
-///     "overhead": 200, "heap": 1500}`. A context never has more than `total` tokens;
+///   - `"budget"`: budgets in tokens; defaults: `{"total": 4000, "ancestors": 1500, "siblings": 1500, "current": 800,
+///     "overhead": 200, "heap": 1500}`. A context never has more than `total` tokens, nor more than `"bytes"` bytes,
+///     which is six for each token of `total` if it is not given;
 ///   - `"minimumRelevance"`: siblings with a lower score are left out, 0 to 100; default 30;
 ///   - `"guidance"`: the standing advice for agents, `"full"` (default), `"brief"` or `"none"`;
 ///   - `"heapCeiling"`: size of the heap, in characters, above which the context warns the agent; default 5000;
@@ -83,7 +84,7 @@ struct WholeReport<'a> {
 ///     `"whole"`.
 ///
 /// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON and _SETTING for the settings; _BUDGET_TOO_SMALL, with the smallest
-/// possible total in the details, as `needed`.
+/// possible budget in the details, as `needed` and `unit` (`"tokens"`: of `total`; `"bytes"`: of `bytes`).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_context(
     stack: *const Callstack,

@@ -43,7 +43,8 @@ pub unsafe extern "C" fn callstack_error_message(error: *const CallstackError) -
     unsafe { text_of(error, |error| &error.message) }
 }
 
-/// Returns the values in the message as a JSON object, for programs: `{"handle": "f3", "total": 100, "needed": 214}`
+/// Returns the values in the message as a JSON object, for programs: `{"handle": "f3", "total": 100, "needed": 214, "unit":
+/// "tokens"}`
 /// for `CALLSTACK_ERROR_BUDGET_TOO_SMALL`. UTF-8, NUL-terminated; empty if `error` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_error_details(error: *const CallstackError) -> *const c_char {

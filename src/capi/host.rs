@@ -240,7 +240,7 @@ impl Output for Parts {
 /// If the session has no frame, or the settings exclude it from contexts, the function succeeds and `data` of both
 /// outputs is NULL.
 ///
-/// Errors: _BUDGET_TOO_SMALL, with the smallest possible total in the details, as `needed`.
+/// Errors: _BUDGET_TOO_SMALL, as for `callstack_context`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_session_context(
     stack: *const Callstack,

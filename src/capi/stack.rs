@@ -2,7 +2,6 @@
 
 use std::ffi::c_char;
 use std::ptr;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +9,7 @@ use super::code::CallstackCode;
 use super::error::{CallstackError, Failure};
 use super::guard::{Output, caught, guard, put};
 use super::text::{CallstackText, optional_record, text, to_json};
-use crate::context::{Approx, CacheStatistics, Chars4, TokenCounter};
+use crate::context::{self, CacheStatistics};
 use crate::error::Error;
 use crate::frame::{Handle, Repair, StackState};
 use crate::stack::{Stack, StackOptions};
@@ -118,19 +117,20 @@ struct FolderOptions {
     durability: Durability,
     busy_timeout: Option<u64>,
     mirror: Option<bool>,
-    tokens: Tokens,
+    counter: Option<String>,
 }
 
-impl From<FolderOptions> for StackOptions {
-    fn from(options: FolderOptions) -> Self {
-        let defaults = StackOptions::default();
-        Self {
+impl TryFrom<FolderOptions> for StackOptions {
+    type Error = Error;
+
+    fn try_from(options: FolderOptions) -> Result<Self, Error> {
+        let defaults = options_with(options.counter.as_deref())?;
+        Ok(Self {
             durability: options.durability,
             busy_timeout: options.busy_timeout.unwrap_or(defaults.busy_timeout),
             mirror: options.mirror.unwrap_or(defaults.mirror),
-            counter: options.tokens.counter(),
             ..defaults
-        }
+        })
     }
 }
 
@@ -138,7 +138,7 @@ impl From<FolderOptions> for StackOptions {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 struct MemoryOptions {
-    tokens: Tokens,
+    counter: Option<String>,
     history: bool,
 }
 
@@ -146,33 +146,16 @@ struct MemoryOptions {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 struct StateOptions {
-    tokens: Tokens,
+    counter: Option<String>,
 }
 
-/// The token counters by name.
-#[derive(Deserialize, Clone, Copy, Default)]
-#[serde(rename_all = "camelCase")]
-enum Tokens {
-    #[default]
-    Approx,
-    Chars4,
-    #[cfg(feature = "tokenizer")]
-    O200k,
-}
-
-impl Tokens {
-    fn counter(self) -> Arc<dyn TokenCounter> {
-        match self {
-            Tokens::Approx => Arc::new(Approx),
-            Tokens::Chars4 => Arc::new(Chars4),
-            #[cfg(feature = "tokenizer")]
-            Tokens::O200k => Arc::new(crate::context::O200k),
-        }
-    }
-
-    fn stack_options(self) -> StackOptions {
-        StackOptions { counter: self.counter(), ..StackOptions::default() }
-    }
+/// Returns the default options with the token counter of this name.
+fn options_with(counter: Option<&str>) -> Result<StackOptions, Error> {
+    let options = StackOptions::default();
+    Ok(match counter {
+        Some(name) => options.counter(context::counter(name)?),
+        None => options,
+    })
 }
 
 /// Reads the required path of a folder.
@@ -194,11 +177,11 @@ unsafe fn folder_path<'a>(folder: *const c_char, folder_len: usize) -> Result<&'
 ///   - `"busyTimeout"`: how long a call waits in all, in milliseconds: for commands of other threads, for other processes,
 ///     and for the locks of files; then it returns _BUSY. Default 10000;
 ///   - `"mirror"`: whether state.json and frames/ are kept up to date beside the database; default true;
-///   - `"tokens"`: the token counter, `"approx"` (default), `"chars4"`, or `"o200k"` (only if the library was built
-///     with the feature `tokenizer`).
+///   - `"counter"`: the token counter, `"approx"` (default: an estimate), `"chars4"` (a token for four characters), or
+///     `"o200k"` (exact; only if the library was built with the feature `tokenizer`, else the error is _SETTING).
 /// - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
 ///
-/// Errors: _EMPTY for the folder, _JSON for the options, and the storage errors. _DAMAGED and _VERSION mean that a
+/// Errors: _EMPTY for the folder, _JSON and _SETTING for the options, and the storage errors. _DAMAGED and _VERSION mean that a
 /// file cannot be read or is from a newer version; the file was not changed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_open(
@@ -214,18 +197,18 @@ pub unsafe extern "C" fn callstack_open(
         made(out_stack, error, || {
             let folder = folder_path(folder, folder_len)?;
             let options: FolderOptions = optional_record("options", options, options_len)?;
-            Ok(Callstack::new(Stack::open(folder, options.into())?, Vec::new()))
+            Ok(Callstack::new(Stack::open(folder, options.try_into()?)?, Vec::new()))
         })
     }
 }
 
 /// Makes an empty stack in memory.
 ///
-/// - `options`: NULL, or a JSON object such as `{"history": true}`, with any of `"tokens"` (as for `callstack_open`)
+/// - `options`: NULL, or a JSON object such as `{"history": true}`, with any of `"counter"` (as for `callstack_open`)
 ///   and `"history"` (whether the stack keeps its events for `callstack_history`; default false).
 /// - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
 ///
-/// Errors: _JSON for the options.
+/// Errors: _JSON and _SETTING for the options.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_in_memory(
     options: *const c_char,
@@ -236,10 +219,11 @@ pub unsafe extern "C" fn callstack_in_memory(
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         made(out_stack, error, || {
-            let MemoryOptions { tokens, history } = optional_record("options", options, options_len)?;
+            let MemoryOptions { counter, history } = optional_record("options", options, options_len)?;
+            let options = options_with(counter.as_deref())?;
             let stack = match history {
-                false => Stack::with_options(tokens.stack_options()),
-                true => Stack::with_store(MemoryStore::new(), tokens.stack_options())?,
+                false => Stack::with_options(options),
+                true => Stack::with_store(MemoryStore::new(), options)?,
             };
             Ok(Callstack::new(stack, Vec::new()))
         })
@@ -250,10 +234,10 @@ pub unsafe extern "C" fn callstack_in_memory(
 /// lost; `callstack_info` lists the repairs.
 ///
 /// - `state`: the JSON of `callstack_state` or of a file state.json.
-/// - `options`: NULL, or a JSON object with `"tokens"` (as for `callstack_open`).
+/// - `options`: NULL, or a JSON object with `"counter"` (as for `callstack_open`).
 /// - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
 ///
-/// Errors: _JSON if `state` is not a state, or for the options; _VERSION if a newer version wrote the state.
+/// Errors: _JSON if `state` is not a state, _JSON and _SETTING for the options; _VERSION if a newer version wrote the state.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_from_state(
     state: *const c_char,
@@ -267,9 +251,10 @@ pub unsafe extern "C" fn callstack_from_state(
     unsafe {
         made(out_stack, error, || {
             let state = text("state", state, state_len)?;
-            let StateOptions { tokens } = optional_record("options", options, options_len)?;
+            let StateOptions { counter } = optional_record("options", options, options_len)?;
             let (state, unreadable) = StackState::from_json(state).map_err(Error::from)?;
-            Ok(Callstack::new(Stack::from_state(state, tokens.stack_options()).0, unreadable))
+            let options = options_with(counter.as_deref())?;
+            Ok(Callstack::new(Stack::from_state(state, options).0, unreadable))
         })
     }
 }
@@ -301,7 +286,7 @@ pub unsafe extern "C" fn callstack_rebuild(
             let folder = folder_path(folder, folder_len)?;
             let history = text("history", history, history_len)?;
             let options: FolderOptions = optional_record("options", options, options_len)?;
-            Ok(Callstack::new(Stack::rebuild(folder, history.as_bytes(), options.into())?, Vec::new()))
+            Ok(Callstack::new(Stack::rebuild(folder, history.as_bytes(), options.try_into()?)?, Vec::new()))
         })
     }
 }

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::cost::{Cost, charge};
 use super::tokens::{TokenCounter, truncate_by};
-use super::xml::content;
+use super::xml::{content, omitted_blanks, without_long_blanks};
 use crate::frame::{Handle, first_filled};
 use crate::tree::Node;
 
@@ -44,16 +45,16 @@ pub(super) struct Fragment {
     closing: &'static str,
     /// The path of the log that the detail level `Full` names.
     log: Option<String>,
-    /// For each detail level from `Stub` up: its start and end in the buffer, in bytes, and its cost in tokens,
-    /// including the closing tag.
-    levels: [(usize, usize, usize); 4],
+    /// For each detail level from `Stub` up: its start and end in the buffer, in bytes, and its cost, including the
+    /// closing tag. Costs do not fall from one level to the next.
+    levels: [(usize, usize, Cost); 4],
 }
 
 impl Fragment {
-    /// Returns the cost of a detail level, in tokens; 0 for `Omitted`.
-    pub(super) fn cost(&self, detail_level: DetailLevel) -> usize {
+    /// Returns the cost of a detail level; nothing for `Omitted`.
+    pub(super) fn cost(&self, detail_level: DetailLevel) -> Cost {
         match detail_level {
-            DetailLevel::Omitted => 0,
+            DetailLevel::Omitted => Cost::default(),
             shown => self.levels[shown as usize - 1].2,
         }
     }
@@ -131,30 +132,32 @@ struct FragmentWriter<'a> {
     fragment: Fragment,
     counter: &'a dyn TokenCounter,
     start: usize,
-    cost: usize,
+    cost: Cost,
 }
 
 impl<'a> FragmentWriter<'a> {
     fn new(closing: &'static str, counter: &'a dyn TokenCounter) -> Self {
-        let fragment = Fragment { text: String::new(), closing, log: None, levels: [(0, 0, 0); 4] };
-        Self { fragment, counter, start: 0, cost: counter.count(closing) }
+        let fragment = Fragment { text: String::new(), closing, log: None, levels: [(0, 0, Cost::default()); 4] };
+        Self { fragment, counter, start: 0, cost: Cost::of(closing, counter) }
     }
 
     fn push(&mut self, element: &str) {
-        self.cost += self.counter.count(element);
+        self.cost += Cost::of(element, self.counter);
         self.fragment.text.push_str(element);
     }
 
     fn end(&mut self, detail_level: DetailLevel) {
-        self.fragment.levels[detail_level as usize - 1] = (self.start, self.fragment.text.len(), self.cost);
+        let level = detail_level as usize - 1;
+        let before = level.checked_sub(1).map_or(Cost::default(), |before| self.fragment.levels[before].2);
+        self.fragment.levels[level] = (self.start, self.fragment.text.len(), self.cost.max(before));
     }
 
     /// Returns the current end of the text and the cost so far, for [`FragmentWriter::restart`].
-    fn mark(&self) -> (usize, usize) {
+    fn mark(&self) -> (usize, Cost) {
         (self.fragment.text.len(), self.cost)
     }
 
-    fn restart(&mut self, (end, cost): (usize, usize)) {
+    fn restart(&mut self, (end, cost): (usize, Cost)) {
         let head = self.fragment.text[self.start..end].to_owned();
         self.start = self.fragment.text.len();
         self.fragment.text.push_str(&head);
@@ -174,22 +177,25 @@ impl<'a> FragmentWriter<'a> {
         self.push(&element);
     }
 
-    /// Returns a text in an XML element, cut to `limit` tokens; empty if the text is blank.
+    /// Returns a text in an XML element, without long blanks and cut to `limit` tokens; empty if the text is blank.
     fn element(&self, name: &str, text: &str, limit: usize) -> String {
-        let text = text.trim();
+        let (text, omitted) = without_long_blanks(text);
         if text.is_empty() {
             return String::new();
         }
-        let cost = |part: &str| self.counter.count(&content(part));
-        let text = truncate_by(text, limit, CUT, cost);
-        format!("<{name}>{}</{name}>\n", content(&text))
+        let cost = |part: &str| charge(&content(part), self.counter);
+        let omitted = omitted_blanks(omitted);
+        let text = truncate_by(&text, limit.saturating_sub(charge(&omitted, self.counter)), CUT, cost);
+        format!("<{name}{omitted}>{}</{name}>\n", content(&text))
     }
 
     fn artifacts(&mut self, artifacts: &[String]) {
         let (shown, hidden) = self.newest(artifacts);
         if !shown.is_empty() {
             let more = if hidden > 0 { format!(" (and {hidden} before)") } else { String::new() };
-            self.push(&format!("<artifacts>{}{more}</artifacts>\n", content(&shown.join(", "))));
+            let omitted = omitted_blanks(shown.iter().map(|entry| entry.omitted).sum());
+            let texts: Vec<&str> = shown.iter().map(|entry| entry.text.as_str()).collect();
+            self.push(&format!("<artifacts{omitted}>{}{more}</artifacts>\n", content(&texts.join(", "))));
         }
     }
 
@@ -202,8 +208,8 @@ impl<'a> FragmentWriter<'a> {
         if hidden > 0 {
             self.push(&format!("({hidden} before)\n"));
         }
-        for decision in &shown {
-            self.push(&format!("<decision>{}</decision>\n", content(decision)));
+        for ListEntry { text, omitted } in &shown {
+            self.push(&format!("<decision{}>{}</decision>\n", omitted_blanks(*omitted), content(text)));
         }
         self.push("</decisions>\n");
     }
@@ -212,28 +218,37 @@ impl<'a> FragmentWriter<'a> {
     fn log(&mut self, path: Option<String>) {
         let Some(path) = path else { return };
         let element = format!("<log>{}</log>\n", content(&path));
-        if self.counter.count(&element) <= LIST_TOKENS {
+        if charge(&element, self.counter) <= LIST_TOKENS {
             self.push(&element);
             self.fragment.log = Some(path);
         }
     }
 
     /// Returns the newest entries that fit, in order, and the number of the others.
-    fn newest(&self, entries: &[String]) -> (Vec<String>, usize) {
-        let cost = |part: &str| self.counter.count(&content(part)) + 1;
+    fn newest(&self, entries: &[String]) -> (Vec<ListEntry>, usize) {
+        let cost = |part: &str| charge(&content(part), self.counter) + 1;
         let mut shown = Vec::new();
         let mut left = LIST_TOKENS;
         for entry in entries.iter().rev() {
-            let entry = truncate_by(entry.trim(), LIST_TOKENS - 1, CUT, |part| cost(part) - 1);
-            let needed = cost(&entry);
+            let (text, omitted) = without_long_blanks(entry);
+            let around = charge(&omitted_blanks(omitted), self.counter);
+            let text = truncate_by(&text, LIST_TOKENS - 1 - around, CUT, |part| cost(part) - 1).into_owned();
+            let needed = cost(&text) + around;
             if needed > left {
                 break;
             }
             left -= needed;
-            shown.push(entry.into_owned());
+            shown.push(ListEntry { text, omitted });
         }
         shown.reverse();
         let hidden = entries.len() - shown.len();
         (shown, hidden)
     }
+}
+
+/// An entry of a list as it is shown.
+struct ListEntry {
+    text: String,
+    /// The number of blanks that were left out.
+    omitted: usize,
 }

@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::Contexts;
+use super::cost::Cost;
 use super::spending::Spending;
 use super::wording::Wording;
 use super::xml::{attribute, escape, verbatim};
@@ -47,8 +48,8 @@ struct Item {
     entry: ChunkEntry,
     index: String,
     whole: String,
-    /// The costs of the two forms, in tokens.
-    costs: [usize; 2],
+    /// The costs of the two forms.
+    costs: [Cost; 2],
 }
 
 /// The chunks that a frame sees, and how much of each is shown.
@@ -57,17 +58,17 @@ pub(super) struct Heap {
     open: String,
     note: String,
     warning: String,
-    /// Maximum cost of the XML around the chunks, in tokens.
-    around: usize,
+    /// Maximum cost of the XML around the chunks.
+    around: Cost,
 }
 
 impl Heap {
     pub(super) fn of(contexts: &Contexts, wording: &Wording, tree: &Tree, handle: Handle, ceiling: usize) -> Self {
-        let count = |text: &str| contexts.counter.count(text);
+        let count = |text: &str| contexts.cost(text);
         let chunks = tree.chunks(handle);
         if chunks.is_empty() {
             let (open, note, warning) = (String::new(), String::new(), String::new());
-            return Self { items: Vec::new(), open, note, warning, around: 0 };
+            return Self { items: Vec::new(), open, note, warning, around: Cost::default() };
         }
         let mut usage = HeapUsage { chunks: chunks.len(), characters: 0, ceiling };
         let items = chunks.into_iter().map(|(owner, chunk)| {
@@ -83,7 +84,7 @@ impl Heap {
         let open = format!("<heap chunks=\"{chunks}\" characters=\"{characters}\" ceiling=\"{ceiling}\">\n");
         let warning = usage.warning().map(|text| format!("<warning>{}</warning>\n", escape(&text))).unwrap_or_default();
         let note = wording.heap_note.clone();
-        let around = [&open, &warning, &note, CLOSE].map(count).iter().sum();
+        let around = [&open, &warning, &note, CLOSE].map(count).into_iter().sum();
         Self { items, open, note, warning, around }
     }
 
@@ -95,14 +96,14 @@ impl Heap {
     /// [`Heap::take_rest`] takes the others.
     pub(super) fn take(&mut self, quota: usize, spending: &mut Spending) {
         for (place, item) in self.items.iter_mut().enumerate() {
-            let around = if place == 0 { self.around } else { 0 };
+            let around = if place == 0 { self.around } else { Cost::default() };
             if spending.spend(around + item.costs[0]) {
-                (item.entry.shown, item.entry.tokens) = (Shown::Index, item.costs[0]);
+                (item.entry.shown, item.entry.tokens) = (Shown::Index, item.costs[0].tokens);
             }
         }
         let mut left = quota;
         for place in self.by_size() {
-            let more = self.items[place].more();
+            let more = self.items[place].more().tokens;
             if more > left {
                 break;
             }
@@ -121,7 +122,7 @@ impl Heap {
     /// Returns the chunks in ascending order of their size. In this order the most chunks fit.
     fn by_size(&self) -> Vec<usize> {
         let mut places: Vec<usize> = (0..self.items.len()).collect();
-        places.sort_by_key(|place| self.items[*place].more());
+        places.sort_by_key(|place| self.items[*place].more().tokens);
         places
     }
 
@@ -155,14 +156,14 @@ impl Heap {
 }
 
 impl Item {
-    /// Returns the additional cost of the whole chunk compared with its entry in the index, in tokens.
-    fn more(&self) -> usize {
+    /// Returns the additional cost of the whole chunk compared with its entry in the index.
+    fn more(&self) -> Cost {
         self.costs[1].saturating_sub(self.costs[0])
     }
 
     fn show_whole(&mut self, spending: &mut Spending) {
         if self.entry.shown == Shown::Index && spending.spend(self.more()) {
-            (self.entry.shown, self.entry.tokens) = (Shown::Whole, self.costs[0].max(self.costs[1]));
+            (self.entry.shown, self.entry.tokens) = (Shown::Whole, self.costs[0].max(self.costs[1]).tokens);
         }
     }
 }

@@ -39,8 +39,11 @@
 //! This layer reads trees and never changes them. It uses no clock and no host, and accesses the disk only to check
 //! whether a log exists before a context names it.
 
+mod approx;
 mod cache;
 mod considered;
+mod cost;
+mod counts;
 mod fragment;
 mod guidance;
 mod heap;
@@ -68,6 +71,8 @@ use crate::tree::Tree;
 use crate::vocabulary::ToolNames;
 use cache::Cache;
 pub(crate) use cache::Key;
+use cost::Cost;
+use counts::Counts;
 use fragment::Fragment;
 use keys::KeyMap;
 use relevance::{Query, Scored, SiblingIndex};
@@ -76,6 +81,7 @@ use volatile::Volatile;
 use wording::Wording;
 
 pub use crate::keywords::keywords;
+pub use approx::Approx;
 pub use cache::CacheStatistics;
 pub use fragment::DetailLevel;
 pub use heap::{ChunkEntry, Shown};
@@ -83,7 +89,7 @@ pub use select::{Entry, Omission, Section};
 pub use settings::{Budget, Guidance, Settings};
 #[cfg(feature = "tokenizer")]
 pub use tokens::O200k;
-pub use tokens::{Approx, Chars4, TokenCounter, truncate};
+pub use tokens::{Chars4, TokenCounter, counter, truncate};
 pub use xml::escape;
 
 /// The context of a frame: the XML text in two forms, its size in tokens, and a report.
@@ -146,6 +152,8 @@ const KEPT_WORDINGS: usize = 8;
 /// Assembles the contexts of one tree, and caches everything that can be reused.
 pub(crate) struct Contexts {
     counter: Arc<dyn TokenCounter>,
+    /// The same counter, for texts that are in most contexts.
+    counts: Counts,
     /// The folder to which the paths of logs are relative.
     folder: PathBuf,
     costs: Costs,
@@ -175,12 +183,18 @@ impl Contexts {
             costs: Costs::of(&*counter),
             wording: Arc::new(Wording::of(&ToolNames::default(), &*counter)),
             other_wordings: Mutex::default(),
+            counts: Counts::new(counter.clone()),
             counter,
             folder,
             kept: RwLock::default(),
             indexes: Mutex::default(),
             cache: Mutex::default(),
         }
+    }
+
+    /// The cost of a text in tokens and bytes.
+    fn cost(&self, text: &str) -> Cost {
+        Cost::of(text, &self.counts)
     }
 
     /// Assembles the context of a frame without the cache. `suggestions` are shown to the agent; empty: none.
@@ -195,7 +209,7 @@ impl Contexts {
         let wording = self.wording(&settings.tools);
         let considered = considered::consider(self, tree, handle);
         let mut volatile = Volatile::new(self, wording.clone(), tree, handle);
-        let stable = select::select(self, &wording, tree, &considered, settings, volatile.tokens)?;
+        let stable = select::select(self, &wording, tree, &considered, settings, volatile.cost)?;
         volatile.fill(self, tree, &considered, &settings.budget, suggestions, stable.left);
         Ok(render::render(self, &wording, &considered, settings, stable, volatile))
     }

@@ -19,9 +19,9 @@ pub(super) fn render(
     volatile: Volatile,
 ) -> Context {
     let handle = considered.handle;
-    let mut stable = String::with_capacity(selected.tokens * 4 + 64);
+    let mut stable = String::with_capacity(selected.cost.bytes + 64);
     write_stable(wording, considered, settings, &selected, &mut stable);
-    let mut pieces = String::with_capacity(volatile.tokens * 4 + 64);
+    let mut pieces = String::with_capacity(volatile.cost.bytes + 64);
     volatile.write_pieces(&mut pieces);
 
     let xml = [&stable, &pieces, skeleton::STABLE_CLOSE].concat();
@@ -29,8 +29,8 @@ pub(super) fn render(
     stable.push_str(skeleton::STABLE_CLOSE);
 
     let mut entries = Vec::with_capacity(selected.items.len() + 1);
-    volatile.report(handle, &*contexts.counter, &mut entries);
-    let (stable_tokens, volatile_tokens) = (selected.tokens, volatile.tokens);
+    volatile.report(handle, &contexts.counts, &mut entries);
+    let (stable_tokens, volatile_tokens) = (selected.cost.tokens, volatile.cost.tokens);
     entries.extend(selected.items.into_iter().map(Item::into_entry));
     let chunks = selected.heap.into_entries();
     Context {

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::considered::Considered;
+use super::cost::Cost;
 use super::fragment::{DetailLevel, Fragment};
 use super::heap::Heap;
 use super::relevance::ancestor_score;
-use super::settings::{Guidance, Settings};
+use super::settings::{BYTES_PER_TOKEN, Budget, Guidance, Settings};
 use super::spending::Spending;
 use super::wording::Wording;
 use super::{Contexts, skeleton};
-use crate::error::{Error, Result};
+use crate::error::{BudgetUnit, Error, Result};
 use crate::frame::Handle;
 use crate::tree::Tree;
 
@@ -119,10 +120,10 @@ pub(super) struct Stable {
     pub(super) brief_guidance: bool,
     pub(super) full_guidance: bool,
     pub(super) budget_element: bool,
-    /// Upper bound of the number of tokens of the stable part.
-    pub(super) tokens: usize,
-    /// Number of tokens that the volatile part may use.
-    pub(super) left: usize,
+    /// Upper bound of the cost of the stable part.
+    pub(super) cost: Cost,
+    /// The cost that the volatile part may have.
+    pub(super) left: Cost,
 }
 
 /// The boundaries of the sections among the items, as indexes.
@@ -134,22 +135,20 @@ pub(super) struct Ranges {
     pub(super) siblings: usize,
 }
 
-/// Selects what the stable part shows. `required` is the minimum cost of the volatile part, in tokens.
+/// Selects what the stable part shows. `required` is the minimum cost of the volatile part.
 pub(super) fn select(
     contexts: &Contexts,
     wording: &Wording,
     tree: &Tree,
     considered: &Considered,
     settings: &Settings,
-    required: usize,
+    required: Cost,
 ) -> Result<Stable> {
     let mut ladder = Ladder::new(contexts, wording, tree, considered, settings);
     ladder.take_parent_and_root();
-    let (least, total) = (ladder.spending.spent, settings.budget.total);
-    if least + required > total {
-        return Err(Error::BudgetTooSmall { handle: considered.handle, total, needed: least + required });
-    }
-    ladder.spending.limit = ladder.stable_limit(least);
+    let least = ladder.spending.spent;
+    check_cap(considered.handle, &settings.budget, least + required)?;
+    ladder.spending.limit = ladder.stable_limit(least, required);
     ladder.take_dependencies_and_advice();
     ladder.heap.take(settings.budget.heap, &mut ladder.spending);
     let spine = ladder.take_spine();
@@ -157,6 +156,20 @@ pub(super) fn select(
     ladder.take_rest(deferred, spine);
     ladder.heap.take_rest(&mut ladder.spending);
     Ok(ladder.into_stable())
+}
+
+/// Refuses a budget that is too small for the least context. The error has the smallest total that is enough, or, if it is
+/// the budget's own cap in bytes that is too small, the smallest one of those.
+fn check_cap(handle: Handle, budget: &Budget, least: Cost) -> Result<()> {
+    let needed = match budget.bytes {
+        Some(_) => least.tokens,
+        None => least.tokens.max(least.bytes.div_ceil(BYTES_PER_TOKEN)),
+    };
+    let (total, unit, needed) = match budget.bytes {
+        Some(bytes) if needed <= budget.total => (bytes, BudgetUnit::Bytes, least.bytes),
+        _ => (budget.total, BudgetUnit::Tokens, needed),
+    };
+    if needed > total { Err(Error::BudgetTooSmall { handle, total, needed, unit }) } else { Ok(()) }
 }
 
 /// The unused parts of the quotas, in tokens.
@@ -249,7 +262,7 @@ impl<'a> Ladder<'a> {
             brief_guidance: false,
             full_guidance: false,
             budget_element: false,
-            spending: Spending::new(around, usize::MAX),
+            spending: Spending::new(around, Cost::MAX),
         }
     }
 
@@ -258,19 +271,28 @@ impl<'a> Ladder<'a> {
         self.raise_ends(DetailLevel::Stub);
     }
 
-    /// Returns the number of tokens that the stable part may use, if it needs at least `least`.
+    /// Returns the cost that the stable part may have, if it needs at least `least`.
     ///
     /// The rest is reserved for the volatile part: `current` + `overhead`, but at most half of the total, and at least
     /// the stub of the current frame. The reserve does not depend on the content of the volatile part, because then a
     /// change there would change the stable part. Stubs of dependencies may use the reserve, except for the stub of the
     /// current frame.
-    fn stable_limit(&mut self, least: usize) -> usize {
-        let (budget, current_stub) = (&self.settings.budget, self.contexts.costs.volatile_least);
+    fn stable_limit(&mut self, least: Cost, required: Cost) -> Cost {
+        // Only counters that are not quite subadditive can give a stub more than the most.
+        let current_stub = self.contexts.costs.volatile_least.max(required);
+        let budget = &self.settings.budget;
         let quota = budget.current.saturating_add(budget.overhead);
-        let reserved = current_stub.max(quota.min(budget.total / 2));
-        let dependency_stubs: usize = self.dependencies.clone().map(|index| self.cost(index, DetailLevel::Stub)).sum();
-        let with_dependencies = (least + dependency_stubs).min(budget.total.saturating_sub(current_stub));
-        least.max(with_dependencies).max(budget.total.saturating_sub(reserved))
+        let quota = Cost { tokens: quota, bytes: quota.saturating_mul(BYTES_PER_TOKEN) };
+        let cap = budget.cap();
+        let dependency_stubs: Cost = self.dependencies.clone().map(|index| self.cost(index, DetailLevel::Stub)).sum();
+        Cost::each(
+            [least, dependency_stubs, cap, quota, current_stub],
+            |[least, dependency_stubs, cap, quota, current_stub]| {
+                let reserved = current_stub.max(quota.min(cap / 2));
+                let with_dependencies = (least + dependency_stubs).min(cap.saturating_sub(current_stub));
+                least.max(with_dependencies).max(cap.saturating_sub(reserved))
+            },
+        )
     }
 
     fn take_dependencies_and_advice(&mut self) {
@@ -298,7 +320,7 @@ impl<'a> Ladder<'a> {
     fn take_spine(&mut self) -> usize {
         let mut used = 0;
         for index in 0..self.ranges.dependencies {
-            let cost = self.cost(index, DetailLevel::Stub);
+            let cost = self.cost(index, DetailLevel::Stub).tokens;
             used += cost;
             if used > self.settings.budget.ancestors / 2 || self.spending.is_closed {
                 return index;
@@ -318,7 +340,7 @@ impl<'a> Ladder<'a> {
         steps.sort_by(|one, other| other.utility.total_cmp(&one.utility));
         let mut deferred = Vec::new();
         for step in steps {
-            let more = self.cost(step.index, step.detail_level) - self.cost(step.index, step.from);
+            let more = self.cost(step.index, step.detail_level).tokens - self.cost(step.index, step.from).tokens;
             let item = &self.items[step.index];
             if item.entry.detail_level >= step.from && self.quotas.allow(item, more) {
                 self.quotas.charge(item, more);
@@ -353,14 +375,14 @@ impl<'a> Ladder<'a> {
             brief_guidance: self.brief_guidance,
             full_guidance: self.full_guidance,
             budget_element: self.budget_element,
-            tokens: self.spending.spent,
-            left: self.settings.budget.total - taken,
+            cost: self.spending.spent,
+            left: self.settings.budget.cap().saturating_sub(taken),
         }
     }
 
-    fn cost(&mut self, index: usize, detail_level: DetailLevel) -> usize {
+    fn cost(&mut self, index: usize, detail_level: DetailLevel) -> Cost {
         if detail_level == DetailLevel::Omitted {
-            return 0;
+            return Cost::default();
         }
         let item = &mut self.items[index];
         let fragment = item.fragment.get_or_insert_with(|| self.contexts.fragment(self.tree, item.entry.handle));
@@ -372,9 +394,10 @@ impl<'a> Ladder<'a> {
             return;
         }
         let cost = self.cost(index, detail_level);
-        if self.spending.spend(cost - self.items[index].entry.tokens) {
+        let before = self.cost(index, self.items[index].entry.detail_level);
+        if self.spending.spend(cost.saturating_sub(before)) {
             let entry = &mut self.items[index].entry;
-            (entry.detail_level, entry.tokens, entry.omission) = (detail_level, cost, None);
+            (entry.detail_level, entry.tokens, entry.omission) = (detail_level, cost.tokens, None);
         }
     }
 
@@ -394,7 +417,7 @@ impl<'a> Ladder<'a> {
                 if detail_level <= from {
                     continue;
                 }
-                let more = self.cost(index, detail_level) - self.cost(index, from);
+                let more = self.cost(index, detail_level).tokens - self.cost(index, from).tokens;
                 utility = utility.min(self.items[index].entry.score * weight / more.max(1) as f32);
                 steps.push(Step { index, from, detail_level, utility });
                 from = detail_level;

@@ -1,26 +1,39 @@
-//! The settings of contexts: budgets in tokens, minimum relevance, guidance, and the names of the agent's tools.
+//! The settings of contexts: budgets in tokens and bytes, minimum relevance, guidance, and the names of the agent's tools.
 
 use serde::{Deserialize, Serialize};
 
+use super::cost::Cost;
 use crate::error::{Error, Result};
 use crate::frame::RunSettings;
 use crate::variables::{self, Variables};
 use crate::vocabulary::ToolNames;
 
-/// Budgets in tokens (specification, "Token Budget Configuration").
+/// Bytes for each token, where a number of tokens limits bytes too.
+pub(super) const BYTES_PER_TOKEN: usize = 6;
+
+/// Budgets in tokens and bytes (specification, "Token Budget Configuration").
 ///
-/// A context never exceeds `total`. The other budgets are quotas that divide it: `ancestors`, `siblings` and `heap`
+/// A context never exceeds `total` tokens and `bytes` bytes. The other budgets are quotas that divide it: `ancestors`, `siblings` and `heap`
 /// limit the space of these sections until the rest of the total is distributed; `current` + `overhead` are reserved
 /// for the volatile part, so that it can change without changing the stable part.
 ///
-/// In JSON: `{"total": 4000, "ancestors": 1500, "siblings": 1500, "current": 800, "overhead": 200, "heap": 1500}`.
-/// Every key is optional; unknown keys are rejected. `overhead` and `heap` may be 0; the others must be at least 1.
+/// In JSON: `{"total": 4000, "bytes": 24000, "ancestors": 1500, "siblings": 1500, "current": 800, "overhead": 200,
+/// "heap": 1500}`. Every key is optional; unknown keys are rejected. `overhead` and `heap` may be 0; the others must be at
+/// least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Budget {
     /// Maximum number of tokens of a context. Default 4000.
     pub total: usize,
+    /// Maximum number of bytes of a context, of `xml` and of `stable` plus `volatile`. `None`, the default: six bytes for
+    /// each token of `total`, which leaves all prose room.
+    ///
+    /// No model that reads bytes makes more tokens than bytes, so this cap holds for every tokenizer, while `total` is as
+    /// exact as the token counter. With [`O200k`](super::O200k), texts in Greek, Cyrillic or Indic letters have up to ten
+    /// bytes a token, so a larger cap in bytes shows more of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<usize>,
     /// Quota of the ancestors, in tokens. Default 1500.
     pub ancestors: usize,
     /// Quota of the finished siblings and the dependencies, in tokens. Default 1500.
@@ -36,13 +49,14 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { total: 4000, ancestors: 1500, siblings: 1500, current: 800, overhead: 200, heap: 1500 }
+        Self { total: 4000, bytes: None, ancestors: 1500, siblings: 1500, current: 800, overhead: 200, heap: 1500 }
     }
 }
 
 impl Budget {
     setters! {
         total: usize,
+        bytes: Option<usize>,
         ancestors: usize,
         siblings: usize,
         current: usize,
@@ -87,7 +101,17 @@ impl Budget {
         (budget, variables.problems)
     }
 
+    /// The most that a context may have.
+    pub(super) fn cap(&self) -> Cost {
+        let bytes = self.bytes.unwrap_or_else(|| self.total.saturating_mul(BYTES_PER_TOKEN));
+        Cost { tokens: self.total, bytes }
+    }
+
     fn check(&self) -> Result<()> {
+        if self.bytes == Some(0) {
+            let (name, value) = ("budget.bytes".to_owned(), "0".to_owned());
+            return Err(Error::Setting { name, value, expected: "a whole number of bytes from 1 on" });
+        }
         let fields = [
             ("budget.total", self.total),
             ("budget.ancestors", self.ancestors),
@@ -135,7 +159,7 @@ pub enum Guidance {
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The budgets in tokens.
+    /// The budgets in tokens and bytes.
     pub budget: Budget,
     /// Minimum score of the siblings that are shown, from 0 to 100. Does not apply to dependencies. Default 30.
     pub minimum_relevance: u8,

@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use super::Contexts;
 use super::considered::Considered;
+use super::cost::Cost;
 use super::fragment::TITLE_TOKENS;
-use super::settings::Budget;
+use super::settings::{BYTES_PER_TOKEN, Budget};
 use super::tokens::TokenCounter;
 use crate::frame::{FrameStatus, Handle};
 
@@ -69,8 +70,8 @@ pub(super) fn budget_element(budget: &Budget) -> String {
     format!("<budget total=\"{total}\" ancestors=\"{ancestors}\" siblings=\"{siblings}\" current=\"{current}\"/>\n")
 }
 
-pub(super) fn budget_cost(contexts: &Contexts, budget: &Budget) -> usize {
-    contexts.counter.count(&budget_element(budget))
+pub(super) fn budget_cost(contexts: &Contexts, budget: &Budget) -> Cost {
+    contexts.cost(&budget_element(budget))
 }
 
 pub(super) fn planned_open(count: usize, omitted: usize) -> String {
@@ -80,17 +81,17 @@ pub(super) fn planned_open(count: usize, omitted: usize) -> String {
     }
 }
 
-/// Returns the maximum cost of everything around the frames of a stable part, in tokens. It depends on the considered
+/// Returns the maximum cost of everything around the frames of a stable part. It depends on the considered
 /// frames, not on the selected ones.
-pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered, chunks: usize) -> usize {
-    let counter = &*contexts.counter;
+pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered, chunks: usize) -> Cost {
     let Considered { handle, ancestors, dependencies, siblings, .. } = considered;
-    let (costs, count) = (&contexts.costs, |text: &str| counter.count(text));
+    let (costs, count) = (&contexts.costs, |text: &str| contexts.cost(text));
     let mut cost = count(&stable_open(*handle)) + costs.stable_close + costs.metadata;
     if let Some(parent) = ancestors.first() {
         cost += count(&ancestors_open(ancestors.len())) + costs.ancestors_close;
         if ancestors.len() > 2 {
-            cost += count(&gap(ancestors.len(), *parent, *parent));
+            let last = ancestors.iter().max().unwrap_or(parent);
+            cost += count(&gap(ancestors.len(), *last, *last));
         }
     }
     if !dependencies.is_empty() {
@@ -111,27 +112,27 @@ pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered, chunks: 
     cost + count(&truncation)
 }
 
-/// The costs of the constant pieces, in tokens. [`Wording`](super::wording::Wording) has those of the pieces that name
+/// The costs of the constant pieces. [`Wording`](super::wording::Wording) has those of the pieces that name
 /// tools.
 #[derive(Debug)]
 pub(super) struct Costs {
-    pub(super) stable_close: usize,
-    pub(super) volatile_close: usize,
-    pub(super) ancestors_close: usize,
-    pub(super) dependencies: usize,
-    pub(super) siblings: usize,
-    pub(super) metadata: usize,
+    pub(super) stable_close: Cost,
+    pub(super) volatile_close: Cost,
+    pub(super) ancestors_close: Cost,
+    pub(super) dependencies: Cost,
+    pub(super) siblings: Cost,
+    pub(super) metadata: Cost,
     /// The maximum cost of a volatile part that contains only the stub of the current frame.
-    pub(super) volatile_least: usize,
+    pub(super) volatile_least: Cost,
 }
 
 impl Costs {
     pub(super) fn of(counter: &dyn TokenCounter) -> Self {
-        let count = |text: &str| counter.count(text);
+        let count = |text: &str| Cost::of(text, counter);
         let pair = |texts: [&str; 2]| count(texts[0]) + count(texts[1]);
         let last = Handle::from_index(Handle::LIMIT - 1).expect("the last handle");
-        let longest_status = FrameStatus::ALL.iter().map(|status| status.as_str()).max_by_key(|name| count(name));
-        let stub = format!("<current-frame id=\"{last}\" status=\"{}\">\n", longest_status.unwrap_or_default());
+        let stub = |status: &FrameStatus| count(&format!("<current-frame id=\"{last}\" status=\"{status}\">\n"));
+        let stub = FrameStatus::ALL.iter().map(stub).fold(Cost::default(), Cost::max);
         Self {
             stable_close: count(STABLE_CLOSE),
             volatile_close: count(VOLATILE_CLOSE),
@@ -141,9 +142,9 @@ impl Costs {
             metadata: pair(METADATA),
             volatile_least: count(&volatile_open(last))
                 + count(VOLATILE_CLOSE)
-                + count(&stub)
+                + stub
                 + count("<title>")
-                + TITLE_TOKENS
+                + Cost { tokens: TITLE_TOKENS, bytes: TITLE_TOKENS * BYTES_PER_TOKEN }
                 + count("</title>\n")
                 + count("</current-frame>\n"),
         }

@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use super::considered::Considered;
+use super::cost::{Cost, charge};
 use super::fragment::{CUT, DetailLevel, Fragment, TITLE_TOKENS};
 use super::select::{Entry, Omission, Section};
 use super::settings::Budget;
 use super::spending::Spending;
 use super::tokens::{TokenCounter, truncate_by};
 use super::wording::Wording;
-use super::xml::{attribute, content};
+use super::xml::{attribute, content, omitted_blanks, without_long_blanks};
 use super::{Contexts, skeleton};
 use crate::frame::{FrameStatus, Handle, Registers};
 use crate::tree::{Tree, sibling_order};
@@ -37,8 +38,8 @@ pub(super) struct Volatile {
     omitted_registers: usize,
     current: Arc<Fragment>,
     detail_level: DetailLevel,
-    /// Upper bound of the number of tokens of the volatile part.
-    pub(super) tokens: usize,
+    /// Upper bound of the cost of the volatile part.
+    pub(super) cost: Cost,
 }
 
 impl Volatile {
@@ -46,7 +47,7 @@ impl Volatile {
     pub(super) fn new(contexts: &Contexts, wording: Arc<Wording>, tree: &Tree, handle: Handle) -> Self {
         let current = contexts.current_fragment(tree, handle);
         let open = skeleton::volatile_open(handle);
-        let tokens = contexts.counter.count(&open) + contexts.costs.volatile_close + current.cost(DetailLevel::Stub);
+        let cost = contexts.cost(&open) + contexts.costs.volatile_close + current.cost(DetailLevel::Stub);
         Self {
             wording,
             open,
@@ -61,11 +62,11 @@ impl Volatile {
             omitted_registers: 0,
             current,
             detail_level: DetailLevel::Stub,
-            tokens,
+            cost,
         }
     }
 
-    /// Adds pieces in a fixed order, as many as fit into `limit` tokens.
+    /// Adds pieces in a fixed order, as many as fit into `limit`.
     pub(super) fn fill(
         &mut self,
         contexts: &Contexts,
@@ -73,12 +74,12 @@ impl Volatile {
         considered: &Considered,
         budget: &Budget,
         suggestions: &str,
-        limit: usize,
+        limit: Cost,
     ) {
         let node = tree.node(considered.handle);
         let children = node.children().iter().copied();
         self.planned = children.filter(|child| tree.node(*child).status() == FrameStatus::Planned).collect();
-        let mut room = Room { counter: &*contexts.counter, spending: Spending::new(self.tokens, limit) };
+        let mut room = Room { counter: &contexts.counts, spending: Spending::new(self.cost, limit) };
 
         self.climb(&mut room, DetailLevel::Compact);
         room.text(&mut self.warnings, || waiting_warnings(tree, considered));
@@ -99,19 +100,19 @@ impl Volatile {
         self.show_planned(contexts, tree, &mut room, FIRST_PLANNED);
         let quota = budget.current;
         for detail_level in [DetailLevel::Standard, DetailLevel::Full] {
-            if self.current.cost(detail_level) <= quota {
+            if self.current.cost(detail_level).tokens <= quota {
                 self.climb(&mut room, detail_level);
             }
         }
         self.show_planned(contexts, tree, &mut room, usize::MAX);
         self.climb(&mut room, DetailLevel::Standard);
         self.climb(&mut room, DetailLevel::Full);
-        self.tokens = room.spending.spent;
+        self.cost = room.spending.spent;
     }
 
     fn climb(&mut self, room: &mut Room<'_>, detail_level: DetailLevel) {
         if detail_level > self.detail_level
-            && room.spending.spend(self.current.cost(detail_level) - self.current.cost(self.detail_level))
+            && room.spending.spend(self.current.cost(detail_level).saturating_sub(self.current.cost(self.detail_level)))
         {
             self.detail_level = detail_level;
         }
@@ -121,9 +122,10 @@ impl Volatile {
     fn show_registers(&mut self, registers: &Registers, room: &mut Room<'_>) {
         for (register, value) in registers.filled() {
             let name = register.name();
-            let element = format!("<{name}>{}</{name}>\n", content(value));
-            let around = if self.registers.is_empty() { self.wording.registers } else { 0 };
-            if room.spending.spend(around + room.counter.count(&element)) {
+            let (value, omitted) = without_long_blanks(value);
+            let element = format!("<{name}{}>{}</{name}>\n", omitted_blanks(omitted), content(&value));
+            let around = if self.registers.is_empty() { self.wording.registers } else { Cost::default() };
+            if room.spending.spend(around + Cost::of(&element, room.counter)) {
                 self.registers.push(element);
             } else {
                 self.omitted_registers += 1;
@@ -136,7 +138,7 @@ impl Volatile {
         while !room.spending.is_closed && self.planned_elements.len() < total.min(most) {
             if self.planned_elements.is_empty() {
                 let around = [&skeleton::planned_open(total, total), skeleton::PLANNED_CLOSE];
-                if !room.spending.spend(around.iter().map(|tag| room.counter.count(tag)).sum()) {
+                if !room.spending.spend(around.iter().map(|tag| Cost::of(tag, room.counter)).sum()) {
                     return;
                 }
             }
@@ -182,7 +184,7 @@ impl Volatile {
             section: Section::CurrentFrame,
             detail_level: self.detail_level,
             score: 100.0,
-            tokens: self.current.cost(self.detail_level),
+            tokens: self.current.cost(self.detail_level).tokens,
             log: self.current.log(self.detail_level).cloned(),
             omission: None,
         });
@@ -201,7 +203,7 @@ impl Volatile {
     }
 }
 
-/// The tokens that are left, with the counter that measures texts.
+/// The room that is left, with the counter that measures texts.
 struct Room<'a> {
     counter: &'a dyn TokenCounter,
     spending: Spending,
@@ -209,7 +211,7 @@ struct Room<'a> {
 
 impl Room<'_> {
     fn spend(&mut self, text: &str) -> bool {
-        self.spending.spend(self.counter.count(text))
+        self.spending.spend(Cost::of(text, self.counter))
     }
 
     /// Makes a text and stores it in `place` if it fits. Does not make it if there is no room left.
@@ -224,9 +226,10 @@ impl Room<'_> {
 }
 
 fn id_and_title(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
-    let cost = |part: &str| contexts.counter.count(&attribute(part));
-    let title = truncate_by(tree.node(handle).title().trim(), TITLE_TOKENS, CUT, cost);
-    format!("id=\"{handle}\" title=\"{}\"", attribute(&title))
+    let cost = |part: &str| charge(&attribute(part), &contexts.counts);
+    let (title, omitted) = without_long_blanks(tree.node(handle).title());
+    let title = truncate_by(&title, TITLE_TOKENS, CUT, cost);
+    format!("id=\"{handle}\" title=\"{}\"{}", attribute(&title), omitted_blanks(omitted))
 }
 
 /// Returns the elements `<position>` and `<sibling-status>`. Empty for roots and invalidated frames.
@@ -310,9 +313,10 @@ fn state_warnings(tree: &Tree, handle: Handle) -> String {
 }
 
 fn suggestions_element(contexts: &Contexts, suggestions: &str) -> String {
-    let cost = |part: &str| contexts.counter.count(&content(part));
-    let shown = truncate_by(suggestions.trim(), SUGGESTION_TOKENS, CUT, cost);
-    format!("<suggestions>\n{}\n</suggestions>\n", content(&shown))
+    let cost = |part: &str| charge(&content(part), &contexts.counts);
+    let (suggestions, omitted) = without_long_blanks(suggestions);
+    let shown = truncate_by(&suggestions, SUGGESTION_TOKENS, CUT, cost);
+    format!("<suggestions{}>\n{}\n</suggestions>\n", omitted_blanks(omitted), content(&shown))
 }
 
 fn warnings(frames: &[Handle], say: impl Fn(Handle) -> String) -> String {

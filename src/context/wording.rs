@@ -1,5 +1,6 @@
-//! All texts of a context that name tools, for one set of tool names, with their costs in tokens.
+//! All texts of a context that name tools, for one set of tool names, with their costs.
 
+use super::cost::Cost;
 use super::tokens::TokenCounter;
 use super::xml::escape;
 use super::{guidance, skeleton};
@@ -18,14 +19,14 @@ pub(super) struct Wording {
     pub(super) initial_planning: String,
     /// The note in a heap with chunks that are only in the index.
     pub(super) heap_note: String,
-    /// Cost of philosophy, rules and the element around them, in tokens.
-    pub(super) brief_guidance: usize,
-    /// Additional cost of the full guidance compared with the brief one, in tokens.
-    pub(super) full_guidance: usize,
-    /// Cost of the planning advice, in tokens.
-    pub(super) initial_planning_cost: usize,
-    /// Maximum cost of the element around the registers, in tokens.
-    pub(super) registers: usize,
+    /// Cost of philosophy, rules and the element around them.
+    pub(super) brief_guidance: Cost,
+    /// Additional cost of the full guidance compared with the brief one.
+    pub(super) full_guidance: Cost,
+    /// Cost of the planning advice.
+    pub(super) initial_planning_cost: Cost,
+    /// Maximum cost of the element around the registers.
+    pub(super) registers: Cost,
 }
 
 impl Wording {
@@ -42,13 +43,13 @@ impl Wording {
             when_to_create_child_frames: guidance::when_to_create_child_frames(&escaped),
             initial_planning: guidance::initial_planning(&escaped),
             heap_note,
-            brief_guidance: 0,
-            full_guidance: 0,
-            initial_planning_cost: 0,
-            registers: 0,
+            brief_guidance: Cost::default(),
+            full_guidance: Cost::default(),
+            initial_planning_cost: Cost::default(),
+            registers: Cost::default(),
             escaped,
         };
-        let count = |texts: &[&str]| texts.iter().map(|text| counter.count(text)).sum();
+        let count = |texts: &[&str]| texts.iter().map(|text| Cost::of(text, counter)).sum();
         let [open, close] = skeleton::MANAGEMENT;
         wording.brief_guidance = count(&[open, close, &wording.philosophy, &wording.rules]);
         wording.full_guidance = count(&[&wording.when_to_create_child_frames]);

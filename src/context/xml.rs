@@ -36,6 +36,57 @@ pub(super) fn attribute(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Maximum length of a run of blanks, in characters. Code and tables need no longer ones.
+const BLANKS: usize = 32;
+
+/// Removes surrounding blanks, and shortens each run of more than 32 blank, control or invisible characters to its first
+/// 32. Also returns how many characters of runs were left out.
+pub(super) fn without_long_blanks(text: &str) -> (Cow<'_, str>, usize) {
+    let text = text.trim();
+    if !may_have_long_blanks(text.as_bytes()) {
+        return (Cow::Borrowed(text), 0);
+    }
+    let (mut shortened, mut copied, mut run, mut omitted) = (String::new(), 0, 0, 0);
+    for (at, character) in text.char_indices() {
+        run = if is_blank(character) { run + 1 } else { 0 };
+        if run > BLANKS {
+            shortened.push_str(&text[copied..at]);
+            copied = at + character.len_utf8();
+            omitted += 1;
+        }
+    }
+    if omitted == 0 {
+        return (Cow::Borrowed(text), 0);
+    }
+    shortened.push_str(&text[copied..]);
+    (Cow::Owned(shortened), omitted)
+}
+
+/// The attribute that says how many blanks were left out; empty if there are none. A text of a frame cannot pose as it,
+/// because texts make no attributes.
+pub(super) fn omitted_blanks(count: usize) -> String {
+    if count > 0 { format!(" omitted-blanks=\"{count}\"") } else { String::new() }
+}
+
+/// Looks at every 32nd byte, and around it if it may belong to a blank character.
+fn may_have_long_blanks(bytes: &[u8]) -> bool {
+    let may_be_blank = |byte: &&u8| **byte <= b' ' || **byte >= 0x7f;
+    (0..bytes.len()).step_by(BLANKS).any(|at| {
+        let (before, after) = bytes.split_at(at);
+        let after = after.iter().take_while(may_be_blank).count();
+        after > 0 && before.iter().rev().take_while(may_be_blank).count() + after > BLANKS
+    })
+}
+
+/// True for white space, control characters and characters that are never visible.
+fn is_blank(character: char) -> bool {
+    character.is_whitespace()
+        || character.is_control()
+        || matches!(character, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(character, '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
+        || is_forbidden(character)
+}
+
 /// As [`content`], with as few entities as possible, for texts whose exact characters matter. Also returns the number of
 /// characters that XML 1.0 forbids.
 ///

@@ -242,7 +242,7 @@ fn contexts_come_in_the_parts_that_are_wanted() {
         let failed = failed.unwrap_err();
         assert_eq!(failed.code, CALLSTACK_ERROR_BUDGET_TOO_SMALL);
         let needed = failed.details["needed"].as_u64().unwrap();
-        assert_eq!(failed.details, json!({"handle": "f1", "total": 1, "needed": needed}));
+        assert_eq!(failed.details, json!({"handle": "f1", "total": 1, "needed": needed, "unit": "tokens"}));
 
         run(|error| callstack_clear_cache(stack, p("f1"), 2, error)).unwrap();
         run(|error| callstack_clear_cache(stack, NULL, 0, error)).unwrap();
@@ -259,7 +259,7 @@ fn a_stack_in_a_folder_lasts_and_its_history_makes_it_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (first, again, exported) = (path("first"), path("again"), path("exported"));
-    let stack = open(&first, r#"{"durability": "full", "busyTimeout": 50, "tokens": "chars4"}"#).unwrap();
+    let stack = open(&first, r#"{"durability": "full", "busyTimeout": 50, "counter": "chars4"}"#).unwrap();
     push(stack, r#"{"title": "Build", "sessionID": "ses_1"}"#).unwrap();
     let other = open(&first, "").unwrap();
     push(other, r#"{"title": "Parse", "sessionID": "ses_2"}"#).unwrap();

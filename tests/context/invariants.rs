@@ -4,7 +4,9 @@
 
 use callstack_core::context::{Approx, Chars4, Omission, TokenCounter};
 use callstack_core::frame::Register;
-use callstack_core::{Budget, Context, Error, FrameStatus, Handle, Identity, NewFrame, PopStatus, Results, Stack};
+use callstack_core::{
+    Budget, BudgetUnit, Context, Error, FrameStatus, Handle, Identity, NewFrame, PopStatus, Results, Stack,
+};
 use proptest::prelude::*;
 use support::Random;
 use support::promises::{checked, settings, with_total};
@@ -36,7 +38,7 @@ fn assert_grows(smaller: &Context, larger: &Context) {
         );
     }
     for register in Register::ALL.iter().copied() {
-        let count = |context: &Context| context.volatile.matches(&format!("<{}>", register.name())).count();
+        let count = |context: &Context| context.volatile.matches(&format!("</{}>", register.name())).count();
         assert!(count(smaller) <= count(larger), "3: {} is lost", register.name());
     }
     for element in [
@@ -114,11 +116,50 @@ proptest! {
     }
 
     #[test]
+    fn a_cap_in_bytes_keeps_the_same_promises(seed in any::<u64>(), size in sizes()) {
+        let mut random = Random::new(seed);
+        let stack = support::stack_of(&support::state(&mut random, size));
+        let frame = Handle::from_index(random.below(size)).unwrap();
+        let settings = settings(&mut random);
+        let check = |total: usize, bytes: usize| {
+            let budget = settings.budget.total(total).bytes(Some(bytes));
+            checked(&stack, &Approx, frame, &settings.clone().budget(budget))
+        };
+        let needed = |result: Result<Context, Error>| match result {
+            Err(Error::BudgetTooSmall { needed, unit, .. }) => (needed, unit),
+            other => panic!("a token or byte is enough: {other:?}"),
+        };
+        let (total, unit) = needed(check(1, 1));
+        prop_assert_eq!(unit, BudgetUnit::Tokens);
+        let (bytes, unit) = needed(check(total, 1));
+        prop_assert_eq!(unit, BudgetUnit::Bytes);
+        prop_assert_eq!((bytes, unit), needed(check(total, bytes - 1)));
+        prop_assert_eq!((total, BudgetUnit::Tokens), needed(check(total - 1, bytes)));
+
+        let (mut tokens, mut cap) = (total, bytes);
+        let mut before = check(tokens, cap).unwrap();
+        for _ in 0..4 {
+            match random.below(3) {
+                0 => tokens += random.below(3_000),
+                1 => cap += random.below(12_000),
+                _ => (tokens, cap) = (tokens + random.below(2_000), cap + random.below(8_000)),
+            }
+            let after = check(tokens, cap).unwrap();
+            assert_grows(&before, &after);
+            before = after;
+        }
+    }
+
+    #[test]
     fn the_stable_part_stays_until_a_push_a_pop_or_an_invalidation(seed in any::<u64>(), size in sizes()) {
         let mut random = Random::new(seed);
         let stack = support::stack_of(&support::state(&mut random, size));
         let frame = Handle::from_index(random.below(size)).unwrap();
-        let settings = with_total(&settings(&mut random), 600 + random.below(6_000));
+        let total = 600 + random.below(6_000);
+        let mut settings = with_total(&settings(&mut random), total);
+        if random.once_in(3) {
+            settings.budget.bytes = Some(total * (2 + random.below(4)));
+        }
         let before = stack.context(frame, &settings).unwrap();
         disturb(&stack, &mut random, size);
         let after = stack.context(frame, &settings).unwrap();

@@ -8,6 +8,8 @@ pub mod folder;
 pub mod host;
 pub mod model;
 pub mod promises;
+#[cfg(feature = "tokenizer")]
+pub mod tokenizers;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -169,6 +171,7 @@ pub fn text(random: &mut Random, words: usize) -> String {
         0 => String::new(),
         1 => " \n ".into(),
         2 => "word".repeat(random.below(words * 2 + 1)),
+        3 => format!("gap{}end", random.pick(&[" ", "\n", "\t ", "\u{a0}", "\0"]).repeat(random.below(words * 20 + 1))),
         _ => {
             let count = random.below(words + 1);
             let mut text = String::new();

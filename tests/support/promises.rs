@@ -57,6 +57,9 @@ pub fn checked(
     let context = stack.context_uncached(frame, settings)?;
     let total = settings.budget.total;
 
+    let bytes = settings.budget.bytes.unwrap_or(total.saturating_mul(6));
+    let both = context.stable.len() + context.volatile.len();
+    assert!(context.xml.len() <= bytes && both <= bytes, "1: {} and {both} bytes of {bytes}", context.xml.len());
     let both = counter.count(&context.stable) + counter.count(&context.volatile);
     assert!(counter.count(&context.xml) <= total, "1: xml has {} tokens of {total}", counter.count(&context.xml));
     assert!(both <= total, "1: the two parts have {both} tokens of {total}");

@@ -95,7 +95,7 @@ export interface ErrorDetails {
   readonly message?: string
   /** `chunk_exists`, `unknown_chunk`, `setting`, `second_stack_operation`: the name of the chunk, setting or tool. */
   readonly name?: string
-  /** `budget_too_small`: the least total budget, in tokens. `library`: the version of the C interface that is needed. */
+  /** `budget_too_small`: the least budget, in its `unit`. `library`: the version of the C interface that is needed. */
   readonly needed?: number
   /** `parent_circle`: the parent that is below the frame. */
   readonly parent?: string
@@ -117,8 +117,10 @@ export interface ErrorDetails {
   readonly supported?: number
   /** `transition`: the status that was asked for. */
   readonly to?: FrameStatus
-  /** `budget_too_small`: the total budget, in tokens. */
+  /** `budget_too_small`: the budget, in its `unit`. */
   readonly total?: number
+  /** `budget_too_small`: whether `total` or `bytes` of the budget is too small. */
+  readonly unit?: "tokens" | "bytes"
   /** `setting`: the value that was given. */
   readonly value?: string
   /** `busy`: how long the call has waited in all, in milliseconds. */
@@ -142,7 +144,7 @@ export class CallstackError extends Error {
   override readonly name = "CallstackError"
   /** The kind of the error, for programs. */
   readonly code: ErrorCode
-  /** The values in the message, such as `{ handle: "f3", total: 100, needed: 214 }` for `budget_too_small`. */
+  /** The values in the message, such as `{ handle: "f3", total: 100, needed: 214, unit: "tokens" }` for `budget_too_small`. */
   readonly details: ErrorDetails
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}, options?: ErrorOptions) {

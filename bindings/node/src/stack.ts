@@ -115,7 +115,7 @@ export class Stack implements Disposable {
    *
    * @throws `json` if the text is not a state, `version` if it comes from a newer version.
    */
-  static fromState(state: StackState | string, options?: Pick<MemoryOptions, "tokens">): Stack {
+  static fromState(state: StackState | string, options?: Pick<MemoryOptions, "counter">): Stack {
     return new Stack(
       Native.get().value(
         "from_state",
@@ -141,7 +141,7 @@ export class Stack implements Disposable {
    * `STACK_TOKEN_BUDGET_ANCESTORS`, `STACK_TOKEN_BUDGET_SIBLINGS` and `STACK_TOKEN_BUDGET_CURRENT` (tokens) override them.
    * A variable that is not a whole number of at least 1 leaves the default, and emits a warning of the process.
    */
-  static settings(): Required<Settings> & { budget: Required<Budget> } {
+  static settings(): Required<Settings> & { budget: Required<Omit<Budget, "bytes">> } {
     const [settings, problems] = Native.get().twoTexts("settings", undefined)
     for (const problem of readJson<string[]>(problems)) process.emitWarning(problem, "CallstackWarning")
     return readJson(settings)
@@ -424,7 +424,7 @@ export class Stack implements Disposable {
    * const { stable, volatile, tokens } = stack.context("ses_1", { budget: { total: 2000 } })
    * ```
    *
-   * @throws `budget_too_small`, with the tokens `needed` in the details; `setting` or `json` for wrong settings.
+   * @throws `budget_too_small`, with the budget that is `needed` and its `unit` in the details; `setting` or `json` for wrong settings.
    */
   context(frame: FrameRef, settings?: Settings): Context {
     const [xml, stable, volatile, report] = this.#native.fourTexts("context", this.#address, frame, writeJson(settings))
@@ -486,7 +486,7 @@ export class Stack implements Disposable {
    * Returns the context of a session's frame, made with the settings of {@link Stack.configure}. Returns undefined if the
    * session has no frame, or if the settings give it no context.
    *
-   * @throws `budget_too_small`, with the tokens `needed` in the details.
+   * @throws `budget_too_small`, with the budget that is `needed` and its `unit` in the details.
    */
   sessionContext(sessionID: string): SessionContext | undefined {
     const parts = this.#native.maybeTwoTexts("session_context", this.#address, sessionID)

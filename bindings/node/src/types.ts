@@ -32,14 +32,19 @@ export interface StackOptions {
   busyTimeout?: number
   /** Whether `state.json` and `frames/` beside the database are kept up to date. Default true. */
   mirror?: boolean
-  /** How tokens are counted: by an estimate (`"approx"`, the default), or one token for four characters. */
-  tokens?: "approx" | "chars4"
+  counter?: Counter
 }
+
+/**
+ * How tokens are counted: by an estimate (`"approx"`, the default), one token for four characters (`"chars4"`), or exactly
+ * (`"o200k"`). The exact counter needs a library that is built with it (`make native FEATURES=capi,tokenizer`); with
+ * another one, opening a stack throws `setting`.
+ */
+export type Counter = "approx" | "chars4" | "o200k"
 
 /** Options of a stack in memory. */
 export interface MemoryOptions {
-  /** How tokens are counted: by an estimate (`"approx"`, the default), or one token for four characters. */
-  tokens?: "approx" | "chars4"
+  counter?: Counter
   /** Whether the stack keeps its events for {@link Stack.history}, as stacks in folders do. Default false. */
   history?: boolean
 }
@@ -310,10 +315,12 @@ export interface Imported {
   problems: { place: string; message: string }[]
 }
 
-/** Limits on the size of a context, in tokens. */
+/** Limits on the size of a context, in tokens, and one in bytes. */
 export interface Budget {
   /** Limit of the whole context. It is never exceeded. Default 4000. */
   total?: number
+  /** Limit of the whole context in bytes (UTF-8). It is never exceeded. Default: six for each token of `total`. */
+  bytes?: number
   /** Quota of the ancestors. Default 1500. */
   ancestors?: number
   /** Quota of finished siblings and dependencies. Default 1500. */
@@ -360,7 +367,7 @@ export type ToolNames =
 
 /** Settings of contexts. */
 export interface Settings {
-  /** Limits on the size, in tokens. */
+  /** Limits on the size. */
   budget?: Budget
   /** Siblings with a lower relevance score are omitted; 0 to 100. Default 30. */
   minimumRelevance?: number

@@ -1,0 +1,360 @@
+//! `Approx`: an estimate of the number of tokens from lists of words, pairs and characters, without a vocabulary.
+//!
+//! The estimate is made for two vocabularies at once, o200k and cl100k: the lists hold what is one token in both.
+//!
+//! - `approx/words.txt`: the words that are most frequent in the documentation of some 300 Rust crates and in comments
+//!   of their code. First those that are one token in every form (`word`, `Word`, ` word`, ` Word`), and abbreviations in
+//!   capitals that are one token with and without a space; then those that are one token in small letters after a space.
+//!   A digit before each word is the number of letters that it shares with the word before it, at most 9.
+//! - `approx/pairs.txt`: the frequent pairs of letters and of signs, in lines of a first character and its second ones,
+//!   then the same for pairs after a space. `¶` is a line end.
+//! - `approx/characters.txt`: the most tokens that a character takes alone, as `first code point:tokens` of ranges,
+//!   then the characters that take one token although others of their range take more.
+//!
+//! `tests/context/tokens.rs` checks the lists against both vocabularies.
+
+use std::sync::LazyLock;
+
+use super::tokens::TokenCounter;
+
+/// An estimate without a vocabulary. It is close to o200k for English prose, code and the XML of frames, seldom below
+/// it, and never far below o200k or cl100k for any text.
+///
+/// A text is cut into runs of letters, digits, signs and blanks, as tokenizers do. A frequent word is one token. Any
+/// other word is cut into frequent pairs of letters and single letters, which is what tokenizers do with letters that
+/// make no word. Letters at the very beginning of a text cost more than elsewhere, because they may continue a word.
+///
+/// `docs/figures.md` lists how near the estimate is for each kind of text. It is high for languages other than English:
+/// it must not be too low for random letters, and it cannot tell these from words that it does not know.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Approx;
+
+impl TokenCounter for Approx {
+    fn count(&self, text: &str) -> usize {
+        units(text).div_ceil(UNIT)
+    }
+}
+
+/// Units per token. Costs are in units; their sum is rounded up to tokens once, at the end.
+const UNIT: usize = 100;
+
+// The costs were fitted so that the estimate is at most 1.2 times o200k for English prose and frames, and at least 1/1.5
+// of o200k and cl100k for the worst text that a search finds. For subadditivity, the cost of a run must not be more than
+// that of two parts of it, where nothing stands before the second part.
+
+/// Cost of a listed word.
+const WORD: usize = 85;
+/// Cost of a word that is only listed after a space, elsewhere or with a capital: up to three tokens.
+const WORD_ELSEWHERE: usize = 200;
+/// Cost of a listed pair of letters, and of one after a space, which tokenizers divide more often.
+const PAIR: usize = 103;
+const SPACED_PAIR: usize = 120;
+/// Cost of a letter that is in no pair.
+const LETTER: usize = 70;
+/// Additional cost of letters that continue a word, or may do so: together with it they are divided elsewhere.
+const CONTINUATION: usize = 145;
+/// Additional cost of a capitalized part of a word (`Name` in `userName`).
+const PART: usize = 40;
+/// Cost of a listed pair of signs, or of 4, 8 or 16 times the same one.
+const SIGN_PAIR: usize = 105;
+/// Cost of a sign that is in no pair.
+const SIGN: usize = 82;
+const LINE_END: usize = 82;
+/// Cost of up to three digits.
+const DIGITS: usize = 95;
+/// Cost of up to 16 times the same blank character.
+const BLANKS: usize = 100;
+/// Cost of a tab, or of a space before anything that it is not joined to.
+const SPACE: usize = 70;
+/// Cost of a control character.
+const CONTROL: usize = 100;
+/// Cost of a character that is not ASCII, by the number of tokens that it takes alone.
+const CHARACTER: [usize; 5] = [0, 70, 156, 234, 312];
+
+/// Signs for which the same one 4, 8 or 16 times is one token, as in lines of `----`.
+const REPEATED: &[u8] = b"#*-./=_";
+/// Characters of which four are one token.
+const REPEATED_CHARACTERS: [char; 5] = ['—', '…', '─', '█', '\u{fffd}'];
+
+/// The text before a run, which influences the cost of the run.
+#[derive(Clone, Copy, PartialEq)]
+enum Before {
+    /// Nothing that is known, as at the beginning of a text, or a listed word in capitals (`HTML` in `HTMLElement`),
+    /// which is divided elsewhere: the run may continue a word.
+    Nothing,
+    /// A tab, an apostrophe, several capitals, or a character that is not ASCII. Tokenizers join it to letters of a word
+    /// after it, and divide the word elsewhere.
+    Joining,
+    /// A listed word, which letters after it would divide.
+    Word,
+    /// Other letters, or a part of a word that ends where a capital begins.
+    Part,
+    /// One space, which belongs to the run.
+    Space,
+    Other,
+}
+
+fn units(text: &str) -> usize {
+    let tables = &*TABLES;
+    let bytes = text.as_bytes();
+    let run = |start: usize, is: &dyn Fn(u8) -> bool| bytes[start..].iter().take_while(|byte| is(**byte)).count();
+    let (mut total, mut at, mut before) = (0, 0, Before::Nothing);
+    while at < bytes.len() {
+        let byte = bytes[at];
+        let (cost, length, now) = match byte {
+            b'a'..=b'z' | b'A'..=b'Z' => {
+                let capitals = run(at, &|byte| byte.is_ascii_uppercase());
+                let small = run(at + capitals, &|byte| byte.is_ascii_lowercase());
+                let letters = &bytes[at..at + capitals + small];
+                let (cost, is_word) = tables.capitals_and_letters(letters, capitals, before);
+                (cost, letters.len(), if is_word { Before::Word } else { Before::Part })
+            }
+            b'0'..=b'9' => {
+                let length = run(at, &|byte| byte.is_ascii_digit());
+                (space(before) + length.div_ceil(3) * DIGITS, length, Before::Other)
+            }
+            b' ' | b'\t' => {
+                let length = run(at, &|other| other == byte);
+                // Tokenizers divide a gap before its last character, and join that to what follows.
+                let (gap, whole) = ((length - 1).div_ceil(16) * BLANKS, length.div_ceil(16) * BLANKS);
+                match bytes.get(at + length) {
+                    None => (whole.max(gap + SPACE), length, Before::Other),
+                    Some(next) if is_blank(*next) => (whole, length, Before::Other),
+                    Some(_) if byte == b' ' => (gap, length, Before::Space),
+                    Some(_) => (gap + SPACE, length, Before::Joining),
+                }
+            }
+            b'\n' | b'!'..=b'~' => {
+                let length = run(at, &|byte| byte.is_ascii_punctuation() || byte == b'\n');
+                let now = if bytes[at + length - 1] == b'\'' { Before::Joining } else { Before::Other };
+                (tables.signs(&bytes[at..at + length], before), length, now)
+            }
+            b'\r' => (BLANKS, 1 + usize::from(bytes.get(at + 1) == Some(&b'\n')), Before::Other),
+            0..0x80 => (space(before) + CONTROL, 1, Before::Other),
+            _ => {
+                let character = text[at..].chars().next().expect("at is a character boundary");
+                let is_divided = matches!(before, Before::Nothing | Before::Word);
+                let around = space(before) + if is_divided { CONTINUATION } else { 0 };
+                let same = if REPEATED_CHARACTERS.contains(&character) {
+                    text[at..].chars().take_while(|other| *other == character).count()
+                } else {
+                    1
+                };
+                let characters = same % 4 * CHARACTER[tables.tokens(character, before)];
+                (around + same / 4 * SIGN_PAIR + characters, same * character.len_utf8(), Before::Joining)
+            }
+        };
+        total += cost;
+        at += length;
+        before = now;
+    }
+    total
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// The cost of a space before anything that it is not joined to.
+fn space(before: Before) -> usize {
+    if before == Before::Space { SPACE } else { 0 }
+}
+
+/// What the lists say, made once when it is first needed; about 120 KB.
+struct Tables {
+    /// The listed words in ascending order, as [`word_key`] makes them. The lowest bit is set if the word is one token
+    /// only in small letters after a space.
+    words: Vec<u128>,
+    /// For each first character, a bit for each second one.
+    pairs: [u128; 128],
+    spaced_pairs: [u128; 128],
+    /// The first code point of each range, and the most tokens of its characters.
+    ranges: Vec<(u32, usize)>,
+    /// The characters that are one token, in ascending order.
+    single: Vec<char>,
+}
+
+static TABLES: LazyLock<Tables> = LazyLock::new(|| {
+    let halves = |text: &'static str| text.split_once("\n\n").expect("each list has two parts");
+    let (everywhere, spaced) = halves(include_str!("approx/words.txt"));
+    let mut words = words(everywhere, 0);
+    words.extend(self::words(spaced, 1));
+    words.sort_unstable();
+    let (plain, spaced) = halves(include_str!("approx/pairs.txt"));
+    let (ranges, single) = halves(include_str!("approx/characters.txt"));
+    let range = |range: &str| {
+        let (first, tokens) = range.split_once(':')?;
+        Some((u32::from_str_radix(first, 16).ok()?, tokens.parse().ok()?))
+    };
+    let mut single: Vec<char> = single.chars().filter(|character| *character != '\n').collect();
+    single.sort_unstable();
+    Tables {
+        words,
+        pairs: pairs(plain),
+        spaced_pairs: pairs(spaced),
+        ranges: ranges.split_whitespace().map(|text| range(text).expect("a range has two numbers")).collect(),
+        single,
+    }
+});
+
+/// Reads a list of words. Each begins with the number of letters that it shares with the one before.
+fn words(list: &str, is_spaced: u128) -> Vec<u128> {
+    let mut words = Vec::with_capacity(list.len() / 4);
+    let mut word = Vec::new();
+    for byte in list.bytes().filter(|byte| *byte != b'\n').chain([b'0']) {
+        if byte.is_ascii_digit() {
+            if !word.is_empty() {
+                words.push(word_key(&word) | is_spaced);
+            }
+            word.truncate(usize::from(byte - b'0'));
+        } else {
+            word.push(byte);
+        }
+    }
+    words
+}
+
+/// Reads lines of a first character, a space, and the second characters.
+fn pairs(list: &str) -> [u128; 128] {
+    let code = |character: char| if character == '¶' { b'\n' } else { character as u8 };
+    let mut pairs = [0; 128];
+    for line in list.lines() {
+        let mut characters = line.chars();
+        let first = characters.next().map_or(0, code);
+        pairs[usize::from(first)] = characters.skip(1).fold(0, |seconds, second| seconds | 1 << code(second));
+    }
+    pairs
+}
+
+/// Number of letters of a word in a key.
+const KEY_LETTERS: usize = 15;
+
+/// Returns a number that orders words as their letters do: the first letter in the highest byte, the lowest byte free.
+fn word_key(letters: &[u8]) -> u128 {
+    letters
+        .iter()
+        .take(KEY_LETTERS)
+        .zip(1..)
+        .fold(0, |key, (letter, place)| key | u128::from(*letter) << (128 - 8 * place))
+}
+
+/// The costs of letters.
+struct Letters {
+    cheapest: usize,
+    /// As pairs and single letters.
+    divided: usize,
+    is_word: bool,
+}
+
+impl Tables {
+    /// Returns the cost of capitals and the small letters after them, and whether they are a listed word.
+    fn capitals_and_letters(&self, letters: &[u8], capitals: usize, before: Before) -> (usize, bool) {
+        if capitals < 2 || capitals == letters.len() {
+            let Letters { cheapest, is_word, .. } = self.letters(letters, before);
+            return (cheapest, is_word);
+        }
+        // The last capital belongs to the small letters (HTML|Element), or all capitals together are a word.
+        let (one, other) = letters.split_at(capitals - 1);
+        let one = self.letters(one, before);
+        let joined = one.divided + self.letters(other, Before::Joining).cheapest;
+        let after_word = one.cheapest + self.letters(other, Before::Nothing).cheapest;
+        let (word, other) = letters.split_at(capitals);
+        let before_small = self.letters(word, before).cheapest + self.letters(other, Before::Nothing).cheapest;
+        (joined.min(after_word).min(before_small), false)
+    }
+
+    /// Returns the costs of letters: as a listed word, as a listed word and what continues it, or as pairs and single
+    /// letters.
+    fn letters(&self, letters: &[u8], before: Before) -> Letters {
+        let part = if matches!(before, Before::Part | Before::Word) { PART } else { 0 };
+        // The costs of all letters from a place on as pairs and single letters, for the first places.
+        let mut rests = [0; KEY_LETTERS + 1];
+        let (mut rest, mut next) = (0, 0);
+        for (at, letter) in letters.iter().enumerate().rev() {
+            let mut cost = LETTER + rest;
+            if let Some(second) = letters.get(at + 1) {
+                let is_spaced = at == 0 && before == Before::Space;
+                let (pairs, pair) = if is_spaced { (&self.spaced_pairs, SPACED_PAIR) } else { (&self.pairs, PAIR) };
+                if pairs[usize::from(*letter)] >> second & 1 == 1 {
+                    cost = cost.min(pair + next);
+                }
+            }
+            (rest, next) = (cost, rest);
+            if at <= KEY_LETTERS {
+                rests[at] = cost;
+            }
+        }
+        let divided = part + rest + if before == Before::Nothing { CONTINUATION } else { 0 };
+        let (mut cheapest, mut is_word) = (divided, false);
+        for (length, word) in self.words(letters, before) {
+            let is_whole = length == letters.len();
+            let continuation = if is_whole { 0 } else { CONTINUATION + rests[length] };
+            cheapest = cheapest.min(part + word + continuation);
+            is_word |= is_whole;
+        }
+        Letters { cheapest, divided, is_word }
+    }
+
+    /// Returns the lengths of the listed words with which the letters begin, the longest one first, and their costs.
+    fn words(&self, letters: &[u8], before: Before) -> impl Iterator<Item = (usize, usize)> {
+        let is_capitalized = letters[0].is_ascii_uppercase() && letters.get(1).is_none_or(u8::is_ascii_lowercase);
+        let key = word_key(letters) | if is_capitalized { 0x20 << 120 } else { 0 };
+        let mut beginning = if before == Before::Nothing { 0 } else { KEY_LETTERS };
+        std::iter::from_fn(move || {
+            while beginning > 1 {
+                // The longest word is the last one that is not after the letters in the order, or a beginning of that.
+                let key = key & u128::MAX << (128 - 8 * beginning);
+                let last = self.words[..self.words.partition_point(|word| *word <= key | 0xFF)].last()?;
+                let length = KEY_LETTERS - (last >> 8).trailing_zeros() as usize / 8;
+                let shared = ((last ^ key) >> 8 << 8).leading_zeros() as usize / 8;
+                if shared < length {
+                    beginning = shared;
+                    continue;
+                }
+                beginning = length - 1;
+                let is_one = match before {
+                    Before::Nothing | Before::Joining => false,
+                    Before::Space => last & 1 == 0 || !is_capitalized,
+                    Before::Word | Before::Part | Before::Other => last & 1 == 0,
+                };
+                return Some((length, if is_one { WORD } else { WORD_ELSEWHERE }));
+            }
+            None
+        })
+    }
+
+    /// Returns the cost of signs and line ends: pairs, repeated signs and single ones, in the cheapest way.
+    fn signs(&self, signs: &[u8], before: Before) -> usize {
+        // The costs of all signs from a place on, for the 16 places behind the current one.
+        let mut rest = [0; 16];
+        for (at, sign) in signs.iter().enumerate().rev() {
+            let from = |length: usize| rest[(at + length) % 16];
+            let is_spaced = at == 0 && before == Before::Space;
+            let mut cost = from(1) + if *sign == b'\n' { LINE_END } else { SIGN };
+            if let Some(second) = signs.get(at + 1) {
+                let is_listed = |pairs: &[u128; 128]| pairs[usize::from(*sign)] >> second & 1 == 1;
+                if is_spaced && is_listed(&self.spaced_pairs) || !is_spaced && is_listed(&self.pairs) {
+                    cost = cost.min(SIGN_PAIR + from(2));
+                }
+            }
+            if REPEATED.contains(sign) && !is_spaced {
+                let same = signs[at..].iter().take(16).take_while(|other| *other == sign).count();
+                for length in [4, 8, 16].into_iter().filter(|length| *length <= same) {
+                    cost = cost.min(SIGN_PAIR + from(length));
+                }
+            }
+            rest[at % 16] = cost;
+        }
+        rest[0]
+    }
+
+    /// Returns the most tokens that a character takes. After a space, its first byte may be joined to the space.
+    fn tokens(&self, character: char, before: Before) -> usize {
+        let is_whole = before != Before::Space || character.len_utf8() == 2;
+        if is_whole && self.single.binary_search(&character).is_ok() {
+            return 1;
+        }
+        let after = self.ranges.partition_point(|(first, _)| *first <= u32::from(character));
+        self.ranges[after.saturating_sub(1)].1
+    }
+}
