@@ -165,6 +165,8 @@ struct Tables {
     /// The listed words in ascending order, as [`word_key`] makes them. The lowest bit is set if the word is one token
     /// only in small letters after a space.
     words: Vec<u128>,
+    /// For each [`first_letters`], where the words with them begin, and at the end the number of all words.
+    starts: Vec<u16>,
     /// For each first character, a bit for each second one.
     pairs: [u128; 128],
     spaced_pairs: [u128; 128],
@@ -188,8 +190,11 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     };
     let mut single: Vec<char> = single.chars().filter(|character| *character != '\n').collect();
     single.sort_unstable();
+    let places = 0..=first_letters(word_key(b"zz")) + 1;
+    let starts = places.map(|place| words.partition_point(|word| first_letters(*word) < place) as u16).collect();
     Tables {
         words,
+        starts,
         pairs: pairs(plain),
         spaced_pairs: pairs(spaced),
         ranges: ranges.split_whitespace().map(|text| range(text).expect("a range has two numbers")).collect(),
@@ -238,37 +243,51 @@ fn word_key(letters: &[u8]) -> u128 {
         .fold(0, |key, (letter, place)| key | u128::from(*letter) << (128 - 8 * place))
 }
 
-/// The costs of letters.
-struct Letters {
-    cheapest: usize,
-    /// As pairs and single letters.
-    divided: usize,
-    is_word: bool,
+/// Returns a number that orders words as their first two letters do.
+fn first_letters(key: u128) -> usize {
+    let letter = |shift: u32| ((key >> shift) as usize & 0xFF).saturating_sub(usize::from(b'A'));
+    letter(120) * 64 + letter(112)
+}
+
+/// The additional cost of letters after other letters.
+fn part(before: Before) -> usize {
+    if matches!(before, Before::Part | Before::Word) { PART } else { 0 }
 }
 
 impl Tables {
     /// Returns the cost of capitals and the small letters after them, and whether they are a listed word.
     fn capitals_and_letters(&self, letters: &[u8], capitals: usize, before: Before) -> (usize, bool) {
         if capitals < 2 || capitals == letters.len() {
-            let Letters { cheapest, is_word, .. } = self.letters(letters, before);
-            return (cheapest, is_word);
+            return self.letters(letters, before);
         }
         // The last capital belongs to the small letters (HTML|Element), or all capitals together are a word.
         let (one, other) = letters.split_at(capitals - 1);
-        let one = self.letters(one, before);
-        let joined = one.divided + self.letters(other, Before::Joining).cheapest;
-        let after_word = one.cheapest + self.letters(other, Before::Nothing).cheapest;
+        let joined = self.divided(one, before)[0] + self.letters(other, Before::Joining).0;
+        let after_word = self.letters(one, before).0 + self.letters(other, Before::Nothing).0;
         let (word, other) = letters.split_at(capitals);
-        let before_small = self.letters(word, before).cheapest + self.letters(other, Before::Nothing).cheapest;
+        let before_small = self.letters(word, before).0 + self.letters(other, Before::Nothing).0;
         (joined.min(after_word).min(before_small), false)
     }
 
-    /// Returns the costs of letters: as a listed word, as a listed word and what continues it, or as pairs and single
-    /// letters.
-    fn letters(&self, letters: &[u8], before: Before) -> Letters {
-        let part = if matches!(before, Before::Part | Before::Word) { PART } else { 0 };
-        // The costs of all letters from a place on as pairs and single letters, for the first places.
-        let mut rests = [0; KEY_LETTERS + 1];
+    /// Returns the cheapest cost of letters: as a listed word, as a listed word and what continues it, or as pairs and
+    /// single letters. Also returns whether they are a listed word.
+    fn letters(&self, letters: &[u8], before: Before) -> (usize, bool) {
+        let mut words = self.words(letters, before).peekable();
+        let is_word = words.peek().is_some_and(|(length, _)| *length == letters.len());
+        if is_word && words.peek().is_some_and(|(_, cost)| *cost == WORD) {
+            return (part(before) + WORD, true);
+        }
+        let divided = self.divided(letters, before);
+        let with_word = words.map(|(length, word)| {
+            let continuation = if length == letters.len() { 0 } else { CONTINUATION + divided[length] };
+            part(before) + word + continuation
+        });
+        (with_word.fold(divided[0], usize::min), is_word)
+    }
+
+    /// Returns the costs of all letters from each of the first places on, as pairs and single letters.
+    fn divided(&self, letters: &[u8], before: Before) -> [usize; KEY_LETTERS + 1] {
+        let mut costs = [0; KEY_LETTERS + 1];
         let (mut rest, mut next) = (0, 0);
         for (at, letter) in letters.iter().enumerate().rev() {
             let mut cost = LETTER + rest;
@@ -281,30 +300,24 @@ impl Tables {
             }
             (rest, next) = (cost, rest);
             if at <= KEY_LETTERS {
-                rests[at] = cost;
+                costs[at] = cost;
             }
         }
-        let divided = part + rest + if before == Before::Nothing { CONTINUATION } else { 0 };
-        let (mut cheapest, mut is_word) = (divided, false);
-        for (length, word) in self.words(letters, before) {
-            let is_whole = length == letters.len();
-            let continuation = if is_whole { 0 } else { CONTINUATION + rests[length] };
-            cheapest = cheapest.min(part + word + continuation);
-            is_word |= is_whole;
-        }
-        Letters { cheapest, divided, is_word }
+        costs[0] += part(before) + if before == Before::Nothing { CONTINUATION } else { 0 };
+        costs
     }
 
     /// Returns the lengths of the listed words with which the letters begin, the longest one first, and their costs.
     fn words(&self, letters: &[u8], before: Before) -> impl Iterator<Item = (usize, usize)> {
         let is_capitalized = letters[0].is_ascii_uppercase() && letters.get(1).is_none_or(u8::is_ascii_lowercase);
         let key = word_key(letters) | if is_capitalized { 0x20 << 120 } else { 0 };
+        let listed = self.words_like(key);
         let mut beginning = if before == Before::Nothing { 0 } else { KEY_LETTERS };
         std::iter::from_fn(move || {
             while beginning > 1 {
                 // The longest word is the last one that is not after the letters in the order, or a beginning of that.
                 let key = key & u128::MAX << (128 - 8 * beginning);
-                let last = self.words[..self.words.partition_point(|word| *word <= key | 0xFF)].last()?;
+                let last = listed[..listed.partition_point(|word| *word <= key | 0xFF)].last()?;
                 let length = KEY_LETTERS - (last >> 8).trailing_zeros() as usize / 8;
                 let shared = ((last ^ key) >> 8 << 8).leading_zeros() as usize / 8;
                 if shared < length {
@@ -321,6 +334,13 @@ impl Tables {
             }
             None
         })
+    }
+
+    /// Returns the listed words with the same first two letters.
+    fn words_like(&self, key: u128) -> &[u128] {
+        let place = first_letters(key);
+        let [from, to] = [place, place + 1].map(|place| self.starts.get(place).map_or(0, |start| usize::from(*start)));
+        &self.words[from.min(to)..to]
     }
 
     /// Returns the cost of signs and line ends: pairs, repeated signs and single ones, in the cheapest way.
