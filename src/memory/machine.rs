@@ -11,7 +11,7 @@ use crate::frame::{
     Change, Frame, FrameRef, FrameStatus, Handle, MemoryModel, Message, NewChunk, NewFrame, PopStatus, RegisterValues,
     RunSettings, ToolCall,
 };
-use crate::text::{beginning, first_free};
+use crate::text::{FreeNames, beginning};
 use crate::tree::{Command, Draft, HeapUsage, Tree};
 
 /// Maximum length of a title that is made from a task, in characters.
@@ -221,13 +221,12 @@ fn make_call_ids_unique(calls: &mut [ToolCall], conversation: &[Arc<Message>], s
         _ => &[],
     });
     let mut taken: HashSet<String> = earlier.map(|call| call.id.clone()).collect();
+    let mut names = FreeNames::default();
     for call in calls {
-        let given = if call.id.is_empty() { "call" } else { &call.id };
-        let name = |number| match number {
-            0 => call.id.clone(),
-            _ => format!("{given}_{step}_{number}"),
-        };
-        call.id = first_free(0.., name, |id| !id.is_empty() && !taken.contains(id));
+        if call.id.is_empty() || taken.contains(&call.id) {
+            let given = if call.id.is_empty() { "call" } else { &call.id };
+            call.id = names.next(given, 1, |number| format!("{given}_{step}_{number}"), |id| !taken.contains(id));
+        }
         taken.insert(call.id.clone());
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::links::{Fault, Links};
 use super::{Commit, Draft, Tree};
 use crate::frame::{Change, Frame, FrameStatus, Handle, Repair, StackState, leave_out_too_deep};
-use crate::text::first_free;
+use crate::text::FreeNames;
 
 impl Tree {
     /// The whole tree as the specification's `StackState`. The frames are in the order of their handles.
@@ -187,6 +187,7 @@ fn make_ids_unique(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
     let taken: HashSet<String> = frames.iter().map(|frame| frame.session_id.clone()).collect();
     let mut met = HashSet::new();
     let mut blank = HashMap::new();
+    let mut names = FreeNames::default();
     for frame in frames.iter_mut() {
         let is_blank = frame.session_id.trim().is_empty();
         let is_first = met.insert(frame.session_id.clone());
@@ -197,8 +198,8 @@ fn make_ids_unique(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
             true => ("unnamed", "its ID is empty"),
             false => (frame.session_id.as_str(), "another frame has the same ID"),
         };
-        let is_free = |id: &String| !taken.contains(id) && !met.contains(id);
-        let new = first_free(2.., |number| format!("{base} ({number})"), is_free);
+        let is_free = |id: &str| !taken.contains(id) && !met.contains(id);
+        let new = names.next(base, 2, |number| format!("{base} ({number})"), is_free);
         repairs.push(Repair::of_frame(&frame.session_id, format!("{problem}; kept as `{new}`")));
         met.insert(new.clone());
         let old = std::mem::replace(&mut frame.session_id, new);
