@@ -424,7 +424,7 @@ impl Stack {
         let handle =
             first_handle(self.execute(Command::Pop { frame: frame.into(), status, results: results.into() })?);
         let tree = self.inner.tree.read();
-        let below = |is: fn(FrameStatus) -> bool| below_with(&tree, handle, is);
+        let below = |is| unfinished_below(&tree, handle, is);
         Ok(Popped {
             handle,
             parent: tree.node(handle).parent(),
@@ -462,7 +462,7 @@ impl Stack {
             .collect();
         dependents.sort_unstable();
         dependents.dedup();
-        let still_open = below_with(&tree, invalidated[0], FrameStatus::is_open);
+        let still_open = unfinished_below(&tree, invalidated[0], FrameStatus::is_open);
         Ok(Invalidated { invalidated, still_open, dependents })
     }
 
@@ -713,8 +713,8 @@ fn frames_with(events: &[Event], is: impl Fn(&Change) -> bool) -> Vec<Handle> {
     events.iter().filter(|event| is(&event.change)).map(|event| event.handle).collect()
 }
 
-fn below_with(tree: &Tree, handle: Handle, is: impl Fn(FrameStatus) -> bool) -> Vec<Handle> {
-    tree.descendants(handle).filter(|frame| is(tree.node(*frame).status())).collect()
+fn unfinished_below(tree: &Tree, handle: Handle, is: fn(FrameStatus) -> bool) -> Vec<Handle> {
+    tree.unfinished_below(handle).filter(|frame| is(tree.node(*frame).status())).collect()
 }
 
 fn system_time() -> u64 {

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::ops::RangeFrom;
 
+use crate::steps::step;
+
 /// Returns a text on one line: each run of whitespace and control characters becomes one space, or nothing at the ends.
 pub(crate) fn one_line(text: &str) -> String {
     let is_gap = |character: char| character.is_whitespace() || character.is_control();
@@ -97,6 +99,7 @@ impl FreeNames {
             None => self.last.entry(base.to_owned()).or_insert(first - 1),
         };
         loop {
+            step();
             *last += 1;
             let name = name(*last);
             if is_free(&name) {
@@ -147,10 +150,14 @@ mod tests {
     fn a_free_name_takes_few_tries_however_many_are_taken() {
         for taken in [1_u64, 1_000, 1_000_000] {
             let mut tries = 0;
-            let found = first_free(2.., |number| number, |number| {
-                tries += 1;
-                *number > taken
-            });
+            let found = first_free(
+                2..,
+                |number| number,
+                |number| {
+                    tries += 1;
+                    *number > taken
+                },
+            );
             assert_eq!(found, taken.max(1) + 1);
             assert!(tries <= 2 * 20 + 2, "{tries} tries for {taken} taken names");
         }
@@ -169,10 +176,15 @@ mod tests {
         let (mut names, mut taken) = (FreeNames::default(), std::collections::HashSet::from(["a-2".to_owned()]));
         for number in 0..1_000 {
             let base = if number % 2 == 0 { "a" } else { "b" };
-            let free = names.next(base, 2, |number| format!("{base}-{number}"), |name| {
-                tries.set(tries.get() + 1);
-                !taken.contains(name)
-            });
+            let free = names.next(
+                base,
+                2,
+                |number| format!("{base}-{number}"),
+                |name| {
+                    tries.set(tries.get() + 1);
+                    !taken.contains(name)
+                },
+            );
             assert!(taken.insert(free));
         }
         assert_eq!(tries.get(), 1_001);

@@ -1,7 +1,10 @@
 //! The frames that a context may show, with their scores.
 
+use std::collections::HashSet;
+
 use super::Contexts;
 use crate::frame::Handle;
+use crate::steps::step;
 use crate::tree::Tree;
 
 /// The frames considered for the context of one frame.
@@ -29,24 +32,17 @@ pub(super) fn consider(contexts: &Contexts, tree: &Tree, handle: Handle) -> Cons
     let (finished, waiting_for): (Vec<Handle>, Vec<Handle>) =
         node.dependencies().iter().partition(|dependency| tree.node(**dependency).status().is_finished());
     let is_sibling = |other: &Handle| node.parent().is_some() && tree.node(*other).parent() == node.parent();
-    let mut siblings: Vec<Sibling> = contexts
-        .sibling_scores(tree, handle)
-        .into_iter()
-        .map(|scored| Sibling { handle: scored.handle, score: scored.score, is_dependency: false })
-        .collect();
-    let mut place = 0;
+    let (mut depended_on, dependencies): (Vec<Handle>, Vec<Handle>) = finished.into_iter().partition(is_sibling);
+    depended_on.sort_by_key(|sibling| tree.node(*sibling).finished());
+    let known: HashSet<Handle> = depended_on.iter().copied().collect();
     // A dependency has the full score, and is included even if it failed without results.
-    for dependency in finished.iter().filter(|dependency| is_sibling(dependency)) {
-        siblings.retain(|sibling| sibling.handle != *dependency);
-        siblings.insert(place, Sibling { handle: *dependency, score: 100.0, is_dependency: true });
-        place += 1;
-    }
-    siblings[..place].sort_by_key(|sibling| tree.node(sibling.handle).finished());
-    Considered {
-        handle,
-        ancestors: tree.ancestors(handle).collect(),
-        dependencies: finished.into_iter().filter(|dependency| !is_sibling(dependency)).collect(),
-        siblings,
-        waiting_for,
-    }
+    let mut siblings: Vec<Sibling> =
+        depended_on.into_iter().map(|handle| Sibling { handle, score: 100.0, is_dependency: true }).collect();
+    let others = contexts.sibling_scores(tree, handle).into_iter().filter(|scored| !known.contains(&scored.handle));
+    siblings.extend(others.inspect(|_| step()).map(|scored| Sibling {
+        handle: scored.handle,
+        score: scored.score,
+        is_dependency: false,
+    }));
+    Considered { handle, ancestors: tree.ancestors(handle).collect(), dependencies, siblings, waiting_for }
 }

@@ -19,7 +19,7 @@ impl Turn<'_> {
     pub fn check_depth(&self, parent: Option<Handle>) -> Result<()> {
         let limit = self.sessions.calls.settings.max_depth;
         match parent {
-            Some(handle) if 1 + self.tree.ancestors(handle).count() > limit => Err(Error::TooDeep { handle, limit }),
+            Some(handle) if 1 + self.tree.node(handle).depth() > limit => Err(Error::TooDeep { handle, limit }),
             _ => Ok(()),
         }
     }

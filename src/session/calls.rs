@@ -248,8 +248,7 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNa
         }
     }
     let open: Vec<String> = tree
-        .subtree(handle)
-        .skip(1)
+        .unfinished_below(handle)
         .filter(|below| tree.node(*below).status().is_open())
         .map(|below| below.to_string())
         .collect();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Tree;
 use crate::frame::{Chunk, Handle, Message, RunSettings};
+use crate::steps::step;
 
 /// The conversation of a frame that belongs to a run. The conversation of the root frame also has the run itself.
 #[derive(Debug, Default)]
@@ -70,6 +71,25 @@ impl Tree {
 
     pub(super) fn own_chunk(&self, owner: Handle, name: &str) -> Option<&Chunk> {
         self.node(owner).record().heap.iter().rfind(|chunk| chunk.name == name)
+    }
+
+    /// An unfinished frame below this one that owns a chunk with this name. Looks at the owners of such chunks and at
+    /// the frames below in turn, until either are all seen: they can be many, but are seldom both.
+    pub(super) fn unfinished_owner_below(&self, handle: Handle, name: &str) -> Option<Handle> {
+        let owns = |frame: Handle| self.own_chunk(frame, name).is_some();
+        let mut below = self.unfinished_below(handle);
+        for owner in self.chunk_owners.get(name)? {
+            step();
+            if self.is_ancestor(handle, *owner) {
+                return Some(*owner);
+            }
+            match below.next() {
+                None => return None,
+                Some(frame) if owns(frame) => return Some(frame),
+                Some(_) => {}
+            }
+        }
+        None
     }
 
     /// The run that a frame belongs to, with its root frame.

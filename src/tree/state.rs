@@ -1,11 +1,12 @@
 //! Conversion of a tree to the specification's state and back. Inconsistencies of a state are repaired and reported;
 //! no frame is lost.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use super::links::{Fault, Links};
 use super::{Commit, Draft, Tree};
 use crate::frame::{Change, Frame, FrameStatus, Handle, Repair, StackState, leave_out_too_deep};
+use crate::steps::step;
 use crate::text::FreeNames;
 
 impl Tree {
@@ -96,32 +97,36 @@ impl Tree {
     /// times. At equal times finishes come first, so a running frame started after its finished siblings.
     pub(super) fn sequence_by_time(&mut self, first: Handle) {
         let mut moments = Vec::new();
-        let mut parents = BTreeSet::new();
         for handle in self.handles().skip(first.index()) {
-            let frame = self.node(handle).record();
-            if frame.status.is_finished() {
-                moments.push((frame.updated_at, false, handle));
-                parents.extend(self.node(handle).parent);
+            let node = self.node(handle);
+            if node.status().is_finished() {
+                moments.push((node.frame.updated_at, false, handle, node.finished));
             }
-            if !matches!(frame.status, FrameStatus::Planned | FrameStatus::Invalidated) {
-                moments.push((frame.created_at, true, handle));
+            if !matches!(node.status(), FrameStatus::Planned | FrameStatus::Invalidated) {
+                moments.push((node.frame.created_at, true, handle, node.started));
             }
         }
+        // The places that these frames have in the sequence are dealt out again among them.
+        let mut places: Vec<u64> = moments.iter().map(|(.., place)| *place).collect();
+        places.sort_unstable();
         moments.sort_unstable();
-        // The last numbers of the sequence belong to these frames.
-        let before = self.sequence - moments.len() as u64;
-        for (place, (_, is_start, handle)) in (before + 1..).zip(moments) {
+        let parent_of_finished = |tree: &Self, is_start: bool, handle| tree.node(handle).parent.filter(|_| !is_start);
+        for (_, is_start, handle, place) in &moments {
+            step();
+            if let Some(parent) = parent_of_finished(self, *is_start, *handle) {
+                self.nodes[parent.index()].finished_children.remove(place);
+            }
+        }
+        for (place, (_, is_start, handle, _)) in places.into_iter().zip(moments) {
+            if let Some(parent) = parent_of_finished(self, is_start, handle) {
+                self.nodes[parent.index()].finished_children.insert(place, handle);
+            }
             let node = &mut self.nodes[handle.index()];
             if is_start {
                 node.started = place;
             } else {
                 node.finished = place;
             }
-        }
-        for parent in parents {
-            let mut finished = std::mem::take(&mut self.nodes[parent.index()].finished_children);
-            finished.sort_by_key(|child| self.node(*child).finished);
-            self.nodes[parent.index()].finished_children = finished;
         }
     }
 
@@ -231,10 +236,16 @@ fn cut_bad_links(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
         let mut seen = HashSet::new();
         frame.depends_on.retain(|id| seen.insert(id.clone()));
     }
+    let mut cut: HashMap<usize, HashSet<String>> = HashMap::new();
     for link in Links::new(&nothing, frames).bad_dependencies() {
-        let frame = &mut frames[link.index];
         let message = format!("it cannot depend on `{}`: {}; left out", link.target, link.fault.reason());
-        repairs.push(Repair::of_frame(&frame.session_id, message));
-        frame.depends_on.retain(|id| *id != link.target);
+        repairs.push(Repair::of_frame(&frames[link.index].session_id, message));
+        cut.entry(link.index).or_default().insert(link.target);
+    }
+    for (index, targets) in cut {
+        frames[index].depends_on.retain(|id| {
+            step();
+            !targets.contains(id)
+        });
     }
 }

@@ -97,8 +97,9 @@ fn an_import_replays_to_the_same_tree() {
         let (expected, _) = Stack::from_state(state.clone(), StackOptions::default());
         let folder = folder_with(Some(state.to_json().as_bytes()), &[]);
         let stack = open(folder.path());
-        let finished =
-            |tree: &Tree| tree.handles().map(|handle| tree.node(handle).finished_children().to_vec()).collect();
+        let finished = |tree: &Tree| {
+            tree.handles().map(|handle| tree.node(handle).finished_children().collect::<Vec<_>>()).collect()
+        };
         let orders: [Vec<Vec<Handle>>; 2] = [stack.read(finished), expected.read(finished)];
         assert_eq!(orders[0], orders[1], "the order of finishes is the same");
         for (found, expected) in stack.state().frames.iter().zip(&expected.state().frames) {

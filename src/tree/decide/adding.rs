@@ -162,9 +162,9 @@ fn new_frame(tree: &Tree, new: NewFrame, status: FrameStatus) -> Result<Frame> {
 /// The records of planned children. A child may depend on any other child of the list, which is not in the tree yet.
 fn planned_children(tree: &Tree, parent: &Parent, caller: Option<&str>, children: Vec<NewFrame>) -> Result<Vec<Frame>> {
     let parent = open_parent(tree, parent, caller, FrameStatus::Planned)?;
-    let ids: Vec<Option<String>> = children.iter().map(|child| child.session_id.clone()).collect();
+    let ids: HashSet<String> = children.iter().filter_map(|child| child.session_id.clone()).collect();
     let resolve = |dependency: &FrameRef| match dependency {
-        FrameRef::Id(text) | FrameRef::Text(text) if ids.iter().any(|id| id.as_ref() == Some(text)) => Ok(text.clone()),
+        FrameRef::Id(text) | FrameRef::Text(text) if ids.contains(text) => Ok(text.clone()),
         other => Ok(tree.node(tree.resolve(other)?).session_id().to_owned()),
     };
     children
