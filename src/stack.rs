@@ -9,6 +9,7 @@ mod logs;
 mod open;
 mod run;
 mod shared_tree;
+mod span_clock;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
@@ -19,7 +20,7 @@ use std::mem;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, ReentrantMutex};
 use serde::Serialize;
@@ -31,6 +32,7 @@ pub use self::host::{Host, HostSettings, SessionContext};
 pub use self::logs::FrameLog;
 pub use self::run::Run;
 use self::shared_tree::SharedTree;
+use self::span_clock::SpanClock;
 use crate::context::{CacheStatistics, Context, Contexts, Key, Settings, TokenCounter};
 use crate::error::{Error, Result};
 use crate::frame::{
@@ -105,6 +107,7 @@ struct Inner {
     log_folder: Option<PathBuf>,
     repairs: Vec<Repair>,
     clock: Clock,
+    span_clock: SpanClock,
     random: Random,
     busy_timeout: u64,
     #[cfg(feature = "session")]
@@ -124,8 +127,13 @@ impl fmt::Debug for Stack {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct StackOptions {
-    /// The clock. Default: the system's clock.
+    /// The clock of the time of day, for the times of events. Default: the system's clock.
     pub clock: Clock,
+    /// The clock for spans: idle times, time limits, the ages of cached contexts and of suggestions. It returns
+    /// milliseconds since any moment, and should neither be set nor count while the machine sleeps. `None`: spans are
+    /// measured by [`clock`](StackOptions::clock); when that is set back, the time since it was last read does not
+    /// count. Default: the system's monotonic clock.
+    pub monotonic_clock: Option<Clock>,
     /// The random part of generated IDs. Default: random numbers of this process.
     pub random: Random,
     /// The token counter. Default [`Approx`](crate::context::Approx), which estimates.
@@ -140,8 +148,14 @@ pub struct StackOptions {
 }
 
 impl StackOptions {
+    /// Sets the clock, and [`monotonic_clock`](StackOptions::monotonic_clock) to `None`, so that the given clock is the
+    /// only one.
+    pub fn clock(self, clock: Clock) -> Self {
+        Self { clock, monotonic_clock: None, ..self }
+    }
+
     setters! {
-        clock: Clock,
+        monotonic_clock: Option<Clock>,
         random: Random,
         counter: Arc<dyn TokenCounter>,
         durability: Durability,
@@ -154,6 +168,7 @@ impl Default for StackOptions {
     fn default() -> Self {
         Self {
             clock: Arc::new(system_time),
+            monotonic_clock: Some(monotonic_time()),
             random: system_random(),
             counter: Arc::new(crate::context::Approx),
             durability: Durability::default(),
@@ -245,7 +260,7 @@ impl Stack {
             let committed = disk.commit(&self.inner.tree, |tree| decide(tree, command, now))?;
             // The mirror is derived from the store, so its failure does not fail the command. Its status keeps the
             // error.
-            let _ = disk.write_mirror(&self.inner.tree, &*self.inner.clock, self.mirror_scope(), PATIENCE);
+            let _ = disk.write_mirror(&self.inner.tree, &self.inner.span_clock, self.mirror_scope(), PATIENCE);
             Ok(committed)
         })?;
         if committed.has_new_log {
@@ -514,7 +529,7 @@ impl Stack {
     /// are needed; [`Error::Setting`] for a setting out of range; [`Error::Broken`].
     pub fn context(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Arc<Context>> {
         self.check_working()?;
-        let now = (self.inner.clock)();
+        let now = self.inner.span_clock.now();
         let tree = self.inner.tree.read();
         let handle = tree.resolve(&frame.into())?;
         self.cached_context(&tree, handle, settings, "", now).map(|(context, _)| context)
@@ -719,6 +734,12 @@ fn unfinished_below(tree: &Tree, handle: Handle, is: fn(FrameStatus) -> bool) ->
 
 fn system_time() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
+}
+
+/// A clock that counts the milliseconds from now on.
+fn monotonic_time() -> Clock {
+    let start = Instant::now();
+    Arc::new(move || start.elapsed().as_millis() as u64)
 }
 
 /// Randomly keyed hashes of a counter. That is random enough, because IDs are checked for duplicates.

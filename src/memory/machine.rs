@@ -184,7 +184,7 @@ fn title_of(task: &str) -> String {
 pub(super) fn reply(tree: &Tree, root: Handle, reply: Reply, now: u64) -> Result<Draft<'_>> {
     let position = position(tree, root)?;
     let conversation = conversation(tree, position.frame);
-    if let Some(call) = pending(conversation).next() {
+    if let Some(call) = pending(tree.node(position.frame).conversation()).first() {
         let expected = format!("the answer to {} ({})", call.id, call.name);
         return Err(Error::OutOfTurn { handle: root, found: "a reply".into(), expected });
     }
@@ -267,7 +267,7 @@ pub(super) fn operate<'t>(
 pub(super) fn settle(tree: &Tree, root: Handle, now: u64) -> Result<Draft<'_>> {
     let frame = position(tree, root)?.frame;
     let mut draft = Draft::new(tree, now);
-    let Some(call) = pending(conversation(tree, frame)).next() else { return Ok(draft) };
+    let Some(call) = pending(tree.node(frame).conversation()).first() else { return Ok(draft) };
     let is_of_call = |child: &Handle| tree.node(*child).conversation().and_then(|own| own.call()) == Some(&call.id);
     if let Some(child) = newest_child(tree, frame).filter(is_of_call) {
         let record = tree.node(child).record();
@@ -293,7 +293,7 @@ impl<'a> Turn<'a> {
     fn new(tree: &'a Tree, root: Handle, id: &str) -> Result<Self> {
         let Position { run, frame, depth } = position(tree, root)?;
         check_open(tree, root, id)?;
-        match pending(conversation(tree, frame)).next() {
+        match pending(tree.node(frame).conversation()).first() {
             Some(call) if call.id == id => Ok(Self { root, frame, depth, settings: run.settings, call }),
             next => {
                 let expected =
@@ -379,7 +379,7 @@ impl Turn<'_> {
         let node = tree.node(self.frame);
         let mut text = returned(FrameStatus::Completed, node.record(), &result);
         let behind: Vec<&str> =
-            pending(conversation(tree, self.frame)).skip(1).map(|call| call.name.as_str()).collect();
+            pending(tree.node(self.frame).conversation()).iter().skip(1).map(|call| call.name.as_str()).collect();
         if !behind.is_empty() {
             text.push_str(&format!(
                 "\nNot carried out, because they came behind its pop_frame: {}.",
@@ -396,14 +396,11 @@ impl Turn<'_> {
 
     /// Checks that no other `push_frame` or `pop_frame` of this step has succeeded. A step can have only one.
     fn check_first_operation(&self, tree: &Tree, name: &'static str) -> Result<()> {
-        let (calls, answers) = last_step(conversation(tree, self.frame));
-        let is_done = |call: &ToolCall| {
-            answers
-                .iter()
-                .any(|answer| matches!(&**answer, Message::Tool { call: id, is_error: false, .. } if *id == call.id))
-        };
+        let (calls, answers) = last_step(tree.node(self.frame).conversation());
+        let is_done = |answer: &Message| matches!(answer, Message::Tool { is_error: false, .. });
         let is_stack_operation = |call: &ToolCall| call.name == "push_frame" || call.name == "pop_frame";
-        match calls.iter().any(|call| is_stack_operation(call) && is_done(call)) {
+        let mut answered = calls.iter().zip(answers);
+        match answered.any(|(call, answer)| is_stack_operation(call) && is_done(answer)) {
             true => Err(Error::SecondStackOperation { name }),
             false => Ok(()),
         }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::effect::{Action, Effect, LogLevel};
 use super::sessions::Sessions;
+use super::titles::ReceivedEvent;
 use crate::frame::Handle;
 use crate::tree::{Command, Tree};
 
@@ -21,12 +22,14 @@ pub struct Turn<'a> {
     /// The current time, in milliseconds since the Unix epoch.
     pub now: u64,
     actions: Vec<Action>,
+    /// Delayed events whose wait is over. They are handled next, in this order.
+    pub(super) released: Vec<ReceivedEvent>,
 }
 
 impl<'a> Turn<'a> {
     /// Creates a turn without actions.
     pub fn new(sessions: &'a mut Sessions, tree: &'a Tree, now: u64) -> Self {
-        Self { sessions, tree, now, actions: Vec::new() }
+        Self { sessions, tree, now, actions: Vec::new(), released: Vec::new() }
     }
 
     /// The decided actions, in the order in which they must be executed.

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::shared_tree::SharedTree;
+use super::span_clock::SpanClock;
 use crate::error::Result;
 use crate::frame::{Change, Event, Frame, FrameStatus, Handle, StateDocument};
 use crate::store::logs::{self, Appended};
@@ -11,22 +12,27 @@ use crate::store::mirror::{Mirror, MirrorStatus, Source};
 use crate::store::{EventQuery, Store, files};
 use crate::tree::{Commit, LogAppend, Tree};
 
+/// Maximum number of frames' files that one command or one poll writes. The others follow with later ones: a command
+/// that changes a hundred thousand frames must not wait for their files.
+const INSTALLMENT: usize = 256;
+
 /// The state of the mirror that queries return.
 #[derive(Default)]
 pub(super) struct MirrorView {
     /// `None` if the stack has no mirror.
     pub(super) status: Option<MirrorStatus>,
-    /// The time at which `state.json` is due, in milliseconds since the Unix epoch. `None` if the files are up to date.
+    /// The time at which `state.json` is due, on the clock for spans. `None` if the files are up to date.
     pub(super) deadline: Option<u64>,
 }
 
 /// The files of the mirror to write.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum MirrorScope {
-    /// The files of the frames that this process has changed.
+    /// The files of the frames that this process has changed, at most [`INSTALLMENT`] of them.
     #[cfg(feature = "session")]
     ChangedFrames,
-    /// All files if `state.json` is due; else the files of the frames that this process has changed.
+    /// If `state.json` is due, the files of all changed frames, and it when these are written; else the files of the
+    /// frames that this process has changed. At most [`INSTALLMENT`] files of frames.
     Due,
     /// All files.
     All,
@@ -158,12 +164,13 @@ impl Disk {
     pub(super) fn write_mirror(
         &mut self,
         tree: &SharedTree,
-        clock: &dyn Fn() -> u64,
+        clock: &SpanClock,
         scope: MirrorScope,
         patience: u64,
     ) -> Result<()> {
         let Self { store: Some(store), mirror: Some(mirror), .. } = self else { return Ok(()) };
         let is_behind = !mirror.is_current(&*tree.read());
+        let clock = || clock.now();
         let all = match scope {
             #[cfg(feature = "session")]
             MirrorScope::ChangedFrames => false,
@@ -173,14 +180,18 @@ impl Disk {
         if !all && !mirror.is_prompt() {
             return Ok(());
         }
-        mirror.locked(clock, patience, |mirror| {
+        mirror.locked(&clock, patience, |mirror| {
             // Other processes may have committed since. An older text must not replace theirs.
             if store.has_news()? {
                 catch_up(&mut **store, Some(mirror), tree)?;
             }
             match all {
-                true => mirror.write_all(clock, &*tree.read()),
-                false => mirror.write_fresh(&*tree.read()),
+                true => mirror.write_all(
+                    &clock,
+                    &*tree.read(),
+                    if scope == MirrorScope::All { usize::MAX } else { INSTALLMENT },
+                ),
+                false => mirror.write_fresh(&*tree.read(), INSTALLMENT),
             }
         })
     }

@@ -9,6 +9,7 @@ use parking_lot::{Mutex, ReentrantMutex};
 
 use super::disk::{Disk, MirrorScope};
 use super::shared_tree::SharedTree;
+use super::span_clock::SpanClock;
 use super::{Inner, Stack, StackOptions};
 use crate::context::Contexts;
 use crate::error::{Error, Result};
@@ -66,15 +67,23 @@ impl Stack {
             disk.found(&tree, || found(&mut repairs, now))?;
         }
         // A failure does not fail the opening: the files are written later, and the mirror's status has the error.
-        let _ = disk.write_mirror(&tree, &*options.clock, MirrorScope::All, PATIENCE);
-        Ok(Self::with_tree(tree, disk, repairs, options))
+        let span_clock = span_clock(&options);
+        let _ = disk.write_mirror(&tree, &span_clock, MirrorScope::All, PATIENCE);
+        Ok(Self::with_tree(tree, disk, repairs, options, span_clock))
     }
 
     pub(super) fn of(tree: Tree, disk: Disk, repairs: Vec<Repair>, options: StackOptions) -> Self {
-        Self::with_tree(SharedTree::new(tree), disk, repairs, options)
+        let span_clock = span_clock(&options);
+        Self::with_tree(SharedTree::new(tree), disk, repairs, options, span_clock)
     }
 
-    fn with_tree(tree: SharedTree, disk: Disk, repairs: Vec<Repair>, options: StackOptions) -> Self {
+    fn with_tree(
+        tree: SharedTree,
+        disk: Disk,
+        repairs: Vec<Repair>,
+        options: StackOptions,
+        span_clock: SpanClock,
+    ) -> Self {
         let StackOptions { clock, random, counter, busy_timeout, .. } = options;
         let folder = disk.folder.clone();
         let inner = Inner {
@@ -86,6 +95,7 @@ impl Stack {
             is_broken: AtomicBool::new(false),
             repairs,
             clock,
+            span_clock,
             random,
             busy_timeout,
             #[cfg(feature = "session")]
@@ -114,8 +124,8 @@ impl Stack {
             let tree = self.inner.tree.read();
             let mut mirror = Mirror::new(folder);
             mirror.rewrite_all(tree.handles(), tree.revision());
-            let clock = &*self.inner.clock;
-            mirror.locked(clock, self.inner.busy_timeout, |mirror| mirror.write_all(clock, &*tree))
+            let clock = || self.inner.span_clock.now();
+            mirror.locked(&clock, self.inner.busy_timeout, |mirror| mirror.write_all(&clock, &*tree, usize::MAX))
         })
     }
 
@@ -144,8 +154,8 @@ impl Stack {
     /// [`Stack::mirror_status`].
     pub fn poll(&self) {
         // The mirror's status keeps the error; a broken stack has no mirror.
-        let _ =
-            self.command(|disk| disk.write_mirror(&self.inner.tree, &*self.inner.clock, MirrorScope::Due, PATIENCE));
+        let _ = self
+            .command(|disk| disk.write_mirror(&self.inner.tree, &self.inner.span_clock, MirrorScope::Due, PATIENCE));
     }
 
     /// The files of the mirror that a command writes. If the host polls, commands leave `state.json` to the poll, when
@@ -161,7 +171,8 @@ impl Stack {
     /// The time at which [`Stack::poll`] should be called, in milliseconds since the Unix epoch. `None` if the files
     /// were up to date after the last command, or if the stack has no mirror.
     pub fn deadline(&self) -> Option<u64> {
-        self.inner.mirror.lock().deadline
+        let deadline = self.inner.mirror.lock().deadline?;
+        Some(self.inner.span_clock.time_of_day(deadline, &self.inner.clock))
     }
 
     /// The status of the mirror, that is, of `state.json` and `frames/`, after the last command. `None` if the stack
@@ -183,7 +194,7 @@ impl Stack {
             if let Some(store) = &mut disk.store {
                 store.sync()?;
             }
-            disk.write_mirror(&self.inner.tree, &*self.inner.clock, MirrorScope::All, self.inner.busy_timeout)
+            disk.write_mirror(&self.inner.tree, &self.inner.span_clock, MirrorScope::All, self.inner.busy_timeout)
         })
     }
 
@@ -197,8 +208,14 @@ impl Stack {
     }
 }
 
+/// The clock for spans that the options describe.
+fn span_clock(options: &StackOptions) -> SpanClock {
+    let source = options.monotonic_clock.as_ref().unwrap_or(&options.clock);
+    SpanClock::new(source.clone(), (options.clock)())
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
-        let _ = self.disk.get_mut().get_mut().write_mirror(&self.tree, &*self.clock, MirrorScope::All, PATIENCE);
+        let _ = self.disk.get_mut().get_mut().write_mirror(&self.tree, &self.span_clock, MirrorScope::All, PATIENCE);
     }
 }

@@ -4,7 +4,7 @@
 //! Each file may be damaged or out of date. A frame is taken from the file in which it can be read, and from the
 //! newer one if both can be read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -69,12 +69,15 @@ pub(crate) fn read(folder: &Path) -> Result<Option<(StackState, Vec<Repair>)>> {
 struct Frames {
     list: Vec<Frame>,
     by_id: HashMap<String, usize>,
+    /// Time of creation, title and criteria of the frames that have started.
+    started: HashSet<(u64, String, String)>,
 }
 
 impl Frames {
     fn new(list: Vec<Frame>) -> Self {
         let by_id = list.iter().enumerate().map(|(index, frame)| (frame.session_id.clone(), index)).collect();
-        Self { list, by_id }
+        let started = list.iter().filter(|frame| frame.status != FrameStatus::Planned).map(origin).collect();
+        Self { list, by_id, started }
     }
 
     /// Adds the frame of a file, unless the same or a newer version of it was already found.
@@ -94,6 +97,7 @@ impl Frames {
             }
         };
         let id = frame.session_id.clone();
+        let started = (frame.status != FrameStatus::Planned).then(|| origin(&frame));
         match self.by_id.get(&id) {
             Some(index) if self.list[*index].updated_at >= frame.updated_at => return,
             Some(index) => {
@@ -111,19 +115,19 @@ impl Frames {
                 self.list.push(frame);
             }
         }
+        self.started.extend(started);
         repairs.append(&mut found);
     }
 
     /// True for the old file of a planned frame that was started and has its session's ID since then.
     fn is_left_over(&self, frame: &Frame) -> bool {
-        let same = |other: &Frame| {
-            other.status != FrameStatus::Planned
-                && other.created_at == frame.created_at
-                && other.title == frame.title
-                && other.success_criteria == frame.success_criteria
-        };
-        frame.status == FrameStatus::Planned && frame.created_at > 0 && self.list.iter().any(same)
+        frame.status == FrameStatus::Planned && frame.created_at > 0 && self.started.contains(&origin(frame))
     }
+}
+
+/// What a frame keeps when it is started and gets another ID.
+fn origin(frame: &Frame) -> (u64, String, String) {
+    (frame.created_at, frame.title.clone(), frame.success_criteria.clone())
 }
 
 /// Links the files of a folder into `before-import/`, where they remain after the mirror replaces the

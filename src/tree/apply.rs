@@ -2,7 +2,6 @@
 //! same code.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use super::Tree;
 use super::memory::{Conversation, RunState};
@@ -376,12 +375,13 @@ impl Tree {
     /// Drops the messages of a frame that has ended.
     fn forget_conversation(&mut self, handle: Handle) {
         if let Some(conversation) = &mut self.nodes[handle.index()].conversation {
-            conversation.messages = Vec::new();
+            conversation.forget_messages();
         }
     }
 
     fn messages_added(&mut self, handle: Handle, messages: &[Message]) {
-        self.conversation_mut(handle).messages.extend(messages.iter().cloned().map(Arc::new));
+        let conversation = self.conversation_mut(handle);
+        messages.iter().cloned().for_each(|message| conversation.add(message));
         let replies = messages.iter().filter(|message| matches!(message, Message::Assistant { .. })).count() as u64;
         let root = self.run(handle).map(|(root, _)| root);
         if let Some(run) = root

@@ -10,7 +10,9 @@ use crate::steps::step;
 /// The conversation of a frame that belongs to a run. The conversation of the root frame also has the run itself.
 #[derive(Debug, Default)]
 pub struct Conversation {
-    pub(super) messages: Vec<Arc<Message>>,
+    messages: Vec<Arc<Message>>,
+    /// Place of the newest message of the model.
+    reply: Option<usize>,
     pub(super) run: Option<RunState>,
     pub(super) tools: String,
     pub(super) call: Option<String>,
@@ -20,6 +22,23 @@ impl Conversation {
     /// The messages, oldest first. They are dropped when the frame is finished or invalidated; its log keeps them.
     pub fn messages(&self) -> &[Arc<Message>] {
         &self.messages
+    }
+
+    /// The newest message of the model, and the messages after it. `None` if the model has not replied yet.
+    pub fn last_reply(&self) -> Option<(&Message, &[Arc<Message>])> {
+        let reply = self.reply?;
+        Some((&self.messages[reply], &self.messages[reply + 1..]))
+    }
+
+    pub(super) fn add(&mut self, message: Message) {
+        if matches!(message, Message::Assistant { .. }) {
+            self.reply = Some(self.messages.len());
+        }
+        self.messages.push(Arc::new(message));
+    }
+
+    pub(super) fn forget_messages(&mut self) {
+        (self.messages, self.reply) = (Vec::new(), None);
     }
 
     /// The run, if the frame is the root frame of a run.

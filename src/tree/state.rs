@@ -30,12 +30,17 @@ impl Tree {
 
     /// Creates a tree from a state. Every frame is kept. The list has an entry for each inconsistency, with its repair.
     pub fn from_state(state: StackState) -> (Tree, Vec<Repair>) {
-        let StackState { mut frames, active_frame_id, root_frame_ids, updated_at, revision, mut extra, .. } = state;
+        let StackState { mut frames, active_frame_id, root_frame_ids, updated_at, mut revision, mut extra, .. } = state;
         leave_out_too_deep(&mut extra);
         if revision == 0 {
             frames.sort_by_key(|frame| frame.created_at);
         }
         let (tree, order, mut repairs) = Tree::from_frames(&mut frames);
+        if revision > StackState::LAST_REVISION {
+            let least = frames.len() as u64;
+            repairs.push(Repair::of_state(format!("its revision {revision} is impossible; read as {least}")));
+            revision = least;
+        }
         let mut tree = Tree { updated_at, revision, extra, ..tree };
         for handle in tree.handles() {
             let listed = frames[order[handle.index()]].planned_children.as_deref().unwrap_or_default();

@@ -378,6 +378,9 @@ fn the_state_is_written_250_milliseconds_after_the_last_time() {
     assert_eq!(revision(), 7, "flush writes it");
     now.store(9, Ordering::Relaxed);
     stack.add_decision(root, "six").unwrap();
+    assert_eq!((revision(), stack.deadline()), (7, Some(259)), "the clock was set back: no time has passed");
+    now.store(259, Ordering::Relaxed);
+    stack.poll();
     assert_eq!(revision(), 8, "a clock that was set back does not stop it");
     stack.add_decision(root, "seven").unwrap();
     let clone = stack.clone();
