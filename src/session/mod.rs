@@ -11,6 +11,8 @@ pub mod compaction;
 mod effect;
 mod event;
 mod framing;
+#[cfg(test)]
+mod growth_tests;
 mod reporting;
 mod sessions;
 pub mod subagents;
