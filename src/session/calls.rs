@@ -201,8 +201,8 @@ impl Calls {
         overdue.into_iter().filter_map(|id| Some((id, self.get(id)?.time_limit))).collect()
     }
 
-    /// The time at which the next call reaches its time limit, in milliseconds since the Unix epoch. `None` if no call
-    /// has a time limit.
+    /// The time at which the next call reaches its time limit, on the clock of [`Turn::now`](super::Turn::now). `None`
+    /// if no call has a time limit.
     pub fn deadline(&self) -> Option<u64> {
         self.limits.next()
     }

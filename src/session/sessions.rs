@@ -30,6 +30,9 @@ const WAITING_EVENTS: usize = 256;
 ///   The last message of an idle subagent becomes the results of its frame, which is then finished.
 /// - Calls run frames in their own sessions: see [`Calls`].
 /// - Sessions are observed, which can lead to suggestions: see [`Autonomy`].
+///
+/// Nothing of this outlives the process, spans included: after a restart the host describes its sessions again, and a
+/// frame whose call was interrupted is activated again.
 #[derive(Debug, Clone, Default)]
 pub struct Sessions {
     /// The sessions that are tracked as subagents.
@@ -68,7 +71,7 @@ pub(super) struct Session {
 
 impl Sessions {
     /// Handles an event and returns the actions that follow from it. `tree` is the tree before the actions, `now` the
-    /// current time in milliseconds since the Unix epoch.
+    /// current time as [`Turn::now`].
     pub fn report(&mut self, tree: &Tree, event: HostEvent, now: u64) -> Vec<Action> {
         let event = self.subagents.patterns().receive(event);
         let mut turn = Turn::new(self, tree, now);
@@ -76,15 +79,15 @@ impl Sessions {
         turn.into_actions()
     }
 
-    /// Returns the actions that are due at the time `now`, in milliseconds since the Unix epoch.
+    /// Returns the actions that are due at the time `now`, which is that of [`Turn::now`].
     pub fn poll(&mut self, tree: &Tree, now: u64) -> Vec<Action> {
         let mut turn = Turn::new(self, tree, now);
         turn.poll();
         turn.into_actions()
     }
 
-    /// The time at which [`Sessions::poll`] should be called, in milliseconds since the Unix epoch. `None` if nothing
-    /// is pending.
+    /// The time at which [`Sessions::poll`] should be called, on the clock of [`Turn::now`]. `None` if nothing is
+    /// pending.
     pub fn deadline(&self) -> Option<u64> {
         [self.subagents.deadline(), self.calls.deadline()].into_iter().flatten().min()
     }

@@ -123,7 +123,7 @@ pub(super) enum Step {
     Complete(String),
 }
 
-/// The known data of a child session. Times are in milliseconds since the Unix epoch.
+/// The known data of a child session. Times are in milliseconds, on the clock of [`Turn::now`](super::Turn::now).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -373,8 +373,8 @@ impl Subagents {
         due.into_iter().map(Step::Complete).collect()
     }
 
-    /// Time at which the next idle subagent is due for completion, in milliseconds since the Unix epoch; `None` if no
-    /// completion is scheduled.
+    /// Time at which the next idle subagent is due for completion, on the clock of [`Turn::now`](super::Turn::now);
+    /// `None` if no completion is scheduled.
     pub fn deadline(&self) -> Option<u64> {
         self.completions.next()
     }

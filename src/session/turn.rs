@@ -19,7 +19,10 @@ pub struct Turn<'a> {
     pub sessions: &'a mut Sessions,
     /// The tree before the actions.
     pub tree: &'a Tree,
-    /// The current time, in milliseconds since the Unix epoch.
+    /// The current time in milliseconds, on a clock that never goes back, because spans are measured by it. A
+    /// [`Stack`](crate::Stack) gives the time of day at which it was made, in milliseconds since the Unix epoch, plus the
+    /// time that has passed since then on [`StackOptions::monotonic_clock`](crate::StackOptions::monotonic_clock). So it
+    /// differs from the time of day when that has been set, or after a sleep of the machine.
     pub now: u64,
     actions: Vec<Action>,
     /// Delayed events whose wait is over. They are handled next, in this order.

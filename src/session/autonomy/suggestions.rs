@@ -30,7 +30,8 @@ pub struct Suggestion {
     pub confidence: u8,
     /// The strongest signal: see [`Assessment::reason`].
     pub reason: String,
-    /// Time of the last assessment that recommended this, in milliseconds since the Unix epoch.
+    /// Time of the last assessment that recommended this, in milliseconds on the clock of
+    /// [`Turn::now`](crate::session::Turn::now).
     pub created_at: u64,
     /// The outcome; `None` while the suggestion is pending.
     #[serde(skip_serializing_if = "Option::is_none")]
