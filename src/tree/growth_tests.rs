@@ -62,7 +62,7 @@ fn a_chain_that_depends_on_another_one() {
 fn new_frames_below_a_chain_that_depend_on_another_one() {
     assert_grows(LINEAR, 500, |size| {
         let tree = imported([chain("a", size), chain("b", size)].concat());
-        let new = |index| frame(format!("new {index}"), Some(format!("a{index}")), vec![format!("b{index}")]);
+        let new = |index| frame(format!("new {index}"), Some(format!("a{index}")), vec!["b0".to_owned()]);
         let frames = (0..size).map(new).collect();
         steps_of(|| decide(&tree, Command::Import { frames }, 1).unwrap()).1
     });
