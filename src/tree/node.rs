@@ -30,6 +30,7 @@ pub struct Node {
     /// ancestor logarithmic.
     pub(super) jump: Handle,
     /// The artifacts again, if there are many: then a search through the list would cost too much.
+    #[expect(clippy::box_collection, reason = "few frames have one, so the others should not pay for its size")]
     artifact_index: Option<Box<HashSet<String>>>,
     /// Places of the start and of the finish in the tree's sequence; 0: not yet.
     pub(super) started: u64,
