@@ -376,6 +376,11 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_INSIDE_READ 136
 
 /**
+ * The files of the stack were replaced while it was open. Nothing more is written to them: open the stack again.
+ */
+#define CALLSTACK_ERROR_REPLACED 137
+
+/**
  * `planned`: not begun.
  */
 #define CALLSTACK_STATUS_PLANNED 0
