@@ -63,6 +63,7 @@ pub mod memory;
 #[cfg(feature = "session")]
 pub mod session;
 pub mod stack;
+mod steps;
 pub mod store;
 mod text;
 #[cfg(feature = "tools")]

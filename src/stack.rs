@@ -10,6 +10,7 @@ mod logs;
 mod open;
 mod run;
 mod shared_tree;
+mod span_clock;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
@@ -20,7 +21,7 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, ReentrantMutex};
 use serde::Serialize;
@@ -35,6 +36,7 @@ pub use self::host::{Host, HostSettings, SessionContext};
 pub use self::logs::FrameLog;
 pub use self::run::Run;
 use self::shared_tree::SharedTree;
+use self::span_clock::SpanClock;
 use crate::context::{CacheStatistics, Context, Contexts, Key, Settings, TokenCounter};
 use crate::error::{Error, Result};
 use crate::frame::{
@@ -120,6 +122,7 @@ struct Inner {
     log_folder: Option<Folder>,
     repairs: Vec<Repair>,
     clock: Clock,
+    span_clock: SpanClock,
     random: Random,
     busy_timeout: Duration,
     #[cfg(feature = "session")]
@@ -139,8 +142,13 @@ impl fmt::Debug for Stack {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct StackOptions {
-    /// The clock. Default: the system's clock.
+    /// The clock of the time of day, for the times of events. Default: the system's clock.
     pub clock: Clock,
+    /// The clock for spans: idle times, time limits, the ages of cached contexts and of suggestions. It returns
+    /// milliseconds since any moment, and should neither be set nor count while the machine sleeps. `None`: spans are
+    /// measured by [`clock`](StackOptions::clock); when that is set back, the time since it was last read does not
+    /// count. Default: the system's monotonic clock.
+    pub monotonic_clock: Option<Clock>,
     /// The random part of generated IDs. Default: random numbers of this process.
     pub random: Random,
     /// The token counter. Default [`Approx`](crate::context::Approx), which estimates.
@@ -156,8 +164,14 @@ pub struct StackOptions {
 }
 
 impl StackOptions {
+    /// Sets the clock, and [`monotonic_clock`](StackOptions::monotonic_clock) to `None`, so that the given clock is the
+    /// only one.
+    pub fn clock(self, clock: Clock) -> Self {
+        Self { clock, monotonic_clock: None, ..self }
+    }
+
     setters! {
-        clock: Clock,
+        monotonic_clock: Option<Clock>,
         random: Random,
         counter: Arc<dyn TokenCounter>,
         durability: Durability,
@@ -174,6 +188,7 @@ impl Default for StackOptions {
     fn default() -> Self {
         Self {
             clock: Arc::new(system_time),
+            monotonic_clock: Some(monotonic_time()),
             random: system_random(),
             counter: Arc::new(crate::context::Approx),
             durability: Durability::default(),
@@ -265,7 +280,7 @@ impl Stack {
             let committed = disk.commit(&self.inner.tree, deadline, |tree| decide(tree, command, now))?;
             // The mirror is derived from the store, so its failure does not fail the command. Its status keeps the
             // error.
-            let (tree, clock) = (&self.inner.tree, &*self.inner.clock);
+            let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
             let _ = disk.write_mirror(tree, clock, self.mirror_scope(), &deadline.within(PATIENCE));
             Ok(committed)
         })?;
@@ -475,7 +490,7 @@ impl Stack {
         let handle =
             first_handle(self.execute(Command::Pop { frame: frame.into(), status, results: results.into() })?);
         let tree = self.inner.tree.read();
-        let below = |is: fn(FrameStatus) -> bool| below_with(&tree, handle, is);
+        let below = |is| unfinished_below(&tree, handle, is);
         Ok(Popped {
             handle,
             parent: tree.node(handle).parent(),
@@ -513,7 +528,7 @@ impl Stack {
             .collect();
         dependents.sort_unstable();
         dependents.dedup();
-        let still_open = below_with(&tree, invalidated[0], FrameStatus::is_open);
+        let still_open = unfinished_below(&tree, invalidated[0], FrameStatus::is_open);
         Ok(Invalidated { invalidated, still_open, dependents })
     }
 
@@ -565,7 +580,7 @@ impl Stack {
     /// are needed; [`Error::Setting`] for a setting out of range; [`Error::Broken`].
     pub fn context(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Arc<Context>> {
         self.check_working()?;
-        let now = (self.inner.clock)();
+        let now = self.inner.span_clock.now();
         let key = {
             let tree = self.inner.tree.read();
             let handle = tree.resolve(&frame.into())?;
@@ -769,12 +784,18 @@ fn frames_with(events: &[Event], is: impl Fn(&Change) -> bool) -> Vec<Handle> {
     events.iter().filter(|event| is(&event.change)).map(|event| event.handle).collect()
 }
 
-fn below_with(tree: &Tree, handle: Handle, is: impl Fn(FrameStatus) -> bool) -> Vec<Handle> {
-    tree.descendants(handle).filter(|frame| is(tree.node(*frame).status())).collect()
+fn unfinished_below(tree: &Tree, handle: Handle, is: fn(FrameStatus) -> bool) -> Vec<Handle> {
+    tree.unfinished_below(handle).filter(|frame| is(tree.node(*frame).status())).collect()
 }
 
 fn system_time() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
+}
+
+/// A clock that counts the milliseconds from now on.
+fn monotonic_time() -> Clock {
+    let start = Instant::now();
+    Arc::new(move || start.elapsed().as_millis() as u64)
 }
 
 /// Randomly keyed hashes of a counter. That is random enough, because IDs are checked for duplicates.

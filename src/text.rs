@@ -2,7 +2,10 @@
 //! Helpers that every other module may use.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::RangeFrom;
+
+use crate::steps::step;
 
 /// The replacement of a hidden character in plain texts.
 const REPLACEMENT: char = '\u{FFFD}';
@@ -169,11 +172,75 @@ pub(crate) fn whole_beginning(text: &str, characters: usize) -> String {
     format!("{}…", head[..cut].trim_end())
 }
 
-/// Returns the first free name among the names that `name` makes from the numbers.
+/// Returns a free name among the names that `name` makes from the numbers. It is the first free one if the taken names
+/// have consecutive numbers.
 ///
-/// At least one number must give a free name. Otherwise this function does not return.
-pub(crate) fn first_free<T>(numbers: RangeFrom<u64>, name: impl FnMut(u64) -> T, is_free: impl FnMut(&T) -> bool) -> T {
-    numbers.map(name).find(is_free).expect("there are more numbers than names")
+/// Doubles the distance until a name is free, then halves the gap to the last taken one, so a thousand taken names cost
+/// twenty tries. At least one number must give a free name. Otherwise this function does not return.
+pub(crate) fn first_free<T>(
+    numbers: RangeFrom<u64>,
+    mut name: impl FnMut(u64) -> T,
+    mut is_free: impl FnMut(&T) -> bool,
+) -> T {
+    let mut taken = numbers.start;
+    let first = name(taken);
+    if is_free(&first) {
+        return first;
+    }
+    let mut distance = 1;
+    let (mut free, mut free_name) = loop {
+        // Beyond the largest number the search goes on with a new start, which no directory has enough names to reach.
+        let Some(number) = numbers.start.checked_add(distance) else {
+            return first_free(numbers.start + 2.., name, is_free);
+        };
+        let candidate = name(number);
+        if is_free(&candidate) {
+            break (number, candidate);
+        }
+        taken = number;
+        distance = distance.saturating_mul(2);
+    };
+    while free - taken > 1 {
+        let middle = taken + (free - taken) / 2;
+        let candidate = name(middle);
+        if is_free(&candidate) {
+            (free, free_name) = (middle, candidate);
+        } else {
+            taken = middle;
+        }
+    }
+    free_name
+}
+
+/// Gives out numbered names, such as `a (2)`, `a (3)` and `b (2)`. It remembers the last number of each base, so a taken
+/// name is met only once, however many names are given out.
+#[derive(Debug, Default)]
+pub(crate) struct FreeNames {
+    last: HashMap<String, u64>,
+}
+
+impl FreeNames {
+    /// Returns the next free name of a base. `name` makes the name from a number, which begins with `first`.
+    pub(crate) fn next(
+        &mut self,
+        base: &str,
+        first: u64,
+        name: impl Fn(u64) -> String,
+        is_free: impl Fn(&str) -> bool,
+    ) -> String {
+        let last = match self.last.get_mut(base) {
+            Some(last) => last,
+            None => self.last.entry(base.to_owned()).or_insert(first - 1),
+        };
+        loop {
+            step();
+            *last += 1;
+            let name = name(*last);
+            if is_free(&name) {
+                return name;
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -248,5 +315,50 @@ mod tests {
         let name = |number: u64| if number == 1 { "a".to_owned() } else { format!("a-{number}") };
         assert_eq!(first_free(1.., name, |name| !taken.contains(&name.as_str())), "a-4");
         assert_eq!(first_free(5.., name, |name| !taken.contains(&name.as_str())), "a-5");
+    }
+
+    #[test]
+    fn a_free_name_takes_few_tries_however_many_are_taken() {
+        for taken in [1_u64, 1_000, 1_000_000] {
+            let mut tries = 0;
+            let found = first_free(
+                2..,
+                |number| number,
+                |number| {
+                    tries += 1;
+                    *number > taken
+                },
+            );
+            assert_eq!(found, taken.max(1) + 1);
+            assert!(tries <= 2 * 20 + 2, "{tries} tries for {taken} taken names");
+        }
+    }
+
+    #[test]
+    fn a_free_name_is_found_behind_every_name_that_the_search_tries_first() {
+        let is_free = |number: &u64| *number > 1 && !(*number - 2).is_power_of_two() && *number != 2;
+        let found = first_free(2.., |number| number, is_free);
+        assert!(is_free(&found));
+    }
+
+    #[test]
+    fn numbered_names_meet_each_taken_name_once() {
+        let tries = std::cell::Cell::new(0);
+        let (mut names, mut taken) = (FreeNames::default(), std::collections::HashSet::from(["a-2".to_owned()]));
+        for number in 0..1_000 {
+            let base = if number % 2 == 0 { "a" } else { "b" };
+            let free = names.next(
+                base,
+                2,
+                |number| format!("{base}-{number}"),
+                |name| {
+                    tries.set(tries.get() + 1);
+                    !taken.contains(name)
+                },
+            );
+            assert!(taken.insert(free));
+        }
+        assert_eq!(tries.get(), 1_001);
+        assert!(taken.contains("a-502") && taken.contains("b-501"));
     }
 }

@@ -124,7 +124,7 @@ fn a_panic_in_a_query_is_an_error_and_the_next_one_works() {
         assert_ne!(count.fetch_sub(1, Ordering::Relaxed), 0, "provoked by a test");
         7
     });
-    let stack = Stack::with_options(StackOptions { clock, ..StackOptions::default() });
+    let stack = Stack::with_options(StackOptions::default().clock(clock));
     let mut stack = Box::into_raw(Box::new(Callstack::new(stack, Vec::new())));
     // SAFETY: the stack is closed once, at the end; texts are freed.
     unsafe {

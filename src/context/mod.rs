@@ -282,7 +282,7 @@ impl Contexts {
     fn sibling_scores(&self, tree: &Tree, handle: Handle) -> Vec<Scored> {
         let node = tree.node(handle);
         let Some(parent) = node.parent() else { return Vec::new() };
-        if tree.node(parent).finished_children().is_empty() {
+        if tree.node(parent).finished_children().len() == 0 {
             return Vec::new();
         }
         let make = || Query::of(node);

@@ -105,19 +105,19 @@ impl SiblingIndex {
     /// again if an indexed child has changed.
     pub(super) fn update(&mut self, tree: &Tree, parent: Handle) {
         let node = tree.node(parent);
-        if self.checked_at == node.children_revision() && self.documents.len() == node.finished_children().len() {
+        let count = node.finished_children().len();
+        if self.checked_at == node.children_revision() && self.documents.len() == count {
             return;
         }
-        let finished = node.finished_children();
-        let holds = self.documents.len() <= finished.len()
-            && self.documents.iter().zip(finished).all(|(document, handle)| {
-                document.handle == *handle && document.settled_revision == tree.node(*handle).settled_revision()
+        let holds = self.documents.len() <= count
+            && self.documents.iter().zip(node.finished_children()).all(|(document, handle)| {
+                document.handle == handle && document.settled_revision == tree.node(handle).settled_revision()
             });
         if !holds {
             *self = Self::default();
         }
-        for handle in &finished[self.documents.len()..] {
-            self.add(*handle, tree.node(*handle));
+        for handle in node.finished_children().skip(self.documents.len()) {
+            self.add(handle, tree.node(handle));
         }
         self.checked_at = node.children_revision();
     }

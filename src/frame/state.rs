@@ -125,6 +125,10 @@ pub enum StateError {
 }
 
 impl StackState {
+    /// The highest revision that a state can have: the largest whole number that every JSON reader keeps exact. A state
+    /// with a higher one is not the state of a real history.
+    pub const LAST_REVISION: u64 = (1 << 53) - 1;
+
     /// Reads a state. Frames with missing or mistyped fields keep all readable fields; the returned list
     /// describes the defects. The links between frames are checked later, when a [`Tree`](crate::Tree) is
     /// created from the state.

@@ -1,5 +1,7 @@
 //! Import of Beads' `issues.jsonl`: one issue per line, with typed dependencies.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::{Collector, Imported, Texts, take_list, take_text, task_frame, time};
@@ -154,6 +156,7 @@ struct Links {
 /// Takes the links out of an issue. Links of other types stay in it.
 fn take_links(issue: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> Links {
     let mut links = Links::default();
+    let mut blocking = HashSet::new();
     let mut related = Vec::new();
     for link in take_list(issue, "dependencies", place, collector) {
         let part = |key: &str| link.get(key).and_then(Value::as_str);
@@ -164,8 +167,11 @@ fn take_links(issue: &mut Map<String, Value>, place: &str, collector: &mut Colle
             (Some("parent-child" | "parent_child"), Some(other)) => {
                 collector.report(place, format!("has a second parent, `{other}`; the first one is used"));
             }
-            (Some("blocks"), Some(other)) if links.depends_on.iter().any(|known| known == other) => {}
-            (Some("blocks"), Some(other)) => links.depends_on.push(other.to_owned()),
+            (Some("blocks"), Some(other)) if blocking.contains(other) => {}
+            (Some("blocks"), Some(other)) => {
+                blocking.insert(other.to_owned());
+                links.depends_on.push(other.to_owned());
+            }
             (Some(_), Some(_)) => related.push(link),
             _ => collector.report(place, "a dependency lacks `type` or `depends_on_id`; left out"),
         }

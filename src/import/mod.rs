@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameStatus, Repair, StackState, has_handle_form, reference_to_id};
-use crate::text::beginning;
+use crate::text::{FreeNames, beginning};
 use crate::tree::Tree;
 
 pub use beads::beads;
@@ -167,6 +167,7 @@ fn handle_form(session_id: &str) -> Option<Problem> {
 struct Collector {
     frames: Vec<Frame>,
     places: HashMap<String, usize>,
+    names: FreeNames,
     problems: Vec<Problem>,
 }
 
@@ -179,10 +180,8 @@ impl Collector {
     fn add(&mut self, mut frame: Frame, place: &str) {
         if self.places.contains_key(&frame.session_id) {
             let taken = frame.session_id.clone();
-            frame.session_id = (2..)
-                .map(|number| format!("{taken} ({number})"))
-                .find(|id| !self.places.contains_key(id))
-                .expect("there are more numbers than frames");
+            let is_free = |id: &str| !self.places.contains_key(id);
+            frame.session_id = self.names.next(&taken, 2, |number| format!("{taken} ({number})"), is_free);
             self.report(place, format!("the ID `{taken}` is used twice; kept as `{}`", frame.session_id));
         }
         self.problems.extend(handle_form(&frame.session_id));

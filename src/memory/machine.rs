@@ -11,7 +11,7 @@ use crate::frame::{
     Change, Frame, FrameRef, FrameStatus, Handle, MemoryModel, Message, NewChunk, NewFrame, PopStatus, RegisterValues,
     RunSettings, ToolCall,
 };
-use crate::text::{beginning, first_free, hanging_indent, one_line, visible};
+use crate::text::{FreeNames, beginning, hanging_indent, one_line, visible};
 use crate::tree::{Command, Draft, HeapUsage, Tree};
 
 /// Maximum length of a title that is made from a task, in characters.
@@ -184,7 +184,7 @@ fn title_of(task: &str) -> String {
 pub(super) fn reply(tree: &Tree, root: Handle, reply: Reply, now: u64) -> Result<Draft<'_>> {
     let position = position(tree, root)?;
     let conversation = conversation(tree, position.frame);
-    if let Some(call) = pending(conversation).next() {
+    if let Some(call) = pending(tree.node(position.frame).conversation()).first() {
         let expected = format!("the answer to {} ({})", call.id, call.name);
         return Err(Error::OutOfTurn { handle: root, found: "a reply".into(), expected });
     }
@@ -221,13 +221,12 @@ fn make_call_ids_unique(calls: &mut [ToolCall], conversation: &[Arc<Message>], s
         _ => &[],
     });
     let mut taken: HashSet<String> = earlier.map(|call| call.id.clone()).collect();
+    let mut names = FreeNames::default();
     for call in calls {
-        let given = if call.id.is_empty() { "call" } else { &call.id };
-        let name = |number| match number {
-            0 => call.id.clone(),
-            _ => format!("{given}_{step}_{number}"),
-        };
-        call.id = first_free(0.., name, |id| !id.is_empty() && !taken.contains(id));
+        if call.id.is_empty() || taken.contains(&call.id) {
+            let given = if call.id.is_empty() { "call" } else { &call.id };
+            call.id = names.next(given, 1, |number| format!("{given}_{step}_{number}"), |id| !taken.contains(id));
+        }
         taken.insert(call.id.clone());
     }
 }
@@ -271,7 +270,7 @@ pub(super) fn operate<'t>(
 pub(super) fn settle(tree: &Tree, root: Handle, now: u64) -> Result<Draft<'_>> {
     let frame = position(tree, root)?.frame;
     let mut draft = Draft::new(tree, now);
-    let Some(call) = pending(conversation(tree, frame)).next() else { return Ok(draft) };
+    let Some(call) = pending(tree.node(frame).conversation()).first() else { return Ok(draft) };
     let is_of_call = |child: &Handle| tree.node(*child).conversation().and_then(|own| own.call()) == Some(&call.id);
     if let Some(child) = newest_child(tree, frame).filter(is_of_call) {
         let record = tree.node(child).record();
@@ -297,7 +296,7 @@ impl<'a> Turn<'a> {
     fn new(tree: &'a Tree, root: Handle, id: &str) -> Result<Self> {
         let Position { run, frame, depth } = position(tree, root)?;
         check_open(tree, root, id)?;
-        match pending(conversation(tree, frame)).next() {
+        match pending(tree.node(frame).conversation()).first() {
             Some(call) if call.id == id => Ok(Self { root, frame, depth, settings: run.settings, call }),
             next => {
                 let expected =
@@ -384,7 +383,7 @@ impl Turn<'_> {
         let node = tree.node(self.frame);
         let mut text = returned(FrameStatus::Completed, node.record(), &result);
         let behind: Vec<String> =
-            pending(conversation(tree, self.frame)).skip(1).map(|call| one_line(&call.name)).collect();
+            pending(node.conversation()).iter().skip(1).map(|call| one_line(&call.name)).collect();
         if !behind.is_empty() {
             text.push_str(&format!(
                 "\nNot carried out, because they came behind its pop_frame: {}.",
@@ -401,14 +400,11 @@ impl Turn<'_> {
 
     /// Checks that no other `push_frame` or `pop_frame` of this step has succeeded. A step can have only one.
     fn check_first_operation(&self, tree: &Tree, name: &'static str) -> Result<()> {
-        let (calls, answers) = last_step(conversation(tree, self.frame));
-        let is_done = |call: &ToolCall| {
-            answers
-                .iter()
-                .any(|answer| matches!(&**answer, Message::Tool { call: id, is_error: false, .. } if *id == call.id))
-        };
+        let (calls, answers) = last_step(tree.node(self.frame).conversation());
+        let is_done = |answer: &Message| matches!(answer, Message::Tool { is_error: false, .. });
         let is_stack_operation = |call: &ToolCall| call.name == "push_frame" || call.name == "pop_frame";
-        match calls.iter().any(|call| is_stack_operation(call) && is_done(call)) {
+        let mut answered = calls.iter().zip(answers);
+        match answered.any(|(call, answer)| is_stack_operation(call) && is_done(answer)) {
             true => Err(Error::SecondStackOperation { name }),
             false => Ok(()),
         }

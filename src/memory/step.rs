@@ -12,7 +12,7 @@ use super::section::{section, without_tags};
 use crate::error::{Error, Result};
 use crate::frame::{FrameStatus, Handle, MemoryModel, Message, Register, RunSettings, ToolCall};
 use crate::text::{hanging_indent, one_line};
-use crate::tree::{RunState, Tree};
+use crate::tree::{Conversation, RunState, Tree};
 
 /// Number of consecutive steps with the same tool calls from which the prompt warns the model.
 const REPEATS_TOLD: usize = 3;
@@ -130,7 +130,7 @@ pub(crate) fn next(tree: &Tree, root: Handle) -> Result<Next> {
     if !record.status.is_open() {
         return Ok(Next::Over { status: record.status, results: record.results.clone().unwrap_or_default() });
     }
-    match pending(conversation(tree, position.frame)).next() {
+    match pending(tree.node(position.frame).conversation()).first() {
         Some(call) => Ok(Next::Call(call.clone())),
         None => Ok(Next::Ask(prompt(tree, root, position))),
     }
@@ -141,21 +141,17 @@ pub(super) fn conversation(tree: &Tree, frame: Handle) -> &[Arc<Message>] {
 }
 
 /// Returns the tool calls of the model's last message that have no answer yet, in order.
-pub(super) fn pending(messages: &[Arc<Message>]) -> impl Iterator<Item = &ToolCall> {
-    let (calls, answers) = last_step(messages);
-    let is_answered =
-        |id: &str| answers.iter().any(|answer| matches!(&**answer, Message::Tool { call, .. } if call == id));
-    calls.iter().filter(move |call| !is_answered(&call.id))
+pub(super) fn pending(conversation: Option<&Conversation>) -> &[ToolCall] {
+    let (calls, answers) = last_step(conversation);
+    // Only the next call can be answered, so the answers have the order of the calls.
+    calls.get(answers.len()..).unwrap_or_default()
 }
 
-/// Returns the tool calls of the model's last message, and the messages after it.
-pub(super) fn last_step(messages: &[Arc<Message>]) -> (&[ToolCall], &[Arc<Message>]) {
-    for (place, message) in messages.iter().enumerate().rev() {
-        if let Message::Assistant { calls, .. } = &**message {
-            return (calls, &messages[place + 1..]);
-        }
-    }
-    (&[], messages)
+/// Returns the tool calls of the model's last message, and the messages after it, which answer them in their order.
+pub(super) fn last_step(conversation: Option<&Conversation>) -> (&[ToolCall], &[Arc<Message>]) {
+    let reply = conversation.and_then(Conversation::last_reply);
+    let Some((Message::Assistant { calls, .. }, after)) = reply else { return (&[], &[]) };
+    (calls, after)
 }
 
 /// Returns the number of consecutive messages of the model, up to the last one, with the same tool calls. Updates of

@@ -20,7 +20,7 @@ impl Turn<'_> {
     pub fn check_depth(&self, parent: Option<Handle>) -> Result<()> {
         let limit = self.sessions.calls.settings.max_depth;
         match parent {
-            Some(handle) if 1 + self.tree.ancestors(handle).count() > limit => Err(Error::TooDeep { handle, limit }),
+            Some(handle) if 1 + self.tree.node(handle).depth() > limit => Err(Error::TooDeep { handle, limit }),
             _ => Ok(()),
         }
     }
@@ -49,7 +49,7 @@ impl Turn<'_> {
         }
         let own = self.tree.by_id(caller);
         let is_own = own.is_some_and(|own| own == handle || self.tree.is_ancestor(handle, own));
-        if is_own || self.sessions.calls.frames().any(|running| running == handle) {
+        if is_own || self.sessions.calls.runs(handle) {
             return Err(Error::Running { handle });
         }
         Ok(())
@@ -86,12 +86,12 @@ impl Turn<'_> {
 
     /// Handles the creation of a session for a call by the host.
     pub(super) fn call_started(&mut self, id: CallId, session_id: String) {
-        let Some(call) = self.sessions.calls.get_mut(id).filter(|call| call.progress == Progress::Creating) else {
+        let Some(call) = self.sessions.calls.get(id).filter(|call| call.progress == Progress::Creating) else {
             // The call was answered before its session was created.
             return self.effect(Effect::AbortSession { session_id });
         };
-        call.progress = Progress::Running { session_id: session_id.clone() };
         let (handle, caller) = (call.handle, call.caller.clone());
+        self.sessions.calls.advance(id, Progress::Running { session_id: session_id.clone() });
         let node = self.tree.node(handle);
         self.command(Command::ReplaceId { frame: handle.into(), session_id: session_id.clone() });
         if node.status() == FrameStatus::Planned {
@@ -105,7 +105,7 @@ impl Turn<'_> {
 
     /// Handles the end of a call's session, or a failure to create or prompt it.
     pub(super) fn call_ended(&mut self, id: CallId, error: Option<String>) {
-        let Some(call) = self.sessions.calls.get_mut(id) else { return };
+        let Some(call) = self.sessions.calls.get(id) else { return };
         match call.progress.clone() {
             Progress::Creating => self.not_created(id, error.unwrap_or_else(|| "the host made no session".into())),
             Progress::Running { session_id } => self.run_ended(id, session_id, error),
@@ -132,15 +132,13 @@ impl Turn<'_> {
 
     /// Asks for a summary of a call's session.
     fn sum_up(&mut self, id: CallId, session_id: String) {
-        if let Some(call) = self.sessions.calls.get_mut(id) {
-            call.progress = Progress::SummingUp { session_id: session_id.clone() };
-            self.effect(Effect::CompactSession { session_id });
-        }
+        self.sessions.calls.advance(id, Progress::SummingUp { session_id: session_id.clone() });
+        self.effect(Effect::CompactSession { session_id });
     }
 
     /// Stops a call: aborts its session and salvages the last message.
     pub(super) fn call_stopped(&mut self, id: CallId, reason: String) {
-        let Some(call) = self.sessions.calls.get_mut(id) else { return };
+        let Some(call) = self.sessions.calls.get(id) else { return };
         match call.progress.clone() {
             Progress::Creating => self.not_created(id, reason),
             Progress::Running { session_id } | Progress::SummingUp { session_id } => {
@@ -156,7 +154,7 @@ impl Turn<'_> {
 
     /// Answers a call whose session was not created.
     fn not_created(&mut self, id: CallId, problem: String) {
-        let Some(caller) = self.sessions.calls.get_mut(id).map(|call| call.caller.clone()) else { return };
+        let Some(caller) = self.sessions.calls.get(id).map(|call| call.caller.clone()) else { return };
         self.answer(id, Some(problem));
         self.release(&caller);
     }
@@ -170,9 +168,9 @@ impl Turn<'_> {
 
     /// Starts to salvage a call: asks the host for the messages of its session.
     pub(super) fn salvage(&mut self, id: CallId, session_id: String, reason: String) {
-        let Some(call) = self.sessions.calls.get_mut(id) else { return };
+        let Some(call) = self.sessions.calls.get(id) else { return };
         let data = json!({ "sessionID": session_id, "handle": call.handle, "reason": reason });
-        call.progress = Progress::Salvaging { session_id: session_id.clone(), reason };
+        self.sessions.calls.advance(id, Progress::Salvaging { session_id: session_id.clone(), reason });
         self.log(LogLevel::Warn, "Frame salvaged", data);
         self.effect(Effect::ReadMessages { session_id });
     }

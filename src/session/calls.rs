@@ -7,11 +7,13 @@
 //!
 //! This module stores the calls; a [`Turn`](super::Turn) drives them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
+use super::timers::Timers;
 use crate::frame::{FrameStatus, Handle};
+use crate::steps::step;
 use crate::text::{beginning, hanging_indent, one_line};
 use crate::tree::Tree;
 use crate::vocabulary::{ToolNames, ToolRole};
@@ -95,7 +97,6 @@ pub(super) struct Call {
     pub(super) caller: String,
     pub(super) is_background: bool,
     pub(super) progress: Progress,
-    deadline: Option<u64>,
     /// In milliseconds; 0: no limit.
     time_limit: u64,
 }
@@ -119,6 +120,11 @@ pub struct Calls {
     pub settings: CallSettings,
     last: CallId,
     running: BTreeMap<CallId, Call>,
+    /// The same calls by their frames, and by their sessions; those without a session by their callers.
+    by_frame: HashMap<Handle, CallId>,
+    by_session: BTreeSet<(String, CallId)>,
+    creating: BTreeSet<(String, CallId)>,
+    limits: Timers<CallId>,
 }
 
 impl Calls {
@@ -127,56 +133,85 @@ impl Calls {
         self.running.values().map(|call| call.handle)
     }
 
+    /// True if a call runs this frame.
+    pub(super) fn runs(&self, handle: Handle) -> bool {
+        self.by_frame.contains_key(&handle)
+    }
+
     pub(super) fn begin(&mut self, handle: Handle, options: CallOptions, progress: Progress, now: u64) -> CallId {
         let time_limit = options.time_limit.unwrap_or(self.settings.time_limit);
-        let call = Call {
-            handle,
-            caller: options.caller,
-            is_background: options.background,
-            progress,
-            deadline: (time_limit > 0).then(|| now.saturating_add(time_limit)),
-            time_limit,
-        };
+        let (caller, is_background) = (options.caller, options.background);
         self.last += 1;
-        self.running.insert(self.last, call);
+        self.insert(self.last, Call { handle, caller, is_background, progress, time_limit });
+        if time_limit > 0 {
+            self.limits.set(self.last, now.saturating_add(time_limit));
+        }
         self.last
     }
 
-    pub(super) fn get_mut(&mut self, id: CallId) -> Option<&mut Call> {
-        self.running.get_mut(&id)
+    pub(super) fn get(&self, id: CallId) -> Option<&Call> {
+        self.running.get(&id)
+    }
+
+    /// Sets the state of a call.
+    pub(super) fn advance(&mut self, id: CallId, progress: Progress) {
+        if let Some(call) = self.take(id) {
+            self.insert(id, Call { progress, ..call });
+        }
     }
 
     pub(super) fn remove(&mut self, id: CallId) -> Option<Call> {
-        self.running.remove(&id)
+        self.limits.cancel(&id);
+        self.take(id)
     }
 
-    /// The call that runs in a session.
+    fn insert(&mut self, id: CallId, call: Call) {
+        match call.session_id() {
+            Some(session_id) => self.by_session.insert((session_id.to_owned(), id)),
+            None => self.creating.insert((call.caller.clone(), id)),
+        };
+        self.by_frame.insert(call.handle, id);
+        self.running.insert(id, call);
+    }
+
+    fn take(&mut self, id: CallId) -> Option<Call> {
+        let call = self.running.remove(&id)?;
+        match call.session_id() {
+            Some(session_id) => self.by_session.remove(&(session_id.to_owned(), id)),
+            None => self.creating.remove(&(call.caller.clone(), id)),
+        };
+        self.by_frame.remove(&call.handle);
+        Some(call)
+    }
+
+    /// The call that runs in a session; the oldest one if there are several.
     pub(super) fn of_session(&self, session_id: &str) -> Option<(CallId, &Call)> {
-        let mut calls = self.running.iter().map(|(id, call)| (*id, call));
-        calls.find(|(_, call)| call.session_id() == Some(session_id))
+        let id = first_of(&self.by_session, session_id)?;
+        Some((id, self.get(id)?))
     }
 
     /// True while the host creates a session for a call of this caller.
     pub(super) fn is_creating_for(&self, caller: &str) -> bool {
-        self.running.values().any(|call| call.progress == Progress::Creating && call.caller == caller)
+        first_of(&self.creating, caller).is_some()
     }
 
     /// The calls that have reached their time limit, with the limit in milliseconds. Each call is returned once.
     pub(super) fn overdue(&mut self, now: u64) -> Vec<(CallId, u64)> {
-        let overdue = self.running.iter_mut().filter(|(_, call)| call.deadline.is_some_and(|time| time <= now));
-        overdue
-            .map(|(id, call)| {
-                call.deadline = None;
-                (*id, call.time_limit)
-            })
-            .collect()
+        let overdue = self.limits.due(now);
+        overdue.into_iter().filter_map(|id| Some((id, self.get(id)?.time_limit))).collect()
     }
 
-    /// The time at which the next call reaches its time limit, in milliseconds since the Unix epoch. `None` if no call
-    /// has a time limit.
+    /// The time at which the next call reaches its time limit, on the clock of [`Turn::now`](super::Turn::now). `None`
+    /// if no call has a time limit.
     pub fn deadline(&self) -> Option<u64> {
-        self.running.values().filter_map(|call| call.deadline).min()
+        self.limits.next()
     }
+}
+
+/// The oldest call of a session.
+fn first_of(calls: &BTreeSet<(String, CallId)>, session_id: &str) -> Option<CallId> {
+    let found = calls.range((session_id.to_owned(), 0)..).inspect(|_| step()).next();
+    found.filter(|(found, _)| found == session_id).map(|(_, id)| *id)
 }
 
 /// The first prompt for the session of a frame. The frame's context has the rest.
@@ -248,8 +283,7 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNa
         }
     }
     let open: Vec<String> = tree
-        .subtree(handle)
-        .skip(1)
+        .unfinished_below(handle)
         .filter(|below| tree.node(*below).status().is_open())
         .map(|below| below.to_string())
         .collect();

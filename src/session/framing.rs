@@ -1,10 +1,12 @@
 //! How a [`Turn`] creates the frames of sessions, with titles and criteria.
 
+use std::collections::HashSet;
+
 use super::effect::Effect;
 use super::subagents::Step;
 use super::turn::Turn;
 use crate::frame::{Chunk, FrameRef, FrameStatus, Handle, Identity, NewChunk};
-use crate::text::{beginning, first_free, one_line};
+use crate::text::{beginning, one_line};
 use crate::tree::Command;
 
 /// Maximum length of a title that is taken from a message, in words and in characters.
@@ -47,7 +49,11 @@ impl Turn<'_> {
     /// frame gets another ID.
     fn begin_anew(&mut self, session_id: &str, finished: Handle) {
         let tree = self.tree;
-        let archived = first_free(1.., |number| format!("{session_id}~{number}"), |id| tree.by_id(id).is_none());
+        // Named after its handle, which no other frame of the session can have, so no free number has to be searched.
+        let mut archived = format!("{session_id}~{finished}");
+        while tree.by_id(&archived).is_some() {
+            archived.push('~');
+        }
         self.command(Command::ReplaceId { frame: finished.into(), session_id: archived });
         let parent = tree.node(finished).parent().filter(|parent| tree.node(*parent).status().is_open());
         let (new, parent) = (session_id.to_owned(), parent.map(FrameRef::Handle));
@@ -84,8 +90,10 @@ impl Turn<'_> {
     /// Creates the frame of a session, after the missing frames of its ancestor sessions.
     fn make_frames(&mut self, session_id: &str) {
         let mut missing = Vec::new();
+        let mut met = HashSet::new();
         let mut next = Some(session_id.to_owned());
-        while let Some(id) = next.filter(|id| self.tree.by_id(id).is_none() && !missing.contains(id)) {
+        // The parents that a host reports can form a circle.
+        while let Some(id) = next.filter(|id| self.tree.by_id(id).is_none() && met.insert(id.clone())) {
             next = self.sessions.known.get(&id).and_then(|session| session.parent.clone());
             missing.push(id);
         }

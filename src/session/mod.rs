@@ -11,10 +11,14 @@ pub mod compaction;
 mod effect;
 mod event;
 mod framing;
+#[cfg(test)]
+mod growth_tests;
 mod reporting;
 mod sessions;
 pub mod subagents;
 mod summarizing;
+mod timers;
+mod titles;
 mod turn;
 
 pub use effect::{Action, Effect, LogLevel};
@@ -22,4 +26,5 @@ pub use event::HostEvent;
 #[cfg(feature = "tools")]
 pub(crate) use framing::title_of;
 pub use sessions::Sessions;
+pub(crate) use titles::TitlePatterns;
 pub use turn::Turn;

@@ -6,6 +6,7 @@ use super::compaction::Message;
 use super::effect::{Effect, LogLevel};
 use super::event::HostEvent;
 use super::sessions::meaningful;
+use super::titles::ReceivedEvent;
 use super::turn::Turn;
 use crate::tree::Command;
 
@@ -13,11 +14,29 @@ use crate::tree::Command;
 const WRITING_TOOLS: [&str; 5] = ["write", "edit", "multiedit", "patch", "apply_patch"];
 
 impl Turn<'_> {
-    /// Handles an event.
-    pub fn report(&mut self, event: HostEvent) {
+    /// Handles an event, and the delayed events that it releases. A queue instead of recursion: each of a long chain of
+    /// sessions can wait for the one before it.
+    pub(crate) fn report(&mut self, event: ReceivedEvent) {
+        self.released.push(event);
+        self.handle_released();
+    }
+
+    fn handle_released(&mut self) {
+        // The next one is the last.
+        let mut next: Vec<ReceivedEvent> = self.released.drain(..).rev().collect();
+        while let Some(event) = next.pop() {
+            self.handle(event);
+            next.extend(self.released.drain(..).rev());
+        }
+    }
+
+    fn handle(&mut self, received: ReceivedEvent) {
+        let ReceivedEvent { event, is_subagent } = received;
         match event {
-            HostEvent::SessionCreated { session_id, parent_id, title } => self.created(&session_id, parent_id, &title),
-            HostEvent::SessionUpdated { session_id, title } => self.updated(&session_id, &title),
+            HostEvent::SessionCreated { session_id, parent_id, title } => {
+                self.created(&session_id, parent_id, &title, is_subagent);
+            }
+            HostEvent::SessionUpdated { session_id, title } => self.updated(&session_id, &title, is_subagent),
             HostEvent::SessionIdle { session_id } => self.idle(&session_id),
             HostEvent::SessionError { session_id, message } => self.session_failed(&session_id, &message),
             HostEvent::SessionDeleted { session_id } => self.deleted(&session_id),
@@ -25,7 +44,7 @@ impl Turn<'_> {
             HostEvent::SessionCompacted { session_id, messages } => self.compacted(&session_id, messages),
             HostEvent::SessionMessages { session_id, messages } => self.messages_read(&session_id, messages),
             HostEvent::Message { ref session_id, .. } if !self.sessions.is_known(session_id) => {
-                self.wait_for(&session_id.clone(), event);
+                self.wait_for(&session_id.clone(), ReceivedEvent { event, is_subagent });
             }
             HostEvent::Message { session_id, message_id, role, text, tokens, context_limit } => {
                 if self.sessions.is_new_message(&session_id, &message_id) {
@@ -52,30 +71,30 @@ impl Turn<'_> {
         let steps = self.sessions.subagents.poll(self.now);
         self.take(steps);
         self.stop_overdue_calls();
+        self.handle_released();
     }
 
-    fn created(&mut self, session_id: &str, parent: Option<String>, title: &str) {
+    fn created(&mut self, session_id: &str, parent: Option<String>, title: &str, is_subagent: bool) {
         if let Some(parent) = &parent
-            && self.put_off(session_id, parent, title)
+            && self.put_off(session_id, parent, title, is_subagent)
         {
             return;
         }
         self.sessions.describe(session_id, parent.clone(), title);
         if let Some(parent) = parent {
-            self.child_created(session_id, &parent, title);
+            self.child_created(session_id, &parent, title, is_subagent);
         }
-        for event in self.sessions.take_waiting(session_id) {
-            self.report(event);
-        }
+        let waiting = self.sessions.take_waiting(session_id);
+        self.released.extend(waiting);
     }
 
     /// Delays the description of a child session if its parent is not known, or if it may be the session of a call.
     /// Returns true if it was delayed.
-    fn put_off(&mut self, session_id: &str, parent: &str, title: &str) -> bool {
-        let event = || HostEvent::SessionCreated {
-            session_id: session_id.to_owned(),
-            parent_id: Some(parent.to_owned()),
-            title: title.to_owned(),
+    fn put_off(&mut self, session_id: &str, parent: &str, title: &str, is_subagent: bool) -> bool {
+        let event = || {
+            let (session_id, parent_id) = (session_id.to_owned(), Some(parent.to_owned()));
+            let event = HostEvent::SessionCreated { session_id, parent_id, title: title.to_owned() };
+            ReceivedEvent { event, is_subagent }
         };
         if !self.sessions.is_known(parent) && self.tree.by_id(parent).is_none() {
             self.wait_for(parent, event());
@@ -89,14 +108,14 @@ impl Turn<'_> {
     }
 
     /// Tracks a child session as a subagent, unless it works for a call.
-    fn child_created(&mut self, session_id: &str, parent: &str, title: &str) {
+    fn child_created(&mut self, session_id: &str, parent: &str, title: &str, is_subagent: bool) {
         let is_tracked = self.sessions.subagents.get(session_id).is_some();
         // A session that has a frame before it is described existed before the host restarted. It keeps its frame.
         let is_resumed = !is_tracked && self.tree.by_id(session_id).is_some();
         if is_resumed || self.sessions.is_called(session_id) {
             return;
         }
-        let step = self.sessions.subagents.created(session_id, parent, title, self.now);
+        let step = self.sessions.subagents.created(session_id, parent, title, is_subagent, self.now);
         if !is_tracked && self.sessions.subagents.get(session_id).is_some_and(|session| session.is_subagent) {
             let data = json!({ "sessionID": session_id, "parentSessionID": parent, "title": title });
             self.log(LogLevel::Info, "Subagent detected", data);
@@ -107,23 +126,22 @@ impl Turn<'_> {
     /// Handles the delayed child sessions of a caller, when none of its calls waits for its session any more.
     pub(super) fn release(&mut self, caller: &str) {
         if !self.sessions.calls.is_creating_for(caller) {
-            for event in self.sessions.take_unassigned(caller) {
-                self.report(event);
-            }
+            let unassigned = self.sessions.take_unassigned(caller);
+            self.released.extend(unassigned);
         }
     }
 
     /// Delays an event until a session is described. The first such event asks the host for the description.
-    fn wait_for(&mut self, session_id: &str, event: HostEvent) {
+    fn wait_for(&mut self, session_id: &str, event: ReceivedEvent) {
         if self.sessions.wait_for(session_id, event) {
             self.effect(Effect::DescribeSession { session_id: session_id.to_owned() });
         }
     }
 
-    fn updated(&mut self, session_id: &str, title: &str) {
+    fn updated(&mut self, session_id: &str, title: &str, is_subagent: bool) {
         if let Some(session) = self.sessions.known.get_mut(session_id) {
             session.title = meaningful(title);
-            let step = self.sessions.subagents.titled(session_id, title);
+            let step = self.sessions.subagents.titled(session_id, title, is_subagent);
             self.take(step);
         }
     }
@@ -148,10 +166,10 @@ impl Turn<'_> {
         }
         self.answer_for(session_id);
         // Child sessions that waited for it become root sessions.
-        for event in self.sessions.take_waiting(session_id) {
-            if let HostEvent::SessionCreated { session_id, title, .. } = event {
+        for waiting in self.sessions.take_waiting(session_id) {
+            if let HostEvent::SessionCreated { session_id, title, .. } = waiting.event {
                 self.log(LogLevel::Warn, "Parent session not found", json!({ "sessionID": session_id }));
-                self.created(&session_id, None, &title);
+                self.created(&session_id, None, &title, false);
             }
         }
     }

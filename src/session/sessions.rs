@@ -8,6 +8,7 @@ use super::compaction::Compactions;
 use super::effect::Action;
 use super::event::HostEvent;
 use super::subagents::Subagents;
+use super::titles::ReceivedEvent;
 use super::turn::Turn;
 use crate::tree::Tree;
 use crate::vocabulary::ToolNames;
@@ -29,6 +30,9 @@ const WAITING_EVENTS: usize = 256;
 ///   The last message of an idle subagent becomes the results of its frame, which is then finished.
 /// - Calls run frames in their own sessions: see [`Calls`].
 /// - Sessions are observed, which can lead to suggestions: see [`Autonomy`].
+///
+/// Nothing of this outlives the process, spans included: after a restart the host describes its sessions again, and a
+/// frame whose call was interrupted is activated again.
 #[derive(Debug, Clone, Default)]
 pub struct Sessions {
     /// The sessions that are tracked as subagents.
@@ -46,9 +50,9 @@ pub struct Sessions {
     pub(super) completing: BTreeSet<String>,
     observations: BTreeMap<String, Observation>,
     /// Descriptions of child sessions by caller, while it is not known which of them were created for its calls.
-    unassigned: BTreeMap<String, Vec<HostEvent>>,
+    unassigned: BTreeMap<String, Vec<ReceivedEvent>>,
     /// Events by the session that must be described first.
-    waiting: BTreeMap<String, Vec<HostEvent>>,
+    waiting: BTreeMap<String, Vec<ReceivedEvent>>,
 }
 
 /// A session that was reported.
@@ -67,22 +71,23 @@ pub(super) struct Session {
 
 impl Sessions {
     /// Handles an event and returns the actions that follow from it. `tree` is the tree before the actions, `now` the
-    /// current time in milliseconds since the Unix epoch.
+    /// current time as [`Turn::now`].
     pub fn report(&mut self, tree: &Tree, event: HostEvent, now: u64) -> Vec<Action> {
+        let event = self.subagents.patterns().receive(event);
         let mut turn = Turn::new(self, tree, now);
         turn.report(event);
         turn.into_actions()
     }
 
-    /// Returns the actions that are due at the time `now`, in milliseconds since the Unix epoch.
+    /// Returns the actions that are due at the time `now`, which is that of [`Turn::now`].
     pub fn poll(&mut self, tree: &Tree, now: u64) -> Vec<Action> {
         let mut turn = Turn::new(self, tree, now);
         turn.poll();
         turn.into_actions()
     }
 
-    /// The time at which [`Sessions::poll`] should be called, in milliseconds since the Unix epoch. `None` if nothing
-    /// is pending.
+    /// The time at which [`Sessions::poll`] should be called, on the clock of [`Turn::now`]. `None` if nothing is
+    /// pending.
     pub fn deadline(&self) -> Option<u64> {
         [self.subagents.deadline(), self.calls.deadline()].into_iter().flatten().min()
     }
@@ -125,7 +130,7 @@ impl Sessions {
     }
 
     /// Delays an event until a session is described. Returns true if it is the first event that waits for this session.
-    pub(super) fn wait_for(&mut self, session_id: &str, event: HostEvent) -> bool {
+    pub(super) fn wait_for(&mut self, session_id: &str, event: ReceivedEvent) -> bool {
         let waiting = self.waiting.entry(session_id.to_owned()).or_default();
         let is_first = waiting.is_empty();
         if waiting.len() < WAITING_EVENTS && !waiting.contains(&event) {
@@ -135,17 +140,17 @@ impl Sessions {
     }
 
     /// Removes and returns the events that wait for a session.
-    pub(super) fn take_waiting(&mut self, session_id: &str) -> Vec<HostEvent> {
+    pub(super) fn take_waiting(&mut self, session_id: &str) -> Vec<ReceivedEvent> {
         self.waiting.remove(session_id).unwrap_or_default()
     }
 
     /// Keeps the description of a child session until it is known which sessions were created for the caller's calls.
-    pub(super) fn put_aside(&mut self, caller: &str, event: HostEvent) {
+    pub(super) fn put_aside(&mut self, caller: &str, event: ReceivedEvent) {
         self.unassigned.entry(caller.to_owned()).or_default().push(event);
     }
 
     /// Removes and returns the descriptions of child sessions that were kept for a caller.
-    pub(super) fn take_unassigned(&mut self, caller: &str) -> Vec<HostEvent> {
+    pub(super) fn take_unassigned(&mut self, caller: &str) -> Vec<ReceivedEvent> {
         self.unassigned.remove(caller).unwrap_or_default()
     }
 

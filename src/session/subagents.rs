@@ -25,9 +25,10 @@
 
 use std::collections::BTreeMap;
 
-use regex_lite::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 
+use super::timers::Timers;
+use super::titles::TitlePatterns;
 use crate::error::Error;
 use crate::variables::{Variables, flag, number};
 
@@ -60,6 +61,9 @@ pub struct SubagentSettings {
     pub propagate_summaries: bool,
     /// Regular expressions for titles, ignoring case: a child session whose title matches one of them is a subagent.
     /// Default `@.*subagent`, `subagent`, `\[Task\]`.
+    ///
+    /// At most 20 patterns of at most 200 characters each, whose compiled form has at most 16 KiB; so `x{1000}` is too
+    /// large. The first 300 characters of a title are matched.
     pub patterns: Vec<String>,
 }
 
@@ -119,7 +123,7 @@ pub(super) enum Step {
     Complete(String),
 }
 
-/// The known data of a child session. Times are in milliseconds since the Unix epoch.
+/// The known data of a child session. Times are in milliseconds, on the clock of [`Turn::now`](super::Turn::now).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -175,8 +179,12 @@ pub struct SubagentStatistics {
 #[derive(Debug, Clone)]
 pub struct Subagents {
     settings: SubagentSettings,
-    patterns: Vec<Regex>,
+    patterns: TitlePatterns,
     sessions: BTreeMap<String, Subagent>,
+    /// When idle subagents are completed.
+    completions: Timers<String>,
+    /// When completed sessions are forgotten.
+    expiries: Timers<String>,
     statistics: SubagentStatistics,
 }
 
@@ -187,13 +195,18 @@ impl Default for Subagents {
 }
 
 impl Subagents {
-    /// Creates a tracker without sessions. The returned list contains an [`Error::Setting`] for each pattern that
-    /// is not a regular expression; such a pattern is ignored.
+    /// Creates a tracker without sessions. The returned list contains an [`Error::Setting`] for each pattern that is
+    /// not a regular expression or exceeds a limit of [`SubagentSettings::patterns`]; such a pattern is ignored.
     pub fn new(settings: SubagentSettings) -> (Self, Vec<Error>) {
-        let statistics = SubagentStatistics::default();
-        let mut subagents =
-            Self { settings: settings.clone(), patterns: Vec::new(), sessions: BTreeMap::new(), statistics };
-        let problems = subagents.configure(settings);
+        let (patterns, problems) = TitlePatterns::compile(&settings.patterns);
+        let subagents = Self {
+            settings,
+            patterns,
+            sessions: BTreeMap::new(),
+            completions: Timers::default(),
+            expiries: Timers::default(),
+            statistics: SubagentStatistics::default(),
+        };
         (subagents, problems)
     }
 
@@ -204,25 +217,31 @@ impl Subagents {
 
     /// Replaces the settings. They apply to later events. Returns the same errors as [`Subagents::new`].
     pub fn configure(&mut self, settings: SubagentSettings) -> Vec<Error> {
-        let mut problems = Vec::new();
-        self.patterns.clear();
-        for pattern in &settings.patterns {
-            match RegexBuilder::new(pattern).case_insensitive(true).build() {
-                Ok(regex) => self.patterns.push(regex),
-                Err(_) => problems.push(Error::Setting {
-                    name: "patterns".into(),
-                    value: pattern.clone(),
-                    expected: "a regular expression such as `@.*subagent`; this pattern is ignored",
-                }),
-            }
-        }
-        self.settings = settings;
+        let (patterns, problems) = TitlePatterns::compile(&settings.patterns);
+        self.set(settings, patterns);
         problems
     }
 
+    /// Replaces the settings, whose patterns are compiled already.
+    pub(crate) fn set(&mut self, settings: SubagentSettings, patterns: TitlePatterns) {
+        (self.settings, self.patterns) = (settings, patterns);
+    }
+
+    /// The compiled patterns of the settings.
+    pub(crate) fn patterns(&self) -> TitlePatterns {
+        self.patterns.clone()
+    }
+
     /// Reports a new child session. If it is already known, only its title is updated. Does nothing if tracking
-    /// is disabled.
-    pub(super) fn created(&mut self, session_id: &str, parent_session_id: &str, title: &str, now: u64) -> Option<Step> {
+    /// is disabled. `fits` is true if the title matches a pattern.
+    pub(super) fn created(
+        &mut self,
+        session_id: &str,
+        parent_session_id: &str,
+        title: &str,
+        fits: bool,
+        now: u64,
+    ) -> Option<Step> {
         if !self.settings.enabled {
             return None;
         }
@@ -243,12 +262,11 @@ impl Subagents {
             };
             self.sessions.insert(session_id.to_owned(), subagent);
         }
-        self.titled(session_id, title)
+        self.titled(session_id, title, fits)
     }
 
-    /// Reports a new title of a session.
-    pub(super) fn titled(&mut self, session_id: &str, title: &str) -> Option<Step> {
-        let fits = self.patterns.iter().any(|pattern| pattern.is_match(title));
+    /// Reports a new title of a session. `fits` is true if it matches a pattern.
+    pub(super) fn titled(&mut self, session_id: &str, title: &str, fits: bool) -> Option<Step> {
         let session = self.sessions.get_mut(session_id)?;
         title.clone_into(&mut session.title);
         if fits && !session.is_subagent {
@@ -281,6 +299,7 @@ impl Subagents {
             session.last_activity_at = now;
             session.is_idle = false;
             session.completes_at = None;
+            self.completions.cancel(&session.session_id);
         }
     }
 
@@ -291,7 +310,9 @@ impl Subagents {
         let was_idle = std::mem::replace(&mut session.is_idle, true);
         let completes = settings.enabled && settings.auto_complete_on_idle && session.is_subagent;
         if completes && session.completes_at.is_none() {
-            session.completes_at = Some(now.saturating_add(settings.idle_completion_delay));
+            let moment = now.saturating_add(settings.idle_completion_delay);
+            session.completes_at = Some(moment);
+            self.completions.set(session_id.to_owned(), moment);
         }
         if session.has_frame || was_idle {
             return None;
@@ -311,6 +332,8 @@ impl Subagents {
         let Some(session) = session else { return false };
         session.completed_at = Some(now);
         session.completes_at = None;
+        self.completions.cancel(&session.session_id);
+        self.expiries.set(session_id.to_owned(), now.saturating_add(REMEMBERED));
         match automatically {
             true => self.statistics.auto_completed += 1,
             false => self.statistics.manually_completed += 1,
@@ -322,33 +345,38 @@ impl Subagents {
     pub(super) fn revived(&mut self, session_id: &str) {
         if let Some(session) = self.sessions.get_mut(session_id) {
             session.completed_at = None;
+            self.expiries.cancel(&session.session_id);
         }
     }
 
     /// Reports that a session was deleted, and forgets it.
     pub(super) fn deleted(&mut self, session_id: &str) {
-        self.sessions.remove(session_id);
+        if let Some((session_id, _)) = self.sessions.remove_entry(session_id) {
+            self.completions.cancel(&session_id);
+            self.expiries.cancel(&session_id);
+        }
     }
 
     /// Returns the idle subagents that are due for completion. Forgets sessions that were completed an hour ago or
     /// earlier.
     pub(super) fn poll(&mut self, now: u64) -> Vec<Step> {
-        self.sessions.retain(|_, session| {
-            session.completed_at.is_none_or(|completed| now.saturating_sub(completed) < REMEMBERED)
-        });
-        let due = self.sessions.values_mut().filter(|session| session.completes_at.is_some_and(|time| time <= now));
-        due.map(|session| {
+        for session_id in self.expiries.due(now) {
+            self.sessions.remove(&session_id);
+        }
+        let due = self.completions.due(now);
+        for session_id in &due {
             // Returned once. If the completion fails, the step is returned again after the next idle delay.
-            session.completes_at = None;
-            Step::Complete(session.session_id.clone())
-        })
-        .collect()
+            if let Some(session) = self.sessions.get_mut(session_id) {
+                session.completes_at = None;
+            }
+        }
+        due.into_iter().map(Step::Complete).collect()
     }
 
-    /// Time at which the next idle subagent is due for completion, in milliseconds since the Unix epoch; `None` if no
-    /// completion is scheduled.
+    /// Time at which the next idle subagent is due for completion, on the clock of [`Turn::now`](super::Turn::now);
+    /// `None` if no completion is scheduled.
     pub fn deadline(&self) -> Option<u64> {
-        self.sessions.values().filter_map(|session| session.completes_at).min()
+        self.completions.next()
     }
 
     /// Returns a known session.
@@ -380,6 +408,11 @@ mod tests {
 
     const TITLE: &str = "look around (@general subagent)";
 
+    fn created(subagents: &mut Subagents, session_id: &str, title: &str, now: u64) -> Option<Step> {
+        let fits = subagents.patterns.fit(title);
+        subagents.created(session_id, "p", title, fits, now)
+    }
+
     fn create(session_id: &str) -> Option<Step> {
         Some(Step::CreateFrame(session_id.into()))
     }
@@ -394,7 +427,7 @@ mod tests {
             [(TITLE, true), ("A SUBAGENT", true), ("[task] tidy up", true), ("task", false), ("", false)]
         {
             let mut subagents = Subagents::default();
-            assert_eq!(subagents.created("c", "p", title, 0).is_some(), fits, "{title}");
+            assert_eq!(created(&mut subagents, "c", title, 0).is_some(), fits, "{title}");
             assert_eq!(subagents.get("c").unwrap().is_subagent, fits, "{title}");
         }
     }
@@ -402,13 +435,13 @@ mod tests {
     #[test]
     fn a_title_may_come_later_and_events_may_come_twice() {
         let mut subagents = Subagents::default();
-        assert_eq!(subagents.created("c", "p", "New session", 0), None);
-        assert_eq!(subagents.titled("c", TITLE), create("c"));
-        assert_eq!(subagents.created("c", "p", TITLE, 5), create("c"), "it still has no frame");
+        assert_eq!(created(&mut subagents, "c", "New session", 0), None);
+        assert_eq!(subagents.titled("c", TITLE, true), create("c"));
+        assert_eq!(created(&mut subagents, "c", TITLE, 5), create("c"), "it still has no frame");
         subagents.framed("c");
         subagents.framed("c");
-        assert_eq!(subagents.created("c", "p", TITLE, 9), None);
-        assert_eq!(subagents.titled("nobody", TITLE), None);
+        assert_eq!(created(&mut subagents, "c", TITLE, 9), None);
+        assert_eq!(subagents.titled("nobody", TITLE, true), None);
         let expected = SubagentStatistics { sessions: 1, detected: 1, frames_created: 1, ..Default::default() };
         assert_eq!(subagents.statistics(), expected);
         assert_eq!(subagents.get("c").unwrap().created_at, 0);
@@ -417,7 +450,7 @@ mod tests {
     #[test]
     fn an_idle_subagent_is_completed_after_a_while_unless_it_goes_on() {
         let mut subagents = Subagents::default();
-        subagents.created("c", "p", TITLE, 0);
+        created(&mut subagents, "c", TITLE, 0);
         subagents.framed("c");
         assert_eq!(subagents.idle("c", 1_000), None);
         assert_eq!(subagents.deadline(), Some(6_000));
@@ -441,7 +474,7 @@ mod tests {
     #[test]
     fn other_child_sessions_get_a_frame_when_they_have_done_something() {
         let mut subagents = Subagents::default();
-        subagents.created("c", "p", "a fork", 0);
+        created(&mut subagents, "c", "a fork", 0);
         (0..2).for_each(|time| subagents.message("c", time));
         assert_eq!(subagents.idle("c", 60_000), None, "two messages are too few");
         subagents.message("c", 60_001);
@@ -449,7 +482,7 @@ mod tests {
         subagents.framed("c");
         assert_eq!(subagents.deadline(), None, "it is no subagent, so nobody else completes it");
 
-        subagents.created("d", "p", "another", 60_000);
+        created(&mut subagents, "d", "another", 60_000);
         (0..9).for_each(|time| subagents.message("d", 60_000 + time));
         assert_eq!(subagents.idle("d", 119_999), None, "it is too short");
         assert_eq!(subagents.statistics().too_short, 2);
@@ -458,7 +491,7 @@ mod tests {
     #[test]
     fn settings_hold_from_now_on() {
         let mut subagents = Subagents::default();
-        subagents.created("c", "p", TITLE, 0);
+        created(&mut subagents, "c", TITLE, 0);
         subagents.framed("c");
         let off = SubagentSettings { auto_complete_on_idle: false, ..SubagentSettings::default() };
         assert!(subagents.configure(off).is_empty());
@@ -470,11 +503,11 @@ mod tests {
         let messages: Vec<String> = problems.iter().map(ToString::to_string).collect();
         assert_eq!(messages.len(), 2);
         assert!(messages[0].starts_with("patterns is `(`, but must be a regular expression"), "{messages:?}");
-        assert_eq!(subagents.created("d", "p", TITLE, 0), None);
-        assert_eq!(subagents.created("e", "p", "Helper 1", 0), create("e"));
+        assert_eq!(created(&mut subagents, "d", TITLE, 0), None);
+        assert_eq!(created(&mut subagents, "e", "Helper 1", 0), create("e"));
 
         subagents.configure(SubagentSettings { enabled: false, ..SubagentSettings::default() });
-        assert_eq!(subagents.created("f", "p", TITLE, 0), None);
+        assert_eq!(created(&mut subagents, "f", TITLE, 0), None);
         assert!(subagents.get("f").is_none());
     }
 
@@ -482,7 +515,7 @@ mod tests {
     fn the_completed_are_forgotten_after_an_hour_and_the_deleted_at_once() {
         let mut subagents = Subagents::default();
         for session in ["a", "b", "c"] {
-            subagents.created(session, "p", TITLE, 0);
+            created(&mut subagents, session, TITLE, 0);
         }
         subagents.completed("a", false, 1_000);
         subagents.deleted("b");

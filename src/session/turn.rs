@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::effect::{Action, Effect, LogLevel};
 use super::sessions::Sessions;
+use super::titles::ReceivedEvent;
 use crate::frame::Handle;
 use crate::tree::{Command, Tree};
 
@@ -18,15 +19,20 @@ pub struct Turn<'a> {
     pub sessions: &'a mut Sessions,
     /// The tree before the actions.
     pub tree: &'a Tree,
-    /// The current time, in milliseconds since the Unix epoch.
+    /// The current time in milliseconds, on a clock that never goes back, because spans are measured by it. A
+    /// [`Stack`](crate::Stack) gives the time of day at which it was made, in milliseconds since the Unix epoch, plus the
+    /// time that has passed since then on [`StackOptions::monotonic_clock`](crate::StackOptions::monotonic_clock). So it
+    /// differs from the time of day when that has been set, or after a sleep of the machine.
     pub now: u64,
     actions: Vec<Action>,
+    /// Delayed events whose wait is over. They are handled next, in this order.
+    pub(super) released: Vec<ReceivedEvent>,
 }
 
 impl<'a> Turn<'a> {
     /// Creates a turn without actions.
     pub fn new(sessions: &'a mut Sessions, tree: &'a Tree, now: u64) -> Self {
-        Self { sessions, tree, now, actions: Vec::new() }
+        Self { sessions, tree, now, actions: Vec::new(), released: Vec::new() }
     }
 
     /// The decided actions, in the order in which they must be executed.

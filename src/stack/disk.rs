@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::deadline::Deadline;
 use super::shared_tree::SharedTree;
+use super::span_clock::SpanClock;
 use crate::error::{Error, Result};
 use crate::frame::{Change, Event, Frame, FrameStatus, Handle, StateDocument};
 use crate::store::folder::Folder;
@@ -17,22 +18,27 @@ const ADVICE: &str = "this stack keeps the events before the damage and refuses 
                       Stack::export_history, close the stack, and make a new one of them in another folder with \
                       Stack::rebuild";
 
+/// Maximum number of frames' files that one command or one poll writes. The others follow with later ones: a command
+/// that changes a hundred thousand frames must not wait for their files.
+const INSTALLMENT: usize = 256;
+
 /// The state of the mirror that queries return.
 #[derive(Default)]
 pub(super) struct MirrorView {
     /// `None` if the stack has no mirror.
     pub(super) status: Option<MirrorStatus>,
-    /// The time at which `state.json` is due, in milliseconds since the Unix epoch. `None` if the files are up to date.
+    /// The time at which `state.json` is due, on the clock for spans. `None` if the files are up to date.
     pub(super) deadline: Option<u64>,
 }
 
 /// The files of the mirror to write.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum MirrorScope {
-    /// The files of the frames that this process has changed.
+    /// The files of the frames that this process has changed, at most [`INSTALLMENT`] of them.
     #[cfg(feature = "session")]
     ChangedFrames,
-    /// All files if `state.json` is due; else the files of the frames that this process has changed.
+    /// If `state.json` is due, the files of all changed frames, and it when these are written; else the files of the
+    /// frames that this process has changed. At most [`INSTALLMENT`] files of frames.
     Due,
     /// All files.
     All,
@@ -217,13 +223,14 @@ impl Disk {
     pub(super) fn write_mirror(
         &mut self,
         tree: &SharedTree,
-        clock: &dyn Fn() -> u64,
+        clock: &SpanClock,
         scope: MirrorScope,
         deadline: &Deadline,
     ) -> Result<()> {
         self.check_sound()?;
         let Self { store: Some(store), mirror: Some(mirror), .. } = self else { return Ok(()) };
         let is_behind = !mirror.is_current(&*tree.read());
+        let clock = || clock.now();
         let all = match scope {
             #[cfg(feature = "session")]
             MirrorScope::ChangedFrames => false,
@@ -233,14 +240,15 @@ impl Disk {
         if !all && !mirror.is_prompt() {
             return Ok(());
         }
-        let written = mirror.locked(clock, deadline.remaining(), |mirror| {
+        let most = if scope == MirrorScope::All { usize::MAX } else { INSTALLMENT };
+        let written = mirror.locked(&clock, deadline.remaining(), |mirror| {
             // Other processes may have committed since. An older text must not replace theirs.
             if store.has_news(deadline.remaining())? {
                 catch_up(&mut **store, Some(mirror), tree, deadline)?;
             }
             match all {
-                true => tree.lend(|tree| mirror.write_all(clock, tree)),
-                false => tree.lend(|tree| mirror.write_fresh(tree)),
+                true => tree.lend(|tree| mirror.write_all(&clock, tree, most)),
+                false => tree.lend(|tree| mirror.write_fresh(tree, most)),
             }
         });
         self.noting_damage(written)

@@ -16,7 +16,7 @@ use crate::session::autonomy::{AutonomyLevel, AutonomySettings};
 use crate::session::calls::{self, CallSettings};
 use crate::session::compaction::Message;
 use crate::session::subagents::SubagentSettings;
-use crate::session::{Action, Effect, HostEvent, LogLevel, Sessions, Turn};
+use crate::session::{Action, Effect, HostEvent, LogLevel, Sessions, TitlePatterns, Turn};
 use crate::store::LogQuery;
 use crate::variables;
 use crate::vocabulary::ToolNames;
@@ -191,13 +191,15 @@ impl Host<'_> {
             problems.push(problem);
             settings.context.tools = ToolNames::default();
         }
+        let (patterns, invalid) = TitlePatterns::compile(&settings.subagents.patterns);
+        problems.extend(invalid);
         let mut state = self.stack.inner.host.state.lock();
         (state.is_attached, state.is_polling) = (true, true);
         state.sessions.tools = settings.context.tools.clone();
         state.context = settings.context;
         state.sessions.autonomy.settings = settings.autonomy;
         state.sessions.calls.settings = settings.calls;
-        problems.extend(state.sessions.subagents.configure(settings.subagents));
+        state.sessions.subagents.set(settings.subagents, patterns);
         problems
     }
 
@@ -235,6 +237,9 @@ impl Host<'_> {
     /// ```
     #[must_use = "the host has to carry out the effects"]
     pub fn report(&self, event: HostEvent) -> Vec<Effect> {
+        // Titles are matched while nothing is locked.
+        let patterns = self.stack.inner.host.state.lock().sessions.subagents.patterns();
+        let event = patterns.receive(event);
         self.turn(self.stack, |turn| turn.report(event))
     }
 
@@ -256,6 +261,10 @@ impl Host<'_> {
 
     /// The time at which [`Host::poll`] should be called, in milliseconds since the Unix epoch. `None` if nothing is
     /// pending.
+    ///
+    /// Spans are measured by a clock that is never set back: [`StackOptions::monotonic_clock`](crate::StackOptions).
+    /// This is the end of the span in the present time of day, so subtract the present time from it at once, and wait
+    /// for the difference. It can be far away: a timer with a limit should fire at its limit and ask again.
     pub fn deadline(&self) -> Option<u64> {
         let files = self.stack.deadline();
         let (has_lines, sessions) = {
@@ -266,10 +275,9 @@ impl Host<'_> {
             // Due now, but not returned by each call: the poll fetches the lines of several calls together.
             return Some((self.stack.inner.clock)());
         }
-        match (files, sessions) {
-            (Some(files), Some(sessions)) => Some(files.min(sessions)),
-            (files, sessions) => files.or(sessions),
-        }
+        let inner = &self.stack.inner;
+        let sessions = sessions.map(|deadline| inner.span_clock.time_of_day(deadline, &inner.clock));
+        files.into_iter().chain(sessions).min()
     }
 
     /// Returns the context of a session's frame, with the current settings of the host and the suggestions for the
@@ -279,7 +287,7 @@ impl Host<'_> {
     /// [`Error::BudgetTooSmall`], [`Error::Setting`], [`Error::Broken`].
     pub fn context(&self, session_id: &str) -> Result<Option<SessionContext>> {
         self.stack.check_working()?;
-        let now = (self.stack.inner.clock)();
+        let now = self.stack.inner.span_clock.now();
         let Some(handle) = self.stack.inner.tree.read().by_id(session_id) else { return Ok(None) };
         let (settings, suggestions) = {
             let state = self.stack.inner.host.state.lock();
@@ -411,7 +419,7 @@ impl Turns<'_> {
     /// Runs `decide` with a turn, executes the actions of the turn, and returns the value and the effects for the host.
     pub(crate) fn turn<T>(&self, decide: impl FnOnce(&mut Turn<'_>) -> T) -> (T, Vec<Effect>) {
         let Stack { inner, .. } = self.stack;
-        let now = (inner.clock)();
+        let now = inner.span_clock.now();
         let (value, actions) = inner.tree.lend(|tree| {
             let mut state = inner.host.state.lock();
             state.is_attached = true;

@@ -10,6 +10,7 @@ use parking_lot::{Mutex, ReentrantMutex};
 use super::deadline::Deadline;
 use super::disk::{Disk, MirrorScope};
 use super::shared_tree::SharedTree;
+use super::span_clock::SpanClock;
 use super::{Inner, Stack, StackOptions, contained};
 use crate::context::Contexts;
 use crate::error::{Error, Result};
@@ -80,15 +81,23 @@ impl Stack {
             deadline.stated(disk.found(&tree, deadline, || found(&mut repairs, now)))?;
         }
         // A failure does not fail the opening: the files are written later, and the mirror's status has the error.
-        let _ = disk.write_mirror(&tree, &*options.clock, MirrorScope::All, &deadline.within(PATIENCE));
-        Ok(Self::with_tree(tree, disk, repairs, options))
+        let span_clock = span_clock(&options);
+        let _ = disk.write_mirror(&tree, &span_clock, MirrorScope::All, &deadline.within(PATIENCE));
+        Ok(Self::with_tree(tree, disk, repairs, options, span_clock))
     }
 
     pub(super) fn of(tree: Tree, disk: Disk, repairs: Vec<Repair>, options: StackOptions) -> Self {
-        Self::with_tree(SharedTree::new(tree), disk, repairs, options)
+        let span_clock = span_clock(&options);
+        Self::with_tree(SharedTree::new(tree), disk, repairs, options, span_clock)
     }
 
-    fn with_tree(tree: SharedTree, disk: Disk, repairs: Vec<Repair>, options: StackOptions) -> Self {
+    fn with_tree(
+        tree: SharedTree,
+        disk: Disk,
+        repairs: Vec<Repair>,
+        options: StackOptions,
+        span_clock: SpanClock,
+    ) -> Self {
         let busy_timeout = options.busy_limit();
         let StackOptions { clock, random, counter, .. } = options;
         let folder = disk.folder.clone();
@@ -105,6 +114,7 @@ impl Stack {
             is_broken: AtomicBool::new(false),
             repairs,
             clock,
+            span_clock,
             random,
             busy_timeout,
             #[cfg(feature = "session")]
@@ -127,14 +137,14 @@ impl Stack {
         self.check_working()?;
         let folder = &Folder::open_or_create(folder.as_ref())?;
         let mut mirror = Mirror::new(folder);
-        let clock = &*self.inner.clock;
+        let clock = || self.inner.span_clock.now();
         deadline.stated(self.inner.tree.lend(|tree| {
             mirror.rewrite_all(tree.handles(), tree.revision());
-            mirror.locked(clock, deadline.remaining(), |mirror| {
+            mirror.locked(&clock, deadline.remaining(), |mirror| {
                 if [DATABASE, layout::STATE, layout::FRAMES].iter().any(|name| folder.is_taken(name)) {
                     return Err(Error::NotEmpty { path: folder.path().display().to_string() });
                 }
-                mirror.write_all(clock, tree)
+                mirror.write_all(&clock, tree, usize::MAX)
             })
         }))
     }
@@ -166,7 +176,7 @@ impl Stack {
     pub fn poll(&self) {
         // The mirror's status keeps the error; a broken stack has no mirror.
         let _ = self.command(|disk, deadline| {
-            let (tree, clock) = (&self.inner.tree, &*self.inner.clock);
+            let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
             disk.write_mirror(tree, clock, MirrorScope::Due, &deadline.within(PATIENCE))
         });
     }
@@ -184,7 +194,8 @@ impl Stack {
     /// The time at which [`Stack::poll`] should be called, in milliseconds since the Unix epoch. `None` if the files
     /// were up to date after the last command, or if the stack has no mirror.
     pub fn deadline(&self) -> Option<u64> {
-        self.inner.mirror.lock().deadline
+        let deadline = self.inner.mirror.lock().deadline?;
+        Some(self.inner.span_clock.time_of_day(deadline, &self.inner.clock))
     }
 
     /// The status of the mirror, that is, of `state.json` and `frames/`, after the last command. `None` if the stack
@@ -203,7 +214,7 @@ impl Stack {
         self.command(|disk, deadline| {
             disk.refresh(&self.inner.tree, deadline)?;
             disk.sync(deadline)?;
-            disk.write_mirror(&self.inner.tree, &*self.inner.clock, MirrorScope::All, deadline)
+            disk.write_mirror(&self.inner.tree, &self.inner.span_clock, MirrorScope::All, deadline)
         })
     }
 
@@ -218,12 +229,18 @@ impl Stack {
     }
 }
 
+/// The clock for spans that the options describe.
+fn span_clock(options: &StackOptions) -> SpanClock {
+    let source = options.monotonic_clock.as_ref().unwrap_or(&options.clock);
+    SpanClock::new(source.clone(), (options.clock)())
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
-        let Self { disk, tree, clock, history, .. } = self;
+        let Self { disk, tree, span_clock, history, .. } = self;
         let disk = disk.get_mut().get_mut();
         let deadline = Deadline::begin(PATIENCE);
-        contained(|| drop(disk.write_mirror(tree, &**clock, MirrorScope::All, &deadline)));
+        contained(|| drop(disk.write_mirror(tree, span_clock, MirrorScope::All, &deadline)));
         // The store is closed last, because the last connection to a database tidies up its files.
         contained(|| *history = None);
         contained(|| disk.abandon());

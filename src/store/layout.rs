@@ -6,7 +6,7 @@
 //! revision of the tree that they show. A file without a revision is older than one with a revision, because the original
 //! plugin, whose files have none, was there first. Between two files without a revision the frame's time decides.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path};
 
@@ -73,13 +73,16 @@ struct Frames {
     /// For each frame, the revision of the tree from which it was written; 0: unknown.
     revisions: Vec<u64>,
     by_id: HashMap<String, usize>,
+    /// Time of creation, title and criteria of the frames that have started.
+    started: HashSet<(u64, String, String)>,
 }
 
 impl Frames {
     /// The frames of a `state.json` of this revision.
     fn new(list: Vec<Frame>, revision: u64) -> Self {
         let by_id = list.iter().enumerate().map(|(index, frame)| (frame.session_id.clone(), index)).collect();
-        Self { revisions: vec![revision; list.len()], list, by_id }
+        let started = list.iter().filter(|frame| frame.status != FrameStatus::Planned).map(origin).collect();
+        Self { revisions: vec![revision; list.len()], list, by_id, started }
     }
 
     /// Adds the frame of a file, unless the same or a newer version of it was already found.
@@ -99,6 +102,7 @@ impl Frames {
         };
         let revision = frame.take_revision();
         let id = frame.session_id.clone();
+        let started = (frame.status != FrameStatus::Planned).then(|| origin(&frame));
         match self.by_id.get(&id).copied() {
             Some(index) if !self.is_newer(&frame, revision, index) => return,
             Some(index) => {
@@ -118,6 +122,7 @@ impl Frames {
                 self.revisions.push(revision);
             }
         }
+        self.started.extend(started);
         repairs.append(&mut found);
     }
 
@@ -132,14 +137,13 @@ impl Frames {
 
     /// True for the old file of a planned frame that was started and has its session's ID since then.
     fn is_left_over(&self, frame: &Frame) -> bool {
-        let same = |other: &Frame| {
-            other.status != FrameStatus::Planned
-                && other.created_at == frame.created_at
-                && other.title == frame.title
-                && other.success_criteria == frame.success_criteria
-        };
-        frame.status == FrameStatus::Planned && frame.created_at > 0 && self.list.iter().any(same)
+        frame.status == FrameStatus::Planned && frame.created_at > 0 && self.started.contains(&origin(frame))
     }
+}
+
+/// What a frame keeps when it is started and gets another ID.
+fn origin(frame: &Frame) -> (u64, String, String) {
+    (frame.created_at, frame.title.clone(), frame.success_criteria.clone())
 }
 
 /// Removes the path of a log outside of the stack's folder. The files may come from a stranger, and an agent reads the

@@ -24,6 +24,8 @@ use crate::frame::{Frame, FrameFile, Handle, file_name};
 
 /// Minimum time between two writes of `state.json`, in milliseconds.
 const INTERVAL: u64 = 250;
+/// Size of a frame's file from which it is written with `state.json` and not after every change, in bytes.
+const LARGE: usize = 64 << 10;
 /// The lock file.
 const LOCK: &str = ".mirror.lock";
 /// Maximum wait of a command for another process that writes the mirror. Calls whose purpose is to write the mirror wait
@@ -72,6 +74,9 @@ pub(crate) struct Mirror {
     stale: BTreeMap<Handle, u64>,
     /// The stale frames that this process changed by its last commands. Their files are written immediately.
     fresh: BTreeSet<Handle>,
+    /// Frames whose files were larger than [`LARGE`] when they were last written. They are not written after every
+    /// change, because many small changes of one frame would then cost the square of their number.
+    large: BTreeSet<Handle>,
     /// IDs that were replaced and whose files must be removed: the old ID and its frame, with the revision
     /// of the change.
     replaced: BTreeMap<(String, Handle), u64>,
@@ -79,7 +84,7 @@ pub(crate) struct Mirror {
     revision: u64,
     /// True if the files may belong to another history. Their revision is then meaningless.
     is_foreign: bool,
-    /// Time of the last attempt to write `state.json`, in milliseconds since the Unix epoch.
+    /// Time of the last attempt to write `state.json`, in milliseconds on the caller's clock.
     tried_at: Option<u64>,
     error: Option<Error>,
 }
@@ -94,6 +99,7 @@ impl Mirror {
             lock: None,
             stale: BTreeMap::new(),
             fresh: BTreeSet::new(),
+            large: BTreeSet::new(),
             replaced: BTreeMap::new(),
             revision: revision.unwrap_or(0),
             is_foreign: revision.is_none(),
@@ -117,7 +123,7 @@ impl Mirror {
     /// Marks the file of this frame as out of date since this revision. `own`: this process made the change.
     pub(crate) fn note(&mut self, handle: Handle, revision: u64, own: bool) {
         self.stale.insert(handle, revision);
-        if own {
+        if own && !self.large.contains(&handle) {
             self.fresh.insert(handle);
         }
     }
@@ -136,14 +142,14 @@ impl Mirror {
         self.revision == source.revision() && self.stale.is_empty() && self.replaced.is_empty()
     }
 
-    /// The time at which `state.json` is due, in milliseconds since the Unix epoch.
+    /// The time at which `state.json` is due, in milliseconds on the caller's clock, which never goes back.
     pub(crate) fn deadline(&self) -> u64 {
         self.tried_at.map_or(0, |tried_at| tried_at.saturating_add(INTERVAL))
     }
 
-    /// True if `state.json` is due. It is also due if the clock was set back.
+    /// True if `state.json` is due.
     pub(crate) fn is_due(&self, now: u64) -> bool {
-        now >= self.deadline() || self.tried_at.is_some_and(|tried_at| tried_at > now)
+        now >= self.deadline()
     }
 
     /// True if frames' files should be written immediately. After an error they are written together with the
@@ -182,15 +188,16 @@ impl Mirror {
         }
     }
 
-    /// Writes the files of the frames that this process changed by its last commands.
-    pub(crate) fn write_fresh(&mut self, source: &impl Source) -> Result<()> {
-        let fresh = std::mem::take(&mut self.fresh);
+    /// Writes the files of the frames that this process changed by its last commands, at most `most` of them. The
+    /// others are written with the next `state.json`.
+    pub(crate) fn write_fresh(&mut self, source: &impl Source, most: usize) -> Result<()> {
+        let fresh: Vec<Handle> = std::mem::take(&mut self.fresh).into_iter().take(most).collect();
         self.write_frames(&fresh, source)
     }
 
     /// Writes the files of all stale frames and then `state.json`, except what another process has already
-    /// written.
-    pub(crate) fn write_all(&mut self, clock: &dyn Fn() -> u64, source: &impl Source) -> Result<()> {
+    /// written. If there are more than `most` stale frames, the others and `state.json` remain for the next call.
+    pub(crate) fn write_all(&mut self, clock: &dyn Fn() -> u64, source: &impl Source, most: usize) -> Result<()> {
         self.folder.make_subfolder(FRAMES)?;
         let by_another = layout::mirrored_revision(&self.folder).unwrap_or(0);
         if !self.is_foreign && self.revision < by_another && by_another <= source.revision() {
@@ -200,8 +207,10 @@ impl Mirror {
         }
         self.fresh.clear();
         if self.is_foreign || !self.is_current(source) {
-            let stale = self.stale.keys().copied().collect();
+            let stale: Vec<Handle> = self.stale.keys().copied().take(most).collect();
             self.write_frames(&stale, source)?;
+        }
+        if self.stale.is_empty() && (self.is_foreign || !self.is_current(source)) {
             self.folder.replace(STATE, |writer| source.write_state(writer))?;
             self.revision = source.revision();
             self.is_foreign = false;
@@ -211,17 +220,22 @@ impl Mirror {
         Ok(())
     }
 
-    fn write_frames(&mut self, handles: &BTreeSet<Handle>, source: &impl Source) -> Result<()> {
+    fn write_frames(&mut self, handles: &[Handle], source: &impl Source) -> Result<()> {
         for handle in handles {
             let file = FrameFile { frame: &source.frame(*handle), revision: source.revision() };
             let name = format!("{FRAMES}/{}.json", file_name(&file.frame.session_id, *handle));
-            let write = || self.folder.replace(&name, |writer| Ok(serde_json::to_writer(writer, &file)?));
+            let text = serde_json::to_vec(&file).expect("a frame has only string keys and finite numbers");
+            let write = || self.folder.replace(&name, |writer| writer.write_all(&text));
             if write().is_err() {
                 // The folder may be missing. For any other cause, the second attempt returns the error.
                 self.folder.make_subfolder(FRAMES)?;
                 write()?;
             }
             self.stale.remove(handle);
+            match text.len() > LARGE {
+                true => self.large.insert(*handle),
+                false => self.large.remove(handle),
+            };
         }
         while let Some(((session_id, handle), _)) = self.replaced.first_key_value() {
             let name = file_name(session_id, *handle);

@@ -1,5 +1,7 @@
 //! Tools that plan frames, start planned frames, and remove frames from the plan.
 
+use std::collections::HashMap;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -87,17 +89,19 @@ impl AgentTool for PlanChildren {
         if self.children.is_empty() {
             return Err(Error::Empty { field: "children" });
         }
-        let mut named: Vec<(String, String)> = Vec::new();
+        let mut named: HashMap<String, String> = HashMap::new();
+        let mut ids = Vec::new();
         let mut children = Vec::new();
         for child in self.children {
-            let reference = |name: String| match named.iter().rfind(|(title, _)| *title == name) {
+            let reference = |name: String| match named.get(&name) {
                 // A title that has the form of a handle does not take the place of the handle.
-                Some((_, id)) if !has_handle_form(&name) => FrameRef::Id(id.clone()),
+                Some(id) if !has_handle_form(&name) => FrameRef::Id(id.clone()),
                 _ => FrameRef::from(name),
             };
             let depends_on = child.depends_on.into_iter().map(reference).collect();
             let session_id = caller.stack.planned_id();
-            named.push((child.title.clone(), session_id.clone()));
+            named.insert(child.title.clone(), session_id.clone());
+            ids.push(session_id.clone());
             let identity = Identity {
                 title: child.title,
                 success_criteria: child.success_criteria,
@@ -108,8 +112,7 @@ impl AgentTool for PlanChildren {
         let parent = self.parent.map_or(Parent::Auto, |parent| Parent::Frame(parent.into()));
         let command = Command::PlanChildren { parent, caller: Some(caller.session_id.to_owned()), children };
         caller.stack.execute(command)?;
-        let planned: Vec<Handle> =
-            caller.stack.read(|tree| named.iter().filter_map(|(_, id)| tree.by_id(id)).collect());
+        let planned: Vec<Handle> = caller.stack.read(|tree| ids.iter().filter_map(|id| tree.by_id(id)).collect());
         let lines = planned.iter().map(|frame| caller.name(*frame)).collect::<Vec<_>>().join("\n");
         let first = caller.stack.read(|tree| planned.iter().copied().find(|frame| tree.is_ready(*frame)));
         let tools = caller.tools();

@@ -10,7 +10,9 @@ use super::json::{pretty, with_references};
 use super::{AgentTool, Reply};
 use crate::error::Error;
 use crate::frame::{FrameRef, reference_to_id};
-use crate::session::subagents::Subagent;
+use crate::session::TitlePatterns;
+use crate::session::subagents::{Subagent, SubagentSettings};
+use crate::text::beginning;
 
 /// Show or change how subagents are detected and finished. Subagents are child sessions that the host's own tools
 /// start. Omitted arguments change nothing.
@@ -31,7 +33,7 @@ pub(super) struct Config {
     min_message_count: Option<u64>,
     /// Idle time in milliseconds after which a subagent is finished.
     idle_completion_delay: Option<u64>,
-    /// A regular expression to add to the patterns for titles of subagents.
+    /// A regular expression to add to the patterns for titles of subagents; at most 200 characters, and 20 patterns.
     add_pattern: Option<String>,
     /// A regular expression to remove from the patterns.
     remove_pattern: Option<String>,
@@ -42,41 +44,59 @@ impl AgentTool for Config {
     const EXAMPLE: &'static str = r#"{"idleCompletionDelay": 10000, "addPattern": "^review"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        let settings = caller.turn(|turn| {
-            let subagents = &mut turn.sessions.subagents;
-            let before = subagents.settings().clone();
-            let mut after = before.clone();
-            let flags = [
-                (&mut after.enabled, self.enabled),
-                (&mut after.auto_complete_on_idle, self.auto_complete_on_idle),
-                (&mut after.inject_parent_context, self.inject_parent_context),
-                (&mut after.propagate_summaries, self.propagate_summaries),
-            ];
-            flags.into_iter().for_each(|(place, value)| *place = value.unwrap_or(*place));
-            let numbers = [
-                (&mut after.min_duration, self.min_duration),
-                (&mut after.min_message_count, self.min_message_count),
-                (&mut after.idle_completion_delay, self.idle_completion_delay),
-            ];
-            numbers.into_iter().for_each(|(place, value)| *place = value.unwrap_or(*place));
-            if let Some(pattern) = &self.remove_pattern {
-                if !after.patterns.contains(pattern) {
-                    let expected = "one of the patterns that this tool shows";
-                    return Err(Error::Setting { name: "removePattern".into(), value: pattern.clone(), expected });
+        loop {
+            let before = caller.turn(|turn| turn.sessions.subagents.settings().clone());
+            let after = self.applied_to(&before)?;
+            // Compiled here, where the sessions are not locked: contexts do not wait for it.
+            let (patterns, problems) = TitlePatterns::compile(&after.patterns);
+            if self.add_pattern.is_some() && !problems.is_empty() {
+                let known = TitlePatterns::compile(&before.patterns).1;
+                if let Some(new) = problems.into_iter().find(|problem| !known.contains(problem)) {
+                    return Err(new);
                 }
-                after.patterns.retain(|known| known != pattern);
             }
-            after.patterns.extend(self.add_pattern.filter(|pattern| !before.patterns.contains(pattern)));
-            let known = subagents.configure(before.clone());
-            match subagents.configure(after).into_iter().find(|problem| !known.contains(problem)) {
-                Some(problem) => {
-                    subagents.configure(before);
-                    Err(problem)
+            let is_set = caller.turn(|turn| {
+                let subagents = &mut turn.sessions.subagents;
+                let is_same = *subagents.settings() == before;
+                if is_same {
+                    subagents.set(after.clone(), patterns);
                 }
-                None => Ok(subagents.settings().clone()),
+                is_same
+            });
+            // Otherwise the host has changed the settings in between.
+            if is_set {
+                return Ok(Reply::Text(pretty(&after)));
             }
-        })?;
-        Ok(Reply::Text(pretty(&settings)))
+        }
+    }
+}
+
+impl Config {
+    /// The settings with the changes that the arguments ask for.
+    fn applied_to(&self, before: &SubagentSettings) -> Result<SubagentSettings, Error> {
+        let mut after = before.clone();
+        let flags = [
+            (&mut after.enabled, self.enabled),
+            (&mut after.auto_complete_on_idle, self.auto_complete_on_idle),
+            (&mut after.inject_parent_context, self.inject_parent_context),
+            (&mut after.propagate_summaries, self.propagate_summaries),
+        ];
+        flags.into_iter().for_each(|(place, value)| *place = value.unwrap_or(*place));
+        let numbers = [
+            (&mut after.min_duration, self.min_duration),
+            (&mut after.min_message_count, self.min_message_count),
+            (&mut after.idle_completion_delay, self.idle_completion_delay),
+        ];
+        numbers.into_iter().for_each(|(place, value)| *place = value.unwrap_or(*place));
+        if let Some(pattern) = &self.remove_pattern {
+            if !after.patterns.contains(pattern) {
+                let (value, expected) = (beginning(pattern, 60).to_owned(), "one of the patterns that this tool shows");
+                return Err(Error::Setting { name: "removePattern".into(), value, expected });
+            }
+            after.patterns.retain(|known| known != pattern);
+        }
+        after.patterns.extend(self.add_pattern.clone().filter(|pattern| !before.patterns.contains(pattern)));
+        Ok(after)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The second half of a change: applies an event to a tree. It cannot fail. New events and replayed histories use the
 //! same code.
 
-use std::sync::Arc;
+use std::collections::HashSet;
 
 use super::Tree;
 use super::memory::{Conversation, RunState};
@@ -25,8 +25,10 @@ impl Tree {
     /// ```
     ///
     /// # Errors
-    /// [`Error::History`] if the event has the wrong revision (one is missing or duplicated), or names frames that the
-    /// tree does not have. The tree is unchanged.
+    /// [`Error::History`] if the event has the wrong revision (one is missing or duplicated), names frames that the tree
+    /// does not have, or makes a change that no command makes: a transition that
+    /// [`FrameStatus::can_become`] does not allow, an active frame that is not open, or a dependency on a frame above or
+    /// below. The tree is unchanged.
     pub fn replay(&mut self, event: &Event) -> Result<()> {
         self.check_next(event)?;
         self.apply(event);
@@ -46,37 +48,67 @@ impl Tree {
 
     /// The reason why an event cannot be the next one; `None` if it can.
     fn misfit(&self, event: &Event) -> Option<String> {
-        let next = self.revision + 1;
+        let next = self.revision.saturating_add(1);
         if event.revision != next {
             return Some(format!("event {next} is next"));
         }
-        let unknown = |ids: &[String]| ids.iter().find(|id| self.by_id(id).is_none()).cloned();
-        let missing = match &event.change {
-            Change::Added { frame } => {
-                let length = self.nodes.len();
-                if event.handle.index() != length {
-                    return Some(format!("it adds {} to a tree of {length} frames", event.handle));
+        if let Change::Added { frame } = &event.change {
+            return self.misfit_of_new(event.handle, frame);
+        }
+        if matches!(event.change, Change::Imported { .. }) {
+            return None;
+        }
+        let Some(node) = self.nodes.get(event.handle.index()) else {
+            return Some(format!("it names `{}`, which is not in the tree", event.handle));
+        };
+        let transition = |to: FrameStatus| {
+            let (handle, from) = (event.handle, node.status());
+            (!from.can_become(to)).then(|| format!("it makes {handle} {to}, which is {from}"))
+        };
+        match &event.change {
+            Change::DependenciesAdded { depends_on } => depends_on.iter().find_map(|id| match self.by_id(id) {
+                None => Some(format!("it names `{id}`, which is not in the tree")),
+                Some(other) => {
+                    let is_kin = other == event.handle
+                        || self.is_ancestor(other, event.handle)
+                        || self.is_ancestor(event.handle, other);
+                    is_kin.then(|| format!("it makes {} depend on {other}, which is above or below it", event.handle))
                 }
-                if self.by_id(&frame.session_id).is_some() {
-                    return Some(format!("it adds a second frame `{}`", frame.session_id));
-                }
-                frame
-                    .parent_session_id
-                    .iter()
-                    .find(|id| self.by_id(id).is_none())
-                    .cloned()
-                    .or(unknown(&frame.depends_on))
-            }
-            Change::Imported { .. } => return None,
-            _ if event.handle.index() >= self.nodes.len() => Some(event.handle.to_string()),
-            Change::DependenciesAdded { depends_on } => unknown(depends_on),
+            }),
             Change::IdReplaced { session_id } => {
                 let other = self.by_id(session_id).filter(|other| *other != event.handle)?;
-                return Some(format!("it gives {} the ID of {other}, `{session_id}`", event.handle));
+                Some(format!("it gives {} the ID of {other}, `{session_id}`", event.handle))
             }
-            _ => return None,
+            Change::StatusChanged { status: FrameStatus::Invalidated, .. } => {
+                Some("it invalidates a frame without a reason".to_owned())
+            }
+            Change::StatusChanged { status, .. } => transition(*status),
+            Change::Invalidated { .. } => transition(FrameStatus::Invalidated),
+            Change::ActiveChanged { active: true } if !node.status().is_open() => {
+                Some(format!("it makes {} the active frame, which is {}", event.handle, node.status()))
+            }
+            _ => None,
+        }
+    }
+
+    fn misfit_of_new(&self, handle: Handle, frame: &Frame) -> Option<String> {
+        let length = self.nodes.len();
+        if handle.index() != length {
+            return Some(format!("it adds {handle} to a tree of {length} frames"));
+        }
+        if self.by_id(&frame.session_id).is_some() {
+            return Some(format!("it adds a second frame `{}`", frame.session_id));
+        }
+        let parent = frame.parent_session_id.as_ref();
+        if let Some(missing) = parent.into_iter().chain(&frame.depends_on).find(|id| self.by_id(id).is_none()) {
+            return Some(format!("it names `{missing}`, which is not in the tree"));
+        }
+        let parent = parent.and_then(|id| self.by_id(id))?;
+        let is_above = |id: &&String| {
+            self.by_id(id).is_some_and(|dependency| dependency == parent || self.is_ancestor(dependency, parent))
         };
-        missing.map(|missing| format!("it names `{missing}`, which is not in the tree"))
+        let above = frame.depends_on.iter().find(is_above)?;
+        Some(format!("it makes {handle} depend on `{above}`, which is above it"))
     }
 
     /// Applies an event that [`decide`](super::decide) made for this tree at this revision, or the next event of a
@@ -129,7 +161,8 @@ impl Tree {
                 self.touch_at(handle, time);
             }
             Change::ArtifactAdded { artifact } => {
-                self.remember(handle, false).artifacts.push(artifact.clone());
+                self.remember(handle, false);
+                self.nodes[handle.index()].add_artifact(artifact);
                 self.touch_at(handle, time);
             }
             Change::DecisionAdded { decision } => {
@@ -145,6 +178,7 @@ impl Tree {
             Change::ChunkAllocated { chunk } => {
                 self.frame_mut(handle).heap.push((**chunk).clone());
                 self.chunks += 1;
+                self.note_chunk_owner(handle, &chunk.name);
                 self.touch_memory(handle, time);
             }
             Change::ChunkWritten { name, content, step } => {
@@ -184,25 +218,77 @@ impl Tree {
     pub(super) fn add(&mut self, record: &Frame) {
         let Some(handle) = Handle::from_index(self.nodes.len()) else { return };
         let parent = record.parent_session_id.as_ref().and_then(|id| self.by_id(id));
+        let (depth, jump) = self.way_up(handle, parent);
         let frame = Frame { parent_session_id: None, depends_on: Vec::new(), planned_children: None, ..record.clone() };
         match parent {
             Some(parent) => self.nodes[parent.index()].children.push(handle),
             None => self.roots.push(handle),
         }
-        self.ids.insert(frame.session_id.clone(), handle);
+        self.ids.insert(&frame.session_id, handle);
         self.chunks += frame.heap.len();
-        self.nodes.push(Node::new(frame, parent));
+        self.nodes.push(Node::new(frame, parent, depth, jump));
+        record.heap.iter().for_each(|chunk| self.note_chunk_owner(handle, &chunk.name));
+        self.tell_ancestors(handle, false);
         self.link_dependencies(handle, &record.depends_on);
         self.record_progress(handle, record.status);
     }
 
-    /// Adds dependencies to a frame. IDs that no frame has are omitted.
+    /// The depth of a new frame, and the ancestor to which it jumps. A jump is as long as the two before it together if
+    /// these are equally long; else it is one step. (Myers 1983, "An applicative random-access stack".)
+    fn way_up(&self, handle: Handle, parent: Option<Handle>) -> (u32, Handle) {
+        let Some(parent) = parent else { return (0, handle) };
+        let above = self.node(parent);
+        let first = self.node(above.jump);
+        let second = self.node(first.jump);
+        let is_even = above.depth - first.depth == first.depth - second.depth;
+        (above.depth + 1, if is_even { first.jump } else { parent })
+    }
+
+    /// Adds dependencies to a frame. IDs that no frame has, and dependencies that the frame already has, are omitted.
     pub(super) fn link_dependencies(&mut self, handle: Handle, ids: &[String]) {
+        if ids.is_empty() {
+            return;
+        }
+        let mut known: HashSet<Handle> = self.node(handle).dependencies.iter().copied().collect();
         for id in ids {
-            if let Some(dependency) = self.by_id(id) {
+            if let Some(dependency) = self.by_id(id).filter(|dependency| known.insert(*dependency)) {
                 self.nodes[dependency.index()].dependents.push(handle);
                 self.nodes[handle.index()].dependencies.push(dependency);
             }
+        }
+    }
+
+    /// Tells the ancestors of a frame that it has ended or not, if that has changed for the branch below any of them.
+    fn tell_ancestors(&mut self, handle: Handle, was_busy: bool) {
+        let (mut handle, mut was_busy) = (handle, was_busy);
+        while let Some(parent) = self.node(handle).parent.filter(|_| self.node(handle).is_busy() != was_busy) {
+            let node = &mut self.nodes[parent.index()];
+            let parent_was_busy = node.is_busy();
+            if was_busy {
+                node.busy_children -= 1;
+            } else {
+                node.busy_children += 1;
+            }
+            (handle, was_busy) = (parent, parent_was_busy);
+        }
+    }
+
+    /// Sets the status of a frame, and everything that follows from it.
+    fn set_status(&mut self, handle: Handle, status: FrameStatus) {
+        let node = &mut self.nodes[handle.index()];
+        let (was_busy, finished, parent) = (node.is_busy(), node.finished, node.parent);
+        node.frame.status = status;
+        self.tell_ancestors(handle, was_busy);
+        if let Some(parent) = parent.filter(|_| finished > 0) {
+            self.nodes[parent.index()].finished_children.remove(&finished);
+        }
+        if !status.is_open() && self.active == Some(handle) {
+            self.active = None;
+        }
+        if !status.is_unfinished() {
+            let names: Vec<String> = self.node(handle).frame.heap.iter().map(|chunk| chunk.name.clone()).collect();
+            names.iter().for_each(|name| self.forget_chunk_owner(handle, name));
+            self.forget_conversation(handle);
         }
     }
 
@@ -221,8 +307,8 @@ impl Tree {
         results: Option<&String>,
         results_compacted: Option<&String>,
     ) {
+        self.set_status(handle, status);
         let frame = self.frame_mut(handle);
-        frame.status = status;
         if let Some(results) = results {
             frame.results = Some(results.clone());
         }
@@ -230,27 +316,19 @@ impl Tree {
             frame.results_compacted = Some(compacted.clone());
         }
         self.record_progress(handle, status);
-        if status.is_finished() {
-            self.forget_conversation(handle);
-        }
     }
 
     fn invalidated(&mut self, handle: Handle, reason: &str, time: u64) {
-        let node = &mut self.nodes[handle.index()];
-        let was_finished = node.frame.status.is_finished();
-        node.frame.status = FrameStatus::Invalidated;
-        node.frame.invalidation_reason = Some(reason.to_owned());
-        node.frame.invalidated_at = Some(time);
-        if let Some(parent) = node.parent.filter(|_| was_finished) {
-            self.nodes[parent.index()].finished_children.retain(|child| *child != handle);
-        }
-        self.forget_conversation(handle);
+        self.set_status(handle, FrameStatus::Invalidated);
+        let frame = self.frame_mut(handle);
+        frame.invalidation_reason = Some(reason.to_owned());
+        frame.invalidated_at = Some(time);
     }
 
     fn id_replaced(&mut self, handle: Handle, session_id: &str) {
         let old = std::mem::replace(&mut self.frame_mut(handle).session_id, session_id.to_owned());
         self.ids.remove(&old);
-        self.ids.insert(session_id.to_owned(), handle);
+        self.ids.insert(session_id, handle);
     }
 
     fn chunk_written(&mut self, handle: Handle, name: &str, content: &str, step: u64, time: u64) {
@@ -265,6 +343,24 @@ impl Tree {
         if let Some(place) = heap.iter().rposition(|chunk| chunk.name == name) {
             heap.remove(place);
             self.chunks -= 1;
+            if self.own_chunk(handle, name).is_none() {
+                self.forget_chunk_owner(handle, name);
+            }
+        }
+    }
+
+    fn note_chunk_owner(&mut self, handle: Handle, name: &str) {
+        if self.node(handle).status().is_unfinished() {
+            self.chunk_owners.entry(name.to_owned()).or_default().insert(handle);
+        }
+    }
+
+    fn forget_chunk_owner(&mut self, handle: Handle, name: &str) {
+        if let Some(owners) = self.chunk_owners.get_mut(name) {
+            owners.remove(&handle);
+            if owners.is_empty() {
+                self.chunk_owners.remove(name);
+            }
         }
     }
 
@@ -286,12 +382,13 @@ impl Tree {
     /// Drops the messages of a frame that has ended.
     fn forget_conversation(&mut self, handle: Handle) {
         if let Some(conversation) = &mut self.nodes[handle.index()].conversation {
-            conversation.messages = Vec::new();
+            conversation.forget_messages();
         }
     }
 
     fn messages_added(&mut self, handle: Handle, messages: &[Message]) {
-        self.conversation_mut(handle).messages.extend(messages.iter().cloned().map(Arc::new));
+        let conversation = self.conversation_mut(handle);
+        messages.iter().cloned().for_each(|message| conversation.add(message));
         let replies = messages.iter().filter(|message| matches!(message, Message::Assistant { .. })).count() as u64;
         let root = self.run(handle).map(|(root, _)| root);
         if let Some(run) = root
@@ -316,7 +413,7 @@ impl Tree {
             self.sequence += 1;
             node.finished = self.sequence;
             if let Some(parent) = node.parent {
-                self.nodes[parent.index()].finished_children.push(handle);
+                self.nodes[parent.index()].finished_children.insert(self.sequence, handle);
             }
         }
     }

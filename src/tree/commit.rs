@@ -63,7 +63,7 @@ impl<'a> Draft<'a> {
 
     /// Adds an event with the next revision.
     pub(crate) fn push(&mut self, handle: Handle, change: Change) {
-        let revision = self.tree.revision() + 1 + self.commit.events.len() as u64;
+        let revision = self.tree.revision().saturating_add(1 + self.commit.events.len() as u64);
         self.commit.events.push(Event { revision, time: self.now, handle, change });
     }
 

@@ -2,10 +2,12 @@
 //! and an order in which the frames can be added.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::Tree;
 use crate::error::Error;
 use crate::frame::{Frame, Handle, reference_to_id};
+use crate::steps::step;
 
 /// An invalid link of a new frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +67,15 @@ enum Place {
     New(usize),
 }
 
+/// The place of a new frame among the others.
+#[derive(Debug, Clone, Default)]
+struct Branch {
+    /// The numbers of the frame and of the new frames below it in a walk from parents to children.
+    visits: Range<usize>,
+    /// The lowest frame of the tree above it.
+    below: Option<Handle>,
+}
+
 /// New frames and the tree that they will be added to. The IDs of the new frames are unique and not in the tree.
 pub(super) struct Links<'a> {
     tree: &'a Tree,
@@ -82,15 +93,8 @@ impl<'a> Links<'a> {
         self.places.get(id).map(|index| Place::New(*index)).or_else(|| self.tree.by_id(id).map(Place::Old))
     }
 
-    fn parent(&self, place: Place) -> Option<Place> {
-        match place {
-            Place::Old(handle) => self.tree.node(handle).parent().map(Place::Old),
-            Place::New(index) => self.frames[index].parent_session_id.as_deref().and_then(|id| self.place(id)),
-        }
-    }
-
-    fn is_ancestor(&self, ancestor: Place, place: Place) -> bool {
-        std::iter::successors(self.parent(place), |above| self.parent(*above)).any(|above| above == ancestor)
+    fn parent(&self, index: usize) -> Option<Place> {
+        self.frames[index].parent_session_id.as_deref().and_then(|id| self.place(id))
     }
 
     /// The links to parents that do not exist, or that form a circle.
@@ -123,11 +127,16 @@ impl<'a> Links<'a> {
     /// The invalid dependencies. The links to parents must be valid.
     pub(super) fn bad_dependencies(&self) -> Vec<BadLink> {
         let mut bad = Vec::new();
+        if self.frames.iter().all(|frame| frame.depends_on.is_empty()) {
+            return bad;
+        }
+        let branches = self.branches();
         for (index, frame) in self.frames.iter().enumerate() {
             for target in &frame.depends_on {
+                step();
                 let fault = match self.place(target) {
                     None => Fault::UnknownDependency,
-                    Some(place) if self.is_kin(Place::New(index), place) => Fault::DependsOnKin,
+                    Some(place) if self.is_kin(&branches, index, place) => Fault::DependsOnKin,
                     Some(_) => continue,
                 };
                 bad.push(BadLink { index, target: target.clone(), fault });
@@ -137,8 +146,54 @@ impl<'a> Links<'a> {
         bad
     }
 
-    fn is_kin(&self, frame: Place, other: Place) -> bool {
-        frame == other || self.is_ancestor(other, frame) || self.is_ancestor(frame, other)
+    /// True if a new frame and another one are the same, or one is above the other.
+    fn is_kin(&self, branches: &[Branch], frame: usize, other: Place) -> bool {
+        let own = &branches[frame];
+        match other {
+            Place::Old(other) => {
+                own.below.is_some_and(|lowest| lowest == other || self.tree.is_ancestor(other, lowest))
+            }
+            Place::New(other) => {
+                let other = &branches[other];
+                own.visits.contains(&other.visits.start) || other.visits.contains(&own.visits.start)
+            }
+        }
+    }
+
+    /// The branch of each new frame. The links to parents must be valid.
+    fn branches(&self) -> Vec<Branch> {
+        let mut branches = vec![Branch::default(); self.frames.len()];
+        let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.frames.len()];
+        let mut tops = Vec::new();
+        for (index, branch) in branches.iter_mut().enumerate() {
+            match self.parent(index) {
+                Some(Place::New(parent)) => children[parent].push(index),
+                Some(Place::Old(parent)) => {
+                    branch.below = Some(parent);
+                    tops.push(index);
+                }
+                None => tops.push(index),
+            }
+        }
+        // Each frame stands twice in `pending`: it is entered, and left when all frames below it were.
+        let mut visits = 0;
+        let mut pending: Vec<(usize, bool)> = tops.into_iter().map(|index| (index, true)).collect();
+        while let Some((index, enters)) = pending.pop() {
+            if !enters {
+                branches[index].visits.end = visits;
+                continue;
+            }
+            step();
+            branches[index].visits.start = visits;
+            visits += 1;
+            pending.push((index, false));
+            let below = branches[index].below;
+            for child in std::mem::take(&mut children[index]) {
+                branches[child].below = below;
+                pending.push((child, true));
+            }
+        }
+        branches
     }
 
     /// The dependencies that close a circle. Depth-first search without recursion.

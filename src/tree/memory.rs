@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use super::Tree;
 use crate::frame::{Chunk, Handle, Message, RunSettings};
+use crate::steps::step;
 
 /// The conversation of a frame that belongs to a run. The conversation of the root frame also has the run itself.
 #[derive(Debug, Clone, Default)]
 pub struct Conversation {
-    pub(super) messages: Vec<Arc<Message>>,
+    messages: Vec<Arc<Message>>,
+    /// Place of the newest message of the model.
+    reply: Option<usize>,
     pub(super) run: Option<RunState>,
     pub(super) tools: String,
     pub(super) call: Option<String>,
@@ -19,6 +22,23 @@ impl Conversation {
     /// The messages, oldest first. They are dropped when the frame is finished or invalidated; its log keeps them.
     pub fn messages(&self) -> &[Arc<Message>] {
         &self.messages
+    }
+
+    /// The newest message of the model, and the messages after it. `None` if the model has not replied yet.
+    pub fn last_reply(&self) -> Option<(&Message, &[Arc<Message>])> {
+        let reply = self.reply?;
+        Some((&self.messages[reply], &self.messages[reply + 1..]))
+    }
+
+    pub(super) fn add(&mut self, message: Message) {
+        if matches!(message, Message::Assistant { .. }) {
+            self.reply = Some(self.messages.len());
+        }
+        self.messages.push(Arc::new(message));
+    }
+
+    pub(super) fn forget_messages(&mut self) {
+        (self.messages, self.reply) = (Vec::new(), None);
     }
 
     /// The run, if the frame is the root frame of a run.
@@ -70,6 +90,25 @@ impl Tree {
 
     pub(super) fn own_chunk(&self, owner: Handle, name: &str) -> Option<&Chunk> {
         self.node(owner).record().heap.iter().rfind(|chunk| chunk.name == name)
+    }
+
+    /// An unfinished frame below this one that owns a chunk with this name. Looks at the owners of such chunks and at
+    /// the frames below in turn, until either are all seen: they can be many, but are seldom both.
+    pub(super) fn unfinished_owner_below(&self, handle: Handle, name: &str) -> Option<Handle> {
+        let owns = |frame: Handle| self.own_chunk(frame, name).is_some();
+        let mut below = self.unfinished_below(handle);
+        for owner in self.chunk_owners.get(name)? {
+            step();
+            if self.is_ancestor(handle, *owner) {
+                return Some(*owner);
+            }
+            match below.next() {
+                None => return None,
+                Some(frame) if owns(frame) => return Some(frame),
+                Some(_) => {}
+            }
+        }
+        None
     }
 
     /// The run that a frame belongs to, with its root frame.

@@ -9,7 +9,10 @@ mod apply;
 mod command;
 mod commit;
 mod decide;
+#[cfg(test)]
+mod growth_tests;
 mod heap_usage;
+mod ids;
 mod links;
 mod memory;
 mod node;
@@ -18,13 +21,15 @@ mod outline;
 mod sibling_order;
 mod state;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::iter;
+use std::slice;
 
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameRef, FrameStatus, Handle, Target, reference_to_id};
+use crate::steps::step;
 
 pub use command::Command;
 pub(crate) use commit::Draft;
@@ -32,6 +37,7 @@ pub use commit::{Commit, LogAppend};
 pub use decide::decide;
 pub(crate) use decide::known_chunk;
 pub use heap_usage::HeapUsage;
+use ids::Ids;
 pub use memory::{Conversation, RunState};
 pub use node::{Node, Settled};
 use nodes::Nodes;
@@ -89,7 +95,7 @@ pub use sibling_order::{SiblingOrder, sibling_order};
 #[derive(Debug, Clone, Default)]
 pub struct Tree {
     nodes: Nodes,
-    ids: HashMap<String, Handle>,
+    ids: Ids,
     roots: Vec<Handle>,
     active: Option<Handle>,
     revision: u64,
@@ -100,6 +106,8 @@ pub struct Tree {
     unsettled: Vec<Handle>,
     /// Number of chunks in the heaps of all frames.
     chunks: usize,
+    /// The unfinished frames that own a chunk, by the chunk's name.
+    chunk_owners: HashMap<String, BTreeSet<Handle>>,
     extra: Map<String, Value>,
 }
 
@@ -176,7 +184,7 @@ impl Tree {
         if let Some(handle) = self.by_id(text) {
             return Ok(handle);
         }
-        let mut fitting = self.handles().filter(|handle| self.node(*handle).session_id().starts_with(text));
+        let mut fitting = self.ids.beginning_with(text);
         match (fitting.next(), fitting.next()) {
             (None, _) => Err(unknown()),
             (Some(handle), None) => Ok(handle),
@@ -193,7 +201,7 @@ impl Tree {
 
     /// The frame that has exactly this ID.
     pub fn by_id(&self, session_id: &str) -> Option<Handle> {
-        self.ids.get(session_id).copied()
+        self.ids.get(session_id)
     }
 
     /// The frames without a parent, in creation order.
@@ -208,12 +216,21 @@ impl Tree {
 
     /// The parent, its parent, and so on up to the root.
     pub fn ancestors(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
-        std::iter::successors(self.node(handle).parent, |ancestor| self.node(*ancestor).parent)
+        iter::successors(self.node(handle).parent, |ancestor| self.node(*ancestor).parent).inspect(|_| step())
     }
 
     /// True if `ancestor` is a parent, grandparent, … of `handle`.
     pub fn is_ancestor(&self, ancestor: Handle, handle: Handle) -> bool {
-        self.ancestors(handle).any(|other| other == ancestor)
+        let depth = self.node(ancestor).depth;
+        let mut place = handle;
+        while self.node(place).depth > depth {
+            step();
+            let Node { parent, jump, .. } = self.node(place);
+            // The jump leads further up than the parent, but it must not lead past the depth of the ancestor.
+            let above = Some(*jump).filter(|jump| self.node(*jump).depth >= depth).or(*parent);
+            place = above.expect("a frame with a depth has a parent");
+        }
+        place == ancestor && handle != ancestor
     }
 
     /// The children of all statuses, in creation order.
@@ -267,11 +284,39 @@ impl Tree {
     /// All frames below a frame: parents before children, siblings in creation order. Iterative, so a deep tree cannot
     /// overflow the thread's stack.
     pub fn descendants(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
-        let mut pending: Vec<Handle> = self.children(handle).iter().rev().copied().collect();
+        self.walk(handle, |node| &node.children)
+    }
+
+    /// The frames below a frame that have not ended: planned, in_progress or blocked. The order is that of
+    /// [`Tree::descendants`], but branches in which all frames have ended are not walked through.
+    pub fn unfinished_below(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
+        let walk = self.walk(handle, |node| if node.busy_children == 0 { &[] } else { &node.children });
+        walk.filter(|frame| self.node(*frame).status().is_unfinished())
+    }
+
+    /// The frames below a frame as far as `children` leads, parents before children. Takes them one by one, so a search
+    /// that ends early does not pay for the others.
+    fn walk<'a>(
+        &'a self,
+        handle: Handle,
+        children: impl Fn(&'a Node) -> &'a [Handle] + 'a,
+    ) -> impl Iterator<Item = Handle> + 'a {
+        let mut levels: Vec<slice::Iter<'_, Handle>> = Vec::new();
+        let mut entered = Some(handle);
         iter::from_fn(move || {
-            let next = pending.pop()?;
-            pending.extend(self.children(next).iter().rev());
-            Some(next)
+            let below = entered.take().map_or(&[][..], |handle| children(self.node(handle)));
+            if !below.is_empty() {
+                levels.push(below.iter());
+            }
+            while let Some(level) = levels.last_mut() {
+                if let Some(next) = level.next() {
+                    step();
+                    entered = Some(*next);
+                    return Some(*next);
+                }
+                levels.pop();
+            }
+            None
         })
     }
 

@@ -1,7 +1,13 @@
 //! A node of the tree: the frame's record, its links to other frames, and its revisions.
 
+use std::collections::{BTreeMap, HashSet};
+
 use super::Conversation;
 use crate::frame::{Frame, FrameStatus, Handle, Identity};
+use crate::steps::step;
+
+/// Number of artifacts up to which a new one is compared with each of them.
+const SEARCHED_ARTIFACTS: usize = 16;
 
 /// A node of a [`Tree`](super::Tree): the frame's record, its links to other frames, and its revisions.
 ///
@@ -14,8 +20,18 @@ pub struct Node {
     pub(super) children: Vec<Handle>,
     pub(super) dependencies: Vec<Handle>,
     pub(super) dependents: Vec<Handle>,
-    /// Finished children, in the order in which they finished.
-    pub(super) finished_children: Vec<Handle>,
+    /// Finished children by the place of their finish in the tree's sequence.
+    pub(super) finished_children: BTreeMap<u64, Handle>,
+    /// Number of children that have not ended, or have a frame below them that has not.
+    pub(super) busy_children: u32,
+    /// Number of ancestors.
+    pub(super) depth: u32,
+    /// An ancestor further up than the parent, or the frame itself if it is a root. Jumps make the way up to any
+    /// ancestor logarithmic.
+    pub(super) jump: Handle,
+    /// The artifacts again, if there are many: then a search through the list would cost too much.
+    #[expect(clippy::box_collection, reason = "few frames have one, so the others should not pay for its size")]
+    artifact_index: Option<Box<HashSet<String>>>,
     /// Places of the start and of the finish in the tree's sequence; 0: not yet.
     pub(super) started: u64,
     pub(super) finished: u64,
@@ -58,14 +74,19 @@ pub(super) struct Before {
 }
 
 impl Node {
-    pub(super) fn new(frame: Frame, parent: Option<Handle>) -> Self {
-        Self {
+    /// Creates the node of a frame whose way up is given by `depth` and `jump`.
+    pub(super) fn new(frame: Frame, parent: Option<Handle>, depth: u32, jump: Handle) -> Self {
+        let mut node = Self {
             frame,
             parent,
+            depth,
+            jump,
+            busy_children: 0,
+            artifact_index: None,
             children: Vec::new(),
             dependencies: Vec::new(),
             dependents: Vec::new(),
-            finished_children: Vec::new(),
+            finished_children: BTreeMap::new(),
             started: 0,
             finished: 0,
             revision: 0,
@@ -73,7 +94,41 @@ impl Node {
             children_revision: 0,
             before: None,
             conversation: None,
+        };
+        node.index_artifacts();
+        node
+    }
+
+    /// True if the frame has this artifact.
+    pub(super) fn has_artifact(&self, artifact: &str) -> bool {
+        match &self.artifact_index {
+            Some(index) => index.contains(artifact),
+            None => self.frame.artifacts.iter().inspect(|_| step()).any(|known| known == artifact),
         }
+    }
+
+    pub(super) fn add_artifact(&mut self, artifact: &str) {
+        self.frame.artifacts.push(artifact.to_owned());
+        match &mut self.artifact_index {
+            Some(index) => drop(index.insert(artifact.to_owned())),
+            None => self.index_artifacts(),
+        }
+    }
+
+    fn index_artifacts(&mut self) {
+        if self.frame.artifacts.len() > SEARCHED_ARTIFACTS {
+            self.artifact_index = Some(Box::new(self.frame.artifacts.iter().cloned().collect()));
+        }
+    }
+
+    /// True if the frame has not ended, or a frame below it has not.
+    pub(super) fn is_busy(&self) -> bool {
+        self.frame.status.is_unfinished() || self.busy_children > 0
+    }
+
+    /// Number of ancestors; 0 for a root.
+    pub fn depth(&self) -> usize {
+        self.depth as usize
     }
 
     /// The frame's ID: the ID of the host's session, or `plan-…`.
@@ -107,8 +162,8 @@ impl Node {
     }
 
     /// The children that are completed or failed, in the order in which they finished.
-    pub fn finished_children(&self) -> &[Handle] {
-        &self.finished_children
+    pub fn finished_children(&self) -> impl ExactSizeIterator<Item = Handle> + '_ {
+        self.finished_children.values().copied()
     }
 
     /// The frames whose results this one needs.

@@ -19,6 +19,10 @@ impl Nodes {
         self.0.is_empty()
     }
 
+    pub(super) fn get(&self, index: usize) -> Option<&Node> {
+        self.0.get(index).map(|node| &**node)
+    }
+
     pub(super) fn push(&mut self, node: Node) {
         self.0.push(Arc::new(node));
     }

@@ -1,12 +1,13 @@
 //! Conversion of a tree to the specification's state and back. Inconsistencies of a state are repaired and reported;
 //! no frame is lost.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use super::links::{Fault, Links};
 use super::{Commit, Draft, Tree};
 use crate::frame::{Change, Frame, FrameStatus, Handle, Repair, StackState, leave_out_too_deep};
-use crate::text::first_free;
+use crate::steps::step;
+use crate::text::FreeNames;
 
 impl Tree {
     /// The whole tree as the specification's `StackState`. The frames are in the order of their handles.
@@ -29,12 +30,17 @@ impl Tree {
 
     /// Creates a tree from a state. Every frame is kept. The list has an entry for each inconsistency, with its repair.
     pub fn from_state(state: StackState) -> (Tree, Vec<Repair>) {
-        let StackState { mut frames, active_frame_id, root_frame_ids, updated_at, revision, mut extra, .. } = state;
+        let StackState { mut frames, active_frame_id, root_frame_ids, updated_at, mut revision, mut extra, .. } = state;
         leave_out_too_deep(&mut extra);
         if revision == 0 {
             frames.sort_by_key(|frame| frame.created_at);
         }
         let (tree, order, mut repairs) = Tree::from_frames(&mut frames);
+        if revision > StackState::LAST_REVISION {
+            let least = frames.len() as u64;
+            repairs.push(Repair::of_state(format!("its revision {revision} is impossible; read as {least}")));
+            revision = least;
+        }
         let mut tree = Tree { updated_at, revision, extra, ..tree };
         for handle in tree.handles() {
             let listed = frames[order[handle.index()]].planned_children.as_deref().unwrap_or_default();
@@ -96,32 +102,36 @@ impl Tree {
     /// times. At equal times finishes come first, so a running frame started after its finished siblings.
     pub(super) fn sequence_by_time(&mut self, first: Handle) {
         let mut moments = Vec::new();
-        let mut parents = BTreeSet::new();
         for handle in self.handles().skip(first.index()) {
-            let frame = self.node(handle).record();
-            if frame.status.is_finished() {
-                moments.push((frame.updated_at, false, handle));
-                parents.extend(self.node(handle).parent);
+            let node = self.node(handle);
+            if node.status().is_finished() {
+                moments.push((node.frame.updated_at, false, handle, node.finished));
             }
-            if !matches!(frame.status, FrameStatus::Planned | FrameStatus::Invalidated) {
-                moments.push((frame.created_at, true, handle));
+            if !matches!(node.status(), FrameStatus::Planned | FrameStatus::Invalidated) {
+                moments.push((node.frame.created_at, true, handle, node.started));
             }
         }
+        // The places that these frames have in the sequence are dealt out again among them.
+        let mut places: Vec<u64> = moments.iter().map(|(.., place)| *place).collect();
+        places.sort_unstable();
         moments.sort_unstable();
-        // The last numbers of the sequence belong to these frames.
-        let before = self.sequence - moments.len() as u64;
-        for (place, (_, is_start, handle)) in (before + 1..).zip(moments) {
+        let parent_of_finished = |tree: &Self, is_start: bool, handle| tree.node(handle).parent.filter(|_| !is_start);
+        for (_, is_start, handle, place) in &moments {
+            step();
+            if let Some(parent) = parent_of_finished(self, *is_start, *handle) {
+                self.nodes[parent.index()].finished_children.remove(place);
+            }
+        }
+        for (place, (_, is_start, handle, _)) in places.into_iter().zip(moments) {
+            if let Some(parent) = parent_of_finished(self, is_start, handle) {
+                self.nodes[parent.index()].finished_children.insert(place, handle);
+            }
             let node = &mut self.nodes[handle.index()];
             if is_start {
                 node.started = place;
             } else {
                 node.finished = place;
             }
-        }
-        for parent in parents {
-            let mut finished = std::mem::take(&mut self.nodes[parent.index()].finished_children);
-            finished.sort_by_key(|child| self.node(*child).finished);
-            self.nodes[parent.index()].finished_children = finished;
         }
     }
 
@@ -187,6 +197,7 @@ fn make_ids_unique(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
     let taken: HashSet<String> = frames.iter().map(|frame| frame.session_id.clone()).collect();
     let mut met = HashSet::new();
     let mut blank = HashMap::new();
+    let mut names = FreeNames::default();
     for frame in frames.iter_mut() {
         let is_blank = frame.session_id.trim().is_empty();
         let is_first = met.insert(frame.session_id.clone());
@@ -197,8 +208,8 @@ fn make_ids_unique(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
             true => ("unnamed", "its ID is empty"),
             false => (frame.session_id.as_str(), "another frame has the same ID"),
         };
-        let is_free = |id: &String| !taken.contains(id) && !met.contains(id);
-        let new = first_free(2.., |number| format!("{base} ({number})"), is_free);
+        let is_free = |id: &str| !taken.contains(id) && !met.contains(id);
+        let new = names.next(base, 2, |number| format!("{base} ({number})"), is_free);
         repairs.push(Repair::of_frame(&frame.session_id, format!("{problem}; kept as `{new}`")));
         met.insert(new.clone());
         let old = std::mem::replace(&mut frame.session_id, new);
@@ -230,10 +241,16 @@ fn cut_bad_links(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
         let mut seen = HashSet::new();
         frame.depends_on.retain(|id| seen.insert(id.clone()));
     }
+    let mut cut: HashMap<usize, HashSet<String>> = HashMap::new();
     for link in Links::new(&nothing, frames).bad_dependencies() {
-        let frame = &mut frames[link.index];
         let message = format!("it cannot depend on `{}`: {}; left out", link.target, link.fault.reason());
-        repairs.push(Repair::of_frame(&frame.session_id, message));
-        frame.depends_on.retain(|id| *id != link.target);
+        repairs.push(Repair::of_frame(&frames[link.index].session_id, message));
+        cut.entry(link.index).or_default().insert(link.target);
+    }
+    for (index, targets) in cut {
+        frames[index].depends_on.retain(|id| {
+            step();
+            !targets.contains(id)
+        });
     }
 }

@@ -2,6 +2,8 @@
 //! because the allocator is set for the whole program. The tests run one at a time.
 
 mod frames;
+#[cfg(feature = "session")]
+mod growth;
 #[cfg(feature = "sqlite")]
 mod opening;
 

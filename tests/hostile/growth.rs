@@ -1,1 +1,88 @@
-//! Work grows linearly with its input: steps or allocations of two sizes, never times.
+//! Work grows linearly with its input: steps or allocations of two sizes, never times. Steps inside of the library are
+//! counted by the tests of its modules, and allocations by the tests in `tests/allocations`; here files are counted.
+
+#[cfg(feature = "sqlite")]
+use callstack_core::{NewFrame, Stack, StackOptions};
+
+/// The frames whose files say that they are planned.
+#[cfg(feature = "sqlite")]
+fn planned_files(folder: &std::path::Path) -> usize {
+    let files = std::fs::read_dir(folder.join("frames")).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| std::fs::read_to_string(path).unwrap().contains(r#""status":"planned""#)).count()
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn a_command_writes_a_bounded_number_of_files() {
+    let mut written = Vec::new();
+    for size in [1_000, 2_000] {
+        let folder = tempfile::tempdir().unwrap();
+        let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+        let root = stack.push(NewFrame::new("Root").id("root")).unwrap();
+        let child = |index| NewFrame::new("Task").id(format!("child_{index}"));
+        stack.plan_children(root, (0..size).map(child).collect()).unwrap();
+        stack.flush().unwrap();
+        assert_eq!(planned_files(folder.path()), size);
+        stack.invalidate(root, "not wanted").unwrap();
+        let left = planned_files(folder.path());
+        written.push(size - left);
+        // Nothing is lost: the rest is known, and written by the calls whose purpose that is.
+        assert!(stack.mirror_status().unwrap().stale_frames >= left && left > 0);
+        assert!(stack.deadline().is_some());
+        stack.flush().unwrap();
+        assert_eq!(planned_files(folder.path()), 0);
+        assert_eq!((stack.mirror_status().unwrap().stale_frames, stack.deadline()), (0, None));
+    }
+    assert!(written[0] > 0 && written[1] <= written[0], "a command wrote {written:?} files");
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn polls_finish_what_a_command_has_left() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    let folder = tempfile::tempdir().unwrap();
+    let now = Arc::new(AtomicU64::new(10_000));
+    let stack = Stack::open(folder.path(), support::options_at(&now)).unwrap();
+    let root = stack.push(NewFrame::new("Root").id("root")).unwrap();
+    let child = |index| NewFrame::new("Task").id(format!("child_{index}"));
+    stack.plan_children(root, (0..1_000).map(child).collect()).unwrap();
+    let mut polls = 0;
+    while let Some(deadline) = stack.deadline() {
+        now.store(deadline, Ordering::Relaxed);
+        stack.poll();
+        polls += 1;
+        assert!(polls < 10);
+    }
+    assert_eq!(planned_files(folder.path()), 1_000);
+    let state = std::fs::read_to_string(folder.path().join("state.json")).unwrap();
+    assert_eq!(state, stack.state().to_json());
+}
+
+/// The file of a frame lists its planned children, so to write it after each plan would cost the square of their number.
+#[cfg(feature = "sqlite")]
+#[test]
+fn a_large_file_is_not_written_after_every_change() {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
+
+    let folder = tempfile::tempdir().unwrap();
+    let stack = Stack::open(folder.path(), support::options_at(&Arc::new(AtomicU64::new(10_000)))).unwrap();
+    let root = stack.push(NewFrame::new("Root").id("root")).unwrap();
+    let listed = || {
+        let text = std::fs::read_to_string(folder.path().join("frames/root.json")).unwrap();
+        text.matches("child_").count()
+    };
+    let plan = |index: usize| {
+        let id = format!("child_{index}_{}", "x".repeat(1_000));
+        stack.plan(NewFrame::new("Task").id(id).below(root)).unwrap();
+    };
+    (0..60).for_each(plan);
+    assert_eq!(listed(), 60);
+    (60..200).for_each(plan);
+    let few = listed();
+    assert!(few < 80, "{few} of 200 children are listed, so the file was written for each of them");
+    stack.flush().unwrap();
+    assert_eq!(listed(), 200);
+}

@@ -5,6 +5,9 @@ mod cap;
 #[cfg(feature = "sqlite")]
 mod files;
 mod growth;
+mod histories;
 mod markup;
 mod names;
+#[cfg(feature = "tools")]
+mod spans;
 mod waiting;

@@ -356,7 +356,7 @@ mod with_sessions {
             &stack,
             json!({"kind": "message", "sessionID": "f2", "messageID": "m2", "role": "user", "text": "Now test it"}),
         );
-        assert_eq!(stack.frame("f1").unwrap().session_id, "f2~1");
+        assert_eq!(stack.frame("f1").unwrap().session_id, "f2~f1");
         assert_eq!(stack.frame("id:f2").unwrap().success_criteria, "Now test it");
         assert_eq!(stack.resolve("id:f2"), stack.resolve("f2"), "both are frame f2 here");
     }

@@ -610,10 +610,10 @@ fn a_session_that_goes_on_after_its_frame_gets_another_one() {
     let chunk = &host.frame("root").heap[0];
     assert_eq!((&*chunk.name, &*chunk.content, &*chunk.description), ("prices", "in cents", "what a price is"));
     let old = host.tree.frame(first);
-    assert_eq!((old.session_id.as_str(), old.results.as_deref()), ("root~1", Some("The shop is open")));
+    assert_eq!((old.session_id.as_str(), old.results.as_deref()), ("root~f1", Some("The shop is open")));
     host.pop(host.tree.by_id("root").unwrap(), "The blog, too");
     host.message("root", "m4", "user", "And a wiki");
-    assert_eq!((host.tree.len(), host.frame("root~2").title.as_str()), (3, "Now build a blog"));
+    assert_eq!((host.tree.len(), host.frame("root~f2").title.as_str()), (3, "Now build a blog"));
     let messages = json!(["m1", "m2", "m3", "m4", "m5"].map(|id| json!({"id": id, "role": "user", "text": id})));
     host.tell(json!({"kind": "sessionMessages", "sessionID": "root", "messages": messages}));
     assert_eq!(host.logs[&host.tree.by_id("root").unwrap()], ["m4", "m5"], "the log is that of the frame");

@@ -99,8 +99,9 @@ fn an_import_replays_to_the_same_tree() {
         let (expected, _) = Stack::from_state(state.clone(), StackOptions::default());
         let folder = folder_with(Some(state.to_json().as_bytes()), &[]);
         let stack = open(folder.path());
-        let finished =
-            |tree: &Tree| tree.handles().map(|handle| tree.node(handle).finished_children().to_vec()).collect();
+        let finished = |tree: &Tree| {
+            tree.handles().map(|handle| tree.node(handle).finished_children().collect::<Vec<_>>()).collect()
+        };
         let orders: [Vec<Vec<Handle>>; 2] = [stack.read(finished), expected.read(finished)];
         assert_eq!(orders[0], orders[1], "the order of finishes is the same");
         for (found, expected) in stack.state().frames.iter().zip(&expected.state().frames) {
@@ -458,6 +459,9 @@ fn the_state_is_written_250_milliseconds_after_the_last_time() {
     assert_eq!(revision(), 7, "flush writes it");
     now.store(9, Ordering::Relaxed);
     stack.add_decision(root, "six").unwrap();
+    assert_eq!((revision(), stack.deadline()), (7, Some(259)), "the clock was set back: no time has passed");
+    now.store(259, Ordering::Relaxed);
+    stack.poll();
     assert_eq!(revision(), 8, "a clock that was set back does not stop it");
     stack.add_decision(root, "seven").unwrap();
     let clone = stack.clone();

@@ -511,8 +511,8 @@ fn check_queries(tree: &Tree, model: &Model) {
             siblings.into_iter().filter(completed).collect::<Vec<_>>()
         );
         let finished = where_(&|_, frame| frame.parent == Some(at) && frame.status.is_finished());
-        let mut in_order = positions(&mut node.finished_children().iter().copied());
-        assert!(node.finished_children().is_sorted_by_key(|child| tree.node(*child).finished()));
+        let mut in_order = positions(&mut node.finished_children());
+        assert!(node.finished_children().is_sorted_by_key(|child| tree.node(child).finished()));
         in_order.sort_unstable();
         assert_eq!(in_order, finished, "finished children of {handle}");
         let ready =

@@ -194,7 +194,11 @@ export class Stack implements Disposable {
     return this.#record("poll")
   }
 
-  /** Returns when {@link Stack.poll} has work to do, in milliseconds since the Unix epoch; undefined if it has none. */
+  /**
+   * Returns when {@link Stack.poll} has work to do, in milliseconds since the Unix epoch; undefined if it has none.
+   * Subtract the present time at once. `setTimeout` fires at once for a delay of more than 2^31 - 1 milliseconds: use at
+   * most that, and poll again then.
+   */
   deadline(): number | undefined {
     return Number(this.#native.value("deadline", this.#address)) || undefined
   }

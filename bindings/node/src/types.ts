@@ -595,7 +595,10 @@ export interface HostSettings {
     injectParentContext?: boolean
     /** Whether the last message of a subagent becomes the results of its frame. Default true. */
     propagateSummaries?: boolean
-    /** Regular expressions. A session whose title matches one is a subagent. */
+    /**
+     * Regular expressions, at most 20 with at most 200 characters each, without large repetitions. A session whose title
+     * matches one in its first 300 characters is a subagent.
+     */
     patterns?: string[]
   }
   /** Suggestions to the agent, and automatic actions. */

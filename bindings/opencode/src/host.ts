@@ -15,6 +15,9 @@ type EffectOf<Kind extends Effect["kind"]> = Extract<Effect, { kind: Kind }>
 /** Receives text for the prompt of a compaction. */
 type TakePrompt = (text: string) => void
 
+/** The longest delay of a timer, in milliseconds: 24.8 days. With a longer one `setTimeout` fires at once. */
+const LONGEST_DELAY = 2 ** 31 - 1
+
 /** Connects one stack with OpenCode. */
 export class Host {
   readonly client: PluginInput["client"]
@@ -190,7 +193,7 @@ export class Host {
     void this.client.app.log({ body }).catch(() => undefined)
   }
 
-  /** Sets the timer for the next poll of the engine. */
+  /** Sets the timer for the next poll of the engine. A poll before the deadline is harmless and sets the timer again. */
   #schedule(): void {
     clearTimeout(this.#timer)
     const deadline = this.#isClosed ? undefined : this.#stack.deadline()
@@ -198,7 +201,8 @@ export class Host {
     const poll = async () => {
       if (!this.#isClosed) await this.#perform(this.#stack.poll())
     }
-    this.#timer = setTimeout(() => this.background("poll", poll), Math.max(0, deadline - Date.now()))
+    const delay = Math.min(Math.max(0, deadline - Date.now()), LONGEST_DELAY)
+    this.#timer = setTimeout(() => this.background("poll", poll), delay)
     this.#timer.unref()
   }
 }

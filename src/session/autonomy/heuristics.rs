@@ -10,6 +10,9 @@ use super::Decision;
 use crate::frame::Frame;
 use crate::keywords::keywords;
 
+/// Maximum number of a frame's artifacts, and of its decisions, whose words are compared with the criteria.
+const NEWEST: usize = 100;
+
 /// A rule that estimates from observations whether a frame should be started (push) or finished (pop).
 ///
 /// Each variant lists the points of its score table. Scores between two points are interpolated linearly; the maximum
@@ -41,7 +44,8 @@ pub enum Heuristic {
     /// Pop: the success criteria are probably met.
     ///
     /// 1 success signal scores 50, 2 signals 70, 3 signals 80. Add 10 if the frame has artifacts, and up to 15 in
-    /// proportion to the share of the criteria's words that occur in signals, artifacts and decisions.
+    /// proportion to the share of the criteria's words that occur in the signals, and in the newest 100 artifacts and
+    /// decisions.
     GoalCompletion,
     /// Pop: the last turns made no progress.
     ///
@@ -281,8 +285,8 @@ fn goal_completion(frame: &Frame, signals: &PopSignals) -> (f64, String) {
     let seen: BTreeSet<String> = signals
         .success_signals
         .iter()
-        .chain(&frame.artifacts)
-        .chain(&frame.decisions)
+        .chain(newest(&frame.artifacts))
+        .chain(newest(&frame.decisions))
         .flat_map(|text| keywords(text))
         .collect();
     let wanted = keywords(frame.dense_criteria());
@@ -294,6 +298,11 @@ fn goal_completion(frame: &Frame, signals: &PopSignals) -> (f64, String) {
         wanted.len()
     );
     (points + artifacts + 15.0 * share, reason)
+}
+
+/// The newest entries of a list. Every message of a session is assessed, so the work must not grow with the list.
+fn newest(entries: &[String]) -> &[String] {
+    &entries[entries.len().saturating_sub(NEWEST)..]
 }
 
 fn stagnation(signals: &PopSignals) -> (f64, String) {
@@ -410,6 +419,11 @@ mod tests {
             let signals = PopSignals { no_progress_turns: turns, ..PopSignals::default() };
             assert_eq!(pop(Heuristic::Stagnation, signals), score, "{turns} turns");
         }
+        let old = ["options file read", "x"].into_iter().chain(["y"; 99]).map(str::to_owned);
+        let many = Frame { artifacts: old.collect(), ..frame() };
+        let score = |frame: &Frame| pop_scores(frame, &successes(&["a1"]), &[Heuristic::GoalCompletion])[0].score;
+        assert_eq!(score(&many), 60, "only the newest hundred are compared");
+        assert_eq!(score(&Frame { artifacts: many.artifacts[..100].to_vec(), ..frame() }), 75);
         let failing = PopSignals { no_progress_turns: 5, failure_signals: files(&["a", "b"]), ..PopSignals::default() };
         assert_eq!(pop(Heuristic::Stagnation, failing), 95);
         for (tokens, limit, score) in

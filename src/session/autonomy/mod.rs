@@ -41,7 +41,7 @@ pub use suggestions::{Outcome, Suggestion, SuggestionStatistics, Suggestions};
 const SUPPORT: f64 = 0.1;
 
 /// A decision about a frame. In JSON `"push"` or `"pop"`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Decision {

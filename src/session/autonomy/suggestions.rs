@@ -1,11 +1,12 @@
 //! Suggestions to the agent. A suggestion is pending for five minutes, then it moves to the history.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
 
 use super::{Assessment, Decision};
 use crate::frame::Handle;
+use crate::session::timers::Timers;
 use crate::vocabulary::{ToolNames, ToolRole};
 
 /// Time after which a pending suggestion expires, in milliseconds.
@@ -29,7 +30,8 @@ pub struct Suggestion {
     pub confidence: u8,
     /// The strongest signal: see [`Assessment::reason`].
     pub reason: String,
-    /// Time of the last assessment that recommended this, in milliseconds since the Unix epoch.
+    /// Time of the last assessment that recommended this, in milliseconds on the clock of
+    /// [`Turn::now`](crate::session::Turn::now).
     pub created_at: u64,
     /// The outcome; `None` while the suggestion is pending.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,10 +68,14 @@ pub struct SuggestionStatistics {
     pub cleared: u64,
 }
 
+/// At most one suggestion is pending for each frame and decision.
+type Key = (Handle, Decision);
+
 /// The pending and past suggestions.
 #[derive(Debug, Clone, Default)]
 pub struct Suggestions {
-    pending: Vec<Suggestion>,
+    pending: BTreeMap<Key, Suggestion>,
+    expiries: Timers<Key>,
     history: VecDeque<Suggestion>,
     statistics: SuggestionStatistics,
 }
@@ -82,49 +88,43 @@ impl Suggestions {
         let Assessment { decision, confidence, .. } = *assessment;
         let suggestion =
             Suggestion { handle, decision, confidence, reason: assessment.reason(), created_at: now, outcome: None };
-        let same = |other: &&mut Suggestion| other.handle == handle && other.decision == decision;
-        match self.pending.iter_mut().find(same) {
-            Some(pending) => {
-                *pending = suggestion;
-                false
-            }
-            None => {
-                match decision {
-                    Decision::Push => self.statistics.pushes += 1,
-                    Decision::Pop => self.statistics.pops += 1,
-                }
-                self.pending.push(suggestion);
-                true
+        self.expiries.set((handle, decision), now.saturating_add(TIME_TO_LIVE));
+        let is_new = self.pending.insert((handle, decision), suggestion).is_none();
+        if is_new {
+            match decision {
+                Decision::Push => self.statistics.pushes += 1,
+                Decision::Pop => self.statistics.pops += 1,
             }
         }
+        is_new
     }
 
     /// Notes that the agent of a frame pushed a child or popped the frame. The matching suggestion becomes followed.
     /// After a pop, the frame's other suggestions are cleared.
     pub fn acted(&mut self, handle: Handle, decision: Decision, now: u64) {
         self.expire(now);
-        self.settle(Outcome::Followed, |suggestion| suggestion.handle == handle && suggestion.decision == decision);
+        self.settle((handle, decision), Outcome::Followed);
         if decision == Decision::Pop {
-            self.settle(Outcome::Cleared, |suggestion| suggestion.handle == handle);
+            self.settle((handle, Decision::Push), Outcome::Cleared);
         }
     }
 
     /// Clears all pending suggestions and returns their number.
     pub fn clear(&mut self, now: u64) -> usize {
         self.expire(now);
-        let count = self.pending.len();
-        self.settle(Outcome::Cleared, |_| true);
-        count
+        let pending: Vec<Key> = self.expiries.pending(now).copied().collect();
+        pending.iter().for_each(|key| self.settle(*key, Outcome::Cleared));
+        pending.len()
     }
 
     /// Moves suggestions that have been pending for five minutes to the history.
     pub fn expire(&mut self, now: u64) {
-        self.settle(Outcome::Expired, |suggestion| now.saturating_sub(suggestion.created_at) >= TIME_TO_LIVE);
+        self.expiries.due(now).into_iter().for_each(|key| self.settle(key, Outcome::Expired));
     }
 
     /// Returns the pending suggestions, oldest first. Expired ones are left out even before [`Suggestions::expire`].
     pub fn pending(&self, now: u64) -> impl Iterator<Item = &Suggestion> {
-        self.pending.iter().filter(move |suggestion| now.saturating_sub(suggestion.created_at) < TIME_TO_LIVE)
+        self.expiries.pending(now).filter_map(|key| self.pending.get(key))
     }
 
     /// Returns the last 100 past suggestions, oldest first.
@@ -147,7 +147,9 @@ impl Suggestions {
     /// are the names of the tools that the text mentions.
     pub fn text(&self, handle: Handle, now: u64, tools: &ToolNames) -> Option<String> {
         let with = |role| tools.get(role).map_or(String::new(), |tool| format!(" with {tool}"));
-        let lines = self.pending(now).filter(|suggestion| suggestion.handle == handle).map(|suggestion| {
+        let of_frame = [Decision::Push, Decision::Pop].into_iter().filter_map(|what| self.pending.get(&(handle, what)));
+        let is_pending = |suggestion: &&Suggestion| now.saturating_sub(suggestion.created_at) < TIME_TO_LIVE;
+        let lines = of_frame.filter(is_pending).map(|suggestion| {
             let Suggestion { decision, confidence, reason, .. } = suggestion;
             let what = match decision {
                 Decision::Push => format!("start a child of {handle}{}", with(ToolRole::Push)),
@@ -159,19 +161,19 @@ impl Suggestions {
         (!text.is_empty()).then_some(text)
     }
 
-    fn settle(&mut self, outcome: Outcome, is: impl Fn(&Suggestion) -> bool) {
-        for mut suggestion in self.pending.extract_if(.., |suggestion| is(suggestion)) {
-            suggestion.outcome = Some(outcome);
-            match outcome {
-                Outcome::Followed => self.statistics.followed += 1,
-                Outcome::Expired => self.statistics.expired += 1,
-                Outcome::Cleared => self.statistics.cleared += 1,
-            }
-            if self.history.len() == HISTORY {
-                self.history.pop_front();
-            }
-            self.history.push_back(suggestion);
+    /// Moves a suggestion to the history, if it is pending.
+    fn settle(&mut self, key: Key, outcome: Outcome) {
+        self.expiries.cancel(&key);
+        let Some(suggestion) = self.pending.remove(&key) else { return };
+        match outcome {
+            Outcome::Followed => self.statistics.followed += 1,
+            Outcome::Expired => self.statistics.expired += 1,
+            Outcome::Cleared => self.statistics.cleared += 1,
         }
+        if self.history.len() == HISTORY {
+            self.history.pop_front();
+        }
+        self.history.push_back(Suggestion { outcome: Some(outcome), ..suggestion });
     }
 }
 

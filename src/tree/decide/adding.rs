@@ -162,10 +162,9 @@ fn new_frame(tree: &Tree, new: NewFrame, status: FrameStatus) -> Result<Frame> {
 /// The records of planned children. A child may depend on any other child of the list, which is not in the tree yet.
 fn planned_children(tree: &Tree, parent: &Parent, caller: Option<&str>, children: Vec<NewFrame>) -> Result<Vec<Frame>> {
     let parent = open_parent(tree, parent, caller, FrameStatus::Planned)?;
-    let ids: Vec<Option<String>> = children.iter().map(|child| child.session_id.clone()).collect();
-    let is_in_list = |text: &str| ids.iter().flatten().any(|id| id == text);
+    let ids: HashSet<String> = children.iter().filter_map(|child| child.session_id.clone()).collect();
     let resolve = |dependency: &FrameRef| match dependency.target() {
-        Target::Id(id) | Target::Prefix(id) if is_in_list(id) => Ok(id.to_owned()),
+        Target::Id(id) | Target::Prefix(id) if ids.contains(id) => Ok(id.to_owned()),
         _ => Ok(tree.node(tree.resolve(dependency)?).session_id().to_owned()),
     };
     children

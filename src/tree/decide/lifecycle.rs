@@ -1,5 +1,7 @@
 //! Commands for the status of a frame (activate, pop, invalidate), and for the active frame.
 
+use std::iter;
+
 use super::memory::{inherited_registers, returned_registers};
 use super::not_empty;
 use crate::error::{Error, Result};
@@ -56,10 +58,9 @@ impl Draft<'_> {
         let tree = self.tree;
         not_empty("reason", &reason)?;
         self.check_transition(handle, FrameStatus::Invalidated)?;
-        for frame in tree.subtree(handle) {
-            if frame == handle || tree.node(frame).status() == FrameStatus::Planned {
-                self.push(frame, Change::Invalidated { reason: reason.clone() });
-            }
+        let planned = tree.unfinished_below(handle).filter(|frame| tree.node(*frame).status() == FrameStatus::Planned);
+        for frame in iter::once(handle).chain(planned) {
+            self.push(frame, Change::Invalidated { reason: reason.clone() });
         }
         if tree.active() == Some(handle) {
             self.return_above(handle);

@@ -69,10 +69,7 @@ fn check_chunk(tree: &Tree, handle: Handle, chunk: &NewChunk) -> Result<()> {
     }
     not_longer("content", &chunk.content, NewChunk::CONTENT_LIMIT)?;
     let above = tree.chunk(handle, &chunk.name).map(|(owner, _)| owner);
-    let would_see_two =
-        |frame: &Handle| tree.own_chunk(*frame, &chunk.name).is_some() && tree.node(*frame).status().is_unfinished();
-    let below = || tree.descendants(handle).find(would_see_two);
-    match above.or_else(below) {
+    match above.or_else(|| tree.unfinished_owner_below(handle, &chunk.name)) {
         Some(owner) => Err(Error::ChunkExists { name: chunk.name.clone(), handle: owner }),
         None => Ok(()),
     }

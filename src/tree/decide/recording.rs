@@ -38,7 +38,7 @@ impl Draft<'_> {
 
     pub(super) fn add_artifact(&mut self, handle: Handle, artifact: String) -> Result<()> {
         not_empty("artifact", &artifact)?;
-        if !self.tree.node(handle).record().artifacts.contains(&artifact) {
+        if !self.tree.node(handle).has_artifact(&artifact) {
             self.push(handle, Change::ArtifactAdded { artifact });
         }
         Ok(())

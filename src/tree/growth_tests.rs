@@ -1,0 +1,183 @@
+//! Tests that commands and queries of a tree take steps in proportion to their input, counted at two sizes.
+
+use super::{Command, Tree, decide};
+use crate::frame::{Chunk, Frame, FrameRef, FrameStatus, NewChunk, NewFrame, Parent, PopStatus, StackState};
+use crate::steps::{assert_grows, steps_of};
+
+/// Twice the input, twice the steps; a tenth more for a logarithm.
+const LINEAR: f64 = 2.2;
+
+fn frame(id: String, parent: Option<String>, depends_on: Vec<String>) -> Frame {
+    let status = FrameStatus::Planned;
+    Frame { session_id: id, parent_session_id: parent, title: "Task".into(), status, depends_on, ..Frame::default() }
+}
+
+fn execute(tree: &mut Tree, command: Command) {
+    let commit = decide(tree, command, 1).unwrap();
+    commit.events.iter().for_each(|event| tree.apply(event));
+}
+
+fn read(frames: Vec<Frame>) -> u64 {
+    steps_of(|| Tree::from_state(StackState { frames, ..StackState::default() })).1
+}
+
+/// Frames `name0` to `name{size}`, each below the one before it.
+fn chain(name: &str, size: usize) -> Vec<Frame> {
+    let above = |index: usize| index.checked_sub(1).map(|above| format!("{name}{above}"));
+    (0..size).map(|index| frame(format!("{name}{index}"), above(index), Vec::new())).collect()
+}
+
+fn imported(frames: Vec<Frame>) -> Tree {
+    let mut tree = Tree::new();
+    execute(&mut tree, Command::Import { frames });
+    tree
+}
+
+#[test]
+fn equal_ids_of_a_state() {
+    assert_grows(LINEAR, 500, |size| read((0..size).map(|_| frame("same".into(), None, Vec::new())).collect()));
+    assert_grows(LINEAR, 500, |size| read((0..size).map(|_| frame(" ".into(), None, Vec::new())).collect()));
+}
+
+#[test]
+fn unknown_dependencies_of_a_frame() {
+    assert_grows(LINEAR, 500, |size| {
+        let unknown = (0..size).map(|index| format!("unknown {index}")).collect();
+        read(vec![frame("a".into(), None, unknown)])
+    });
+}
+
+#[test]
+fn a_chain_that_depends_on_another_one() {
+    let two_chains = |size: usize| {
+        let mut frames = [chain("a", size), chain("b", size)].concat();
+        (0..size).for_each(|index| frames[size + index].depends_on = vec![format!("a{index}")]);
+        frames
+    };
+    assert_grows(LINEAR, 500, |size| read(two_chains(size)));
+    assert_grows(LINEAR, 500, |size| steps_of(|| imported(two_chains(size))).1);
+}
+
+#[test]
+fn new_frames_below_a_chain_that_depend_on_another_one() {
+    assert_grows(LINEAR, 500, |size| {
+        let tree = imported([chain("a", size), chain("b", size)].concat());
+        let new = |index| frame(format!("new {index}"), Some(format!("a{index}")), vec!["b0".to_owned()]);
+        let frames = (0..size).map(new).collect();
+        steps_of(|| decide(&tree, Command::Import { frames }, 1).unwrap()).1
+    });
+}
+
+#[test]
+fn children_that_depend_on_the_ones_before_them() {
+    assert_grows(LINEAR, 500, |size| {
+        let tree = imported(vec![frame("root".into(), None, Vec::new())]);
+        let child = |index| match index {
+            0 => NewFrame::new("Task").id("0"),
+            _ => NewFrame::new("Task").id(index.to_string()).depends_on((index - 1).to_string()),
+        };
+        let children = (0..size).map(child).collect();
+        let parent = Parent::Frame("root".into());
+        steps_of(|| decide(&tree, Command::PlanChildren { parent, caller: None, children }, 1).unwrap()).1
+    });
+}
+
+#[test]
+fn a_frame_that_names_its_dependencies_by_their_beginnings() {
+    assert_grows(LINEAR, 500, |size| {
+        let names = |index: usize| format!("{index:05}-{index}");
+        let tree = imported((0..size).map(|index| frame(names(index), None, Vec::new())).collect());
+        let depends_on = |new: NewFrame, index: usize| new.depends_on(format!("{index:05}-"));
+        let new = (0..size).fold(NewFrame::new("Task").id("new").root(), depends_on);
+        steps_of(|| decide(&tree, Command::Push(new), 1).unwrap()).1
+    });
+}
+
+#[test]
+fn a_chain_that_is_finished_from_its_end() {
+    assert_grows(LINEAR, 500, |size| {
+        let mut frames = chain("a", size);
+        frames.iter_mut().for_each(|frame| frame.status = FrameStatus::InProgress);
+        let mut tree = imported(frames);
+        let finish = |index: usize| {
+            let frame = FrameRef::Id(format!("a{index}"));
+            let handle = tree.resolve(&frame).unwrap();
+            execute(&mut tree, Command::Pop { frame, status: PopStatus::Completed, results: "Done".into() });
+            assert_eq!(tree.unfinished_below(handle).count(), 0);
+            // A frame without children counts none, so each pop counts one for itself.
+            crate::steps::step();
+        };
+        steps_of(|| (0..size).rev().for_each(finish)).1
+    });
+}
+
+#[test]
+fn chunks_that_are_allocated_above_many_frames() {
+    assert_grows(LINEAR, 500, |size| {
+        let mut tree = imported(vec![frame("root".into(), None, Vec::new())]);
+        let own = |index: usize| Chunk { name: format!("chunk {index}"), ..Chunk::default() };
+        let child = |index: usize| Frame {
+            heap: vec![own(index + size)],
+            ..frame(index.to_string(), Some("root".into()), Vec::new())
+        };
+        execute(&mut tree, Command::Import { frames: (0..size).map(child).collect() });
+        let allocate = |index: usize| {
+            let chunk = NewChunk::new(format!("chunk {index}"));
+            execute(&mut tree, Command::AllocateChunk { frame: "root".into(), chunk });
+            crate::steps::step();
+        };
+        steps_of(|| (0..size).for_each(allocate)).1
+    });
+}
+
+#[test]
+fn artifacts_of_a_frame() {
+    assert_grows(LINEAR, 500, |size| {
+        let mut tree = imported(vec![frame("root".into(), None, Vec::new())]);
+        let add = |index: usize| {
+            let artifact = format!("src/{}.rs", index / 2);
+            execute(&mut tree, Command::AddArtifact { frame: "root".into(), artifact });
+            crate::steps::step();
+        };
+        let steps = steps_of(|| (0..2 * size).for_each(add)).1;
+        assert_eq!(tree.node(tree.roots()[0]).record().artifacts.len(), size);
+        steps
+    });
+}
+
+#[test]
+fn finished_frames_that_are_imported_one_by_one() {
+    assert_grows(LINEAR, 500, |size| {
+        let mut tree = imported(vec![frame("root".into(), None, Vec::new())]);
+        let import = |index: usize| {
+            let child = frame(index.to_string(), Some("root".into()), Vec::new());
+            let frames = vec![Frame { status: FrameStatus::Completed, ..child }];
+            execute(&mut tree, Command::Import { frames });
+        };
+        let steps = steps_of(|| (0..size).for_each(import)).1;
+        let finished: Vec<usize> = tree.node(tree.roots()[0]).finished_children().map(|child| child.index()).collect();
+        assert!(finished.is_sorted() && finished.len() == size);
+        steps
+    });
+}
+
+/// Every way up by jumps leads to the same frames as the way up by parents.
+#[test]
+fn jumps_find_the_same_ancestors_as_parents() {
+    let mut tree = imported(vec![frame("0".into(), None, Vec::new()), frame("other".into(), None, Vec::new())]);
+    let mut number = 1_u64;
+    for index in 1..300_usize {
+        number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        // Mostly long branches.
+        let parent = if number >> 61 == 0 { index / 2 } else { index - 1 };
+        let child = frame(index.to_string(), Some(parent.to_string()), Vec::new());
+        execute(&mut tree, Command::Import { frames: vec![child] });
+    }
+    for handle in tree.handles() {
+        let ancestors: Vec<_> = tree.ancestors(handle).collect();
+        assert_eq!(tree.node(handle).depth(), ancestors.len());
+        for other in tree.handles() {
+            assert_eq!(tree.is_ancestor(other, handle), ancestors.contains(&other), "{other} above {handle}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Whatever numbers, links and statuses a state or a history holds: it is repaired or refused, and nothing panics.
+
+use callstack_core::frame::{Chunk, StateError};
+use callstack_core::{
+    Change, Command, Error, Event, Frame, FrameStatus, Handle, MemoryStore, NewFrame, OutlineOptions, PopStatus,
+    Settings, Stack, StackOptions, StackState, Tree, decide,
+};
+use serde_json::{Value, json};
+
+fn handle(number: usize) -> Handle {
+    Handle::from_index(number - 1).unwrap()
+}
+
+fn added(revision: u64, frame: Frame) -> Event {
+    Event { revision, time: 1, handle: handle(revision as usize), change: Change::Added { frame: Box::new(frame) } }
+}
+
+fn frame(id: &str, parent: Option<&str>, status: FrameStatus) -> Frame {
+    let parent_session_id = parent.map(str::to_owned);
+    Frame { session_id: id.into(), title: id.into(), parent_session_id, status, ..Frame::default() }
+}
+
+/// A root and two children: f1, f2 completed, f3 in_progress.
+fn three() -> Vec<Event> {
+    vec![
+        added(1, frame("root", None, FrameStatus::InProgress)),
+        added(2, frame("one", Some("root"), FrameStatus::Completed)),
+        added(3, frame("two", Some("root"), FrameStatus::InProgress)),
+    ]
+}
+
+/// Everything that can be asked of a stack, and a few commands.
+fn use_it(stack: &Stack) {
+    for handle in stack.read(|tree| tree.handles().collect::<Vec<_>>()) {
+        let _ = stack.context(handle, &Settings::default());
+        stack.frame(handle).unwrap();
+    }
+    stack.outline(&OutlineOptions::default().details(true)).unwrap();
+    stack.ready();
+    stack.state().to_json();
+    let new = stack.push(NewFrame::new("New").id("a new one").root()).unwrap();
+    stack.pop(new, PopStatus::Completed, "Done").unwrap();
+}
+
+#[test]
+fn a_state_with_the_largest_revision_can_be_used() {
+    for revision in [u64::MAX, u64::MAX - 1, 1 << 60, StackState::LAST_REVISION, StackState::LAST_REVISION + 1] {
+        let frames =
+            vec![frame("root", None, FrameStatus::InProgress), frame("one", Some("root"), FrameStatus::Planned)];
+        let roots = vec!["root".to_owned()];
+        let state = StackState { frames, revision, root_frame_ids: roots, ..StackState::default() };
+        let text = state.to_json();
+        let (read, _) = StackState::from_json(&text).unwrap();
+        let (stack, repairs) = Stack::from_state(read, StackOptions::default());
+        let is_real = revision <= StackState::LAST_REVISION;
+        assert_eq!(stack.read(Tree::revision), if is_real { revision } else { 2 });
+        assert_eq!(repairs.iter().any(|repair| repair.message.contains("revision")), !is_real, "{repairs:?}");
+        let before = stack.read(Tree::revision);
+        use_it(&stack);
+        assert!(stack.read(Tree::revision) > before, "revisions go on");
+    }
+}
+
+#[test]
+fn every_number_of_a_state_can_be_the_largest() {
+    for number in [json!(u64::MAX), json!(1e300), json!(-1), json!(u64::MAX - 1)] {
+        let chunk = json!({"name": "c", "content": "x", "allocatedAt": u64::MAX, "writtenAt": u64::MAX,
+            "allocatedStep": u64::MAX, "writtenStep": u64::MAX});
+        let frame = |id: &str, parent: Value, status: &str| {
+            json!({"sessionID": id, "parentSessionID": parent, "status": status, "title": id, "successCriteria": "",
+                "createdAt": number, "updatedAt": number, "invalidatedAt": number, "heap": [chunk]})
+        };
+        let state = json!({
+            "version": 1, "revision": number, "updatedAt": number, "activeFrameID": "root", "rootFrameIDs": ["root"],
+            "frames": {
+                "root": frame("root", Value::Null, "in_progress"),
+                "one": frame("one", json!("root"), "completed"),
+                "two": frame("two", json!("root"), "in_progress"),
+            },
+        });
+        let (state, _) = StackState::from_json(&state.to_string()).unwrap();
+        let (stack, _) = Stack::from_state(state, StackOptions::default());
+        use_it(&stack);
+    }
+    let newer = format!(r#"{{"version": {}, "frames": {{}}}}"#, u64::MAX);
+    assert!(matches!(StackState::from_json(&newer), Err(StateError::Version { found: u64::MAX, .. })));
+}
+
+#[test]
+fn a_duplicate_dependency_in_a_history_counts_once() {
+    let mut events = three();
+    events
+        .push(added(4, Frame { depends_on: vec!["one".into(); 3], ..frame("me", Some("root"), FrameStatus::Planned) }));
+    let change = Change::DependenciesAdded { depends_on: vec!["one".into(), "two".into(), "two".into()] };
+    events.push(Event { revision: 5, time: 1, handle: handle(4), change });
+    let stack = Stack::with_store(MemoryStore::with_events(events).unwrap(), StackOptions::default()).unwrap();
+    stack.read(|tree| {
+        assert_eq!(tree.node(handle(4)).dependencies(), [handle(2), handle(3)]);
+        assert_eq!(tree.node(handle(2)).dependents(), [handle(4)]);
+    });
+    let context = stack.context(handle(4), &Settings::default()).unwrap();
+    assert_eq!(context.xml.matches("<title>one</title>").count(), 1);
+    use_it(&stack);
+}
+
+#[test]
+fn a_history_that_breaks_a_rule_of_the_commands_is_refused() {
+    let status = |status| Change::StatusChanged { status, results: None, results_compacted: None };
+    let depends = |id: &str| Change::DependenciesAdded { depends_on: vec![id.to_owned()] };
+    for (number, change, message) in [
+        (2, status(FrameStatus::Completed), "it makes f2 completed, which is completed"),
+        (2, status(FrameStatus::InProgress), "it makes f2 in_progress, which is completed"),
+        (3, status(FrameStatus::Planned), "it makes f3 planned, which is in_progress"),
+        (3, status(FrameStatus::Invalidated), "it invalidates a frame without a reason"),
+        (2, Change::ActiveChanged { active: true }, "it makes f2 the active frame, which is completed"),
+        (3, depends("root"), "it makes f3 depend on f1, which is above or below it"),
+        (1, depends("two"), "it makes f1 depend on f3, which is above or below it"),
+        (3, depends("two"), "it makes f3 depend on f3, which is above or below it"),
+        (3, depends("nobody"), "it names `nobody`, which is not in the tree"),
+        (9, status(FrameStatus::Completed), "it names `f9`, which is not in the tree"),
+    ] {
+        let mut tree = Tree::new();
+        three().iter().for_each(|event| tree.replay(event).unwrap());
+        let before = tree.state();
+        let event = Event { revision: 4, time: 1, handle: handle(number), change };
+        match tree.replay(&event).unwrap_err() {
+            Error::History { revision: 4, message: found } => assert_eq!(found, message),
+            other => panic!("{other}"),
+        }
+        assert_eq!(tree.state(), before, "a refused event changes nothing");
+    }
+    let mut tree = Tree::new();
+    three().iter().for_each(|event| tree.replay(event).unwrap());
+    let above = Frame { depends_on: vec!["root".into()], ..frame("below", Some("two"), FrameStatus::Planned) };
+    let error = tree.replay(&added(4, above)).unwrap_err().to_string();
+    assert!(error.contains("it makes f4 depend on `root`, which is above it"), "{error}");
+}
+
+/// Applying checks nothing, but it keeps its own promises whatever it is given.
+#[test]
+fn events_that_no_command_makes_do_not_break_a_tree() {
+    let mut tree = Tree::new();
+    three().iter().for_each(|event| tree.apply(event));
+    let status = |status| Change::StatusChanged { status, results: None, results_compacted: None };
+    let chunk = Chunk { name: "c".into(), allocated_step: u64::MAX, written_step: u64::MAX, ..Chunk::default() };
+    let invalidated = || Change::Invalidated { reason: "no".into() };
+    let changes = [
+        (2, status(FrameStatus::Completed)),
+        (2, status(FrameStatus::Planned)),
+        (2, status(FrameStatus::Failed)),
+        (2, invalidated()),
+        (2, invalidated()),
+        (2, status(FrameStatus::Completed)),
+        (3, Change::ActiveChanged { active: true }),
+        (3, status(FrameStatus::Completed)),
+        (1, Change::Imported { extra: Default::default() }),
+        (7, Change::Imported { extra: Default::default() }),
+        (1, Change::ChunkAllocated { chunk: Box::new(chunk.clone()) }),
+        (1, Change::ChunkAllocated { chunk: Box::new(chunk) }),
+        (1, Change::ChunkWritten { name: "c".into(), content: "x".into(), step: u64::MAX }),
+        (1, Change::ChunkFreed { name: "c".into() }),
+        (3, Change::DependenciesAdded { depends_on: vec!["root".into(), "two".into(), "one".into()] }),
+    ];
+    for (number, change) in changes {
+        tree.apply(&Event { revision: u64::MAX, time: u64::MAX, handle: handle(number), change });
+        assert!(tree.active().is_none_or(|active| tree.node(active).status().is_open()));
+        let finished: Vec<Handle> = tree.node(handle(1)).finished_children().collect();
+        let is_finished = |frame: &Handle| tree.node(*frame).status().is_finished();
+        assert!(finished.iter().all(is_finished) && finished.len() == tree.handles().filter(is_finished).count());
+        let unfinished = |frame: &Handle| tree.node(*frame).status().is_unfinished();
+        assert!(tree.unfinished_below(handle(1)).eq(tree.descendants(handle(1)).filter(unfinished)));
+        let commit = decide(&tree, Command::Push(NewFrame::new("New").id("new").root()), 1).unwrap();
+        assert_eq!(commit.events[0].revision, u64::MAX);
+        tree.state().to_json();
+    }
+    let next = Event { revision: 0, time: 1, handle: handle(1), change: invalidated() };
+    assert_eq!(tree.replay(&next).unwrap_err().code(), "history");
+}
