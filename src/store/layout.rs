@@ -52,7 +52,7 @@ pub(crate) fn read(folder: &Folder) -> Result<Option<(StackState, Vec<Repair>)>>
             StackState::default()
         }
     };
-    let mut frames = Frames::new(std::mem::take(&mut state.frames), state.revision);
+    let mut frames = Frames::new(std::mem::take(&mut state.frames), known(state.revision));
     for file in folder.json_files(FRAMES)? {
         frames.take(folder, &file, &mut repairs);
     }
@@ -65,6 +65,11 @@ pub(crate) fn read(folder: &Folder) -> Result<Option<(StackState, Vec<Repair>)>>
         _ if state.frames.is_empty() => Ok(None),
         _ => Ok(Some((state, repairs))),
     }
+}
+
+/// The revision of a file; 0, which means unknown, for a number that no tree has.
+fn known(revision: u64) -> u64 {
+    if revision <= StackState::LAST_REVISION { revision } else { 0 }
 }
 
 /// The frames found so far; those of `state.json` come first.
@@ -100,7 +105,7 @@ impl Frames {
                 return;
             }
         };
-        let revision = frame.take_revision();
+        let revision = known(frame.take_revision());
         let id = frame.session_id.clone();
         let started = (frame.status != FrameStatus::Planned).then(|| origin(&frame));
         match self.by_id.get(&id).copied() {

@@ -237,13 +237,15 @@ impl Mirror {
                 false => self.large.remove(handle),
             };
         }
-        while let Some(((session_id, handle), _)) = self.replaced.first_key_value() {
-            let name = file_name(session_id, *handle);
+        // The old file of a frame stays until its new file is written.
+        let written = self.replaced.keys().filter(|(_, handle)| !self.stale.contains_key(handle));
+        for (session_id, handle) in written.cloned().collect::<Vec<_>>() {
+            let name = file_name(&session_id, handle);
             // Keep the file if its name belongs to a frame that has the ID now.
-            if source.owner(session_id).is_none_or(|owner| file_name(session_id, owner) != name) {
+            if source.owner(&session_id).is_none_or(|owner| file_name(&session_id, owner) != name) {
                 self.folder.remove(&format!("{FRAMES}/{name}.json"))?;
             }
-            self.replaced.pop_first();
+            self.replaced.remove(&(session_id, handle));
         }
         Ok(())
     }

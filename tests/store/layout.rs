@@ -345,6 +345,8 @@ fn a_file_with_a_revision_is_newer_than_one_without() {
     };
     let file = |revision: &str, updated_at| record("File", updated_at).replacen('{', &format!("{{{revision}"), 1);
     let (none, five) = ("", "\"revision\":5,");
+    // No tree has so many events.
+    let impossible = "\"revision\":18446744073709551615,";
     for (state, file, expected) in [
         (state(none, 1), file(none, 2), "File"),
         (state(none, 2), file(none, 1), "State"),
@@ -352,6 +354,8 @@ fn a_file_with_a_revision_is_newer_than_one_without() {
         (state(five, 1), file(none, 2), "State"),
         (state(five, 1), file(five, 2), "State"),
         (state(five, 2), file("\"revision\":6,", 1), "File"),
+        (state(impossible, 1), file(five, 2), "File"),
+        (state(five, 1), file(impossible, 2), "State"),
         // A host's key of the same name is kept, and says nothing about the order.
         (state(none, 2), file("\"revision\":\"draft\",", 1), "State"),
         (state(none, 1), file("\"revision\":\"draft\",", 2), "File"),
