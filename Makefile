@@ -11,8 +11,10 @@ CARGO_FUZZ := $(TOOLS)/bin/cargo-fuzz
 # Python with pytest, for the agents under test.
 PYTHON := $(TOOLS)/python/bin/python
 NODE_MODULES := bindings/node_modules/.package-lock.json
-FUZZ_TARGETS := entry_points operations context host import state folder
+FUZZ_TARGETS := entry_points operations context counter host import state folder
 FUZZ_SECONDS ?= 60
+# Features of the C library. With the exact token counter o200k it is larger: make native FEATURES=capi,tokenizer
+FEATURES ?= capi
 # Settings of the released library: smaller, slower to compile.
 COMPACT := CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_STRIP=symbols
 # The name by which programs load the shared library: the version without its last number.
@@ -96,7 +98,7 @@ bench-tokens: native $(NODE_MODULES)
 # Builds the library with the C interface, shared (without symbols, the npm package contains it) and static. It has its
 # own target folder, because cargo gives all library builds the same file name.
 native:
-	$(COMPACT) $(CARGO) rustc -p callstack-core --lib --crate-type cdylib,staticlib --release --features capi \
+	$(COMPACT) $(CARGO) rustc -p callstack-core --lib --crate-type cdylib,staticlib --release --features $(FEATURES) \
 		--target-dir target/capi -- $(SONAME)
 
 # Installs the header, the static and the shared library, and the pkg-config file: make install PREFIX=/usr/local
@@ -154,4 +156,5 @@ soak: system-tools
 	$(CARGO) test --profile soak -p callstack-tests --test allocations -- --nocapture
 	$(CARGO) test --profile soak -p callstack-tests --test all -- store::processes hostile::files --nocapture
 	$(CARGO) test --profile soak -p callstack-tests --test all -- context::invariants tree::tree_model
+	PROPTEST_CASES=20000 $(CARGO) test --profile soak -p callstack-tests --features tokenizer --test all -- hostile::cap
 	tests/c/run install-with-cargo-c

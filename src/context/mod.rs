@@ -5,7 +5,7 @@
 //! are rendered once and cached, so that assembling a context only chooses and copies texts.
 //!
 //! # Guarantees of every context
-//! 1. The number of tokens, counted on the final escaped text, never exceeds the total budget.
+//! 1. Neither the number of tokens nor that of bytes, counted on the final escaped text, exceeds the budget.
 //! 2. The same tree, settings and token counter give the same bytes.
 //! 3. A larger total budget never omits or shortens anything that a smaller one shows.
 //! 4. The current frame, its parent and its root are always shown, at least as stubs. Finished dependencies have the
@@ -21,6 +21,8 @@
 //!    counted as omitted. A reader of XML gets its content verbatim, except for line ends, which are line feeds, and
 //!    characters that XML forbids, which a note counts.
 //! 9. The context mentions only tools that are in [`Settings::tools`].
+//! 10. A run of more than 32 blank, control or invisible characters in a text of a frame is shortened to 32, and the
+//!     attribute `omitted-blanks` of the element says how many are missing. Chunks are not shortened.
 //!
 //! # The specification's helper functions
 //!
@@ -108,7 +110,7 @@ pub struct Context {
     /// The part that changes often, as a separate XML document (`stack-now`). It belongs after the newest message.
     pub volatile: String,
     /// Upper bound of the number of tokens, both of `xml` and of `stable` plus `volatile`. Never more than
-    /// [`Budget::total`].
+    /// [`Budget::total`]. The number of bytes is never more than [`Budget::bytes`].
     pub tokens: usize,
     /// The frames and chunks that were considered, and how much of each is shown.
     pub report: Report,

@@ -148,3 +148,15 @@ pub(super) fn truncate_by<'a>(
 fn floor(text: &str, index: usize) -> usize {
     text.floor_char_boundary(index.min(text.len()))
 }
+
+#[cfg(all(test, not(feature = "tokenizer")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exact_counter_is_refused_by_a_library_without_it() {
+        let error = counter("o200k").err().expect("this library has no vocabulary");
+        assert_eq!(error.code(), "setting");
+        assert!(error.to_string().contains("built with the feature tokenizer"), "{error}");
+    }
+}

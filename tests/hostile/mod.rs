@@ -1,6 +1,7 @@
 //! Attacks on a stack: hostile texts, hostile files, hostile neighbours. Each test is named after the promise it holds.
 //! SECURITY.md says what is defended and against whom.
 
+#[cfg(feature = "tokenizer")]
 mod cap;
 #[cfg(feature = "sqlite")]
 mod files;
