@@ -30,7 +30,7 @@ pub struct Budget {
     /// each token of `total`, which leaves all prose room.
     ///
     /// No model that reads bytes makes more tokens than bytes, so this cap holds for every tokenizer, while `total` is as
-    /// exact as the token counter. With [`O200k`](super::O200k), texts in Greek, Cyrillic or Indic letters have up to ten
+    /// exact as the token counter. With `O200k`, texts in Greek, Cyrillic or Indic letters have up to ten
     /// bytes a token, so a larger cap in bytes shows more of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<usize>,
