@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 pub use crate::error_source::ErrorSource;
-use crate::frame::{FrameStatus, Handle, StateError, reference_to_id};
+use crate::frame::{FrameStatus, Handle, StateError, reference_to_id, shown, shown_message};
 
 /// What a budget counts. In JSON `"tokens"` or `"bytes"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -67,7 +67,7 @@ impl fmt::Display for BudgetUnit {
 #[non_exhaustive]
 pub enum Error {
     /// No frame has this ID or handle, or an ID with this beginning.
-    #[error("no frame matches `{reference}`; give {}", advice_on_unknown(.reference, .handle))]
+    #[error("no frame matches `{}`; give {}", shown(.reference), advice_on_unknown(.reference, .handle))]
     UnknownFrame {
         /// The reference that the caller gave.
         reference: String,
@@ -77,7 +77,7 @@ pub enum Error {
         handle: Option<Handle>,
     },
     /// The IDs of several frames begin with the reference.
-    #[error("`{reference}` matches several frames: {}; give a longer part of the ID, or the handle", .candidates.join(", "))]
+    #[error("`{}` matches several frames: {}; give a longer part of the ID, or the handle", shown(.reference), listed(.candidates))]
     AmbiguousFrame {
         /// The reference that the caller gave.
         reference: String,
@@ -86,7 +86,7 @@ pub enum Error {
         candidates: Vec<String>,
     },
     /// Another frame already has the ID.
-    #[error("the ID `{session_id}` already belongs to frame {handle}; choose another ID")]
+    #[error("the ID `{}` already belongs to frame {handle}; choose another ID", shown(.session_id))]
     DuplicateId {
         /// The ID in question.
         #[serde(rename = "sessionID")]
@@ -134,7 +134,7 @@ pub enum Error {
         handle: Handle,
     },
     /// A `dependsOn` entry that can never be satisfied: the frame itself, a frame above or below it, or a circle.
-    #[error("`{}` cannot depend on `{}`: {reason}", reference_to_id(.frame), reference_to_id(.dependency))]
+    #[error("`{}` cannot depend on `{}`: {reason}", shown(&reference_to_id(.frame)), shown(&reference_to_id(.dependency)))]
     Dependency {
         /// The ID of the frame that has the entry.
         frame: String,
@@ -146,7 +146,7 @@ pub enum Error {
     /// Two imported frames name each other as ancestors.
     #[error(
         "`{frame}` cannot be below `{parent}`, because `{parent}` is below `{frame}`; give one of them another parent",
-        frame = reference_to_id(.frame), parent = reference_to_id(.parent)
+        frame = shown(&reference_to_id(.frame)), parent = shown(&reference_to_id(.parent))
     )]
     ParentCircle {
         /// ID of the frame.
@@ -171,7 +171,7 @@ pub enum Error {
         status: FrameStatus,
     },
     /// The calling session has no frame, and the call names none.
-    #[error("session `{session_id}` has no frame; name the frame in the call")]
+    #[error("session `{}` has no frame; name the frame in the call", shown(.session_id))]
     NoFrame {
         /// The session.
         #[serde(rename = "sessionID")]
@@ -194,7 +194,7 @@ pub enum Error {
         handle: Handle,
     },
     /// The frame, or an unfinished frame below it, already sees a chunk of that name.
-    #[error("a chunk named `{name}` already exists in frame {handle}; write to it, or choose another name")]
+    #[error("a chunk named `{}` already exists in frame {handle}; write to it, or choose another name", shown(.name))]
     ChunkExists {
         /// The name.
         name: String,
@@ -202,7 +202,7 @@ pub enum Error {
         handle: Handle,
     },
     /// The frame sees no chunk of that name.
-    #[error("frame {handle} sees no chunk named `{name}`; {}", if .known.is_empty() { "its heap is empty".to_owned() } else { format!("the chunks that it sees are: {}", .known.join(", ")) })]
+    #[error("frame {handle} sees no chunk named `{}`; {}", shown(.name), if .known.is_empty() { "its heap is empty".to_owned() } else { format!("the chunks that it sees are: {}", listed(.known)) })]
     UnknownChunk {
         /// The name that the caller gave.
         name: String,
@@ -234,7 +234,7 @@ pub enum Error {
         handle: Handle,
     },
     /// The run waits for something else.
-    #[error("the run of frame {handle} does not expect {found}; it waits for {expected}")]
+    #[error("the run of frame {handle} does not expect {}; it waits for {}", shown(.found), shown_message(.expected))]
     OutOfTurn {
         /// The root of the run.
         handle: Handle,
@@ -267,7 +267,7 @@ pub enum Error {
         unit: BudgetUnit,
     },
     /// A setting, a number or an environment variable is outside of its allowed values.
-    #[error("{name} is `{value}`, but must be {expected}")]
+    #[error("{} is `{}`, but must be {expected}", shown(.name), shown(.value))]
     Setting {
         /// Name of the setting or of the environment variable.
         name: String,
@@ -277,7 +277,7 @@ pub enum Error {
         expected: &'static str,
     },
     /// A text that is not JSON, or JSON of another shape.
-    #[error("{what} cannot be read: {message}")]
+    #[error("{what} cannot be read: {}", shown_message(.message))]
     #[non_exhaustive]
     Json {
         /// The text or file that was read.
@@ -299,7 +299,7 @@ pub enum Error {
         supported: u64,
     },
     /// An event does not fit the events before it in the history.
-    #[error("event {revision} does not fit the history before it: {message}; the history is incomplete or damaged")]
+    #[error("event {revision} does not fit the history before it: {}; the history is incomplete or damaged", shown_message(.message))]
     History {
         /// The event's revision.
         revision: u64,
@@ -363,7 +363,7 @@ pub enum Error {
     },
     /// A file does not contain what its name says, or a history has an event that does not fit. The library did not
     /// change it.
-    #[error("{path} is damaged and was not changed: {message}; {advice}")]
+    #[error("{path} is damaged and was not changed: {}; {advice}", shown_message(.message))]
     #[non_exhaustive]
     Damaged {
         /// The file, or `the history of` a folder.
@@ -378,7 +378,7 @@ pub enum Error {
     },
     /// The files of the stack were replaced while it was open: deleted, moved away, or overwritten by an older copy.
     /// Nothing more is written to them.
-    #[error("{path} was replaced while it was open: {message}; open the stack again")]
+    #[error("{path} was replaced while it was open: {message}; close the stack in all processes, then open it again")]
     Replaced {
         /// The database.
         path: String,
@@ -508,9 +508,16 @@ impl Error {
     }
 }
 
+/// A list of names as errors show it.
+fn listed(names: &[String]) -> String {
+    shown_message(&names.iter().map(|name| shown(name)).collect::<Vec<_>>().join(", ")).into_owned()
+}
+
 fn advice_on_unknown(reference: &str, handle: &Option<Handle>) -> String {
     match handle {
-        Some(handle) => format!("{handle} or {}, if you mean the frame with this ID", reference_to_id(reference)),
+        Some(handle) => {
+            format!("{handle} or {}, if you mean the frame with this ID", shown(&reference_to_id(reference)))
+        }
         None => "a handle such as f1, a session ID, or the beginning of one".to_owned(),
     }
 }

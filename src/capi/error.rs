@@ -1,12 +1,15 @@
 //! Error objects of the C interface: a code, a name, a message and details in JSON.
 
+use std::borrow::Cow;
 use std::ffi::{CString, c_char};
 use std::ptr;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::code::*;
 use crate::error::Error;
+use crate::frame::shown_message;
 
 /// The error of a failed call.
 ///
@@ -115,8 +118,24 @@ impl CallstackError {
 impl From<Failure> for CallstackError {
     fn from(failure: Failure) -> Self {
         let (code, name) = failure.code();
-        let details = serde_json::to_string(&failure).expect("details have only string keys and finite numbers");
+        let mut details = serde_json::to_value(&failure).expect("details have only string keys and finite numbers");
+        cut_texts(&mut details);
+        let details = details.to_string();
         Self { code, name: c_string(name), message: c_string(&failure.to_string()), details: c_string(&details) }
+    }
+}
+
+/// Cuts long texts in the details, which can be those of the caller.
+fn cut_texts(details: &mut Value) {
+    match details {
+        Value::String(text) => {
+            if let Cow::Owned(cut) = shown_message(text) {
+                *text = cut;
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(cut_texts),
+        Value::Object(values) => values.values_mut().for_each(cut_texts),
+        _ => {}
     }
 }
 

@@ -61,7 +61,8 @@ mod volatile;
 mod wording;
 mod xml;
 
-use std::path::{Path, PathBuf};
+use std::collections::HashSet;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -116,11 +117,7 @@ pub struct Context {
     pub report: Report,
 }
 
-impl Context {
-    fn names_no_missing_log(&self) -> bool {
-        self.report.entries.iter().filter_map(|entry| entry.log.as_ref()).all(|log| Path::new(log).exists())
-    }
-}
+impl Context {}
 
 /// The frames and chunks that were considered for a context, and how much of each is shown.
 ///
@@ -158,6 +155,8 @@ pub(crate) struct Contexts {
     counts: Counts,
     /// The folder to which the paths of logs are relative.
     folder: PathBuf,
+    /// The paths of logs that the host has named in this process.
+    logs_of_host: Mutex<HashSet<String>>,
     costs: Costs,
     /// The texts with the default names of tools.
     wording: Arc<Wording>,
@@ -188,6 +187,7 @@ impl Contexts {
             counts: Counts::new(counter.clone()),
             counter,
             folder,
+            logs_of_host: Mutex::default(),
             kept: RwLock::default(),
             indexes: Mutex::default(),
             cache: Mutex::default(),
@@ -220,7 +220,8 @@ impl Contexts {
     /// longer exists. `now` is in milliseconds since the Unix epoch.
     pub(crate) fn find(&self, key: &Key<'_>, now: u64) -> Option<Arc<Context>> {
         let cached = self.cache.lock().get(key, now);
-        cached.filter(|context| context.names_no_missing_log())
+        let is_there = |log: &String| self.existing_log(Some(log)).is_some();
+        cached.filter(|context| context.report.entries.iter().filter_map(|entry| entry.log.as_ref()).all(is_there))
     }
 
     /// Assembles the context of a frame and adds it to the cache. `tree` is the tree of the key. `now` is in milliseconds
@@ -256,13 +257,28 @@ impl Contexts {
         made
     }
 
-    /// Returns the path of a log with the folder prepended, if the file exists. Below the folder no link is followed,
-    /// because an agent reads the file, and a stranger may have made the link.
+    /// Returns the path of a log with the folder prepended, if the file exists and an agent may read it: below the folder
+    /// without a link, or a file that the host has named in this process. The history and the folder may come from a
+    /// stranger.
     fn existing_log(&self, path: Option<&str>) -> Option<String> {
-        let path = self.folder.join(path?);
-        let is_link = |path: &Path| path != self.folder && path.starts_with(&self.folder) && path.is_symlink();
-        let exists = path.is_file() && !path.ancestors().any(is_link);
+        let path = path?;
+        let is_of_host = || self.logs_of_host.lock().contains(path);
+        let path = self.folder.join(path);
+        let exists = path.is_file() && (self.is_below_folder(&path) || is_of_host());
         exists.then(|| path.to_string_lossy().into_owned())
+    }
+
+    /// True if a path leads below the folder, and not through a link there.
+    fn is_below_folder(&self, path: &Path) -> bool {
+        let Ok(below) = path.strip_prefix(&self.folder) else { return false };
+        let is_plain = below.components().all(|part| matches!(part, Component::Normal(_)));
+        let is_link = |path: &Path| path != self.folder && path.starts_with(&self.folder) && path.is_symlink();
+        is_plain && !self.folder.as_os_str().is_empty() && !path.ancestors().any(is_link)
+    }
+
+    /// Allows contexts to name a log outside of the folder, because the host of this process has named it.
+    pub(crate) fn allow_log(&self, path: &str) {
+        self.logs_of_host.lock().insert(path.to_owned());
     }
 
     fn fragment(&self, tree: &Tree, handle: Handle) -> Arc<Fragment> {

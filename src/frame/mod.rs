@@ -11,6 +11,7 @@ mod message;
 mod record;
 mod registers;
 mod run;
+mod shown;
 mod state;
 mod status;
 
@@ -24,6 +25,7 @@ pub use record::{Frame, Identity, NewFrame, Parent, Results};
 pub(crate) use record::{FrameFile, PLANNED_PREFIX, first_filled, is_too_deep, leave_out_too_deep};
 pub use registers::{Register, RegisterValues, Registers};
 pub use run::{MemoryModel, RunSettings};
+pub(crate) use shown::{shown, shown_message};
 pub use state::{Repair, STATE_VERSION, StackState, StateError};
 pub(crate) use state::{StateDocument, frame_from_json};
 pub use status::{FrameStatus, ParseStatusError, PopStatus};

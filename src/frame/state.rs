@@ -9,7 +9,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Frame, FrameStatus, PLANNED_PREFIX};
+use super::{Frame, FrameStatus, PLANNED_PREFIX, shown, shown_message};
 use crate::error_source::ErrorSource;
 
 /// The version of the JSON layout that this library writes. It is also the newest version that it reads.
@@ -84,18 +84,18 @@ pub struct Repair {
 
 impl Repair {
     pub(crate) fn of_frame(frame: &str, message: impl Into<String>) -> Self {
-        Self { frame: Some(frame.to_owned()), message: message.into() }
+        Self { frame: Some(frame.to_owned()), message: shown_message(&message.into()).into_owned() }
     }
 
     pub(crate) fn of_state(message: impl Into<String>) -> Self {
-        Self { frame: None, message: message.into() }
+        Self { frame: None, message: shown_message(&message.into()).into_owned() }
     }
 }
 
 impl fmt::Display for Repair {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.frame {
-            Some(frame) => write!(formatter, "frame {frame}: {}", self.message),
+            Some(frame) => write!(formatter, "frame {}: {}", shown(frame), self.message),
             None => formatter.write_str(&self.message),
         }
     }
@@ -106,7 +106,7 @@ impl fmt::Display for Repair {
 #[non_exhaustive]
 pub enum StateError {
     /// The text is not JSON, or not an object with a key `frames` that holds an object.
-    #[error("the state cannot be read: {message}")]
+    #[error("the state cannot be read: {}", shown_message(.message))]
     #[non_exhaustive]
     Json {
         /// The parser's message with line and column.

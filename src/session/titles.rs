@@ -10,6 +10,7 @@ use regex_lite::{Regex, RegexBuilder};
 
 use super::event::HostEvent;
 use crate::error::Error;
+use crate::frame::shown;
 use crate::text::beginning;
 
 /// Maximum number of patterns.
@@ -21,8 +22,6 @@ const PATTERN_CHARACTERS: usize = 200;
 const PATTERN_SIZE: usize = 16 << 10;
 /// Number of characters of a title that are matched; the rest is not looked at.
 const MATCHED_CHARACTERS: usize = 300;
-/// Number of characters of a pattern that an error shows.
-const SHOWN_CHARACTERS: usize = 60;
 
 /// The compiled patterns of [`SubagentSettings`](super::subagents::SubagentSettings). Clones are cheap.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +38,7 @@ impl TitlePatterns {
             match compile(pattern) {
                 Some(regex) => compiled.push(regex),
                 None => problems.push(setting(
-                    shown(pattern),
+                    shown(pattern).into_owned(),
                     "a regular expression such as `@.*subagent`, with at most 200 characters and without large \
                      repetitions such as `x{1000}`; this pattern is ignored",
                 )),
@@ -75,13 +74,6 @@ fn compile(pattern: &str) -> Option<Regex> {
         return None;
     }
     RegexBuilder::new(pattern).case_insensitive(true).size_limit(PATTERN_SIZE).build().ok()
-}
-
-fn shown(pattern: &str) -> String {
-    match beginning(pattern, SHOWN_CHARACTERS) {
-        whole if whole.len() == pattern.len() => whole.to_owned(),
-        cut => format!("{cut}…"),
-    }
 }
 
 /// An event with what its title says, which was matched when the event was received.

@@ -79,12 +79,15 @@ impl FrameLog<'_> {
     }
 
     /// Sets the path of the frame's full log, for a host that keeps the log in its own file. Contexts name the file if
-    /// it exists. [`FrameLog::append`] does not write to it: it writes to the frame's own log and sets the path back.
+    /// it exists. If it is outside of the stack's folder, they name it only in this process, so a host calls this again
+    /// after it has opened the stack: an agent reads the file, and the history may come from a stranger. [`FrameLog::append`] does not write to it: it writes to the frame's own log and sets the path back.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the path is blank.
     pub fn set_path(&self, log_path: impl Into<String>) -> Result<()> {
-        self.stack.execute(Command::SetLogPath { frame: self.frame.clone(), log_path: log_path.into() }).map(drop)
+        let log_path = log_path.into();
+        self.stack.inner.contexts.allow_log(&log_path);
+        self.stack.execute(Command::SetLogPath { frame: self.frame.clone(), log_path }).map(drop)
     }
 
     /// The name of the frame's own log in the folder.

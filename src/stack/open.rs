@@ -136,14 +136,18 @@ impl Stack {
         let deadline = self.begin_call();
         self.check_working()?;
         let folder = &Folder::open_or_create(folder.as_ref())?;
+        let check_empty = || match [DATABASE, layout::STATE, layout::FRAMES].iter().any(|name| folder.is_taken(name)) {
+            true => Err(Error::NotEmpty { path: folder.path().display().to_string() }),
+            false => Ok(()),
+        };
+        // Before the lock, which is a file in the folder, and again with it.
+        check_empty()?;
         let mut mirror = Mirror::new(folder);
         let clock = || self.inner.span_clock.now();
         deadline.stated(self.inner.tree.lend(|tree| {
             mirror.rewrite_all(tree.handles(), tree.revision());
             mirror.locked(&clock, deadline.remaining(), |mirror| {
-                if [DATABASE, layout::STATE, layout::FRAMES].iter().any(|name| folder.is_taken(name)) {
-                    return Err(Error::NotEmpty { path: folder.path().display().to_string() });
-                }
+                check_empty()?;
                 mirror.write_all(&clock, tree, usize::MAX)
             })
         }))

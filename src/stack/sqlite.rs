@@ -37,7 +37,7 @@ impl Stack {
     /// file is not changed. [`Error::ReadOnly`], [`Error::DiskFull`], [`Error::Busy`], [`Error::Io`].
     pub fn open(folder: impl AsRef<Path>, options: StackOptions) -> Result<Self> {
         let folder = &Folder::open_or_create(folder.as_ref())?;
-        let deadline = Deadline::begin(options.busy_limit());
+        let deadline = Deadline::begin(options.busy_limit()).started();
         let store = deadline.stated(open_database(folder, &options))?;
         Self::opened(folder, store, options, &deadline).map_err(|error| match error {
             // Only a damaged database contains such a history.
@@ -58,7 +58,7 @@ impl Stack {
         if folder.is_taken(layout::STATE) {
             return Err(not_empty());
         }
-        let deadline = Deadline::begin(options.busy_limit());
+        let deadline = Deadline::begin(options.busy_limit()).started();
         let store = deadline.stated(open_database(folder, &options))?;
         let mut founded = false;
         let stack = Self::founded(Some(folder), Box::new(store), options, &deadline, |_, _| {

@@ -13,15 +13,12 @@ use std::path::{Component, Path};
 use super::file_errors::writing;
 use super::folder::{Access, Folder};
 use crate::error::{Error, Result};
-use crate::frame::{Frame, FrameStatus, Repair, StackState, StateError, frame_from_json};
-use crate::text::beginning;
+use crate::frame::{Frame, FrameStatus, Repair, StackState, StateError, frame_from_json, shown};
 
 /// The first bytes of a `state.json` that this library wrote.
 const BEGINNING: &str = "{\"version\":1,\"revision\":";
 /// The name of the copy of the original files while it is made.
 const UNFINISHED: &str = ".before-import";
-/// Maximum length of a rejected path in a repair, in characters.
-const SHOWN: usize = 200;
 
 /// The name of the file with the whole state.
 pub(crate) const STATE: &str = "state.json";
@@ -160,7 +157,7 @@ fn drop_outside_log(frame: &mut Frame, folder: &Path, repairs: &mut Vec<Repair>)
         below.is_ok_and(|below| below.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)))
     };
     if let Some(path) = frame.log_path.take_if(|path| !path.is_empty() && !is_below(path)) {
-        let path = beginning(&path, SHOWN);
+        let path = shown(&path);
         let message = format!("its logPath `{path}` is outside of the stack's folder; removed");
         repairs.push(Repair::of_frame(&frame.session_id, message));
     }

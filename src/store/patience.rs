@@ -22,6 +22,11 @@ impl Patience {
         Self { limit, waited: Duration::ZERO }
     }
 
+    /// The time that is left.
+    pub(super) fn left(&self) -> Duration {
+        self.limit.saturating_sub(self.waited)
+    }
+
     /// Repeats `run` while it fails with [`Error::Busy`], until the time is over.
     pub(super) fn retry<T>(&mut self, mut run: impl FnMut() -> Result<T>) -> Result<T> {
         let mut wait = SHORTEST_WAIT;

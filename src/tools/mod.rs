@@ -36,7 +36,7 @@ use serde_json::Value;
 
 use self::caller::Caller;
 use crate::error::Error;
-use crate::frame::{FrameRef, MemoryModel, ToolCall};
+use crate::frame::{FrameRef, MemoryModel, ToolCall, shown_message};
 use crate::memory::{Next, Operation};
 use crate::session::Effect;
 use crate::session::calls::CallId;
@@ -363,7 +363,7 @@ fn answer(mut caller: Caller<'_>, name: &str, arguments: &str) -> Answer {
         Ok(Reply::Later(call)) => (None, Some(call), false),
         Err(problem) => {
             // The problem can quote arguments, IDs and names.
-            let problem = hanging_indent(&problem);
+            let problem = hanging_indent(&shown_message(&problem)).into_owned();
             let text = named.map_or(problem.to_string(), |name| format!("{name}: {problem}"));
             (Some(text), None, true)
         }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use self::directory::Directory;
 use super::file_errors::{reading, writing};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::text::first_free;
 
 /// The way in which a file is opened. Links are never followed.
@@ -117,7 +117,12 @@ impl Folder {
 
     /// Opens a file for locks and small texts. Creates it if it is missing.
     pub(crate) fn lock_file(&self, name: &str) -> Result<File> {
-        self.file(name, Access::Lock)?.ok_or_else(|| writing(&self.path_of(name))(ErrorKind::NotFound.into()))
+        let file = match self.file(name, Access::Lock) {
+            // Another user made it, for example root. A lock needs no right to write.
+            Err(Error::ReadOnly { .. }) if self.has_file(name) => self.file(name, Access::Read)?,
+            opened => opened?,
+        };
+        file.ok_or_else(|| writing(&self.path_of(name))(ErrorKind::NotFound.into()))
     }
 
     /// Returns the bytes of a regular file; `None` if it is missing.

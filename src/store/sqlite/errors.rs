@@ -49,12 +49,21 @@ impl<T> Refused<T> for rusqlite::Result<T> {
 /// input or output error without its cause.
 fn is_full(path: &Path) -> bool {
     let probe = companion(path, "-probe");
-    let written = File::create_new(&probe).and_then(|mut file| {
-        file.write_all(&[0; PROBE_SIZE])?;
-        file.sync_all()
-    });
-    let _ = fs::remove_file(&probe);
-    written.is_err_and(|error| is_no_space(&error)) || may_not_grow(path)
+    // Asked first, because a write beyond the limit can end the process.
+    if may_not_grow(path) {
+        return true;
+    }
+    match File::create_new(&probe) {
+        Ok(file) => has_no_room(file, &probe),
+        Err(error) => is_no_space(&error),
+    }
+}
+
+/// True if there is no room for the content of a new file. Removes the file.
+fn has_no_room(mut file: File, path: &Path) -> bool {
+    let written = file.write_all(&[0; PROBE_SIZE]).and_then(|()| file.sync_all());
+    let _ = fs::remove_file(path);
+    written.is_err_and(|error| is_no_space(&error))
 }
 
 /// True if a file of the database has reached the limit of this process for the size of files.

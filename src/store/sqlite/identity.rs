@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::store::folder::Folder;
 
 /// The files of a database that must stay the same while it is open. The write-ahead log is the second.
-const SUFFIXES: [&str; 4] = ["", "-wal", "-shm", "-write"];
+const SUFFIXES: [&str; 5] = ["", "-wal", "-shm", "-write", "-read"];
 /// Maximum length of the note in the write lock's file, in bytes.
 const LONGEST_NOTE: u64 = 100;
 
@@ -59,9 +59,9 @@ impl Paths {
     /// their names in the folder that was opened.
     pub(super) fn look(&self) -> Files {
         let database = self.database.symlink_metadata().ok();
-        let [log, shared_memory, lock] = self.others.each_ref().map(|name| self.folder.number(name));
+        let [log, shared_memory, write_lock, read_lock] = self.others.each_ref().map(|name| self.folder.number(name));
         Files {
-            numbers: [database.as_ref().map(number), log, shared_memory, lock],
+            numbers: [database.as_ref().map(number), log, shared_memory, write_lock, read_lock],
             stamp: database.as_ref().map(stamp),
         }
     }
@@ -75,6 +75,11 @@ impl Paths {
 impl Files {
     pub(super) fn stamp(&self) -> Option<Stamp> {
         self.stamp
+    }
+
+    /// True if there is a write-ahead log.
+    pub(super) fn has_log(&self) -> bool {
+        self.numbers[1].is_some()
     }
 
     /// How these files differ from those that were there `before`.

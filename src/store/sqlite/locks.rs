@@ -7,13 +7,14 @@
 //! - A transaction, the set-up of the schema and a checkpoint hold the write lock (`stack.db-write`), exclusively.
 //! - Reads outside of a transaction share the read lock (`stack.db-read`). A checkpoint, which moves pages under a
 //!   reader, holds it exclusively. A commit only appends to the write-ahead log, so it does not wait for readers.
-//! - An open store keeps a [`Hold`] on the database, so that no SQLite deletes the write-ahead log while it is open.
+//! - An open store keeps a [`Hold`] on the database, so that no SQLite deletes the write-ahead log while it is open, and
+//!   none moves it into the database during a transaction or a reading.
 
 use std::fs::{File, TryLockError};
-use std::io;
-use std::path::PathBuf;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::file_errors::writing;
 use crate::store::folder::{Access, Folder};
 use crate::store::patience::acquired;
@@ -81,10 +82,6 @@ impl Drop for Locked<'_> {
     }
 }
 
-/// Place of the number of pages in the write-ahead log, in the shared memory: a 32-bit number in the order of the machine
-/// (SQLite, "WAL-mode File Format", section 2.1, `mxFrame`).
-const LOG_LENGTH: u64 = 16;
-
 /// The files that an open store holds beside its connection, until this is dropped. On Linux it locks the bytes with
 /// which SQLite says that a file is in use. These locks belong to the open file. They look to SQLite like another process
 /// that has the database open: a connection that closes never believes to be the last one and deletes the write-ahead
@@ -92,6 +89,18 @@ const LOG_LENGTH: u64 = 16;
 pub(super) struct Hold {
     _database: Option<File>,
     shared_memory: Option<File>,
+    log: Option<File>,
+}
+
+/// The beginning of the shared memory (SQLite, "WAL-mode File Format", section 2.1). Numbers are in the order of the
+/// machine.
+pub(super) struct LogState {
+    /// Number of pages in the write-ahead log.
+    pub(super) length: u32,
+    /// Number of pages that are in the database already.
+    pub(super) moved: u32,
+    page_size: u32,
+    salts: [u8; 8],
 }
 
 impl Hold {
@@ -103,15 +112,65 @@ impl Hold {
         };
         // SQLite's names of these bytes are SHARED_FIRST with SHARED_SIZE, and UNIX_SHM_DMS.
         let database = hold(name, (0x4000_0002, 510))?;
-        Ok(Self { _database: database, shared_memory: hold(&format!("{name}-shm"), (128, 1))? })
+        let shared_memory = hold(&format!("{name}-shm"), (128, 1))?;
+        Ok(Self { _database: database, shared_memory, log: folder.file(&format!("{name}-wal"), Access::Read)? })
     }
 
-    /// The length of the write-ahead log, in pages. 0 if it is unknown.
-    pub(super) fn log_length(&self) -> u32 {
-        let mut bytes = [0; 4];
-        let read = self.shared_memory.as_ref().map(|file| read_at(file, LOG_LENGTH, &mut bytes));
-        if matches!(read, Some(Ok(()))) { u32::from_ne_bytes(bytes) } else { 0 }
+    /// The state of the write-ahead log. `None` if it is unknown.
+    pub(super) fn log_state(&self) -> Option<LogState> {
+        let mut bytes = [0; 100];
+        read_at(self.shared_memory.as_ref()?, 0, &mut bytes).ok()?;
+        let number = |place: usize| u32::from_ne_bytes(bytes[place..place + 4].try_into().expect("four bytes"));
+        let page_size = u32::from(u16::from_ne_bytes([bytes[14], bytes[15]]));
+        let salts = bytes[32..40].try_into().expect("eight bytes");
+        Some(LogState { length: number(16), moved: number(96), page_size, salts })
     }
+
+    /// True if the file of the write-ahead log can be the one that the shared memory describes: it is long enough, and
+    /// begins with the same salts. Call it with the write lock, because a commit changes both one after the other.
+    pub(super) fn has_whole_log(&self) -> bool {
+        let Some((state, log)) = self.log_state().zip(self.log.as_ref()) else { return true };
+        if state.length == 0 {
+            return true;
+        }
+        let mut salts = [0; 8];
+        let is_long_enough = log.metadata().is_ok_and(|data| {
+            // A header of 32 bytes, and a frame of 24 bytes before each page.
+            data.len() >= 32 + u64::from(state.length) * (u64::from(state.page_size) + 24)
+        });
+        is_long_enough && read_at(log, 16, &mut salts).is_ok() && salts == state.salts
+    }
+
+    /// Keeps other programs from moving the write-ahead log into the database, until [`Hold::allow_checkpoints`]. Their
+    /// checkpoints know SQLite's locks alone, and those of this process can have fallen.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if another program is doing it now. This does not wait.
+    pub(super) fn forbid_checkpoints(&self, database: &Path) -> Result<()> {
+        let Some(file) = &self.shared_memory else { return Ok(()) };
+        match set_lock(file, Mode::Shared, CHECKPOINT) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                Err(Error::Busy { path: database.display().to_string(), waited: 0 })
+            }
+            Err(error) => Err(writing(database)(error)),
+        }
+    }
+
+    pub(super) fn allow_checkpoints(&self) {
+        // Fails only if the file system is gone. Closing the file unlocks too.
+        let _ = self.shared_memory.as_ref().map(|file| set_lock(file, Mode::None, CHECKPOINT));
+    }
+}
+
+/// The byte of the shared memory that a checkpoint locks (WAL_CKPT_LOCK), and its number.
+const CHECKPOINT: (i64, i64) = (121, 1);
+
+/// The kind of a lock of bytes.
+#[derive(Clone, Copy)]
+enum Mode {
+    Shared,
+    None,
 }
 
 #[cfg(unix)]
@@ -126,28 +185,41 @@ fn read_at(mut file: &File, place: u64, bytes: &mut [u8]) -> io::Result<()> {
     file.read_exact(bytes)
 }
 
-/// Takes a shared lock of bytes: the first one and their number. If the system has no such locks, or another has the bytes
-/// exclusively at this moment, the file stays without: the library's locks are enough between its own users.
+/// Takes a shared lock of bytes: the first one and their number. If another has the bytes exclusively at this moment, the
+/// file stays without: the library's locks are enough between its own users.
+fn share(file: &File, bytes: (i64, i64)) -> io::Result<()> {
+    match set_lock(file, Mode::Shared, bytes) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
+        done => done,
+    }
+}
+
+/// Locks or unlocks bytes for the open file. A system without such locks answers that it has done so.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn share(file: &File, (start, length): (i64, i64)) -> io::Result<()> {
+fn set_lock(file: &File, mode: Mode, (start, length): (i64, i64)) -> io::Result<()> {
     use nix::fcntl::{FcntlArg, fcntl};
     use nix::libc;
 
+    let kind = match mode {
+        Mode::Shared => libc::F_RDLCK,
+        Mode::None => libc::F_UNLCK,
+    };
     let lock = libc::flock {
-        l_type: libc::F_RDLCK as libc::c_short,
+        l_type: kind as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
         l_start: start as libc::off_t,
         l_len: length as libc::off_t,
         l_pid: 0,
     };
     match fcntl(file, FcntlArg::F_OFD_SETLK(&lock)) {
-        Ok(_) | Err(nix::Error::EINVAL | nix::Error::EAGAIN | nix::Error::EACCES) => Ok(()),
+        Ok(_) | Err(nix::Error::EINVAL) => Ok(()),
+        Err(nix::Error::EACCES) => Err(ErrorKind::WouldBlock.into()),
         Err(error) => Err(error.into()),
     }
 }
 
 /// Other systems have no such locks, or do not need them: Windows keeps the locks of an open file.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn share(_file: &File, _bytes: (i64, i64)) -> io::Result<()> {
+fn set_lock(_file: &File, _mode: Mode, _bytes: (i64, i64)) -> io::Result<()> {
     Ok(())
 }

@@ -33,9 +33,12 @@ use identity::{Difference, Files, Paths};
 use locks::{Hold, Lock, Locked};
 use reader::{Mark, SqliteReader, read_events};
 
-/// Length of the write-ahead log, in pages of 4 KB, at which a commit moves it into the database. Also the growth after
-/// which it tries again, if readers prevented it.
+/// Length of the write-ahead log, in pages of 4 KB, at which a commit moves it into the database, unless somebody reads.
 const CHECKPOINT_PAGES: u32 = 1000;
+/// Length of the write-ahead log, in pages of 4 KB, at which a commit waits for readers to move it.
+const LONGEST_LOG: u32 = 4000;
+/// Maximum wait of such a commit.
+const CHECKPOINT_PATIENCE: Duration = Duration::from_millis(100);
 /// Size to which the file of the write-ahead log is cut, in bytes, if readers made it longer.
 const LOG_LIMIT: u32 = 8 << 20;
 /// The options of a [`SqliteStore`].
@@ -98,8 +101,6 @@ pub struct SqliteStore {
     /// True if the history had no events of others when the open transaction began.
     has_all: bool,
     has_write_lock: bool,
-    /// Length of the write-ahead log, in pages, at which a commit tries a checkpoint.
-    checkpoint_at: u32,
     /// True once the complete history was read without an error. Before that, nothing is written to the
     /// file, not even when it is closed.
     is_sound: bool,
@@ -137,7 +138,7 @@ impl SqliteStore {
         let mut patience = Patience::new(Duration::from_millis(options.busy_timeout));
         let connection = {
             let _reading = patience.retry(|| read_lock.try_shared())?;
-            let connection = connect(&folder, &name)?;
+            let connection = connect(&folder, &name, OpenFlags::SQLITE_OPEN_CREATE)?;
             let state = patience.retry(|| schema::state(&connection, &path))?;
             let _writing = match state {
                 schema::State::Current => None,
@@ -163,7 +164,6 @@ impl SqliteStore {
             appended: None,
             has_all: false,
             has_write_lock: false,
-            checkpoint_at: CHECKPOINT_PAGES,
             is_sound: false,
         })
     }
@@ -178,30 +178,63 @@ impl SqliteStore {
         match files.difference(&self.files) {
             Difference::None => {}
             Difference::Written => {
-                let is_noted = files.stamp().is_some_and(|stamp| stamp.is_noted(self.write_lock.file()));
-                if !is_noted {
+                if !self.is_noted(&files) {
                     self.check_overwritten()?;
                 }
                 self.data_version = None;
                 self.files = files;
             }
-            Difference::Replaced(suffix) => {
-                if suffix == "-wal" && !self.folder.is_taken(&format!("{}-wal", self.name)) {
-                    // Nobody can have opened the database since, so the deleted log is moved into the database.
-                    let _ = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-                }
-                return Err(replaced(&self.folder, &self.name, suffix));
+            Difference::Replaced(suffix) => return Err(replaced(&self.folder, &self.name, suffix)),
+        }
+        self.check_log()
+    }
+
+    /// Checks that the write-ahead log was not overwritten. That can be told only while nobody writes.
+    fn check_log(&self) -> Result<()> {
+        let is_overwritten = !self.hold.has_whole_log()
+            && (self.has_write_lock || self.write_lock.try_exclusive().is_ok_and(|_locked| !self.hold.has_whole_log()));
+        match is_overwritten {
+            true => Err(self.replaced(&format!("{}-wal was overwritten", self.name))),
+            false => Ok(()),
+        }
+    }
+
+    /// As [`SqliteStore::check_in_place`], before anything is written. Call it with the write lock.
+    ///
+    /// If the write-ahead log was deleted, and the database is as this store knows it, the log is moved into the database:
+    /// this store still has it open, and nobody can have opened the database since.
+    fn check_writable(&mut self) -> Result<()> {
+        let checked = self.check_in_place();
+        if checked.is_err() {
+            let files = self.paths.look();
+            let is_known = files.stamp() == self.files.stamp() || self.is_noted(&files);
+            let is_deleted = files.difference(&self.files) == Difference::Replaced("-wal") && !files.has_log();
+            if is_deleted && is_known && self.hold.has_whole_log() && self.read_lock.try_exclusive().is_ok() {
+                let _ = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
             }
         }
-        Ok(())
+        checked
+    }
+
+    /// True if a user of the library has noted the database as it is.
+    fn is_noted(&self, files: &Files) -> bool {
+        files.stamp().is_some_and(|stamp| stamp.is_noted(self.write_lock.file()))
     }
 
     /// Checks a database that was changed, but not by a user of this library, as the file is now.
     fn check_overwritten(&self) -> Result<()> {
-        let fresh = connect(&self.folder, &self.name)?;
-        let sound: String =
-            fresh.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).unwrap_or_else(|error| error.to_string());
-        if sound == "ok" { self.check_newest(&fresh) } else { Err(self.replaced(&sound)) }
+        // Another program writes to the database only when it moves the log there.
+        if self.hold.log_state().is_some_and(|log| log.length > 0 && log.moved == 0) {
+            return Err(self.replaced("another program has written to it"));
+        }
+        let fresh = connect(&self.folder, &self.name, OpenFlags::empty())?;
+        self.check_newest(&fresh)?;
+        let sound =
+            match fresh.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)).refused(&self.path) {
+                Err(Error::Damaged { message, .. }) => message,
+                sound => sound?,
+            };
+        if sound == "ok" { Ok(()) } else { Err(self.replaced(&sound)) }
     }
 
     /// Checks that the newest event that this store knows is in the database.
@@ -220,7 +253,8 @@ impl SqliteStore {
 
     /// Begins a transaction, with the write lock.
     fn begin_locked(&mut self, patience: &mut Patience) -> Result<()> {
-        self.check_in_place()?;
+        patience.retry(|| self.hold.forbid_checkpoints(&self.path))?;
+        self.check_writable()?;
         patience.retry(|| self.run("BEGIN IMMEDIATE"))?;
         let data_version = Some(self.number("PRAGMA data_version")?);
         self.has_all = data_version == self.data_version;
@@ -234,8 +268,19 @@ impl SqliteStore {
 
     /// Moves the write-ahead log into the database. Call it with the write lock. Returns false if readers prevented it.
     /// Otherwise the next commit begins the log anew.
-    fn checkpoint(&mut self, mode: Checkpoint) -> Result<bool> {
-        let Ok(_reading) = self.read_lock.try_exclusive() else { return Ok(false) };
+    fn checkpoint(&mut self, mode: Checkpoint, patience: Duration) -> Result<bool> {
+        match Patience::new(patience).retry(|| self.read_lock.try_exclusive()) {
+            Ok(locked) => locked.keep(),
+            Err(_) => return Ok(false),
+        }
+        let moved = self.move_log(mode);
+        self.read_lock.unlock();
+        moved
+    }
+
+    /// As [`SqliteStore::checkpoint`], with the read lock too.
+    fn move_log(&mut self, mode: Checkpoint) -> Result<bool> {
+        self.hold.allow_checkpoints();
         let sql = match mode {
             Checkpoint::KeepFile => "PRAGMA wal_checkpoint(PASSIVE)",
             Checkpoint::EmptyFile => "PRAGMA wal_checkpoint(TRUNCATE)",
@@ -246,7 +291,8 @@ impl SqliteStore {
         // A checkpoint that failed may have written too.
         let files = self.paths.look();
         if let Some(stamp) = files.stamp().filter(|stamp| self.files.stamp() != Some(*stamp)) {
-            stamp.note(self.write_lock.file()).map_err(writing(&self.path))?;
+            // Without the note, the others look for themselves whether the database is still theirs.
+            let _ = stamp.note(self.write_lock.file());
         }
         if files.difference(&self.files) == Difference::Written {
             self.files = files;
@@ -255,9 +301,12 @@ impl SqliteStore {
     }
 
     /// Runs code that reads outside of a transaction.
-    fn reading<T>(&mut self, patience: Duration, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        Patience::new(patience).retry(|| self.read_lock.try_shared())?.keep();
-        let result = self.check_in_place().and_then(|()| run(self));
+    fn reading<T>(&mut self, patience: Duration, run: impl FnOnce(&mut Self, Duration) -> Result<T>) -> Result<T> {
+        let mut patience = Patience::new(patience);
+        patience.retry(|| self.read_lock.try_shared())?.keep();
+        let forbidden = patience.retry(|| self.hold.forbid_checkpoints(&self.path));
+        let result = forbidden.and_then(|()| self.check_in_place()).and_then(|()| run(self, patience.left()));
+        self.hold.allow_checkpoints();
         self.read_lock.unlock();
         result
     }
@@ -293,6 +342,7 @@ impl SqliteStore {
     fn release(&mut self) {
         self.appended = None;
         if std::mem::take(&mut self.has_write_lock) {
+            self.hold.allow_checkpoints();
             self.write_lock.unlock();
         }
     }
@@ -318,7 +368,7 @@ impl Store for SqliteStore {
         each: &mut dyn FnMut(Event) -> Result<()>,
     ) -> Result<()> {
         if !self.has_write_lock {
-            return self.reading(patience, |store| store.read_locked(query, patience, each));
+            return self.reading(patience, |store, patience| store.read_locked(query, patience, each));
         }
         let newest = self.newest.map_or(0, |newest| newest.revision.unsigned_abs());
         if self.has_all && query.selects_all() && query.since == newest {
@@ -360,11 +410,12 @@ impl Store for SqliteStore {
         if !self.paths.leads_to_log(&self.files) {
             return Err(replaced(&self.folder, &self.name, "-wal"));
         }
-        let length = self.hold.log_length();
-        if length >= self.checkpoint_at {
-            // A failure does not concern the commit. The log is moved later.
-            let is_moved = self.checkpoint(Checkpoint::KeepFile).is_ok_and(|is_moved| is_moved);
-            self.checkpoint_at = if is_moved { CHECKPOINT_PAGES } else { length.saturating_add(CHECKPOINT_PAGES) };
+        let length = self.hold.log_state().map_or(0, |log| log.length);
+        if length >= CHECKPOINT_PAGES {
+            // A failure does not concern the commit. The log is moved later. If readers leave no gap, the log must not
+            // grow without limit.
+            let patience = if length < LONGEST_LOG { Duration::ZERO } else { CHECKPOINT_PATIENCE };
+            let _ = self.checkpoint(Checkpoint::KeepFile, patience);
         }
         self.release();
         Ok(())
@@ -379,7 +430,7 @@ impl Store for SqliteStore {
     }
 
     fn has_news(&mut self, patience: Duration) -> Result<bool> {
-        self.reading(patience, |store| {
+        self.reading(patience, |store, patience| {
             let data_version = Patience::new(patience).retry(|| store.number("PRAGMA data_version"))?;
             let has_news = Some(data_version) != store.data_version;
             if has_news {
@@ -390,7 +441,7 @@ impl Store for SqliteStore {
     }
 
     fn sync(&mut self, patience: Duration) -> Result<()> {
-        self.reading(patience, |store| {
+        self.reading(patience, |store, _| {
             let name = format!("{}-wal", store.name);
             if let Some(log) = store.folder.file(&name, Access::Write)? {
                 log.sync_all().map_err(writing(&store.folder.path_of(&name)))?;
@@ -405,11 +456,12 @@ impl Drop for SqliteStore {
     fn drop(&mut self) {
         self.rollback();
         if self.is_sound && self.write_lock.try_exclusive().map(Locked::keep).is_ok() {
-            if self.hold.log_length() > 0 {
-                let is_ours = self.check_in_place().and_then(|()| self.check_newest(&self.connection));
-                let _ = is_ours.and_then(|()| self.checkpoint(Checkpoint::EmptyFile));
+            self.has_write_lock = true;
+            if self.hold.log_state().is_some_and(|log| log.length > 0) {
+                let is_ours = self.check_writable().and_then(|()| self.check_newest(&self.connection));
+                let _ = is_ours.and_then(|()| self.checkpoint(Checkpoint::EmptyFile, Duration::ZERO));
             }
-            self.write_lock.unlock();
+            self.release();
         }
     }
 }
@@ -429,14 +481,14 @@ fn replaced(folder: &Folder, name: &str, suffix: &str) -> Error {
     Error::Replaced { path: folder.path_of(name).display().to_string(), message }
 }
 
-/// Connects to the database, and creates it if it is missing.
-fn connect(folder: &Folder, name: &str) -> Result<Connection> {
+/// Connects to the database.
+fn connect(folder: &Folder, name: &str, more: OpenFlags) -> Result<Connection> {
     let path = folder.path_of(name);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE
-        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW
+        | more;
     let connection = Connection::open_with_flags(&path, flags)
         .refused(&path)
         .map_err(|error| if folder.is_taken(name) { error } else { cause(folder, name).unwrap_or(error) })?;

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::errors::{self, Refused};
 use super::identity::{Difference, Files, Paths};
-use super::locks::Lock;
+use super::locks::{Hold, Lock};
 use super::{connect, number, replaced};
 use crate::error::{Error, Result};
 use crate::frame::Event;
@@ -130,6 +130,7 @@ pub(super) struct SqliteReader {
 struct Reading {
     connection: Connection,
     lock: Lock,
+    hold: Hold,
 }
 
 impl SqliteReader {
@@ -138,24 +139,45 @@ impl SqliteReader {
         Self { folder: folder.clone(), name: name.to_owned(), paths, files: files.clone(), idle: Mutex::default() }
     }
 
+    fn check_in_place(&self) -> Result<()> {
+        match self.paths.look().difference(&self.files) {
+            Difference::Replaced(suffix) => Err(replaced(&self.folder, &self.name, suffix)),
+            _ => Ok(()),
+        }
+    }
+
     fn connect(&self) -> Result<Reading> {
         let lock = Lock::open(&self.folder, &self.name, "-read")?;
-        Ok(Reading { connection: connect(&self.folder, &self.name)?, lock })
+        let connection = connect(&self.folder, &self.name, OpenFlags::empty())?;
+        Ok(Reading { connection, lock, hold: Hold::new(&self.folder, &self.name)? })
+    }
+}
+
+impl Reading {
+    fn read(
+        &self,
+        reader: &SqliteReader,
+        query: &EventQuery,
+        mut patience: Patience,
+        each: &mut dyn FnMut(Event) -> Result<()>,
+    ) -> Result<()> {
+        let path = &reader.folder.path_of(&reader.name);
+        let _locked = patience.retry(|| self.lock.try_shared())?;
+        patience.retry(|| self.hold.forbid_checkpoints(path))?;
+        let checked = reader.check_in_place();
+        let read = checked.and_then(|()| read_events(&self.connection, path, query, patience.left(), each));
+        self.hold.allow_checkpoints();
+        read.map(drop)
     }
 }
 
 impl HistoryReader for SqliteReader {
     fn read(&self, query: &EventQuery, patience: Duration, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
-        if let Difference::Replaced(suffix) = self.paths.look().difference(&self.files) {
-            return Err(replaced(&self.folder, &self.name, suffix));
-        }
+        self.check_in_place()?;
         let idle = self.idle.lock().take();
         let reading = idle.map_or_else(|| self.connect(), Ok)?;
-        let read = {
-            let _locked = Patience::new(patience).retry(|| reading.lock.try_shared())?;
-            read_events(&reading.connection, &self.folder.path_of(&self.name), query, patience, each)
-        };
+        let read = reading.read(self, query, Patience::new(patience), each);
         *self.idle.lock() = Some(reading);
-        read.map(drop)
+        read
     }
 }

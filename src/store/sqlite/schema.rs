@@ -4,6 +4,8 @@
 //! the events, reads all of them, and checks the database's integrity. If an event is missing or a check fails, the
 //! transaction is rolled back and the database is unchanged.
 
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
@@ -90,7 +92,10 @@ pub(super) fn refuse_unfit_files(folder: &Folder, name: &str) -> Result<()> {
         return Err(damaged(path, "it is empty, but its write-ahead log is not"));
     }
     let journal = format!("{name}-journal");
-    if folder.read(&journal)?.is_some_and(|bytes| bytes.ends_with(&END_OF_SUPER_JOURNAL)) {
+    let mut end = [0; END_OF_SUPER_JOURNAL.len()];
+    let read_end =
+        |mut file: File| file.seek(SeekFrom::End(-(end.len() as i64))).and_then(|_| file.read_exact(&mut end));
+    if folder.file(&journal, Access::Read)?.map(read_end).is_some() && end == END_OF_SUPER_JOURNAL {
         return Err(damaged(&folder.path_of(&journal), "it names a journal of another database"));
     }
     Ok(())

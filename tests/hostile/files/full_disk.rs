@@ -58,7 +58,7 @@ fn a_disk_with_any_room_left_says_that_it_is_full() {
             let _ = fs::remove_file(&filler);
             let _ = fs::remove_dir_all(&folder);
             fs::create_dir(&folder).unwrap();
-            fs::write(&filler, vec![0; (1_020 - room) << 10]).unwrap();
+            fs::write(&filler, vec![0; (1_008 - room) << 10]).unwrap_or_else(|error| panic!("{room} KB: {error}"));
             let (acknowledged, errors) = work(&folder);
             for (step, error) in &errors {
                 assert_eq!(error.code(), "disk_full", "{room} KB are left, {step}: {error}");

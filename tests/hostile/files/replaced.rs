@@ -79,8 +79,30 @@ const WAYS: &[(&str, Replace)] = &[
         let other = open(folder);
         (0..30).for_each(|number| push(&other, &format!("ses_other{number}")));
     }),
+    ("the database restored from a copy, and the rest removed", |place, folder| {
+        fs::copy(place.join("older/stack.db"), folder.join("stack.db")).unwrap();
+        fs::remove_file(folder.join("stack.db-wal")).unwrap();
+        fs::remove_file(folder.join("stack.db-shm")).unwrap();
+    }),
+    ("the database overwritten beside its log", |place, folder| {
+        fs::copy(place.join("older/stack.db"), folder.join("stack.db")).unwrap();
+    }),
+    ("the write-ahead log overwritten by an older one", |_, folder| {
+        let log = fs::read(folder.join("stack.db-wal")).unwrap();
+        fs::write(folder.join("stack.db-wal"), &log[..log.len() / 2]).unwrap();
+    }),
+    ("the write-ahead log emptied", |_, folder| fs::write(folder.join("stack.db-wal"), "").unwrap()),
     ("the write-ahead log removed", |_, folder| fs::remove_file(folder.join("stack.db-wal")).unwrap()),
     ("the lock removed", |_, folder| fs::remove_file(folder.join("stack.db-write")).unwrap()),
+];
+
+/// The ways that replace some files of the database and leave others.
+const PARTLY: &[&str] = &[
+    "the database restored from a copy, and the rest removed",
+    "the database overwritten beside its log",
+    "the write-ahead log overwritten by an older one",
+    "the write-ahead log emptied",
+    "the write-ahead log removed",
 ];
 
 #[test]
@@ -95,7 +117,10 @@ fn a_replaced_folder_is_noticed_by_the_next_command_and_not_written_to() {
             let error = stack.push(NewFrame::new("Into nowhere").root()).unwrap_err();
             assert_eq!(error.code(), "replaced", "{way}, attempt {attempt}: {error}");
             assert!(error.to_string().contains("stack.db was replaced while it was open: "), "{way}: {error}");
-            assert!(error.to_string().ends_with("open the stack again"), "{way}: {error}");
+            assert!(
+                error.to_string().ends_with("close the stack in all processes, then open it again"),
+                "{way}: {error}"
+            );
             assert_eq!(stack.refresh().unwrap_err().code(), "replaced", "{way}");
             assert_eq!(stack.flush().unwrap_err().code(), "replaced", "{way}");
             assert_eq!(stack.state(), before, "{way}: the tree in memory is as before");
@@ -122,6 +147,13 @@ fn a_stack_opened_again_after_the_folder_was_replaced_works() {
         let folder = place.path().join("stack");
         replace(place.path(), &folder);
         assert!(stack.push(NewFrame::new("Into nowhere").root()).is_err(), "{way}");
+        if PARTLY.contains(way) {
+            // As the error says: close it everywhere first. Parts of two databases work together only by chance.
+            drop(stack);
+            push(&open(&folder), "ses_new");
+            assert_eq!(ids(&open(&folder)).last().unwrap(), "ses_new", "{way}");
+            continue;
+        }
         let again = open(&folder);
         push(&again, "ses_new");
         let expected = ids(&again);

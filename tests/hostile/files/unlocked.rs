@@ -10,8 +10,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command as Process, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use callstack_core::{EventQuery, NewFrame, Stack, StackOptions};
+use callstack_core::{Change, Event, EventQuery, NewFrame, SqliteOptions, SqliteStore, Stack, StackOptions, Store};
 use rusqlite::Connection;
 use tempfile::tempdir;
 
@@ -65,6 +66,12 @@ fn visit(folder: &Path) {
 fn a_worker() {
     let (Ok(role), Ok(name)) = (std::env::var("STACK_TEST_ROLE"), std::env::var("STACK_TEST_NAME")) else { return };
     let folder = std::path::PathBuf::from(std::env::var_os("STACK_TEST_FOLDER").unwrap());
+    if role == "checkpoint" {
+        let other_program = Connection::open(folder.join("stack.db")).unwrap();
+        // Fails if the database is in use at this moment.
+        let _ = other_program.query_row(&format!("PRAGMA wal_checkpoint({name})"), [], |_| Ok(()));
+        return;
+    }
     let stack = Stack::open(&folder, StackOptions::default().busy_timeout(120_000)).unwrap();
     let acknowledge = |number: usize| {
         let id = format!("{name}_{number}");
@@ -173,4 +180,102 @@ fn two_stacks_in_one_process_and_its_copies_lose_nothing() {
     drop(second);
     acknowledged.extend(["ses_1", "ses_2", "ses_3", "ses_4"].map(str::to_owned));
     check(folder.path(), &acknowledged);
+}
+
+/// The modes of SQLite's checkpoints.
+const CHECKPOINTS: [&str; 4] = ["PASSIVE", "FULL", "RESTART", "TRUNCATE"];
+
+/// Lets another program move the write-ahead log into the database.
+fn checkpoint(mode: &str, folder: &Path) {
+    assert!(start("checkpoint", mode, folder).wait().unwrap().success());
+}
+
+#[test]
+fn a_checkpoint_of_another_program_takes_nothing_from_a_transaction_whose_locks_fell() {
+    for mode in CHECKPOINTS {
+        let folder = tempdir().unwrap();
+        let stack = open(folder.path());
+        (0..30).for_each(|number| push(&stack, &format!("ses_{number}")));
+        let newest = stack.history(&EventQuery::default()).unwrap().pop().unwrap();
+        drop(stack);
+        let mut store = SqliteStore::open(folder.path().join("stack.db"), SqliteOptions::default()).unwrap();
+        let patience = Duration::from_secs(10);
+        for number in 1..=3 {
+            store.begin(patience).unwrap();
+            let change = Change::DecisionAdded { decision: format!("decision {number}") };
+            store.append(&[Event { revision: newest.revision + number, change, ..newest.clone() }]).unwrap();
+            read_all(folder.path());
+            checkpoint(mode, folder.path());
+            store.commit().unwrap_or_else(|error| panic!("{mode}: {error}"));
+        }
+        drop(store);
+        let stack = open(folder.path());
+        let decisions = &stack.frame(newest.handle).unwrap().decisions;
+        assert_eq!(decisions, &["decision 1", "decision 2", "decision 3"], "{mode}");
+        drop(stack);
+        check(folder.path(), &(0..30).map(|number| format!("ses_{number}")).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_slow_export_beside_checkpoints_of_another_program_is_whole() {
+    /// Calls a function at the hundredth line.
+    struct Slow<'a>(Vec<u8>, &'a dyn Fn());
+    impl Write for Slow<'_> {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let lines = |text: &[u8]| text.iter().filter(|byte| **byte == b'\n').count();
+            let before = lines(&self.0);
+            self.0.extend_from_slice(bytes);
+            if before < 100 && lines(&self.0) == 100 {
+                (self.1)();
+            }
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    for mode in CHECKPOINTS {
+        let folder = tempdir().unwrap();
+        let stack = open(folder.path());
+        (0..200).for_each(|number| push(&stack, &format!("ses_{number}")));
+        let count = stack.state().revision;
+        let disturb = || {
+            for round in 0..3 {
+                read_all(folder.path());
+                checkpoint(mode, folder.path());
+                (0..100).for_each(|number| push(&stack, &format!("ses_{round}_{number}")));
+            }
+        };
+        let mut slow = Slow(Vec::new(), &disturb);
+        stack.export_history(&mut slow).unwrap_or_else(|error| panic!("{mode}: {error}"));
+        let revisions: Vec<u64> =
+            callstack_core::read_history(slow.0.as_slice()).map(|event| event.unwrap().revision).collect();
+        assert!(revisions.into_iter().eq(1..=count), "{mode}: the export has each event once, in order");
+    }
+}
+
+#[test]
+fn the_log_does_not_grow_without_limit_while_others_come_and_go() {
+    let folder = tempdir().unwrap();
+    // The files beside the database would take most of the time.
+    let open = || Stack::open(folder.path(), StackOptions::default().mirror(false)).unwrap();
+    let stack = open();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    drop(open());
+                }
+            });
+        }
+        let long = "x".repeat(20_000);
+        (0..1_500).for_each(|number| {
+            stack.push(NewFrame::new("Work").id(format!("ses_{number}")).criteria(&long).root()).unwrap();
+        });
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let size = fs::metadata(folder.path().join("stack.db-wal")).unwrap().len();
+    assert!(size < 30 << 20, "the log has {} MB after 30 MB of commits", size >> 20);
 }
