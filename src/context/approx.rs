@@ -3,9 +3,9 @@
 //! The estimate is made for two vocabularies at once, o200k and cl100k: the lists hold what is one token in both.
 //!
 //! - `approx/words.txt`: the words that are most frequent in the documentation of some 300 Rust crates and in comments
-//!   of their code. First those that are one token in every form (`word`, `Word`, ` word`, ` Word`), and abbreviations in
-//!   capitals that are one token with and without a space; then those that are one token in small letters after a space.
-//!   A digit before each word is the number of letters that it shares with the word before it, at most 9.
+//!   of their code, and abbreviations in capitals. Before each word stands a digit, the number of letters that it shares
+//!   with the word before it, at most 9. Words with `'` after the digit are one token in every form (`word`, `Word`,
+//!   ` word`, ` Word`), the others only in small letters after a space.
 //! - `approx/pairs.txt`: the frequent pairs of letters and of signs, in lines of a first character and its second ones,
 //!   then the same for pairs after a space. `¶` is a line end.
 //! - `approx/characters.txt`: the most tokens that a character takes alone, as `first code point:tokens` of ranges,
@@ -168,8 +168,8 @@ struct Tables {
     /// For each [`first_letters`], where the words with them begin, and at the end the number of all words.
     starts: Vec<u16>,
     /// For each first character, a bit for each second one.
-    pairs: [u128; 128],
-    spaced_pairs: [u128; 128],
+    pairs: Vec<u128>,
+    spaced_pairs: Vec<u128>,
     /// The first code point of each range, and the most tokens of its characters.
     ranges: Vec<(u32, usize)>,
     /// The characters that are one token, in ascending order.
@@ -178,18 +178,13 @@ struct Tables {
 
 static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     let halves = |text: &'static str| text.split_once("\n\n").expect("each list has two parts");
-    let (everywhere, spaced) = halves(include_str!("approx/words.txt"));
-    let mut words = words(everywhere, 0);
-    words.extend(self::words(spaced, 1));
-    words.sort_unstable();
+    let words = words(include_str!("approx/words.txt"));
     let (plain, spaced) = halves(include_str!("approx/pairs.txt"));
     let (ranges, single) = halves(include_str!("approx/characters.txt"));
     let range = |range: &str| {
         let (first, tokens) = range.split_once(':')?;
         Some((u32::from_str_radix(first, 16).ok()?, tokens.parse().ok()?))
     };
-    let mut single: Vec<char> = single.chars().filter(|character| *character != '\n').collect();
-    single.sort_unstable();
     let places = 0..=first_letters(word_key(b"zz")) + 1;
     let starts = places.map(|place| words.partition_point(|word| first_letters(*word) < place) as u16).collect();
     Tables {
@@ -198,31 +193,34 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
         pairs: pairs(plain),
         spaced_pairs: pairs(spaced),
         ranges: ranges.split_whitespace().map(|text| range(text).expect("a range has two numbers")).collect(),
-        single,
+        single: single.chars().filter(|character| *character != '\n').collect(),
     }
 });
 
-/// Reads a list of words. Each begins with the number of letters that it shares with the one before.
-fn words(list: &str, is_spaced: u128) -> Vec<u128> {
+/// Reads the list of words, which is in ascending order.
+fn words(list: &str) -> Vec<u128> {
     let mut words = Vec::with_capacity(list.len() / 4);
-    let mut word = Vec::new();
+    let (mut word, mut is_spaced) = (Vec::new(), 1);
     for byte in list.bytes().filter(|byte| *byte != b'\n').chain([b'0']) {
-        if byte.is_ascii_digit() {
-            if !word.is_empty() {
-                words.push(word_key(&word) | is_spaced);
+        match byte {
+            b'0'..=b'9' => {
+                if !word.is_empty() {
+                    words.push(word_key(&word) | is_spaced);
+                }
+                word.truncate(usize::from(byte - b'0'));
+                is_spaced = 1;
             }
-            word.truncate(usize::from(byte - b'0'));
-        } else {
-            word.push(byte);
+            b'\'' => is_spaced = 0,
+            letter => word.push(letter),
         }
     }
     words
 }
 
 /// Reads lines of a first character, a space, and the second characters.
-fn pairs(list: &str) -> [u128; 128] {
+fn pairs(list: &str) -> Vec<u128> {
     let code = |character: char| if character == '¶' { b'\n' } else { character as u8 };
-    let mut pairs = [0; 128];
+    let mut pairs = vec![0; 128];
     for line in list.lines() {
         let mut characters = line.chars();
         let first = characters.next().map_or(0, code);
@@ -352,7 +350,7 @@ impl Tables {
             let is_spaced = at == 0 && before == Before::Space;
             let mut cost = from(1) + if *sign == b'\n' { LINE_END } else { SIGN };
             if let Some(second) = signs.get(at + 1) {
-                let is_listed = |pairs: &[u128; 128]| pairs[usize::from(*sign)] >> second & 1 == 1;
+                let is_listed = |pairs: &[u128]| pairs[usize::from(*sign)] >> second & 1 == 1;
                 if is_spaced && is_listed(&self.spaced_pairs) || !is_spaced && is_listed(&self.pairs) {
                     cost = cost.min(SIGN_PAIR + from(2));
                 }

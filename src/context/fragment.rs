@@ -185,7 +185,7 @@ impl<'a> FragmentWriter<'a> {
         }
         let cost = |part: &str| charge(&content(part), self.counter);
         let omitted = omitted_blanks(omitted);
-        let text = truncate_by(&text, limit.saturating_sub(charge(&omitted, self.counter)), CUT, cost);
+        let text = truncate_by(&text, limit.saturating_sub(charge(&omitted, self.counter)), CUT, &cost);
         format!("<{name}{omitted}>{}</{name}>\n", content(&text))
     }
 
@@ -232,7 +232,7 @@ impl<'a> FragmentWriter<'a> {
         for entry in entries.iter().rev() {
             let (text, omitted) = without_long_blanks(entry);
             let around = charge(&omitted_blanks(omitted), self.counter);
-            let text = truncate_by(&text, LIST_TOKENS - 1 - around, CUT, |part| cost(part) - 1).into_owned();
+            let text = truncate_by(&text, LIST_TOKENS - 1 - around, CUT, &|part| cost(part) - 1).into_owned();
             let needed = cost(&text) + around;
             if needed > left {
                 break;

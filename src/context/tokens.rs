@@ -95,7 +95,7 @@ const COUNTERS: &str = "approx or chars4; o200k needs a library that is built wi
 /// assert_eq!(truncate("one two", 3, "…", &Chars4), "one two");
 /// ```
 pub fn truncate<'a>(text: &'a str, limit: usize, indicator: &str, counter: &dyn TokenCounter) -> Cow<'a, str> {
-    truncate_by(text, limit, indicator, |part| counter.count(part))
+    truncate_by(text, limit, indicator, &|part| counter.count(part))
 }
 
 /// As [`truncate`], with any subadditive cost function. Examines little more of the text than it returns.
@@ -103,7 +103,7 @@ pub(super) fn truncate_by<'a>(
     text: &'a str,
     limit: usize,
     indicator: &str,
-    cost: impl Fn(&str) -> usize,
+    cost: &dyn Fn(&str) -> usize,
 ) -> Cow<'a, str> {
     let room = limit.saturating_sub(cost(indicator));
     let fits = |end: usize| cost(&text[..end]) <= room;

@@ -228,7 +228,7 @@ impl Room<'_> {
 fn id_and_title(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
     let cost = |part: &str| charge(&attribute(part), &contexts.counts);
     let (title, omitted) = without_long_blanks(tree.node(handle).title());
-    let title = truncate_by(&title, TITLE_TOKENS, CUT, cost);
+    let title = truncate_by(&title, TITLE_TOKENS, CUT, &cost);
     format!("id=\"{handle}\" title=\"{}\"{}", attribute(&title), omitted_blanks(omitted))
 }
 
@@ -315,7 +315,7 @@ fn state_warnings(tree: &Tree, handle: Handle) -> String {
 fn suggestions_element(contexts: &Contexts, suggestions: &str) -> String {
     let cost = |part: &str| charge(&content(part), &contexts.counts);
     let (suggestions, omitted) = without_long_blanks(suggestions);
-    let shown = truncate_by(&suggestions, SUGGESTION_TOKENS, CUT, cost);
+    let shown = truncate_by(&suggestions, SUGGESTION_TOKENS, CUT, &cost);
     format!("<suggestions{}>\n{}\n</suggestions>\n", omitted_blanks(omitted), content(&shown))
 }
 

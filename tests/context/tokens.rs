@@ -320,27 +320,29 @@ fn the_estimate_is_near_the_truth_and_seldom_below() {
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
-/// The parts of one of the lists of the estimate.
-fn list(name: &str) -> (String, String) {
-    let text = repository(&format!("src/context/approx/{name}.txt"));
-    let (first, second) = text.split_once("\n\n").unwrap();
-    (first.to_owned(), second.to_owned())
+/// One of the lists of the estimate.
+fn list(name: &str) -> String {
+    repository(&format!("src/context/approx/{name}.txt"))
 }
 
-/// The words of a list in which a digit stands for the letters that a word shares with the one before.
-fn words(list: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let list = list.replace('\n', "");
-    for part in list.split_inclusive(|character: char| !character.is_ascii_digit()) {
-        match part.strip_prefix(|character: char| character.is_ascii_digit()) {
-            Some(letters) => {
-                let shared = part[..1].parse().unwrap();
-                let begin = words.last().map_or(String::new(), |word| word[..shared].to_owned());
-                words.push(begin + letters);
+/// The words of the list in which a digit stands for the letters that a word shares with the one before, and whether each
+/// is one token everywhere.
+fn words() -> Vec<(String, bool)> {
+    let mut words: Vec<(String, bool)> = Vec::new();
+    for character in list("words").chars().filter(|character| *character != '\n') {
+        match character.to_digit(10) {
+            Some(shared) => {
+                let begin = words.last().map_or(String::new(), |(word, _)| word[..shared as usize].to_owned());
+                words.push((begin, false));
             }
-            None => words.last_mut().unwrap().push_str(part),
+            None => match words.last_mut() {
+                Some((_, is_everywhere)) if character == '\'' => *is_everywhere = true,
+                Some((word, _)) => word.push(character),
+                None => panic!("the list does not begin with a digit"),
+            },
         }
     }
+    assert!(words.is_sorted(), "the words are looked up by bisection");
     words
 }
 
@@ -348,8 +350,9 @@ fn words(list: &str) -> Vec<String> {
 fn the_lists_of_the_estimate_hold_what_is_one_token() {
     let tokens = |text: &str| o200k(text).max(cl100k(text));
     let capitalized = |word: &str| word[..1].to_uppercase() + &word[1..];
-    let (everywhere, spaced) = list("words");
-    for word in words(&everywhere) {
+    let (everywhere, spaced): (Vec<_>, Vec<_>) = words().into_iter().partition(|(_, is_everywhere)| *is_everywhere);
+    assert!(everywhere.len() > 2_000 && spaced.len() > 4_000);
+    for (word, _) in everywhere {
         for word in [capitalized(&word), word] {
             for text in [word.clone(), format!(" {word}")] {
                 assert_eq!(tokens(&text), 1, "{text:?}");
@@ -359,15 +362,15 @@ fn the_lists_of_the_estimate_hold_what_is_one_token() {
             }
         }
     }
-    for word in words(&spaced) {
+    for (word, _) in spaced {
         assert_eq!(tokens(&format!(" {word}")), 1, "{word}");
         for text in [capitalized(&word), format!(" {}", capitalized(&word)), word] {
             assert!(tokens(&text) <= 3, "{text:?}");
         }
     }
-    assert!(words(&everywhere).len() > 2_000 && words(&spaced).len() > 4_000);
 
-    let (plain, spaced) = list("pairs");
+    let pairs = list("pairs");
+    let (plain, spaced) = pairs.split_once("\n\n").unwrap();
     for (space, lines) in [("", plain), (" ", spaced)] {
         for line in lines.lines() {
             let (first, seconds) = line.split_at(1);
@@ -378,7 +381,8 @@ fn the_lists_of_the_estimate_hold_what_is_one_token() {
         }
     }
 
-    let (ranges, single) = list("characters");
+    let characters = list("characters");
+    let (ranges, single) = characters.split_once("\n\n").unwrap();
     let ranges = ranges.split_whitespace().map(|range| {
         let (first, tokens) = range.split_once(':').unwrap();
         (u32::from_str_radix(first, 16).unwrap(), tokens.parse::<usize>().unwrap())

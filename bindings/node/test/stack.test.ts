@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { test } from "node:test"
-import { type Budget, Context, Stack } from "callstack-core"
+import { type Budget, CallstackError, Context, type Counter, Stack } from "callstack-core"
 import { fails, folder } from "./common.js"
 
 test("frames are pushed, planned, activated, popped and invalidated", () => {
@@ -125,6 +125,11 @@ test("a context has three texts and a report, and stays within its budget", () =
   const { needed } = error.details
   assert.ok(needed !== undefined)
   assert.ok(stack.context(pay, { budget: { total: needed }, guidance: "none" }).tokens <= needed)
+  assert.equal(error.details.unit, "tokens")
+  const capped = stack.context(pay, { budget: { bytes: 1200 }, guidance: "none" })
+  assert.ok(Buffer.byteLength(capped.xml) <= 1200)
+  const { details } = fails(() => stack.context(pay, { budget: { bytes: 10 } }), "budget_too_small")
+  assert.deepEqual([details.unit, details.total], ["bytes", 10])
   assert.deepEqual(Object.keys(Stack.settings()).sort(), ["budget", "guidance", "heapCeiling", "minimumRelevance"])
 })
 
@@ -233,4 +238,19 @@ test("files of a newer version and files that are not stacks are rejected and le
   assert.match(readFileSync(join(path, "stack.db"), "utf8"), /^this is no database/)
   fails(() => Stack.fromState({ version: 99, frames: {}, rootFrameIDs: [], updatedAt: 1 }), "version")
   fails(() => Stack.open(""), "empty")
+})
+
+test("the token counter is chosen by name", () => {
+  const tokens = (counter: Counter): number => {
+    using stack = Stack.inMemory({ counter })
+    return stack.context(stack.push({ title: "Build a shop" })).tokens
+  }
+  assert.notEqual(tokens("approx"), tokens("chars4"))
+  // Only a library that is built with the vocabulary has the exact counter.
+  try {
+    assert.notEqual(tokens("o200k"), tokens("chars4"))
+  } catch (error) {
+    assert.ok(error instanceof CallstackError && error.code === "setting")
+    assert.match(error.message, /counter is `o200k`.*built with the feature tokenizer/)
+  }
 })
