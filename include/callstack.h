@@ -95,7 +95,9 @@
  * it is closed. All acknowledged commits are in the folder; open it again to continue.
  *
  * The end of the process. Three faults end the whole process (abort) instead of returning a code: memory cannot be
- * allocated; a thread has no room left on its stack; a library that was built with panic = "abort" panics.
+ * allocated; a thread has no room left on its stack; a library that was built with panic = "abort" panics. Two signals
+ * of the system do the same: SIGXFSZ, unless the program ignores it, when a file reaches the limit for the size of files;
+ * SIGBUS when another program cuts a file of the database that is open.
  * Acknowledged commits survive these faults as they survive kill -9.
  *
  * Undefined behaviour. The library cannot detect a pointer that was freed, or memory that is shorter than the
