@@ -155,8 +155,8 @@ pub(crate) struct Contexts {
     counts: Counts,
     /// The folder to which the paths of logs are relative.
     folder: PathBuf,
-    /// The paths of logs that the host has named in this process.
-    logs_of_host: Mutex<HashSet<String>>,
+    /// The paths of logs that the host has named in this process, with the frames.
+    logs_of_host: Mutex<HashSet<(Handle, PathBuf)>>,
     costs: Costs,
     /// The texts with the default names of tools.
     wording: Arc<Wording>,
@@ -220,8 +220,9 @@ impl Contexts {
     /// longer exists. `now` is in milliseconds since the Unix epoch.
     pub(crate) fn find(&self, key: &Key<'_>, now: u64) -> Option<Arc<Context>> {
         let cached = self.cache.lock().get(key, now);
-        let is_there = |log: &String| self.existing_log(Some(log)).is_some();
-        cached.filter(|context| context.report.entries.iter().filter_map(|entry| entry.log.as_ref()).all(is_there))
+        let has_its_log =
+            |entry: &Entry| entry.log.as_ref().is_none_or(|log| self.existing_log(entry.handle, Some(log)).is_some());
+        cached.filter(|context| context.report.entries.iter().all(has_its_log))
     }
 
     /// Assembles the context of a frame and adds it to the cache. `tree` is the tree of the key. `now` is in milliseconds
@@ -257,13 +258,13 @@ impl Contexts {
         made
     }
 
-    /// Returns the path of a log with the folder prepended, if the file exists and an agent may read it: below the folder
-    /// without a link, or a file that the host has named in this process. The history and the folder may come from a
-    /// stranger.
-    fn existing_log(&self, path: Option<&str>) -> Option<String> {
-        let path = path?;
-        let is_of_host = || self.logs_of_host.lock().contains(path);
-        let path = self.folder.join(path);
+    /// Returns the path of a frame's log with the folder prepended, if the file exists and an agent may read it: below the
+    /// folder without a link, or a file that the host has named in this process. The history and the folder may come from
+    /// a stranger. The state of a stack without a folder comes from the host.
+    fn existing_log(&self, handle: Handle, path: Option<&str>) -> Option<String> {
+        let path = self.folder.join(path?);
+        let has_no_folder = self.folder.as_os_str().is_empty();
+        let is_of_host = || has_no_folder || self.logs_of_host.lock().contains(&(handle, path.clone()));
         let exists = path.is_file() && (self.is_below_folder(&path) || is_of_host());
         exists.then(|| path.to_string_lossy().into_owned())
     }
@@ -273,17 +274,17 @@ impl Contexts {
         let Ok(below) = path.strip_prefix(&self.folder) else { return false };
         let is_plain = below.components().all(|part| matches!(part, Component::Normal(_)));
         let is_link = |path: &Path| path != self.folder && path.starts_with(&self.folder) && path.is_symlink();
-        is_plain && !self.folder.as_os_str().is_empty() && !path.ancestors().any(is_link)
+        is_plain && !path.ancestors().any(is_link)
     }
 
-    /// Allows contexts to name a log outside of the folder, because the host of this process has named it.
-    pub(crate) fn allow_log(&self, path: &str) {
-        self.logs_of_host.lock().insert(path.to_owned());
+    /// Allows contexts to name a log of a frame outside of the folder, because the host of this process has named it.
+    pub(crate) fn allow_log(&self, handle: Handle, path: &str) {
+        self.logs_of_host.lock().insert((handle, self.folder.join(path)));
     }
 
     fn fragment(&self, tree: &Tree, handle: Handle) -> Arc<Fragment> {
         let node = tree.node(handle);
-        let log = self.existing_log(node.settled().log_path);
+        let log = self.existing_log(handle, node.settled().log_path);
         let made_from = (node.settled_revision(), log.is_some());
         let make = || Fragment::settled(handle, node, log, &*self.counter);
         self.keep(handle, made_from, |kept| &mut kept.settled, |kept| &kept.settled, make)
@@ -291,7 +292,7 @@ impl Contexts {
 
     fn current_fragment(&self, tree: &Tree, handle: Handle) -> Arc<Fragment> {
         let node = tree.node(handle);
-        let log = self.existing_log(node.record().log_path.as_deref());
+        let log = self.existing_log(handle, node.record().log_path.as_deref());
         let made_from = (node.revision(), log.is_some());
         let make = || Fragment::current(handle, node, log, &*self.counter);
         self.keep(handle, made_from, |kept| &mut kept.current, |kept| &kept.current, make)

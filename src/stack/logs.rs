@@ -86,7 +86,8 @@ impl FrameLog<'_> {
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the path is blank.
     pub fn set_path(&self, log_path: impl Into<String>) -> Result<()> {
         let log_path = log_path.into();
-        self.stack.inner.contexts.allow_log(&log_path);
+        let handle = self.stack.query(self.frame.clone(), |_, handle| handle)?;
+        self.stack.inner.contexts.allow_log(handle, &log_path);
         self.stack.execute(Command::SetLogPath { frame: self.frame.clone(), log_path }).map(drop)
     }
 
