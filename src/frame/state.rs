@@ -322,7 +322,10 @@ struct Fields<'a> {
 
 impl Fields<'_> {
     fn report(&mut self, message: impl Into<String>) {
-        self.repairs.push(Repair { frame: self.frame.map(str::to_owned), message: message.into() });
+        self.repairs.push(match self.frame {
+            Some(frame) => Repair::of_frame(frame, message),
+            None => Repair::of_state(message),
+        });
     }
 
     fn take<T>(&mut self, key: &str, expected: &str, read: impl Fn(&Value) -> Option<T>) -> Option<T> {

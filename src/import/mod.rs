@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::frame::{Frame, FrameStatus, Repair, StackState, has_handle_form, reference_to_id};
+use crate::frame::{Frame, FrameStatus, Repair, StackState, has_handle_form, reference_to_id, shown};
 use crate::text::{FreeNames, beginning};
 use crate::tree::Tree;
 
@@ -49,7 +49,7 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {}", self.place, self.message)
+        write!(formatter, "{}: {}", shown(&self.place), self.message)
     }
 }
 

@@ -3,6 +3,8 @@
 
 #[cfg(feature = "tokenizer")]
 mod cap;
+#[cfg(feature = "tools")]
+mod echoes;
 #[cfg(feature = "sqlite")]
 mod files;
 mod growth;
