@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::store::folder::Folder;
 
 /// The files of a database that must stay the same while it is open. The write-ahead log is the second.
-const SUFFIXES: [&str; 5] = ["", "-wal", "-shm", "-write", "-read"];
+const SUFFIXES: [&str; 4] = ["", "-wal", "-shm", "-write"];
 /// Maximum length of the note in the write lock's file, in bytes.
 const LONGEST_NOTE: u64 = 100;
 
@@ -59,9 +59,9 @@ impl Paths {
     /// their names in the folder that was opened.
     pub(super) fn look(&self) -> Files {
         let database = self.database.symlink_metadata().ok();
-        let [log, shared_memory, write_lock, read_lock] = self.others.each_ref().map(|name| self.folder.number(name));
+        let [log, shared_memory, write_lock] = self.others.each_ref().map(|name| self.folder.number(name));
         Files {
-            numbers: [database.as_ref().map(number), log, shared_memory, write_lock, read_lock],
+            numbers: [database.as_ref().map(number), log, shared_memory, write_lock],
             stamp: database.as_ref().map(stamp),
         }
     }

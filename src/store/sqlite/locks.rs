@@ -8,7 +8,7 @@
 //! - Reads outside of a transaction share the read lock (`stack.db-read`). A checkpoint, which moves pages under a
 //!   reader, holds it exclusively. A commit only appends to the write-ahead log, so it does not wait for readers.
 //! - An open store keeps a [`Hold`] on the database, so that no SQLite deletes the write-ahead log while it is open, and
-//!   none moves it into the database during a transaction or a reading.
+//!   none moves it into the database during a reading.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -101,6 +101,8 @@ pub(super) struct LogState {
     pub(super) moved: u32,
     page_size: u32,
     salts: [u8; 8],
+    /// The whole header, which every commit changes.
+    pub(super) header: [u8; 48],
 }
 
 impl Hold {
@@ -123,22 +125,31 @@ impl Hold {
         let number = |place: usize| u32::from_ne_bytes(bytes[place..place + 4].try_into().expect("four bytes"));
         let page_size = u32::from(u16::from_ne_bytes([bytes[14], bytes[15]]));
         let salts = bytes[32..40].try_into().expect("eight bytes");
-        Some(LogState { length: number(16), moved: number(96), page_size, salts })
+        let header = bytes[..48].try_into().expect("48 bytes");
+        Some(LogState { length: number(16), moved: number(96), page_size, salts, header })
     }
 
     /// True if the file of the write-ahead log can be the one that the shared memory describes: it is long enough, and
     /// begins with the same salts. Call it with the write lock, because a commit changes both one after the other.
     pub(super) fn has_whole_log(&self) -> bool {
-        let Some((state, log)) = self.log_state().zip(self.log.as_ref()) else { return true };
-        if state.length == 0 {
-            return true;
-        }
-        let mut salts = [0; 8];
-        let is_long_enough = log.metadata().is_ok_and(|data| {
+        self.log_state().is_none_or(|state| self.is_log_of(&state))
+    }
+
+    /// As [`Hold::has_whole_log`], with what the shared memory describes.
+    pub(super) fn is_log_of(&self, state: &LogState) -> bool {
+        let is_long_enough = |log: &File| {
             // A header of 32 bytes, and a frame of 24 bytes before each page.
-            data.len() >= 32 + u64::from(state.length) * (u64::from(state.page_size) + 24)
-        });
-        is_long_enough && read_at(log, 16, &mut salts).is_ok() && salts == state.salts
+            let least = 32 + u64::from(state.length) * (u64::from(state.page_size) + 24);
+            log.metadata().is_ok_and(|data| data.len() >= least)
+        };
+        state.length == 0 || self.log.as_ref().is_none_or(is_long_enough) && self.has_salts_of(state)
+    }
+
+    /// True if the write-ahead log begins with the salts that the shared memory describes. After it was emptied, it does not.
+    pub(super) fn has_salts_of(&self, state: &LogState) -> bool {
+        let mut salts = [0; 8];
+        let read = self.log.as_ref().map(|log| read_at(log, 16, &mut salts));
+        state.length == 0 || read.is_none_or(|read| read.is_ok() && salts == state.salts)
     }
 
     /// Keeps other programs from moving the write-ahead log into the database, until [`Hold::allow_checkpoints`]. Their

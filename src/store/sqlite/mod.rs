@@ -30,7 +30,7 @@ use crate::frame::Event;
 use errors::Refused;
 pub(crate) use errors::damaged as damaged_database;
 use identity::{Difference, Files, Paths};
-use locks::{Hold, Lock, Locked};
+use locks::{Hold, Lock, Locked, LogState};
 use reader::{Mark, SqliteReader, read_events};
 
 /// Length of the write-ahead log, in pages of 4 KB, at which a commit moves it into the database, unless somebody reads.
@@ -94,6 +94,9 @@ pub struct SqliteStore {
     files: Files,
     /// SQLite's counter of commits by other connections, at the last read of the newest events. `None`: unknown.
     data_version: Option<i64>,
+    /// The header of the shared memory after the last commit of this store, if it had all events then. The same header
+    /// means that nobody has committed since.
+    committed: Option<[u8; 48]>,
     /// The newest event that this store has read or written.
     newest: Option<Mark>,
     /// The newest event of the open transaction.
@@ -160,6 +163,7 @@ impl SqliteStore {
             paths,
             path,
             data_version: None,
+            committed: None,
             newest: None,
             appended: None,
             has_all: false,
@@ -173,7 +177,7 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`Error::Replaced`] if they are not. Then this store writes nothing more.
-    fn check_in_place(&mut self) -> Result<()> {
+    fn check_files(&mut self) -> Result<()> {
         let files = self.paths.look();
         match files.difference(&self.files) {
             Difference::None => {}
@@ -186,34 +190,40 @@ impl SqliteStore {
             }
             Difference::Replaced(suffix) => return Err(replaced(&self.folder, &self.name, suffix)),
         }
-        self.check_log()
+        Ok(())
     }
 
-    /// Checks that the write-ahead log was not overwritten. That can be told only while nobody writes.
-    fn check_log(&self) -> Result<()> {
+    /// As [`SqliteStore::check_files`], for readers. Also checks that the write-ahead log was not overwritten, which can be
+    /// told only while nobody writes.
+    fn check_in_place(&mut self) -> Result<()> {
+        self.check_files()?;
         let is_overwritten = !self.hold.has_whole_log()
-            && (self.has_write_lock || self.write_lock.try_exclusive().is_ok_and(|_locked| !self.hold.has_whole_log()));
-        match is_overwritten {
-            true => Err(self.replaced(&format!("{}-wal was overwritten", self.name))),
-            false => Ok(()),
-        }
+            && self.write_lock.try_exclusive().is_ok_and(|_locked| !self.hold.has_whole_log());
+        if is_overwritten { Err(self.overwritten()) } else { Ok(()) }
     }
 
-    /// As [`SqliteStore::check_in_place`], before anything is written. Call it with the write lock.
+    /// As [`SqliteStore::check_files`], before anything is written. Call it with the write lock.
     ///
     /// If the write-ahead log was deleted, and the database is as this store knows it, the log is moved into the database:
     /// this store still has it open, and nobody can have opened the database since.
-    fn check_writable(&mut self) -> Result<()> {
-        let checked = self.check_in_place();
+    fn check_writable(&mut self, log: Option<&LogState>) -> Result<()> {
+        let is_whole = log.is_none_or(|log| self.hold.is_log_of(log));
+        let checked = self.check_files();
         if checked.is_err() {
             let files = self.paths.look();
             let is_known = files.stamp() == self.files.stamp() || self.is_noted(&files);
             let is_deleted = files.difference(&self.files) == Difference::Replaced("-wal") && !files.has_log();
-            if is_deleted && is_known && self.hold.has_whole_log() && self.read_lock.try_exclusive().is_ok() {
+            if is_deleted && is_known && is_whole && self.read_lock.try_exclusive().is_ok() {
                 let _ = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
             }
+        } else if !is_whole {
+            return Err(self.overwritten());
         }
         checked
+    }
+
+    fn overwritten(&self) -> Error {
+        self.replaced(&format!("{}-wal was overwritten", self.name))
     }
 
     /// True if a user of the library has noted the database as it is.
@@ -253,12 +263,12 @@ impl SqliteStore {
 
     /// Begins a transaction, with the write lock.
     fn begin_locked(&mut self, patience: &mut Patience) -> Result<()> {
-        patience.retry(|| self.hold.forbid_checkpoints(&self.path))?;
-        self.check_writable()?;
+        let log = self.hold.log_state();
+        self.check_writable(log.as_ref())?;
         patience.retry(|| self.run("BEGIN IMMEDIATE"))?;
-        let data_version = Some(self.number("PRAGMA data_version")?);
-        self.has_all = data_version == self.data_version;
+        self.has_all = log.is_some_and(|log| Some(log.header) == self.committed);
         if !self.has_all {
+            self.committed = None;
             // A newer version of the library may have migrated the schema after this store opened the file.
             schema::refuse_newer(self.number("PRAGMA user_version")?, &self.path)?;
             self.check_newest(&self.connection)?;
@@ -342,7 +352,6 @@ impl SqliteStore {
     fn release(&mut self) {
         self.appended = None;
         if std::mem::take(&mut self.has_write_lock) {
-            self.hold.allow_checkpoints();
             self.write_lock.unlock();
         }
     }
@@ -403,14 +412,21 @@ impl Store for SqliteStore {
     fn commit(&mut self) -> Result<()> {
         if let Err(error) = self.run("COMMIT") {
             // It may have lasted. The next read must look.
-            self.data_version = None;
+            (self.data_version, self.committed) = (None, None);
             return Err(error);
         }
         self.newest = self.appended.take().or(self.newest);
         if !self.paths.leads_to_log(&self.files) {
             return Err(replaced(&self.folder, &self.name, "-wal"));
         }
-        let length = self.hold.log_state().map_or(0, |log| log.length);
+        let log = self.hold.log_state();
+        if log.as_ref().is_some_and(|log| !self.hold.has_salts_of(log)) {
+            // Another program has emptied the log, because SQLite's own locks have fallen. The commit is not in it.
+            self.data_version = None;
+            return Err(self.overwritten());
+        }
+        self.committed = log.as_ref().map(|log| log.header);
+        let length = log.map_or(0, |log| log.length);
         if length >= CHECKPOINT_PAGES {
             // A failure does not concern the commit. The log is moved later. If readers leave no gap, the log must not
             // grow without limit.
@@ -457,8 +473,9 @@ impl Drop for SqliteStore {
         self.rollback();
         if self.is_sound && self.write_lock.try_exclusive().map(Locked::keep).is_ok() {
             self.has_write_lock = true;
-            if self.hold.log_state().is_some_and(|log| log.length > 0) {
-                let is_ours = self.check_writable().and_then(|()| self.check_newest(&self.connection));
+            let log = self.hold.log_state();
+            if log.as_ref().is_some_and(|log| log.length > 0) {
+                let is_ours = self.check_writable(log.as_ref()).and_then(|()| self.check_newest(&self.connection));
                 let _ = is_ours.and_then(|()| self.checkpoint(Checkpoint::EmptyFile, Duration::ZERO));
             }
             self.release();
