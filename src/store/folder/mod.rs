@@ -43,6 +43,18 @@ pub(crate) enum Kind {
     Other,
 }
 
+/// What is known of a file without opening it.
+#[cfg(feature = "sqlite")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileState {
+    /// The device and the number of the file: equal for two names of one file.
+    pub(crate) number: (u64, u64),
+    /// In bytes.
+    pub(crate) size: u64,
+    /// The time of the last change in nanoseconds, from a moment that the system chooses.
+    pub(crate) changed: i128,
+}
+
 /// The name of the temporary file in a folder. A fixed name, so that the next write replaces the rest that a
 /// killed process may leave.
 const TEMPORARY: &str = ".next.tmp";
@@ -85,11 +97,10 @@ impl Folder {
         found(directory.kind(file)).map_err(reading(&self.path_of(name)))
     }
 
-    /// The device and the number of what is at a name of this folder itself: equal for two names of one file. `None` if
-    /// nothing is there.
+    /// What is known of the file at a name of this folder itself. `None` if nothing is there.
     #[cfg(feature = "sqlite")]
-    pub(crate) fn number(&self, name: &str) -> Option<(u64, u64)> {
-        self.directory.number(name)
+    pub(crate) fn state(&self, name: &str) -> Option<FileState> {
+        self.directory.state(name)
     }
 
     /// True if a regular file is at a name.

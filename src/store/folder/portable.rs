@@ -53,8 +53,9 @@ impl Directory {
 
     /// Windows does not let anyone replace a file that is open, so its existence is enough.
     #[cfg(feature = "sqlite")]
-    pub(super) fn number(&self, name: &str) -> Option<(u64, u64)> {
-        self.kind(name).ok().map(|_| (0, 0))
+    pub(super) fn state(&self, name: &str) -> Option<super::FileState> {
+        let data = fs::symlink_metadata(self.0.join(name)).ok()?;
+        Some(super::FileState { number: (0, 0), size: data.len(), changed: 0 })
     }
 
     pub(super) fn rename(&self, from: &str, to: &Self, new: &str) -> io::Result<()> {

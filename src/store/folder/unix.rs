@@ -13,7 +13,7 @@ use nix::fcntl::{self, AtFlags, OFlag};
 use nix::sys::stat::{self, FileStat, Mode, SFlag};
 use nix::unistd;
 
-use super::{Access, Kind};
+use super::{Access, FileState, Kind};
 
 /// The permissions of new files and directories, which the process's mask reduces.
 const FILE_MODE: Mode = Mode::from_bits_truncate(0o666);
@@ -54,11 +54,12 @@ impl Directory {
         Ok(kind_of(&stat::fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW)?))
     }
 
-    /// The device and the number of what is at the name: equal for two names of one file. `None` if nothing is there.
-    pub(super) fn number(&self, name: &str) -> Option<(u64, u64)> {
+    /// What is known of the file at the name. `None` if nothing is there.
+    pub(super) fn state(&self, name: &str) -> Option<FileState> {
         let data = stat::fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
-        // The widths of both numbers differ between systems.
-        Some((data.st_dev as u64, data.st_ino as u64))
+        // The widths of these numbers differ between systems.
+        let changed = i128::from(data.st_mtime) * 1_000_000_000 + i128::from(data.st_mtime_nsec);
+        Some(FileState { number: (data.st_dev as u64, data.st_ino as u64), size: data.st_size as u64, changed })
     }
 
     pub(super) fn rename(&self, from: &str, to: &Self, new: &str) -> io::Result<()> {

@@ -5,7 +5,7 @@ use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
-use crate::store::folder::Folder;
+use crate::store::folder::{FileState, Folder};
 
 /// The files of a database that must stay the same while it is open. The write-ahead log is the second.
 const SUFFIXES: [&str; 4] = ["", "-wal", "-shm", "-write"];
@@ -26,6 +26,8 @@ pub(super) struct Files {
     /// The device and the number of each file: equal for two names of one file.
     numbers: [Option<(u64, u64)>; SUFFIXES.len()],
     stamp: Option<Stamp>,
+    /// The state of the write-ahead log.
+    log: Option<FileState>,
 }
 
 /// The names of the files.
@@ -59,22 +61,33 @@ impl Paths {
     /// their names in the folder that was opened.
     pub(super) fn look(&self) -> Files {
         let database = self.database.symlink_metadata().ok();
-        let [log, shared_memory, write_lock] = self.others.each_ref().map(|name| self.folder.number(name));
+        let [log, shared_memory, write_lock] = self.others.each_ref().map(|name| self.folder.state(name));
         Files {
-            numbers: [database.as_ref().map(number), log, shared_memory, write_lock],
+            numbers: [database.as_ref().map(number), log.map(id), shared_memory.map(id), write_lock.map(id)],
+            log,
             stamp: database.as_ref().map(stamp),
         }
     }
 
-    /// True if the path of the write-ahead log leads to the same file as `before`.
-    pub(super) fn leads_to_log(&self, before: &Files) -> bool {
-        self.log.symlink_metadata().ok().as_ref().map(number) == before.numbers[1]
+    /// What the path of the write-ahead log leads to.
+    pub(super) fn log(&self) -> Option<FileState> {
+        self.log.symlink_metadata().ok().as_ref().map(state)
     }
 }
 
 impl Files {
     pub(super) fn stamp(&self) -> Option<Stamp> {
         self.stamp
+    }
+
+    /// The state of the write-ahead log.
+    pub(super) fn log(&self) -> Option<FileState> {
+        self.log
+    }
+
+    /// True if this is the same write-ahead log, however it has changed.
+    pub(super) fn is_log(&self, log: Option<FileState>) -> bool {
+        log.map(id) == self.numbers[1]
     }
 
     /// True if there is a write-ahead log.
@@ -110,27 +123,29 @@ impl Stamp {
     }
 }
 
-#[cfg(unix)]
+fn id(state: FileState) -> (u64, u64) {
+    state.number
+}
+
+fn number(data: &Metadata) -> (u64, u64) {
+    state(data).number
+}
+
 fn stamp(data: &Metadata) -> Stamp {
+    let FileState { size, changed, .. } = state(data);
+    Stamp { size, changed }
+}
+
+#[cfg(unix)]
+fn state(data: &Metadata) -> FileState {
     use std::os::unix::fs::MetadataExt;
     let changed = i128::from(data.mtime()) * 1_000_000_000 + i128::from(data.mtime_nsec());
-    Stamp { size: data.len(), changed }
-}
-
-#[cfg(windows)]
-fn stamp(data: &Metadata) -> Stamp {
-    use std::os::windows::fs::MetadataExt;
-    Stamp { size: data.len(), changed: i128::from(data.last_write_time()) * 100 }
-}
-
-#[cfg(unix)]
-fn number(data: &Metadata) -> (u64, u64) {
-    use std::os::unix::fs::MetadataExt;
-    (data.dev(), data.ino())
+    FileState { number: (data.dev(), data.ino()), size: data.len(), changed }
 }
 
 /// Windows does not let anyone replace a file that is open, so its existence is enough.
 #[cfg(windows)]
-fn number(_data: &Metadata) -> (u64, u64) {
-    (0, 0)
+fn state(data: &Metadata) -> FileState {
+    use std::os::windows::fs::MetadataExt;
+    FileState { number: (0, 0), size: data.len(), changed: i128::from(data.last_write_time()) * 100 }
 }

@@ -22,7 +22,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
 
 use super::file_errors::writing;
-use super::folder::{Access, Folder};
+use super::folder::{Access, FileState, Folder};
 use super::patience::Patience;
 use super::{BUSY_TIMEOUT, Durability, EventQuery, HistoryReader, Store};
 use crate::error::{Error, Result};
@@ -92,11 +92,15 @@ pub struct SqliteStore {
     paths: Paths,
     /// The files that were opened.
     files: Files,
+    /// The files as they were at the last look.
+    looked: Files,
     /// SQLite's counter of commits by other connections, at the last read of the newest events. `None`: unknown.
     data_version: Option<i64>,
     /// The header of the shared memory after the last commit of this store, if it had all events then. The same header
     /// means that nobody has committed since.
     committed: Option<[u8; 48]>,
+    /// The file of the write-ahead log after that commit.
+    committed_log: Option<FileState>,
     /// The newest event that this store has read or written.
     newest: Option<Mark>,
     /// The newest event of the open transaction.
@@ -160,10 +164,12 @@ impl SqliteStore {
             write_lock,
             read_lock,
             files: paths.look(),
+            looked: paths.look(),
             paths,
             path,
             data_version: None,
             committed: None,
+            committed_log: None,
             newest: None,
             appended: None,
             has_all: false,
@@ -179,6 +185,7 @@ impl SqliteStore {
     /// [`Error::Replaced`] if they are not. Then this store writes nothing more.
     fn check_files(&mut self) -> Result<()> {
         let files = self.paths.look();
+        self.looked = files.clone();
         match files.difference(&self.files) {
             Difference::None => {}
             Difference::Written => {
@@ -207,8 +214,10 @@ impl SqliteStore {
     /// If the write-ahead log was deleted, and the database is as this store knows it, the log is moved into the database:
     /// this store still has it open, and nobody can have opened the database since.
     fn check_writable(&mut self, log: Option<&LogState>) -> Result<()> {
-        let is_whole = log.is_none_or(|log| self.hold.is_log_of(log));
         let checked = self.check_files();
+        // Unchanged since the last commit of this store, or what the shared memory describes.
+        let is_unchanged = self.committed_log.is_some() && self.looked.log() == self.committed_log;
+        let is_whole = is_unchanged || log.is_none_or(|log| self.hold.is_log_of(log));
         if checked.is_err() {
             let files = self.paths.look();
             let is_known = files.stamp() == self.files.stamp() || self.is_noted(&files);
@@ -416,7 +425,8 @@ impl Store for SqliteStore {
             return Err(error);
         }
         self.newest = self.appended.take().or(self.newest);
-        if !self.paths.leads_to_log(&self.files) {
+        let log_file = self.paths.log();
+        if !self.files.is_log(log_file) {
             return Err(replaced(&self.folder, &self.name, "-wal"));
         }
         let log = self.hold.log_state();
@@ -426,6 +436,7 @@ impl Store for SqliteStore {
             return Err(self.overwritten());
         }
         self.committed = log.as_ref().map(|log| log.header);
+        self.committed_log = log_file;
         let length = log.map_or(0, |log| log.length);
         if length >= CHECKPOINT_PAGES {
             // A failure does not concern the commit. The log is moved later. If readers leave no gap, the log must not
