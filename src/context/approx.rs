@@ -133,15 +133,12 @@ fn units(text: &str) -> usize {
             0..0x80 => (space(before) + CONTROL, 1, Before::Other),
             _ => {
                 let character = text[at..].chars().next().expect("at is a character boundary");
-                let is_divided = matches!(before, Before::Nothing | Before::Word);
-                let around = space(before) + if is_divided { CONTINUATION } else { 0 };
                 let same = if REPEATED_CHARACTERS.contains(&character) {
                     text[at..].chars().take_while(|other| *other == character).count()
                 } else {
                     1
                 };
-                let characters = same % 4 * CHARACTER[tables.tokens(character, before)];
-                (around + same / 4 * SIGN_PAIR + characters, same * character.len_utf8(), Before::Joining)
+                (tables.characters(character, same, before), same * character.len_utf8(), Before::Joining)
             }
         };
         total += cost;
@@ -366,12 +363,22 @@ impl Tables {
         rest[0]
     }
 
-    /// Returns the most tokens that a character takes. After a space, its first byte may be joined to the space.
-    fn tokens(&self, character: char, before: Before) -> usize {
-        let is_whole = before != Before::Space || character.len_utf8() == 2;
-        if is_whole && self.single.binary_search(&character).is_ok() {
-            return 1;
+    /// Returns the cost of the same character several times. Words before it, and spaces, are joined to its first bytes.
+    fn characters(&self, character: char, same: usize, before: Before) -> usize {
+        let single = CHARACTER[if self.single.binary_search(&character).is_ok() { 1 } else { self.tokens(character) }];
+        let cost = |same: usize| same / 4 * SIGN_PAIR + same % 4 * single;
+        match before {
+            Before::Nothing | Before::Word => CONTINUATION + cost(same),
+            Before::Space if character.len_utf8() > 2 => {
+                let first_divided = CHARACTER[self.tokens(character)] + cost(same - 1);
+                SPACE + first_divided.min(CONTINUATION + cost(same))
+            }
+            _ => space(before) + cost(same),
         }
+    }
+
+    /// Returns the most tokens of any character of this range.
+    fn tokens(&self, character: char) -> usize {
         let after = self.ranges.partition_point(|(first, _)| *first <= u32::from(character));
         self.ranges[after.saturating_sub(1)].1
     }

@@ -88,6 +88,14 @@ fn blanks_are_shortened_wherever_a_text_of_a_frame_is_shown() {
     assert!(context.xml.contains(&element), "{}", context.xml);
 }
 
+/// Findings of the fuzz target `counter`.
+#[test]
+fn texts_that_a_fuzzer_found_cost_no_more_than_their_two_parts() {
+    for (one, other) in [("\u{fffd}\u{fffd} ", "\u{fffd}\u{fffd}\u{fffd}"), (" ", "————")] {
+        assert!(Approx.count(&format!("{one}{other}")) <= Approx.count(one) + Approx.count(other), "{one:?} {other:?}");
+    }
+}
+
 #[test]
 fn counters_have_names() {
     let text = "A text of several words, 12345 digits and ———— signs.";
@@ -138,6 +146,12 @@ proptest! {
             }
         }
     }
+}
+
+proptest! {
+    // Each case makes whole contexts.
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1 + ProptestConfig::default().cases / 8, ..ProptestConfig::default() })]
+
     #[test]
     fn no_context_has_far_more_tokens_than_its_budget(seed in any::<u64>(), size in 1usize..12) {
         let mut random = Random::new(seed);
