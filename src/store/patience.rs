@@ -23,6 +23,7 @@ impl Patience {
     }
 
     /// The time that is left.
+    #[cfg(feature = "sqlite")]
     pub(super) fn left(&self) -> Duration {
         self.limit.saturating_sub(self.waited)
     }
