@@ -298,15 +298,35 @@ impl Contexts {
         self.keep(handle, made_from, |kept| &mut kept.current, |kept| &kept.current, make)
     }
 
+    /// Scores the finished siblings of a frame.
     fn sibling_scores(&self, tree: &Tree, handle: Handle) -> Vec<Scored> {
+        let Some(index) = self.sibling_index(tree, handle) else { return Vec::new() };
+        let query = self.query(tree, handle);
+        index.lock().scores(handle, tree.node(handle), &query)
+    }
+
+    /// Scores the finished siblings of an ancestor of a frame, and returns the best of them, at most `most`, in the order
+    /// in which they finished.
+    fn scores_beside(&self, tree: &Tree, handle: Handle, ancestor: Handle, most: usize) -> Vec<Scored> {
+        let Some(index) = self.sibling_index(tree, ancestor) else { return Vec::new() };
+        let query = Query::beside(&self.query(tree, handle), &self.query(tree, ancestor));
+        index.lock().best(ancestor, tree.node(handle), &query, most)
+    }
+
+    fn query(&self, tree: &Tree, handle: Handle) -> Arc<Query> {
         let node = tree.node(handle);
-        let Some(parent) = node.parent() else { return Vec::new() };
-        if tree.node(parent).finished_children().len() == 0 {
-            return Vec::new();
+        let made_from = (node.settled_revision(), false);
+        self.keep(handle, made_from, |kept| &mut kept.query, |kept| &kept.query, || Query::of(node))
+    }
+
+    /// Returns the current index of the finished children of a frame's parent; `None` if the frame has no finished
+    /// sibling.
+    fn sibling_index(&self, tree: &Tree, handle: Handle) -> Option<Arc<Mutex<SiblingIndex>>> {
+        let node = tree.node(handle);
+        let parent = node.parent()?;
+        if tree.node(parent).finished_children().len() == usize::from(node.status().is_finished()) {
+            return None;
         }
-        let make = || Query::of(node);
-        let query =
-            self.keep(handle, (node.settled_revision(), false), |kept| &mut kept.query, |kept| &kept.query, make);
         let index = {
             let mut indexes = self.indexes.lock();
             if indexes.len() >= KEPT_INDEXES && !indexes.contains_key(&parent) {
@@ -314,9 +334,8 @@ impl Contexts {
             }
             indexes.entry(parent).or_default().clone()
         };
-        let mut index = index.lock();
-        index.update(tree, parent);
-        index.scores(handle, node, &query)
+        index.lock().update(tree, parent);
+        Some(index)
     }
 
     fn keep<T>(

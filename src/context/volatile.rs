@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::considered::Considered;
+use super::considered::{Considered, Waiting};
 use super::cost::{Cost, charge};
 use super::fragment::{CUT, DetailLevel, Fragment, TITLE_TOKENS};
 use super::select::{Entry, Omission, Section};
@@ -292,9 +292,12 @@ fn go_on_above(tree: &Tree, handle: Handle) -> String {
 }
 
 fn waiting_warnings(tree: &Tree, considered: &Considered) -> String {
-    warnings(&considered.waiting_for, |dependency| {
+    warnings(&considered.waiting_for, |Waiting { dependent, dependency }| {
         let status = tree.node(dependency).status();
-        format!("This frame depends on {dependency}, which is {status}.")
+        match dependent == considered.handle {
+            true => format!("This frame depends on {dependency}, which is {status}."),
+            false => format!("Its ancestor {dependent} depends on {dependency}, which is {status}."),
+        }
     })
 }
 
@@ -319,13 +322,13 @@ fn suggestions_element(contexts: &Contexts, suggestions: &str) -> String {
     format!("<suggestions{}>\n{}\n</suggestions>\n", omitted_blanks(omitted), content(&shown))
 }
 
-fn warnings(frames: &[Handle], say: impl Fn(Handle) -> String) -> String {
+fn warnings<T: Copy>(causes: &[T], say: impl Fn(T) -> String) -> String {
     let mut text = String::new();
-    for frame in frames.iter().take(WARNINGS) {
-        text.push_str(&format!("<warning>{}</warning>\n", say(*frame)));
+    for cause in causes.iter().take(WARNINGS) {
+        text.push_str(&format!("<warning>{}</warning>\n", say(*cause)));
     }
-    if frames.len() > WARNINGS {
-        text.push_str(&format!("<warning>And {} more of these.</warning>\n", frames.len() - WARNINGS));
+    if causes.len() > WARNINGS {
+        text.push_str(&format!("<warning>And {} more of these.</warning>\n", causes.len() - WARNINGS));
     }
     text
 }

@@ -323,11 +323,11 @@ impl Tree {
     /// The newest revision among all frames that a context of this frame may show. While it is unchanged, the context
     /// is unchanged too.
     pub fn context_revision(&self, handle: Handle) -> u64 {
-        let node = self.node(handle);
-        let own = node.revision.max(node.children_revision);
-        let siblings = node.parent.map_or(0, |parent| self.node(parent).children_revision);
-        let ancestors = self.ancestors(handle).map(|ancestor| self.node(ancestor).revision);
-        let dependencies = node.dependencies.iter().map(|dependency| self.node(*dependency).revision);
-        ancestors.chain(dependencies).fold(own.max(siblings), u64::max)
+        let newest = |handle: Handle| {
+            let node = self.node(handle);
+            let dependencies = node.dependencies.iter().map(|dependency| self.node(*dependency).revision);
+            dependencies.fold(node.revision.max(node.children_revision), u64::max)
+        };
+        self.lineage(handle).map(newest).fold(0, u64::max)
     }
 }

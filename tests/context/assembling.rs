@@ -36,7 +36,7 @@ fn detail_level(context: &Context, handle: Handle) -> DetailLevel {
 }
 
 #[test]
-fn related_siblings_are_shown_and_unrelated_ones_are_not() {
+fn related_siblings_are_shown_and_unrelated_ones_are_stubs_while_there_is_room() {
     let project = Project::new();
     let parser = project.finished("parser", "Configuration parser", "Reads TOML configuration files");
     let icons = project.finished("icons", "Draw icons", "Twelve pictures");
@@ -51,6 +51,9 @@ fn related_siblings_are_shown_and_unrelated_ones_are_not() {
         .unwrap();
     let context = project.context("now");
     assert!(detail_level(&context, parser) >= DetailLevel::Compact, "{:#?}", context.report);
+    assert_eq!(detail_level(&context, icons), DetailLevel::Stub, "{:#?}", context.report);
+    let settings = Settings::default().budget(Budget::default().siblings(1));
+    let context = project.0.context("now", &settings).unwrap();
     assert_eq!(detail_level(&context, icons), DetailLevel::Omitted, "{:#?}", context.report);
     let entry = context.report.entries.iter().find(|entry| entry.handle == icons).unwrap();
     assert_eq!(entry.omission, Some(Omission::Irrelevant));
@@ -91,6 +94,54 @@ fn dependencies_come_first_and_others_have_their_own_element() {
     assert!(place("<completed-siblings>") < place("Completely different"));
     assert!(place("Completely different") < place("<title>Parser of tables</title>"));
     assert!(place("This frame depends on f6, which is planned.") > 0);
+}
+
+/// Specification, section 5: B1 sees the results of A, a finished sibling of its parent, and nothing of A1 and A2.
+#[test]
+fn finished_siblings_of_ancestors_are_shown_but_not_what_is_below_them() {
+    let stack = Stack::in_memory();
+    stack.push(NewFrame::new("Build App").id("root").criteria("App with auth and API")).unwrap();
+    stack.push(NewFrame::new("Auth").id("A").below("root")).unwrap();
+    for (id, title, results) in [("A1", "Hash passwords", "Argon in hash.rs"), ("A2", "Sign tokens", "Keys in keys.rs")]
+    {
+        stack.push(NewFrame::new(title).id(id).below("A")).unwrap();
+        stack.pop(id, PopStatus::Completed, results).unwrap();
+    }
+    stack.pop("A", PopStatus::Completed, "JWT with refresh tokens; middleware `require`").unwrap();
+    stack.push(NewFrame::new("API Routes").id("B").criteria("REST endpoints").below("root")).unwrap();
+    stack.push(NewFrame::new("CRUD Endpoints").id("B1").criteria("GET, POST, PUT, DELETE").below("B")).unwrap();
+    stack.plan(NewFrame::new("Pagination").id("B2").below("B")).unwrap();
+    let xml = &stack.context("B1", &Settings::default()).unwrap().xml;
+    let beside = xml.split_once("<ancestor-siblings beside=\"f5\">").map_or("", |(_, rest)| rest);
+    let beside = beside.split_once("</ancestor-siblings>").map_or("", |(inside, _)| inside);
+    assert!(beside.contains("<results>JWT with refresh tokens; middleware `require`</results>"), "{xml}");
+    for word in ["Hash passwords", "Sign tokens", "Argon", "keys.rs", "\"f3\"", "\"f4\""] {
+        assert!(!xml.contains(word), "{word} is from below A\n{xml}");
+    }
+}
+
+#[test]
+fn dependencies_of_ancestors_are_inherited_whatever_their_scores() {
+    let stack = Stack::in_memory();
+    stack.push(NewFrame::new("Root").id("root")).unwrap();
+    stack.push(NewFrame::new("Elsewhere").id("elsewhere").below("root")).unwrap();
+    stack.push(NewFrame::new("Choose colours").id("colours").below("elsewhere")).unwrap();
+    stack.pop("colours", PopStatus::Completed, "Red and green").unwrap();
+    stack.plan(NewFrame::new("Draw icons").id("icons").below("root")).unwrap();
+    let depending = NewFrame::new("Shop").id("shop").below("root").depends_on("colours").depends_on("icons");
+    stack.push(depending).unwrap();
+    stack.push(NewFrame::new("Basket").id("basket").below("shop")).unwrap();
+    stack.push(NewFrame::new("Sum of the prices").id("sum").below("basket")).unwrap();
+    let settings = Settings::default().minimum_relevance(100);
+    let xml = &stack.context("sum", &settings).unwrap().xml;
+    let inherited = xml.split_once("<inherited-dependencies of=\"f5\">").map_or("", |(_, rest)| rest);
+    assert!(inherited.split("</inherited-dependencies>").next().unwrap().contains("Red and green"), "{xml}");
+    assert!(xml.contains("<warning>Its ancestor f5 depends on f4, which is planned.</warning>"), "{xml}");
+    // What the frame itself depends on stands among its own dependencies, once.
+    stack.push(NewFrame::new("Taxes").id("taxes").below("basket").depends_on("colours")).unwrap();
+    let xml = &stack.context("taxes", &settings).unwrap().xml;
+    assert_eq!(xml.matches("Red and green").count(), 1, "{xml}");
+    assert!(xml.contains("<dependencies>") && !xml.contains("<inherited-dependencies"), "{xml}");
 }
 
 #[test]
