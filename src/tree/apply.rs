@@ -2,6 +2,7 @@
 //! same code.
 
 use std::collections::HashSet;
+use std::mem;
 
 use super::Tree;
 use super::memory::{Conversation, RunState};
@@ -170,9 +171,14 @@ impl Tree {
                 self.touch_at(handle, time);
             }
             Change::Summarized { results, results_compacted } => {
-                let frame = self.remember(handle, false);
-                frame.results = Some(results.clone());
-                frame.results_compacted = Some(results_compacted.clone());
+                self.remember(handle, false);
+                let Node { frame, before, .. } = &mut self.nodes[handle.index()];
+                let (results, compacted) = (Some(results.clone()), Some(results_compacted.clone()));
+                let old =
+                    [mem::replace(&mut frame.results, results), mem::replace(&mut frame.results_compacted, compacted)];
+                if let Some(before) = before {
+                    before.results.get_or_insert(old);
+                }
                 self.touch_at(handle, time);
             }
             Change::ChunkAllocated { chunk } => {
@@ -326,7 +332,7 @@ impl Tree {
     }
 
     fn id_replaced(&mut self, handle: Handle, session_id: &str) {
-        let old = std::mem::replace(&mut self.frame_mut(handle).session_id, session_id.to_owned());
+        let old = mem::replace(&mut self.frame_mut(handle).session_id, session_id.to_owned());
         self.ids.remove(&old);
         self.ids.insert(session_id, handle);
     }
@@ -454,6 +460,7 @@ impl Tree {
                 decisions: frame.decisions.len(),
                 log_path: frame.log_path.clone(),
                 identity: None,
+                results: None,
             })
         });
         if with_identity {
@@ -469,7 +476,7 @@ impl Tree {
     /// Updates the settled view of all frames to their current values, after a push or a status change.
     fn settle(&mut self) {
         let revision = self.revision;
-        for handle in std::mem::take(&mut self.unsettled) {
+        for handle in mem::take(&mut self.unsettled) {
             let node = &mut self.nodes[handle.index()];
             node.before = None;
             node.revision = revision;

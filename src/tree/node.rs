@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::Conversation;
-use crate::frame::{Frame, FrameStatus, Handle, Identity};
+use crate::frame::{Frame, FrameStatus, Handle, Identity, first_filled};
 use crate::steps::step;
 
 /// Number of artifacts up to which a new one is compared with each of them.
@@ -61,8 +61,19 @@ pub struct Settled<'a> {
     pub artifacts: &'a [String],
     /// Decisions made during the work, oldest first.
     pub decisions: &'a [String],
+    /// Full results: those so far if the frame is open.
+    pub results: Option<&'a str>,
+    /// Compacted results: those so far if the frame is open.
+    pub results_compacted: Option<&'a str>,
     /// Path of the full log, relative to the stack's folder or absolute.
     pub log_path: Option<&'a str>,
+}
+
+impl<'a> Settled<'a> {
+    /// The compacted results, or the full ones if there are no compacted ones. Empty if there are none.
+    pub fn dense_results(&self) -> &'a str {
+        first_filled(self.results_compacted.unwrap_or_default(), self.results.unwrap_or_default())
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -71,6 +82,8 @@ pub(super) struct Before {
     pub(super) decisions: usize,
     pub(super) log_path: Option<String>,
     pub(super) identity: Option<Identity>,
+    /// The full and the compacted results, if they have changed.
+    pub(super) results: Option<[Option<String>; 2]>,
 }
 
 impl Node {
@@ -218,12 +231,17 @@ impl Node {
             success_criteria_compacted: &frame.success_criteria_compacted,
             artifacts: &frame.artifacts,
             decisions: &frame.decisions,
+            results: frame.results.as_deref(),
+            results_compacted: frame.results_compacted.as_deref(),
             log_path: frame.log_path.as_deref(),
         };
         if let Some(before) = &self.before {
             settled.artifacts = &frame.artifacts[..before.artifacts];
             settled.decisions = &frame.decisions[..before.decisions];
             settled.log_path = before.log_path.as_deref();
+            if let Some(results) = &before.results {
+                [settled.results, settled.results_compacted] = results.each_ref().map(Option::as_deref);
+            }
             if let Some(identity) = &before.identity {
                 settled.title = &identity.title;
                 settled.success_criteria = &identity.success_criteria;

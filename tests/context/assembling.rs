@@ -2,7 +2,9 @@
 
 use callstack_core::context::{Approx, Chars4, DetailLevel, Omission, Section, TokenCounter, truncate};
 use callstack_core::tree::sibling_order;
-use callstack_core::{Budget, Context, Guidance, Handle, NewFrame, PopStatus, Settings, Stack, StackOptions};
+use callstack_core::{
+    Budget, Context, FrameStatus, Guidance, Handle, NewFrame, PopStatus, Results, Settings, Stack, StackOptions,
+};
 use std::sync::Arc;
 
 struct Project(Stack);
@@ -142,6 +144,47 @@ fn dependencies_of_ancestors_are_inherited_whatever_their_scores() {
     let xml = &stack.context("taxes", &settings).unwrap().xml;
     assert_eq!(xml.matches("Red and green").count(), 1, "{xml}");
     assert!(xml.contains("<dependencies>") && !xml.contains("<inherited-dependencies"), "{xml}");
+}
+
+#[test]
+fn results_so_far_of_an_open_ancestor_reach_frames_below_it_at_the_next_push() {
+    let project = Project::new();
+    let stack = &project.0;
+    stack.push(NewFrame::new("Shop").id("shop").below("root")).unwrap();
+    stack.push(NewFrame::new("Basket").id("basket").below("shop")).unwrap();
+    stack.summarize("shop", Results::new("Prices are integers of cents, long").compacted("Prices are cents")).unwrap();
+    let before = project.context("basket");
+    assert!(!before.xml.contains("Prices are"), "{}", before.xml);
+    stack.push(NewFrame::new("Sum").id("sum").below("basket")).unwrap();
+    stack.summarize("shop", "Prices are floats").unwrap();
+    for frame in ["sum", "basket"] {
+        let xml = &project.context(frame).xml;
+        assert!(xml.contains("<partial-results>Prices are cents</partial-results>"), "{xml}");
+    }
+    // A frame that is finished has results, and no partial ones.
+    stack.pop("shop", PopStatus::Completed, "Prices are floats").unwrap();
+    let xml = &project.context("sum").xml;
+    assert!(xml.contains("<results>Prices are floats</results>") && !xml.contains("partial"), "{xml}");
+}
+
+#[test]
+fn the_parent_and_the_siblings_of_a_blocked_frame_see_why_it_is_blocked() {
+    let project = Project::new();
+    let stack = &project.0;
+    let push = |id: &str| stack.push(NewFrame::new("Deploy").id(id).below("root")).unwrap();
+    push("blocked");
+    stack.pop("blocked", PopStatus::Blocked, "Which key?\nThe <old> one is expired").unwrap();
+    push("silent");
+    stack.pop("silent", PopStatus::Blocked, "").unwrap();
+    push("now");
+    let xml = &project.context("root").xml;
+    let why = "Which key? The &lt;old&gt; one is expired";
+    assert!(xml.contains(&format!("<warning>Child f2 is blocked: {why}</warning>")), "{xml}");
+    assert!(xml.contains("<warning>Child f3 is blocked and gave no reason.</warning>"), "{xml}");
+    let xml = &project.context("now").xml;
+    assert!(xml.contains(&format!("<blocked-sibling id=\"f2\" title=\"Deploy\">{why}</blocked-sibling>")), "{xml}");
+    stack.set_status("blocked", FrameStatus::InProgress, None).unwrap();
+    assert!(!project.context("now").xml.contains(why));
 }
 
 #[test]
