@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::Contexts;
 use super::relevance::Scored;
+use super::settings::FinishedChildren;
 use crate::frame::Handle;
 use crate::steps::step;
 use crate::tree::Tree;
@@ -12,6 +13,9 @@ use crate::tree::Tree;
 const SCORED_LEVELS: usize = 32;
 /// Maximum number of finished siblings of one ancestor that are considered.
 const SCORED_BESIDE: usize = 64;
+/// Maximum number of finished children that are considered, and of those that are looked at for them.
+const SHOWN_CHILDREN: usize = 256;
+const SEARCHED_CHILDREN: usize = 1_024;
 
 /// The frames considered for the context of one frame.
 pub(super) struct Considered {
@@ -28,6 +32,10 @@ pub(super) struct Considered {
     pub(super) other_ancestor_siblings: usize,
     /// Finished siblings: first the dependencies, then the others, each group in the order in which they finished.
     pub(super) siblings: Vec<Sibling>,
+    /// Finished children that are to be shown, in the order in which they finished.
+    pub(super) children: Vec<Handle>,
+    /// Number of finished children that are to be shown and are not among `children`, because they are too many.
+    pub(super) other_children: usize,
     /// Dependencies that are not finished: those of the frame, then those of its ancestors.
     pub(super) waiting_for: Vec<Waiting>,
 }
@@ -61,7 +69,12 @@ pub(super) struct Waiting {
 }
 
 /// Finds and scores the frames that may be relevant to a frame.
-pub(super) fn consider(contexts: &Contexts, tree: &Tree, handle: Handle) -> Considered {
+pub(super) fn consider(
+    contexts: &Contexts,
+    tree: &Tree,
+    handle: Handle,
+    finished_children: FinishedChildren,
+) -> Considered {
     let ancestors: Vec<Handle> = tree.ancestors(handle).collect();
     let mut known: HashSet<Handle> = HashSet::new();
     let mut waiting_for = Vec::new();
@@ -89,8 +102,11 @@ pub(super) fn consider(contexts: &Contexts, tree: &Tree, handle: Handle) -> Cons
     let ancestor_siblings = ancestor_siblings(contexts, tree, handle, &ancestors, &known);
     let scored: usize = ancestor_siblings.iter().map(|level| level.siblings.len()).sum();
     let other_ancestor_siblings = finished_beside(tree, &ancestors, &known) - scored;
+    let (children, other_children) = children(tree, handle, finished_children);
     Considered {
         handle,
+        children,
+        other_children,
         ancestors,
         dependencies,
         inherited,
@@ -120,6 +136,27 @@ fn finished_dependencies(
         }
     }
     finished
+}
+
+/// Returns the newest finished children that are to be shown, in the order in which they finished, and the number of the
+/// older ones.
+fn children(tree: &Tree, handle: Handle, finished_children: FinishedChildren) -> (Vec<Handle>, usize) {
+    let node = tree.node(handle);
+    let all = node.finished_children();
+    let held = match finished_children {
+        FinishedChildren::All => 0,
+        FinishedChildren::Forgotten => node.held_children(),
+        FinishedChildren::None => all.len(),
+    };
+    let count = all.len() - held;
+    if count == 0 {
+        return (Vec::new(), 0);
+    }
+    let newest = all.rev().take(SEARCHED_CHILDREN).filter(|child| held == 0 || !tree.is_held(*child));
+    let mut children: Vec<Handle> = newest.take(SHOWN_CHILDREN).collect();
+    children.reverse();
+    let others = count - children.len();
+    (children, others)
 }
 
 /// Scores the finished siblings of the nearest ancestors, without those that are `known` as dependencies.
@@ -192,14 +229,14 @@ mod tests {
     fn sibling_dependencies_take_a_step_each() {
         assert_grows(2.2, 300, |size| {
             let (tree, me) = dependent(size);
-            steps_of(|| consider(&contexts(), &tree, me)).1
+            steps_of(|| consider(&contexts(), &tree, me, FinishedChildren::default())).1
         });
     }
 
     #[test]
     fn sibling_dependencies_are_shown_once_in_the_order_of_their_finish() {
         let (tree, me) = dependent(50);
-        let considered = consider(&contexts(), &tree, me);
+        let considered = consider(&contexts(), &tree, me, FinishedChildren::default());
         let finished: Vec<Handle> = tree.node(tree.roots()[0]).finished_children().collect();
         assert!(considered.siblings.iter().all(|sibling| sibling.is_dependency && sibling.score == 100.0));
         assert!(considered.siblings.iter().map(|sibling| sibling.handle).eq(finished));

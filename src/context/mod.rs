@@ -89,7 +89,7 @@ pub use cache::CacheStatistics;
 pub use fragment::DetailLevel;
 pub use heap::{ChunkEntry, Shown};
 pub use select::{Entry, Omission, Section};
-pub use settings::{Budget, Guidance, Settings};
+pub use settings::{Budget, FinishedChildren, Guidance, Settings};
 #[cfg(feature = "tokenizer")]
 pub use tokens::O200k;
 pub use tokens::{Chars4, TokenCounter, counter, truncate};
@@ -209,7 +209,7 @@ impl Contexts {
     ) -> Result<Context> {
         settings.check()?;
         let wording = self.wording(&settings.tools);
-        let considered = considered::consider(self, tree, handle);
+        let considered = considered::consider(self, tree, handle, settings.finished_children);
         let mut volatile = Volatile::new(self, wording.clone(), tree, handle);
         let stable = select::select(self, &wording, tree, &considered, settings, volatile.cost)?;
         volatile.fill(self, tree, &considered, &settings.budget, suggestions, stable.left);
@@ -300,17 +300,16 @@ impl Contexts {
 
     /// Scores the finished siblings of a frame.
     fn sibling_scores(&self, tree: &Tree, handle: Handle) -> Vec<Scored> {
-        let Some(index) = self.sibling_index(tree, handle) else { return Vec::new() };
-        let query = self.query(tree, handle);
-        index.lock().scores(handle, tree.node(handle), &query)
+        self.with_siblings(tree, handle, |index| index.scores(handle, tree.node(handle), &self.query(tree, handle)))
     }
 
     /// Scores the finished siblings of an ancestor of a frame, and returns the best of them, at most `most`, in the order
     /// in which they finished.
     fn scores_beside(&self, tree: &Tree, handle: Handle, ancestor: Handle, most: usize) -> Vec<Scored> {
-        let Some(index) = self.sibling_index(tree, ancestor) else { return Vec::new() };
-        let query = Query::beside(&self.query(tree, handle), &self.query(tree, ancestor));
-        index.lock().best(ancestor, tree.node(handle), &query, most)
+        self.with_siblings(tree, ancestor, |index| {
+            let query = Query::beside(&self.query(tree, handle), &self.query(tree, ancestor));
+            index.best(ancestor, tree.node(handle), &query, most)
+        })
     }
 
     fn query(&self, tree: &Tree, handle: Handle) -> Arc<Query> {
@@ -319,13 +318,18 @@ impl Contexts {
         self.keep(handle, made_from, |kept| &mut kept.query, |kept| &kept.query, || Query::of(node))
     }
 
-    /// Returns the current index of the finished children of a frame's parent; `None` if the frame has no finished
-    /// sibling.
-    fn sibling_index(&self, tree: &Tree, handle: Handle) -> Option<Arc<Mutex<SiblingIndex>>> {
+    /// Scores the finished siblings of a frame with the index of its parent's finished children, which is held until the
+    /// scores are made: another thread may bring it to another version of the tree. Nothing if there is no such sibling.
+    fn with_siblings(
+        &self,
+        tree: &Tree,
+        handle: Handle,
+        score: impl FnOnce(&SiblingIndex) -> Vec<Scored>,
+    ) -> Vec<Scored> {
         let node = tree.node(handle);
-        let parent = node.parent()?;
+        let Some(parent) = node.parent() else { return Vec::new() };
         if tree.node(parent).finished_children().len() == usize::from(node.status().is_finished()) {
-            return None;
+            return Vec::new();
         }
         let index = {
             let mut indexes = self.indexes.lock();
@@ -334,8 +338,9 @@ impl Contexts {
             }
             indexes.entry(parent).or_default().clone()
         };
-        index.lock().update(tree, parent);
-        Some(index)
+        let mut index = index.lock();
+        index.update(tree, parent);
+        score(&index)
     }
 
     fn keep<T>(

@@ -91,6 +91,7 @@ fn write_stable(wording: &Wording, considered: &Considered, settings: &Settings,
         dependencies: hidden(Section::Dependencies) + hidden(Section::InheritedDependencies),
         ancestor_siblings,
         siblings: hidden(Section::CompletedSiblings),
+        children: considered.other_children + hidden(Section::FinishedChildren),
         chunks: selected.heap.omitted(),
         see: if ancestor_siblings > 0 { root } else { parent },
     };

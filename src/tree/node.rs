@@ -22,6 +22,8 @@ pub struct Node {
     pub(super) dependents: Vec<Handle>,
     /// Finished children by the place of their finish in the tree's sequence.
     pub(super) finished_children: BTreeMap<u64, Handle>,
+    /// Number of finished children whose results the frame's conversation holds.
+    pub(super) held_children: u32,
     /// Number of children that have not ended, or have a frame below them that has not.
     pub(super) busy_children: u32,
     /// Number of ancestors.
@@ -94,6 +96,7 @@ impl Node {
             parent,
             depth,
             jump,
+            held_children: 0,
             busy_children: 0,
             artifact_index: None,
             children: Vec::new(),
@@ -175,8 +178,14 @@ impl Node {
     }
 
     /// The children that are completed or failed, in the order in which they finished.
-    pub fn finished_children(&self) -> impl ExactSizeIterator<Item = Handle> + '_ {
+    pub fn finished_children(&self) -> impl DoubleEndedIterator<Item = Handle> + ExactSizeIterator + '_ {
         self.finished_children.values().copied()
+    }
+
+    /// Number of finished children whose results the frame's conversation holds; see
+    /// [`Tree::is_held`](super::Tree::is_held).
+    pub fn held_children(&self) -> usize {
+        self.held_children as usize
     }
 
     /// The frames whose results this one needs.
