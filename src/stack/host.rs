@@ -349,8 +349,7 @@ impl Stack {
                 let tools = self.inner.host.state.lock().sessions.tools.clone();
                 let text = calls::answer(&self.inner.tree.read(), handle, problem.as_deref(), &tools);
                 effects.push(Effect::Answer { call, text });
-                let is_finished = self.inner.tree.read().node(handle).status().is_finished();
-                is_finished.then(|| self.deliver(handle).err()).flatten()
+                None
             }
             Action::Effect(effect) => {
                 effects.push(effect);
