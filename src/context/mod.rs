@@ -74,6 +74,7 @@ use crate::tree::Tree;
 use crate::vocabulary::ToolNames;
 use cache::Cache;
 pub(crate) use cache::Key;
+use considered::Considered;
 use cost::Cost;
 use counts::Counts;
 use fragment::Fragment;
@@ -173,6 +174,7 @@ struct Kept {
     settled: Option<(MadeFrom, Arc<Fragment>)>,
     current: Option<(MadeFrom, Arc<Fragment>)>,
     query: Option<(MadeFrom, Arc<Query>)>,
+    considered: Option<((u64, FinishedChildren), Arc<Considered>)>,
 }
 
 /// The revision of the frame, and whether its log existed.
@@ -209,7 +211,7 @@ impl Contexts {
     ) -> Result<Context> {
         settings.check()?;
         let wording = self.wording(&settings.tools);
-        let considered = considered::consider(self, tree, handle, settings.finished_children);
+        let considered = self.considered(tree, handle, settings.finished_children);
         let mut volatile = Volatile::new(self, wording.clone(), tree, handle);
         let stable = select::select(self, &wording, tree, &considered, settings, volatile.cost)?;
         volatile.fill(self, tree, &considered, &settings.budget, suggestions, stable.left);
@@ -312,6 +314,19 @@ impl Contexts {
         })
     }
 
+    /// Returns the frames considered for a context, from the cache if nothing on which they depend has changed since.
+    fn considered(&self, tree: &Tree, handle: Handle, finished_children: FinishedChildren) -> Arc<Considered> {
+        let made_from = (considered::revision(tree, handle), finished_children);
+        if let Some(kept) = self.kept(handle, &made_from, |kept| &kept.considered) {
+            return kept;
+        }
+        let made = Arc::new(considered::consider(self, tree, handle, finished_children));
+        if made.is_small() {
+            self.put(handle, |kept| kept.considered = Some((made_from, made.clone())));
+        }
+        made
+    }
+
     fn query(&self, tree: &Tree, handle: Handle) -> Arc<Query> {
         let node = tree.node(handle);
         let made_from = (node.settled_revision(), false);
@@ -351,17 +366,32 @@ impl Contexts {
         look: impl Fn(&Kept) -> &Option<(MadeFrom, Arc<T>)>,
         make: impl FnOnce() -> T,
     ) -> Arc<T> {
-        if let Some((kept_from, made)) = self.kept.read().get(&handle).and_then(|kept| look(kept).as_ref())
-            && *kept_from == made_from
-        {
-            return made.clone();
+        if let Some(kept) = self.kept(handle, &made_from, look) {
+            return kept;
         }
         let made = Arc::new(make());
+        self.put(handle, |kept| *place(kept) = Some((made_from, made.clone())));
+        made
+    }
+
+    /// Returns a cached value of a frame if it was made from this state.
+    fn kept<M: PartialEq, T>(
+        &self,
+        handle: Handle,
+        made_from: &M,
+        look: impl Fn(&Kept) -> &Option<(M, Arc<T>)>,
+    ) -> Option<Arc<T>> {
+        let kept = self.kept.read();
+        let (kept_from, made) = look(kept.get(&handle)?).as_ref()?;
+        (kept_from == made_from).then(|| made.clone())
+    }
+
+    /// Stores a cached value of a frame.
+    fn put(&self, handle: Handle, store: impl FnOnce(&mut Kept)) {
         let mut kept = self.kept.write();
         if kept.len() >= KEPT_FRAMES && !kept.contains_key(&handle) {
             kept.clear();
         }
-        *place(kept.entry(handle).or_default()) = Some((made_from, made.clone()));
-        made
+        store(kept.entry(handle).or_default());
     }
 }

@@ -129,7 +129,7 @@ impl SiblingIndex {
     pub(super) fn update(&mut self, tree: &Tree, parent: Handle) {
         let node = tree.node(parent);
         let count = node.finished_children().len();
-        if self.checked_at == node.children_revision() && self.documents.len() == count {
+        if self.checked_at == node.finished_revision() && self.documents.len() == count {
             return;
         }
         let holds = self.documents.len() <= count
@@ -142,7 +142,7 @@ impl SiblingIndex {
         for handle in node.finished_children().skip(self.documents.len()) {
             self.add(handle, tree.node(handle));
         }
-        self.checked_at = node.children_revision();
+        self.checked_at = node.finished_revision();
     }
 
     fn add(&mut self, handle: Handle, node: &Node) {
