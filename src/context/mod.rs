@@ -241,6 +241,13 @@ impl Contexts {
 
     pub(crate) fn clear_cache(&self, handle: Option<Handle>) {
         self.cache.lock().clear(handle);
+        match handle {
+            Some(handle) => drop(self.kept.write().remove(&handle)),
+            None => {
+                self.kept.write().clear();
+                self.indexes.lock().clear();
+            }
+        }
     }
 
     /// Returns the texts with these names of tools, from the cache if they are there.
