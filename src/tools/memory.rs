@@ -140,33 +140,33 @@ impl MemoryTool for Free {
     }
 }
 
-/// Update the registers: eight short notes that every request of their frame contains. Only the given registers
-/// change; an empty text clears a register; longer texts are cut. Without arguments, show the registers.
+/// Update the registers: eight short notes in every request of their frame. Only the given ones change; an empty text
+/// clears a register; longer texts are cut (limits in characters). Without arguments, show the registers.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UpdateRegisters {
-    /// The objective of this frame. At most 240 characters.
+    /// The objective, at most 240 characters.
     #[serde(rename = "R0_GOAL")]
     goal: Option<String>,
-    /// The steps that remain. At most 980 characters.
+    /// Remaining steps, at most 980.
     #[serde(rename = "R1_PLAN")]
     plan: Option<String>,
-    /// The next action. At most 200 characters.
+    /// The next action, at most 200.
     #[serde(rename = "R2_NEXT")]
     next: Option<String>,
-    /// The current phase: reading, implementing, testing. At most 60 characters.
+    /// Reading, implementing, testing; at most 60.
     #[serde(rename = "R3_PHASE")]
     phase: Option<String>,
-    /// Hard requirements, contracts, edge cases. At most 720 characters.
+    /// Requirements, contracts, edge cases; at most 720.
     #[serde(rename = "R4_CONSTRAINTS")]
     constraints: Option<String>,
-    /// Assumptions that are not verified yet. At most 480 characters.
+    /// Not verified yet; at most 480.
     #[serde(rename = "R5_ASSUMPTIONS")]
     assumptions: Option<String>,
-    /// Unknowns and obstacles. At most 600 characters.
+    /// Unknowns, obstacles; at most 600.
     #[serde(rename = "R6_OPEN_QUESTIONS")]
     open_questions: Option<String>,
-    /// The latest event. At most 300 characters.
+    /// The latest event, at most 300.
     #[serde(rename = "R7_STATUS")]
     status: Option<String>,
 }

@@ -101,7 +101,7 @@ test("chunks and registers survive an automatic compaction word for word", async
       const isOriginal = request.messages[0]?.text === "Build a compiler"
       return isFirst && isOriginal ? { calls: [...allocations, registers], tokens: 199_000 } : { text: "Going on" }
     },
-    { summary: () => ({ text: SUMMARY }) },
+    { summary: () => ({ text: SUMMARY }), plugin: WITH_ALL_TOOLS },
   )
   const { sessionID } = await server.prompt("Build a compiler")
   await until("the summary is stored", () => frames().get("Test")?.results === SUMMARY)
