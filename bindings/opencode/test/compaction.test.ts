@@ -13,7 +13,7 @@ const build = byTask({
   "Build a compiler": [
     {
       calls: [
-        { tool: "stack_frame_plan", arguments: task("Printer") },
+        { tool: "stack_frame_plan_children", arguments: { children: [task("Printer")] } },
         { tool: "stack_add_decision", arguments: { decision: "Recursive descent" } },
       ],
     },
@@ -69,7 +69,7 @@ test("OpenCode compacts a full context automatically, and the frame continues", 
       const isFirst = request.messages.every(({ role }) => role !== "assistant")
       const isOriginal = request.messages[0]?.text === "Build a compiler"
       return isFirst && isOriginal
-        ? { ...call("stack_frame_plan", task("Printer")), tokens: 199_000 }
+        ? { ...call("stack_frame_plan_children", { children: [task("Printer")] }), tokens: 199_000 }
         : { text: "Going on" }
     },
     { summary: () => ({ text: SUMMARY }) },
