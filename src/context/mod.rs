@@ -78,7 +78,7 @@ use cost::Cost;
 use counts::Counts;
 use fragment::Fragment;
 use keys::KeyMap;
-use relevance::{Query, Scored, SiblingIndex};
+use relevance::{Query, Scored, SiblingIndex, Standpoint};
 use skeleton::Costs;
 use volatile::Volatile;
 use wording::Wording;
@@ -302,15 +302,15 @@ impl Contexts {
     fn sibling_scores(&self, tree: &Tree, handle: Handle) -> Vec<Scored> {
         let Some(index) = self.sibling_index(tree, handle) else { return Vec::new() };
         let query = self.query(tree, handle);
-        index.lock().scores(handle, tree.node(handle), &query)
+        index.lock().scores(&Standpoint::new(tree, handle, handle), &query)
     }
 
     /// Scores the finished siblings of an ancestor of a frame, and returns the best of them, at most `most`, in the order
     /// in which they finished.
     fn scores_beside(&self, tree: &Tree, handle: Handle, ancestor: Handle, most: usize) -> Vec<Scored> {
         let Some(index) = self.sibling_index(tree, ancestor) else { return Vec::new() };
-        let query = Query::beside(&self.query(tree, handle), &self.query(tree, ancestor));
-        index.lock().best(ancestor, tree.node(handle), &query, most)
+        let (query, beside) = (self.query(tree, handle), self.query(tree, ancestor));
+        index.lock().best(&Standpoint::new(tree, handle, ancestor), &query, &beside, most)
     }
 
     fn query(&self, tree: &Tree, handle: Handle) -> Arc<Query> {
