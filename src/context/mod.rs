@@ -79,7 +79,7 @@ use cost::Cost;
 use counts::Counts;
 use fragment::Fragment;
 use keys::KeyMap;
-use relevance::{Query, Scored, SiblingIndex};
+use relevance::{Query, Scored, SiblingIndex, Standpoint};
 use skeleton::Costs;
 use volatile::Volatile;
 use wording::Wording;
@@ -309,15 +309,17 @@ impl Contexts {
 
     /// Scores the finished siblings of a frame.
     fn sibling_scores(&self, tree: &Tree, handle: Handle) -> Vec<Scored> {
-        self.with_siblings(tree, handle, |index| index.scores(handle, tree.node(handle), &self.query(tree, handle)))
+        self.with_siblings(tree, handle, |index| {
+            index.scores(&Standpoint::new(tree, handle, handle), &self.query(tree, handle))
+        })
     }
 
     /// Scores the finished siblings of an ancestor of a frame, and returns the best of them, at most `most`, in the order
     /// in which they finished.
     fn scores_beside(&self, tree: &Tree, handle: Handle, ancestor: Handle, most: usize) -> Vec<Scored> {
         self.with_siblings(tree, ancestor, |index| {
-            let query = Query::beside(&self.query(tree, handle), &self.query(tree, ancestor));
-            index.best(ancestor, tree.node(handle), &query, most)
+            let (query, beside) = (self.query(tree, handle), self.query(tree, ancestor));
+            index.best(&Standpoint::new(tree, handle, ancestor), &query, &beside, most)
         })
     }
 
