@@ -17,8 +17,8 @@ const CONSIDERED_ABOVE: usize = 96;
 const SHOWN_CHILDREN: usize = 256;
 const SEARCHED_CHILDREN: usize = 1_024;
 
-/// Maximum number of frames of a [`Considered`] that is kept.
-const KEPT_CONSIDERED: usize = 512;
+/// Maximum number of frames of a [`Considered`] that is kept. Each has 4 to 12 bytes.
+const KEPT_CONSIDERED: usize = 1_024;
 
 /// The frames considered for the context of one frame.
 pub(super) struct Considered {
