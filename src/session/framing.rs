@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use super::effect::Effect;
 use super::subagents::Step;
 use super::turn::Turn;
 use crate::frame::{Chunk, FrameRef, FrameStatus, Handle, Identity, NewChunk};
@@ -19,6 +18,7 @@ const COMPACTED_CHARACTERS: usize = 150;
 impl Turn<'_> {
     /// Handles a user's message.
     pub(super) fn asked(&mut self, session_id: &str, message_id: String, text: &str) {
+        self.resume_subagent(session_id);
         let tree = self.tree;
         let Some(session) = self.sessions.known.get_mut(session_id) else { return };
         let has_text = !text.trim().is_empty();
@@ -75,14 +75,7 @@ impl Turn<'_> {
                     self.make_frames(&session_id);
                     self.identify(&session_id);
                 }
-                Step::Complete(session_id) if self.open_frame(&session_id).is_some() => {
-                    self.effect(Effect::ReadMessages { session_id: session_id.clone() });
-                    self.sessions.completing.insert(session_id);
-                }
-                // The frame is no longer open: its agent has popped it.
-                Step::Complete(session_id) => {
-                    self.sessions.subagents.completed(&session_id, false, self.now);
-                }
+                Step::End(session_id, ending) => self.end(session_id, ending),
             }
         }
     }

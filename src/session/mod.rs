@@ -9,6 +9,7 @@ mod calling;
 pub mod calls;
 pub mod compaction;
 mod effect;
+mod ending;
 mod event;
 mod framing;
 #[cfg(test)]

@@ -1,20 +1,21 @@
 //! [`Sessions`]: the state that is kept for a host's sessions, such as parents, titles, messages and delayed events.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use super::autonomy::{Autonomy, Observation};
 use super::calls::Calls;
 use super::compaction::Compactions;
 use super::effect::Action;
 use super::event::HostEvent;
-use super::subagents::Subagents;
+use super::subagents::{Ending, Subagents};
 use super::titles::ReceivedEvent;
 use super::turn::Turn;
 use crate::tree::Tree;
 use crate::vocabulary::ToolNames;
 
-/// Number of message IDs kept for each session. With them a message that is reported twice is counted once.
-const REMEMBERED_MESSAGES: usize = 256;
+/// Number of IDs of messages, and of tool calls, kept for each session. With them a message that is reported twice is
+/// counted once.
+const REMEMBERED_IDS: usize = 256;
 /// Maximum number of events that wait for one session. It bounds the process memory if a session is never described.
 const WAITING_EVENTS: usize = 256;
 
@@ -27,7 +28,8 @@ const WAITING_EVENTS: usize = 256;
 /// - A session that continues after its frame is finished gets another frame with its next message. The finished frame
 ///   keeps its handle.
 /// - Files that tools write become artifacts. The summary of a compaction becomes the results so far of an open frame.
-///   The last message of an idle subagent becomes the results of its frame, which is then finished.
+///   A subagent's frame is finished with its answer when the tool that has started the subagent returns; if the host does
+///   not report that, when the subagent is idle for a while.
 /// - Calls run frames in their own sessions: see [`Calls`].
 /// - Sessions are observed, which can lead to suggestions: see [`Autonomy`].
 ///
@@ -46,8 +48,8 @@ pub struct Sessions {
     /// The host's names of the agent's tools, for prompts and answers.
     pub tools: ToolNames,
     pub(super) known: BTreeMap<String, Session>,
-    /// Subagents whose last message was requested from the host.
-    pub(super) completing: BTreeSet<String>,
+    /// Subagents whose messages were requested from the host, because their frames end.
+    pub(super) ending: BTreeMap<String, Ending>,
     observations: BTreeMap<String, Observation>,
     /// Descriptions of child sessions by caller, while it is not known which of them were created for its calls.
     unassigned: BTreeMap<String, Vec<ReceivedEvent>>,
@@ -63,8 +65,8 @@ pub(super) struct Session {
     pub(super) first_message: Option<String>,
     /// The message with which its current frame began, if it had another frame before.
     pub(super) begun_with: Option<String>,
-    /// IDs of its newest messages, oldest first.
-    messages: VecDeque<String>,
+    messages: RecentIds,
+    tool_calls: RecentIds,
     /// True if it was created for a call; then it is not a subagent.
     is_called: bool,
 }
@@ -108,7 +110,13 @@ impl Sessions {
 
     /// Remembers a message. True if it was not reported before.
     pub(super) fn is_new_message(&mut self, session_id: &str, message_id: &str) -> bool {
-        self.known.entry(session_id.to_owned()).or_default().is_new(message_id)
+        self.known.entry(session_id.to_owned()).or_default().messages.is_new(message_id)
+    }
+
+    /// Remembers a tool call of a known session. True if it was not reported before, or has no ID.
+    pub(super) fn is_new_tool_call(&mut self, session_id: &str, tool_call_id: Option<&str>) -> bool {
+        let session = self.known.get_mut(session_id);
+        session.zip(tool_call_id).is_none_or(|(session, id)| session.tool_calls.is_new(id))
     }
 
     /// Stores the description of a session. An empty title, or a placeholder of the host, does not replace the earlier
@@ -164,22 +172,26 @@ impl Sessions {
     pub(super) fn forget(&mut self, session_id: &str) {
         self.subagents.deleted(session_id);
         self.compactions.forget(session_id);
-        self.completing.remove(session_id);
+        self.ending.remove(session_id);
         self.known.remove(session_id);
         self.observations.remove(session_id);
     }
 }
 
-impl Session {
-    /// Remembers a message. True if it was not reported before.
-    fn is_new(&mut self, message_id: &str) -> bool {
-        if self.messages.iter().any(|known| known == message_id) {
+/// The newest IDs of one kind, oldest first.
+#[derive(Debug, Clone, Default)]
+struct RecentIds(VecDeque<String>);
+
+impl RecentIds {
+    /// Remembers an ID. True if it was not there before.
+    fn is_new(&mut self, id: &str) -> bool {
+        if self.0.iter().any(|known| known == id) {
             return false;
         }
-        if self.messages.len() == REMEMBERED_MESSAGES {
-            self.messages.pop_front();
+        if self.0.len() == REMEMBERED_IDS {
+            self.0.pop_front();
         }
-        self.messages.push_back(message_id.to_owned());
+        self.0.push_back(id.to_owned());
         true
     }
 }

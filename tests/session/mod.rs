@@ -1,5 +1,7 @@
 //! Tests of hosts with sessions, and of the tools of their agents.
 
+mod endings;
+mod host;
 #[cfg(feature = "tools")]
 mod host_model;
 mod sessions;

@@ -137,7 +137,8 @@ impl Host {
     /// Reports an event that no effect has caused.
     fn happen(&mut self, random: &mut Random) {
         let session = self.session(random);
-        match random.below(9) {
+        match random.below(10) {
+            9 => self.return_from_tool(&session, random),
             0 => self.message(&session, "user", "Now build that"),
             1 => self.message(&session, "assistant", "I have built a part of it"),
             2 => self.tell(json!({"kind": "sessionIdle", "sessionID": session})),
@@ -164,6 +165,13 @@ impl Host {
             }
             _ => self.tell(json!({"kind": "sessionError", "sessionID": session, "message": "no luck"})),
         }
+    }
+
+    /// Reports that a tool that worked in another session has returned, in any order and more than once.
+    fn return_from_tool(&mut self, session: &str, random: &mut Random) {
+        let (child, call) = (self.session(random), random.once_in(3).then(|| format!("c{}", random.below(9))));
+        self.tell(json!({"kind": "toolExecuted", "sessionID": session, "toolCallID": call, "tool": "task",
+            "failed": random.once_in(3), "childID": child, "answer": random.pick(&["", "The lexer works"])}));
     }
 
     /// Performs one of the pending effects, successfully or not.

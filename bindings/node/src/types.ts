@@ -655,7 +655,20 @@ export type HostEvent =
       /** The size of the model's context window, in tokens. */
       contextLimit?: number | undefined
     }
-  | { kind: "toolExecuted"; sessionID: string; tool: string; path?: string | undefined; failed?: boolean }
+  | {
+      kind: "toolExecuted"
+      sessionID: string
+      /** ID of the tool call. A repeated ID is ignored. */
+      toolCallID?: string | undefined
+      tool: string
+      /** A file that the tool has written. */
+      path?: string | undefined
+      failed?: boolean
+      /** The child session in which the tool has worked, if it has waited for its end. Its frame ends. */
+      childID?: string | undefined
+      /** The answer of that session; if the tool has failed, the error message. */
+      answer?: string | undefined
+    }
   | { kind: "callStarted"; call: number; sessionID: string }
   | { kind: "callEnded"; call: number; error?: string | undefined }
   | { kind: "callAborted"; call: number }
