@@ -422,13 +422,14 @@ impl Stack {
         self.resolve(FrameRef::Id(session_id.to_owned()))
     }
 
-    /// Sets the title and criteria of a placeholder frame, once.
+    /// Sets the title and criteria of a placeholder frame for good. Those of a placeholder that has criteria are also set
+    /// for good when a frame is pushed, planned or imported below it.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the title is blank;
     /// [`Error::IdentityFixed`] if the frame is not a placeholder.
     pub fn identify(&self, frame: impl Into<FrameRef>, identity: Identity) -> Result<()> {
-        self.execute(Command::Identify { frame: frame.into(), identity }).map(drop)
+        self.execute(Command::Identify { frame: frame.into(), identity, provisional: false }).map(drop)
     }
 
     /// Starts a planned frame: its status becomes in_progress, and it becomes the active frame. Neither its parent nor

@@ -5,7 +5,6 @@ use serde_json::json;
 use super::compaction::Message;
 use super::effect::{Effect, LogLevel};
 use super::event::HostEvent;
-use super::sessions::meaningful;
 use super::subagents::Ending;
 use super::titles::ReceivedEvent;
 use super::turn::Turn;
@@ -95,7 +94,9 @@ impl Turn<'_> {
         {
             return;
         }
-        self.sessions.describe(session_id, parent.clone(), title);
+        let tree = self.tree;
+        let frame = tree.by_id(session_id).map(|frame| tree.node(frame).record());
+        self.sessions.describe(session_id, parent.clone(), title, frame);
         if let Some(parent) = parent {
             self.child_created(session_id, &parent, title, is_subagent);
         }
@@ -155,9 +156,12 @@ impl Turn<'_> {
 
     fn updated(&mut self, session_id: &str, title: &str, is_subagent: bool) {
         if let Some(session) = self.sessions.known.get_mut(session_id) {
-            session.title = meaningful(title);
+            session.topic.titled(title);
             let step = self.sessions.subagents.titled(session_id, title, is_subagent);
             self.take(step);
+            if self.tree.by_id(session_id).is_some() {
+                self.identify(session_id);
+            }
         }
     }
 

@@ -9,7 +9,9 @@ use super::effect::Action;
 use super::event::HostEvent;
 use super::subagents::{Ending, Subagents};
 use super::titles::ReceivedEvent;
+use super::topic::Topic;
 use super::turn::Turn;
+use crate::frame::Frame;
 use crate::tree::Tree;
 use crate::vocabulary::ToolNames;
 
@@ -21,8 +23,11 @@ const WAITING_EVENTS: usize = 256;
 
 /// The state of a host's sessions. [`Sessions::report`] handles an event and returns the actions that follow from it.
 ///
-/// - A root session gets a frame with its first message. The frame takes its criteria from that message, and its
-///   title too unless the session has one.
+/// - A root session gets a frame with its first message.
+/// - Until somebody sets the identity of a session's frame for good ([`Command::Identify`](crate::Command::Identify), or a push or plan below it), its
+///   criteria are the session's newest task: the newest message of the user with a text, except that a message of one or
+///   two words does not replace a longer one. Its title is that of the session if the host reported it before the first
+///   message, in place of another title, or after the task; otherwise the first words of the task.
 /// - A child session gets a frame below the frame of its parent when [`Subagents`] decides so. Parent and child may be
 ///   reported in any order: the host is asked to describe a session that it has not reported.
 /// - A session that continues after its frame is finished gets another frame with its next message. The finished frame
@@ -61,8 +66,7 @@ pub struct Sessions {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Session {
     pub(super) parent: Option<String>,
-    pub(super) title: Option<String>,
-    pub(super) first_message: Option<String>,
+    pub(super) topic: Topic,
     /// The message with which its current frame began, if it had another frame before.
     pub(super) begun_with: Option<String>,
     messages: RecentIds,
@@ -119,12 +123,14 @@ impl Sessions {
         session.zip(tool_call_id).is_none_or(|(session, id)| session.tool_calls.is_new(id))
     }
 
-    /// Stores the description of a session. An empty title, or a placeholder of the host, does not replace the earlier
-    /// title.
-    pub(super) fn describe(&mut self, session_id: &str, parent: Option<String>, title: &str) {
+    /// Stores the description of a session, whose frame may exist from the time before a restart.
+    pub(super) fn describe(&mut self, session_id: &str, parent: Option<String>, title: &str, frame: Option<&Frame>) {
         let session = self.known.entry(session_id.to_owned()).or_default();
         session.parent = parent;
-        session.title = meaningful(title).or_else(|| session.title.take());
+        if let Some(frame) = frame {
+            session.topic.restore(frame, title);
+        }
+        session.topic.titled(title);
     }
 
     /// Stores a session that was created for a call.
@@ -132,9 +138,7 @@ impl Sessions {
         let session = self.known.entry(session_id.to_owned()).or_default();
         session.is_called = true;
         session.parent = Some(caller.to_owned());
-        session.title = meaningful(title);
-        // The frame already has criteria, so none are taken from the prompt.
-        session.first_message.get_or_insert_default();
+        session.topic.titled(title);
     }
 
     /// Delays an event until a session is described. Returns true if it is the first event that waits for this session.
@@ -194,10 +198,4 @@ impl RecentIds {
         self.0.push_back(id.to_owned());
         true
     }
-}
-
-/// A title without surrounding whitespace; `None` for an empty one and for a host's placeholder.
-pub(super) fn meaningful(title: &str) -> Option<String> {
-    let is_placeholder = ["New session - ", "Child session - "].iter().any(|start| title.starts_with(start));
-    Some(title.trim()).filter(|title| !title.is_empty() && !is_placeholder).map(str::to_owned)
 }

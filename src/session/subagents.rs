@@ -332,15 +332,15 @@ impl Subagents {
     /// The session can work again already: then the report is an old one. It is not if the session is idle, and if it is
     /// the only one that is due. Otherwise the ending is remembered until the session is idle.
     pub(super) fn returned(&mut self, session_id: &str, ending: Ending, is_unique: bool) -> Option<Step> {
-        let mut is_old = false;
+        let mut has_ended = true;
         if let Some(session) = self.sessions.get_mut(session_id) {
-            is_old = !session.is_idle && !(is_unique && session.returns_due == 1);
+            has_ended = session.is_idle || (is_unique && session.returns_due == 1);
             session.returns_due = session.returns_due.saturating_sub(1);
         }
         if !self.settings.enabled || !self.settings.auto_complete_on_idle {
             return None;
         }
-        if is_old {
+        if !has_ended {
             self.endings.insert(session_id.to_owned(), ending);
             return None;
         }

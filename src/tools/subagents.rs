@@ -21,7 +21,7 @@ use crate::text::beginning;
 pub(super) struct Config {
     /// Whether child sessions are tracked.
     enabled: Option<bool>,
-    /// Whether a subagent's frame is finished automatically after idleCompletionDelay.
+    /// Whether a subagent's frame is finished automatically: with its answer, or after idleCompletionDelay.
     auto_complete_on_idle: Option<bool>,
     /// Whether the requests of subagents contain a context.
     inject_parent_context: Option<bool>,

@@ -100,6 +100,10 @@ impl Host {
         commit.events[0].handle
     }
 
+    pub(super) fn push(&mut self, parent: &str, id: &str) -> Handle {
+        self.command(Command::Push(NewFrame::new(format!("Frame {id}")).id(id).below(parent)))
+    }
+
     pub(super) fn plan(&mut self, parent: &str, id: &str) -> Handle {
         self.command(Command::Plan(NewFrame::new(format!("Frame {id}")).id(id).criteria("It works").below(parent)))
     }

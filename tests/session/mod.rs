@@ -7,3 +7,4 @@ mod host_model;
 mod sessions;
 #[cfg(feature = "tools")]
 mod tools;
+mod topics;

@@ -15,36 +15,6 @@ fn describe(id: &str) -> Vec<Effect> {
 }
 
 #[test]
-fn a_root_takes_its_identity_from_its_first_message() {
-    let mut host = Host::default();
-    host.created("ses_1", None, "New session - 2026-11-22T05:28:04.000Z");
-    assert!(host.tree.is_empty(), "a session without a message is nothing to work on");
-    let text = "Build a shop where customers\ncan pay for what is in their cart";
-    host.message("ses_1", "m1", "user", text).message("ses_1", "m2", "assistant", "Well");
-    let frame = host.frame("ses_1");
-    assert_eq!((frame.title.as_str(), frame.success_criteria.as_str()), ("Build a shop where customers can", text));
-    assert_eq!((frame.status, frame.placeholder, frame.parent_session_id), (FrameStatus::InProgress, false, None));
-    assert!(!frame.success_criteria_compacted.contains('\n'));
-
-    host.message("ses_1", "m3", "user", "And a blog");
-    host.tell(json!({"kind": "sessionUpdated", "sessionID": "ses_1", "title": "Shop and blog"}));
-    assert_eq!(host.frame("ses_1").title, "Build a shop where customers can", "given once");
-    assert_eq!((host.tree.len(), host.refused.len()), (1, 0), "{:?}", host.refused);
-}
-
-#[test]
-fn a_title_of_the_sessions_own_is_better_than_words_of_the_message() {
-    let mut host = Host::default();
-    host.created("ses_1", None, "")
-        .tell(json!({"kind": "sessionUpdated", "sessionID": "ses_1", "title": " The shop "}));
-    host.message("ses_1", "m0", "user", "  ").message("ses_1", "m1", "user", "Build a shop");
-    assert_eq!(
-        (host.frame("ses_1").title.as_str(), host.frame("ses_1").success_criteria.as_str()),
-        ("The shop", "Build a shop")
-    );
-}
-
-#[test]
 fn events_that_come_twice_or_out_of_order_make_the_same_frames() {
     let events = [
         json!({"kind": "sessionCreated", "sessionID": "root", "title": "Root"}),

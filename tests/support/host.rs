@@ -11,6 +11,16 @@ use serde_json::{Value, json};
 
 use super::{Random, options_at};
 
+/// Tools that change frames.
+const OFTEN: [&str; 7] = [
+    "stack_frame_push",
+    "stack_frame_pop",
+    "stack_add_artifact",
+    "stack_frame_plan",
+    "stack_frame_plan_children",
+    "stack_frame_activate",
+    "stack_frame_invalidate",
+];
 /// Number of random actions of one run.
 const STEPS: usize = 60;
 /// Maximum number of effects while the run is brought to an end.
@@ -103,9 +113,13 @@ impl Host {
 
     fn use_tool(&mut self, random: &mut Random) {
         // Chooses the tools that change frames more often.
-        let index =
-            if random.once_in(3) { random.below(self.tools.len()) } else { [0, 1, 5, 8, 9, 10, 11][random.below(7)] };
-        let tool = &self.tools[index];
+        let tool = match random.once_in(3) {
+            true => &self.tools[random.below(self.tools.len())],
+            false => {
+                let often = random.pick(&OFTEN);
+                self.tools.iter().find(|tool| tool.name == often).unwrap()
+            }
+        };
         let (name, mut arguments) = (tool.name, tool.example.clone());
         for key in ["frameID", "sessionID", "parentSessionID", "rootID"] {
             if !tool.parameters["properties"][key].is_null() && !random.once_in(3) {

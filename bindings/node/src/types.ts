@@ -119,7 +119,7 @@ export interface FrameRecord {
   invalidatedAt?: number
   /** The IDs of the children that are still planned. */
   plannedChildren?: string[]
-  /** Whether the frame is a placeholder: it was created for a session, and {@link Stack.identify} can name it once. */
+  /** Whether the frame was created for a session, and its title and criteria are not set for good: {@link Stack.identify}. */
   placeholder?: boolean
   /** The chunks that belong to the frame. */
   heap?: Chunk[]
@@ -482,8 +482,8 @@ export type Change =
   | { kind: "imported"; extra?: Record<string, unknown> }
   /** The frame depends on frames that were added later in the same command. */
   | { kind: "dependenciesAdded"; dependsOn: string[] }
-  /** A placeholder got its title and criteria. */
-  | { kind: "identified"; identity: Required<Identity> }
+  /** A placeholder got its title and criteria, for good unless they are provisional. */
+  | { kind: "identified"; identity: Required<Identity>; provisional?: boolean }
   /** The frame was activated, blocked, resumed or popped. */
   | { kind: "statusChanged"; status: FrameStatus; results?: string; resultsCompacted?: string }
   /** The frame continues, with these results so far. */

@@ -121,13 +121,10 @@ test("subagents are finished with their answers before the next request of their
   const next = contextOf(model.work(sessionID).at(-1)).volatile
   assert.doesNotMatch(next, /Child f\d|in_progress: finish/)
   const found = [...frames().values()].filter(({ parentSessionID }) => parentSessionID === sessionID)
-  assert.deepEqual(
-    found.map(({ status, results }) => [status, results]).sort(),
-    [
-      ["completed", "The parser has three modules"],
-      ["completed", "The printer has two modules"],
-    ],
-  )
+  assert.deepEqual(found.map(({ status, results }) => [status, results]).sort(), [
+    ["completed", "The parser has three modules"],
+    ["completed", "The printer has two modules"],
+  ])
 })
 
 test("a task whose session is resumed by its ID has a second frame, with the second answer", async (t) => {
@@ -175,7 +172,10 @@ test("a subagent that fails is blocked with what it has left, and its parent is 
     const found = [...frames().values()].find(({ parentSessionID }) => parentSessionID === sessionID)
     return found?.status === "blocked" && found
   })
-  assert.match(child.results ?? "", /^\[auto-completed: the tool that started it has failed: .*the key has expired\] I look/)
+  assert.match(
+    child.results ?? "",
+    /^\[auto-completed: the tool that started it has failed: .*the key has expired\] I look/,
+  )
   assert.deepEqual(child.decisions, ["The parser stays"])
   assert.equal(model.failures.length, 0)
 })
@@ -187,7 +187,7 @@ test("a subagent that is aborted with its parent is blocked, not finished", asyn
       "Look around": [call("task", ONE), { text: "Seen" }],
       "Inspect the parser": [
         call("stack_add_decision", { decision: "The parser stays" }),
-        { text: "Too late", after: new Promise(() => {}) },
+        { text: "Too late", after: new Promise(() => undefined) },
       ],
     }),
     { plugin: [PLUGIN, { subagents: { idleCompletionDelay: 3_600_000 } }] },
