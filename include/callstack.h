@@ -384,6 +384,11 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_REPLACED 137
 
 /**
+ * The frame is neither completed nor failed, so it has no results to deliver.
+ */
+#define CALLSTACK_ERROR_NOT_FINISHED 138
+
+/**
  * `planned`: not begun.
  */
 #define CALLSTACK_STATUS_PLANNED 0
@@ -764,8 +769,37 @@ CallstackCode callstack_pop(Callstack *stack,
                             CallstackError **error);
 
 /**
+ * Records that the conversation of the frame's parent has received the results of the frame, for example as the answer
+ * to a tool call. Contexts of the parent with `"finishedChildren": "forgotten"`, the default, then do not repeat them
+ * until `callstack_forget` of the parent. With host events the library does this itself for the calls that it answers.
+ *
+ * - `frame`: the frame, completed or failed.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NOT_FINISHED; the storage errors.
+ */
+CallstackCode callstack_deliver(Callstack *stack,
+                                const char *frame,
+                                size_t frame_len,
+                                CallstackError **error);
+
+/**
+ * Records that the conversation of a frame was compacted or begun anew, so that it no longer holds the results of the
+ * frame's children. The frame's contexts then show them. With host events the library does this itself when a session
+ * was compacted.
+ *
+ * - `frame`: the frame.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; the storage errors.
+ */
+CallstackCode callstack_forget(Callstack *stack,
+                               const char *frame,
+                               size_t frame_len,
+                               CallstackError **error);
+
+/**
  * Records intermediate results of a frame and leaves its status unchanged, for example before its conversation is
- * compacted. The context of the frame itself shows them; other frames see the results when the frame is finished.
+ * compacted. The context of the frame itself shows them; frames below it see them from the next push or change of a
+ * status on.
  *
  * - `frame`: the frame, in_progress or blocked.
  * - `results`: the results so far, in full. Must not be empty.
@@ -894,7 +928,8 @@ CallstackCode callstack_active(const Callstack *stack, CallstackText *out_handle
  *   "results": "…", "resultsCompacted": "…", "createdAt": 1795293106903, "updatedAt": 1795293106903,
  *   "artifacts": [], "decisions": []}`. `parentSessionID` is absent for a root, and the results are absent before
  *   they are set. Present only if they apply: `dependsOn` (IDs), `logPath`, `invalidationReason`, `invalidatedAt`,
- *   `plannedChildren` (IDs), `placeholder` (true), `heap` (the chunks of this frame, each as `chunk` in
+ *   `plannedChildren` (IDs), `placeholder` (true), `deliveredAt` and `forgottenAt` (see `callstack_deliver` and
+ *   `callstack_forget`), `heap` (the chunks of this frame, each as `chunk` in
  *   `callstack_chunks`), `registers` (an object of the registers that are not empty), and unknown keys of an imported
  *   frame. Times are milliseconds since the Unix epoch.
  *
@@ -983,9 +1018,12 @@ CallstackCode callstack_outline(const Callstack *stack,
  * - `frame`: the frame.
  * - `settings`: NULL for the defaults, or a JSON object such as `{"budget": {"total": 6000}}`, with any of
  *   - `"budget"`: budgets in tokens; defaults: `{"total": 4000, "ancestors": 1500, "siblings": 1500, "current": 800,
- *     "overhead": 200, "heap": 1500}`. A context never has more than `total` tokens, nor more than `"bytes"` bytes,
+ *     "overhead": 200, "heap": 1500, "children": 1000}`. A context never has more than `total` tokens, nor more than `"bytes"` bytes,
  *     which is six for each token of `total` if it is not given;
- *   - `"minimumRelevance"`: siblings with a lower score are left out, 0 to 100; default 30;
+ *   - `"minimumRelevance"`: siblings with a lower score are shown as stubs, while the quota of the siblings has room; 0
+ *     to 100, default 30;
+ *   - `"finishedChildren"`: which finished children are shown, `"all"`, `"forgotten"` (default: those whose results the
+ *     frame's conversation does not hold; see `callstack_deliver` and `callstack_forget`) or `"none"`;
  *   - `"guidance"`: the standing advice for agents, `"full"` (default), `"brief"` or `"none"`;
  *   - `"heapCeiling"`: size of the heap, in characters, above which the context warns the agent; default 5000;
  *   - `"tools"`: the host's names of the tools that the text mentions: `{"prefix": "mcp__callstack__", "push":
@@ -1001,7 +1039,8 @@ CallstackCode callstack_outline(const Callstack *stack,
  *   "chunks": [{"name": "api", "handle": "f1", "shown": "whole", "tokens": 90}]}`:
  *   - `tokens`, `stableTokens`, `volatileTokens`: upper bounds of the number of tokens;
  *   - `entries`: every frame that was considered; `section` is `"current-frame"`, `"ancestors"`, `"dependencies"`,
- *     `"completed-siblings"` or `"planned-children"`; `detailLevel` is `"omitted"`, `"stub"`, `"compact"`, `"standard"` or
+ *     `"inherited-dependencies"`, `"ancestor-siblings"`, `"completed-siblings"`, `"finished-children"` or
+ *     `"planned-children"`; `detailLevel` is `"omitted"`, `"stub"`, `"compact"`, `"standard"` or
  *     `"full"`; an omitted frame has `omission`, which is `"irrelevant"`, `"budget"` or `"rank"`; `log` is the path of
  *     its log, if the context names it;
  *   - `chunks`: every chunk that the frame sees; absent if there are none; `shown` is `"omitted"`, `"index"` or
@@ -1474,7 +1513,8 @@ CallstackCode callstack_set_log_path(Callstack *stack,
  *   - `"frame"`: only events of this frame;
  *   - `"kind"`: only events of this kind: `added`, `imported`, `dependenciesAdded`, `identified`, `statusChanged`,
  *     `invalidated`, `idReplaced`, `logPathSet`, `logMoved`, `artifactAdded`, `decisionAdded`, `activeChanged`, `summarized`,
- *     `chunkAllocated`, `chunkWritten`, `chunkFreed`, `registersChanged`, `runStarted`, `called` or `messagesAdded`;
+ *     `chunkAllocated`, `chunkWritten`, `chunkFreed`, `registersChanged`, `runStarted`, `called`, `messagesAdded`,
+ *     `delivered` or `forgotten`;
  *   - `"limit"`: at most this number of events, the oldest ones.
  * - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":
  *   "decisionAdded", "decision": "Use SQLite"}]`.

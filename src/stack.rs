@@ -501,8 +501,46 @@ impl Stack {
         })
     }
 
+    /// Records that the conversation of the frame's parent has received the results of the frame, for example as the
+    /// answer to a tool call. With [`FinishedChildren::Forgotten`](crate::context::FinishedChildren), the default, the
+    /// parent's context then does not repeat them until [`Stack::forget`] of the parent. A stack with a
+    /// [host](Stack::host) does this itself for the calls that it answers.
+    ///
+    /// ```
+    /// use callstack_core::{NewFrame, PopStatus, Settings, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let root = stack.push(NewFrame::new("Build a shop").id("ses_1"))?;
+    /// let cart = stack.push(NewFrame::new("Shopping cart").below(root))?;
+    /// stack.pop(cart, PopStatus::Completed, "Totals are right")?;
+    /// let shows_results = || Ok(stack.context(root, &Settings::default())?.xml.contains("Totals are right"));
+    /// assert!(shows_results()?);
+    /// stack.deliver(cart)?;
+    /// assert!(!shows_results()?);
+    /// stack.forget(root)?;
+    /// assert!(shows_results()?);
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::NotFinished`] if the frame is neither completed nor
+    /// failed.
+    pub fn deliver(&self, frame: impl Into<FrameRef>) -> Result<()> {
+        self.execute(Command::Deliver { frame: frame.into() }).map(drop)
+    }
+
+    /// Records that the conversation of the frame was compacted or begun anew, so that it no longer holds the results of
+    /// the frame's children. The frame's context then shows them. A stack with a [host](Stack::host) does this itself
+    /// when a session was compacted.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`].
+    pub fn forget(&self, frame: impl Into<FrameRef>) -> Result<()> {
+        self.execute(Command::Forget { frame: frame.into() }).map(drop)
+    }
+
     /// Records the results so far of an open frame, for example before its conversation is compacted. The frame's own
-    /// context shows them; other frames see the results when the frame is finished.
+    /// context shows them; frames below it see them from the next push or change of a status on.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::ResultsFixed`] if the frame is neither in_progress

@@ -3,9 +3,19 @@
 use std::collections::HashSet;
 
 use super::Contexts;
+use super::relevance::Scored;
+use super::settings::FinishedChildren;
 use crate::frame::Handle;
 use crate::steps::step;
 use crate::tree::Tree;
+
+/// Number of nearest ancestors whose finished siblings are scored. Those of further ancestors are only counted.
+const SCORED_LEVELS: usize = 32;
+/// Maximum number of finished siblings of one ancestor that are considered.
+const SCORED_BESIDE: usize = 64;
+/// Maximum number of finished children that are considered, and of those that are looked at for them.
+const SHOWN_CHILDREN: usize = 256;
+const SEARCHED_CHILDREN: usize = 1_024;
 
 /// The frames considered for the context of one frame.
 pub(super) struct Considered {
@@ -14,10 +24,34 @@ pub(super) struct Considered {
     pub(super) ancestors: Vec<Handle>,
     /// Finished dependencies that are not siblings, in the order of `dependsOn`.
     pub(super) dependencies: Vec<Handle>,
+    /// Finished dependencies of the ancestors, those of the nearest ancestor first.
+    pub(super) inherited: Vec<Inherited>,
+    /// Finished siblings of the ancestors, those of the nearest ancestor first.
+    pub(super) ancestor_siblings: Vec<AncestorSiblings>,
+    /// Number of finished siblings of all ancestors that are not among `ancestor_siblings`, dependencies excepted.
+    pub(super) other_ancestor_siblings: usize,
     /// Finished siblings: first the dependencies, then the others, each group in the order in which they finished.
     pub(super) siblings: Vec<Sibling>,
-    /// Dependencies that are not finished, in the order of `dependsOn`.
-    pub(super) waiting_for: Vec<Handle>,
+    /// Finished children that are to be shown, in the order in which they finished.
+    pub(super) children: Vec<Handle>,
+    /// Number of finished children that are to be shown and are not among `children`, because they are too many.
+    pub(super) other_children: usize,
+    /// Dependencies that are not finished: those of the frame, then those of its ancestors.
+    pub(super) waiting_for: Vec<Waiting>,
+}
+
+/// The finished dependencies of one ancestor, in the order of its `dependsOn`.
+pub(super) struct Inherited {
+    pub(super) ancestor: Handle,
+    pub(super) dependencies: Vec<Handle>,
+}
+
+/// The considered finished siblings of one ancestor, in the order in which they finished.
+pub(super) struct AncestorSiblings {
+    pub(super) ancestor: Handle,
+    /// 1 for the parent, 2 for its parent, and so on.
+    pub(super) distance: usize,
+    pub(super) siblings: Vec<Scored>,
 }
 
 pub(super) struct Sibling {
@@ -26,15 +60,36 @@ pub(super) struct Sibling {
     pub(super) is_dependency: bool,
 }
 
+/// A dependency that is not finished.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiting {
+    /// The frame itself or the ancestor that depends on it.
+    pub(super) dependent: Handle,
+    pub(super) dependency: Handle,
+}
+
 /// Finds and scores the frames that may be relevant to a frame.
-pub(super) fn consider(contexts: &Contexts, tree: &Tree, handle: Handle) -> Considered {
-    let node = tree.node(handle);
-    let (finished, waiting_for): (Vec<Handle>, Vec<Handle>) =
-        node.dependencies().iter().partition(|dependency| tree.node(**dependency).status().is_finished());
-    let is_sibling = |other: &Handle| node.parent().is_some() && tree.node(*other).parent() == node.parent();
-    let (mut depended_on, dependencies): (Vec<Handle>, Vec<Handle>) = finished.into_iter().partition(is_sibling);
+pub(super) fn consider(
+    contexts: &Contexts,
+    tree: &Tree,
+    handle: Handle,
+    finished_children: FinishedChildren,
+) -> Considered {
+    let ancestors: Vec<Handle> = tree.ancestors(handle).collect();
+    let mut known: HashSet<Handle> = HashSet::new();
+    let mut waiting_for = Vec::new();
+    let own = finished_dependencies(tree, handle, &mut known, &mut waiting_for);
+    let parent = tree.node(handle).parent();
+    let is_sibling = |other: &Handle| parent.is_some() && tree.node(*other).parent() == parent;
+    let (mut depended_on, dependencies): (Vec<Handle>, Vec<Handle>) = own.into_iter().partition(is_sibling);
     depended_on.sort_by_key(|sibling| tree.node(*sibling).finished());
-    let known: HashSet<Handle> = depended_on.iter().copied().collect();
+    let mut inherited = Vec::new();
+    for ancestor in ancestors.iter().filter(|ancestor| !tree.node(**ancestor).dependencies().is_empty()) {
+        let dependencies = finished_dependencies(tree, *ancestor, &mut known, &mut waiting_for);
+        if !dependencies.is_empty() {
+            inherited.push(Inherited { ancestor: *ancestor, dependencies });
+        }
+    }
     // A dependency has the full score, and is included even if it failed without results.
     let mut siblings: Vec<Sibling> =
         depended_on.into_iter().map(|handle| Sibling { handle, score: 100.0, is_dependency: true }).collect();
@@ -44,7 +99,98 @@ pub(super) fn consider(contexts: &Contexts, tree: &Tree, handle: Handle) -> Cons
         score: scored.score,
         is_dependency: false,
     }));
-    Considered { handle, ancestors: tree.ancestors(handle).collect(), dependencies, siblings, waiting_for }
+    let ancestor_siblings = ancestor_siblings(contexts, tree, handle, &ancestors, &known);
+    let scored: usize = ancestor_siblings.iter().map(|level| level.siblings.len()).sum();
+    let other_ancestor_siblings = finished_beside(tree, &ancestors, &known) - scored;
+    let (children, other_children) = children(tree, handle, finished_children);
+    Considered {
+        handle,
+        children,
+        other_children,
+        ancestors,
+        dependencies,
+        inherited,
+        ancestor_siblings,
+        other_ancestor_siblings,
+        siblings,
+        waiting_for,
+    }
+}
+
+/// Returns the finished dependencies of a frame that are not known yet, and makes them known. Adds the others to
+/// `waiting_for`.
+fn finished_dependencies(
+    tree: &Tree,
+    dependent: Handle,
+    known: &mut HashSet<Handle>,
+    waiting_for: &mut Vec<Waiting>,
+) -> Vec<Handle> {
+    let mut finished = Vec::new();
+    for dependency in tree.node(dependent).dependencies() {
+        if !known.insert(*dependency) {
+            continue;
+        }
+        match tree.node(*dependency).status().is_finished() {
+            true => finished.push(*dependency),
+            false => waiting_for.push(Waiting { dependent, dependency: *dependency }),
+        }
+    }
+    finished
+}
+
+/// Returns the newest finished children that are to be shown, in the order in which they finished, and the number of the
+/// older ones.
+fn children(tree: &Tree, handle: Handle, finished_children: FinishedChildren) -> (Vec<Handle>, usize) {
+    let node = tree.node(handle);
+    let all = node.finished_children();
+    let held = match finished_children {
+        FinishedChildren::All => 0,
+        FinishedChildren::Forgotten => node.held_children(),
+        FinishedChildren::None => all.len(),
+    };
+    let count = all.len() - held;
+    if count == 0 {
+        return (Vec::new(), 0);
+    }
+    let newest = all.rev().take(SEARCHED_CHILDREN).filter(|child| held == 0 || !tree.is_held(*child));
+    let mut children: Vec<Handle> = newest.take(SHOWN_CHILDREN).collect();
+    children.reverse();
+    let others = count - children.len();
+    (children, others)
+}
+
+/// Scores the finished siblings of the nearest ancestors, without those that are `known` as dependencies.
+fn ancestor_siblings(
+    contexts: &Contexts,
+    tree: &Tree,
+    handle: Handle,
+    ancestors: &[Handle],
+    known: &HashSet<Handle>,
+) -> Vec<AncestorSiblings> {
+    let mut levels = Vec::new();
+    for (ancestor, distance) in ancestors.iter().zip(1..=SCORED_LEVELS) {
+        let mut siblings = contexts.scores_beside(tree, handle, *ancestor, SCORED_BESIDE);
+        siblings.retain(|sibling| !known.contains(&sibling.handle));
+        if !siblings.is_empty() {
+            levels.push(AncestorSiblings { ancestor: *ancestor, distance, siblings });
+        }
+    }
+    levels
+}
+
+/// Returns the number of finished siblings of all ancestors, without those that are `known` as dependencies.
+fn finished_beside(tree: &Tree, ancestors: &[Handle], known: &HashSet<Handle>) -> usize {
+    let mut count = 0;
+    for (ancestor, parent) in ancestors.iter().zip(ancestors.iter().skip(1)) {
+        let itself = usize::from(tree.node(*ancestor).status().is_finished());
+        count += tree.node(*parent).finished_children().len() - itself;
+    }
+    let is_above_the_parent = |frame: Handle| ancestors.first().is_some_and(|parent| tree.is_ancestor(frame, *parent));
+    let is_beside = |dependency: &&Handle| {
+        let node = tree.node(**dependency);
+        node.status().is_finished() && node.parent().is_some_and(is_above_the_parent)
+    };
+    count - known.iter().filter(is_beside).count()
 }
 
 #[cfg(test)]
@@ -83,14 +229,14 @@ mod tests {
     fn sibling_dependencies_take_a_step_each() {
         assert_grows(2.2, 300, |size| {
             let (tree, me) = dependent(size);
-            steps_of(|| consider(&contexts(), &tree, me)).1
+            steps_of(|| consider(&contexts(), &tree, me, FinishedChildren::default())).1
         });
     }
 
     #[test]
     fn sibling_dependencies_are_shown_once_in_the_order_of_their_finish() {
         let (tree, me) = dependent(50);
-        let considered = consider(&contexts(), &tree, me);
+        let considered = consider(&contexts(), &tree, me, FinishedChildren::default());
         let finished: Vec<Handle> = tree.node(tree.roots()[0]).finished_children().collect();
         assert!(considered.siblings.iter().all(|sibling| sibling.is_dependency && sibling.score == 100.0));
         assert!(considered.siblings.iter().map(|sibling| sibling.handle).eq(finished));

@@ -18,8 +18,8 @@ pub enum DetailLevel {
     Omitted,
     /// Handle, status and title. Planned children are shown without their status.
     Stub,
-    /// Also the compacted results; the compacted criteria if the frame is not finished or is the current frame. If
-    /// there is no compacted text, the full one.
+    /// Also the compacted results; for an open ancestor, the compacted criteria and the results so far; for the current
+    /// frame, the compacted criteria. If there is no compacted text, the full one.
     Compact,
     /// Also the artifacts. For the current frame, the full criteria replace the compacted ones.
     Standard,
@@ -85,6 +85,7 @@ impl Fragment {
         } else {
             let criteria = first_filled(settled.success_criteria_compacted, settled.success_criteria);
             levels.text("success-criteria", criteria, TEXT_TOKENS);
+            levels.text("partial-results", settled.dense_results(), TEXT_TOKENS);
         }
         levels.end(DetailLevel::Compact);
         levels.artifacts(settled.artifacts);

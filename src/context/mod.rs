@@ -89,7 +89,7 @@ pub use cache::CacheStatistics;
 pub use fragment::DetailLevel;
 pub use heap::{ChunkEntry, Shown};
 pub use select::{Entry, Omission, Section};
-pub use settings::{Budget, Guidance, Settings};
+pub use settings::{Budget, FinishedChildren, Guidance, Settings};
 #[cfg(feature = "tokenizer")]
 pub use tokens::O200k;
 pub use tokens::{Chars4, TokenCounter, counter, truncate};
@@ -209,7 +209,7 @@ impl Contexts {
     ) -> Result<Context> {
         settings.check()?;
         let wording = self.wording(&settings.tools);
-        let considered = considered::consider(self, tree, handle);
+        let considered = considered::consider(self, tree, handle, settings.finished_children);
         let mut volatile = Volatile::new(self, wording.clone(), tree, handle);
         let stable = select::select(self, &wording, tree, &considered, settings, volatile.cost)?;
         volatile.fill(self, tree, &considered, &settings.budget, suggestions, stable.left);
@@ -298,15 +298,39 @@ impl Contexts {
         self.keep(handle, made_from, |kept| &mut kept.current, |kept| &kept.current, make)
     }
 
+    /// Scores the finished siblings of a frame.
     fn sibling_scores(&self, tree: &Tree, handle: Handle) -> Vec<Scored> {
+        self.with_siblings(tree, handle, |index| index.scores(handle, tree.node(handle), &self.query(tree, handle)))
+    }
+
+    /// Scores the finished siblings of an ancestor of a frame, and returns the best of them, at most `most`, in the order
+    /// in which they finished.
+    fn scores_beside(&self, tree: &Tree, handle: Handle, ancestor: Handle, most: usize) -> Vec<Scored> {
+        self.with_siblings(tree, ancestor, |index| {
+            let query = Query::beside(&self.query(tree, handle), &self.query(tree, ancestor));
+            index.best(ancestor, tree.node(handle), &query, most)
+        })
+    }
+
+    fn query(&self, tree: &Tree, handle: Handle) -> Arc<Query> {
+        let node = tree.node(handle);
+        let made_from = (node.settled_revision(), false);
+        self.keep(handle, made_from, |kept| &mut kept.query, |kept| &kept.query, || Query::of(node))
+    }
+
+    /// Scores the finished siblings of a frame with the index of its parent's finished children, which is held until the
+    /// scores are made: another thread may bring it to another version of the tree. Nothing if there is no such sibling.
+    fn with_siblings(
+        &self,
+        tree: &Tree,
+        handle: Handle,
+        score: impl FnOnce(&SiblingIndex) -> Vec<Scored>,
+    ) -> Vec<Scored> {
         let node = tree.node(handle);
         let Some(parent) = node.parent() else { return Vec::new() };
-        if tree.node(parent).finished_children().len() == 0 {
+        if tree.node(parent).finished_children().len() == usize::from(node.status().is_finished()) {
             return Vec::new();
         }
-        let make = || Query::of(node);
-        let query =
-            self.keep(handle, (node.settled_revision(), false), |kept| &mut kept.query, |kept| &kept.query, make);
         let index = {
             let mut indexes = self.indexes.lock();
             if indexes.len() >= KEPT_INDEXES && !indexes.contains_key(&parent) {
@@ -316,7 +340,7 @@ impl Contexts {
         };
         let mut index = index.lock();
         index.update(tree, parent);
-        index.scores(handle, node, &query)
+        score(&index)
     }
 
     fn keep<T>(

@@ -14,6 +14,8 @@ const SATURATION: f32 = 1.5;
 const LENGTH_CORRECTION: f32 = 0.6;
 /// A word of a title counts as often as this number of words of the other texts.
 const TITLE_WEIGHT: f32 = 3.0;
+/// A word of the ancestor beside which a frame stands counts as this part of a word of the frame for which it is scored.
+const ANCESTOR_WEIGHT: f32 = 0.5;
 /// Text matches are divided by the best match, but by no less than this share of the highest possible match. Otherwise
 /// the best of several unrelated siblings would look relevant.
 const LEAST_IDEAL_SHARE: f32 = 0.1;
@@ -73,6 +75,27 @@ impl Query {
         // Repetitions of a word raise its weight with saturation: count / (count + 1).
         let words = order.into_iter().map(|term| (term, counts[&term] / (counts[&term] + 1.0))).collect();
         Self { words, paths, names }
+    }
+
+    /// The query of a frame for the siblings of its ancestor: the frame's own words, and those of the ancestor with
+    /// less weight.
+    pub(super) fn beside(frame: &Query, ancestor: &Query) -> Self {
+        let mut weights: KeyMap<u64, usize> = KeyMap::default();
+        let mut words = frame.words.clone();
+        weights.extend(words.iter().enumerate().map(|(place, (word, _))| (*word, place)));
+        for (word, weight) in &ancestor.words {
+            match weights.get(word) {
+                Some(place) => words[*place].1 += weight * ANCESTOR_WEIGHT,
+                None => words.push((*word, weight * ANCESTOR_WEIGHT)),
+            }
+        }
+        let joined = |one: &[u64], other: &[u64]| {
+            let mut joined = [one, other].concat();
+            joined.sort_unstable();
+            joined.dedup();
+            joined
+        };
+        Self { words, paths: joined(&frame.paths, &ancestor.paths), names: joined(&frame.names, &ancestor.names) }
     }
 }
 
@@ -232,6 +255,21 @@ impl SiblingIndex {
                 Scored { handle: document.handle, score: (score.min(100.0) * 10.0).round() / 10.0 }
             })
             .collect()
+    }
+
+    /// Scores the best `most` finished children of this index's parent for a frame further below. `beside` is the
+    /// ancestor of the frame among them, which is left out. The order is that in which they finished.
+    pub(super) fn best(&self, beside: Handle, frame: &Node, query: &Query, most: usize) -> Vec<Scored> {
+        let mut scored = self.scores(beside, frame, query);
+        if scored.len() > most {
+            let better =
+                |one: &Scored, other: &Scored| other.score.total_cmp(&one.score).then(other.handle.cmp(&one.handle));
+            let mut kept = scored.clone();
+            kept.select_nth_unstable_by(most, better);
+            kept.truncate(most);
+            scored.retain(|candidate| kept.contains(candidate));
+        }
+        scored
     }
 
     /// The term of BM25's denominator that reduces the influence of a word's count. It grows with the length of the

@@ -46,19 +46,10 @@ pub(super) fn render(
 /// newly finished sibling after those already shown, the heap (which can change at any time) after all frames, and the
 /// counts at the end.
 fn write_stable(wording: &Wording, considered: &Considered, settings: &Settings, selected: &Stable, out: &mut String) {
-    let ancestors = &selected.items[..selected.ranges.dependencies];
-    let dependencies = &selected.items[selected.ranges.dependencies..selected.ranges.siblings];
-    let siblings = &selected.items[selected.ranges.siblings..];
+    let ancestors = &selected.items[..selected.ancestors];
     let hidden = |section: Section| {
         let of_section = |item: &&Item| item.entry.section == section && !item.is_shown();
         selected.items.iter().filter(of_section).count()
-    };
-    let wrap = |[open, close]: [&str; 2], items: &[Item], out: &mut String| {
-        if items.iter().any(|item| item.is_shown()) {
-            out.push_str(open);
-            items.iter().for_each(|item| item.write(out));
-            out.push_str(close);
-        }
     };
 
     out.push_str(&skeleton::stable_open(considered.handle));
@@ -83,15 +74,26 @@ fn write_stable(wording: &Wording, considered: &Considered, settings: &Settings,
         below_root.iter().rev().for_each(|item| item.write(out));
         out.push_str(skeleton::ANCESTORS_CLOSE);
     }
-    wrap(skeleton::DEPENDENCIES, dependencies, out);
-    wrap(skeleton::SIBLINGS, siblings, out);
+    for part in &selected.parts {
+        let items = &selected.items[part.items.clone()];
+        if items.iter().any(Item::is_shown) {
+            out.push_str(&part.tags[0]);
+            items.iter().for_each(|item| item.write(out));
+            out.push_str(&part.tags[1]);
+        }
+    }
     selected.heap.write(out);
+    let ancestor_siblings = considered.other_ancestor_siblings + hidden(Section::AncestorSiblings);
+    let ends = [considered.ancestors.last(), considered.ancestors.first()];
+    let [root, parent] = ends.map(|end| end.copied().unwrap_or(considered.handle));
     let truncation = Truncation {
         ancestors: hidden(Section::Ancestors),
-        dependencies: hidden(Section::Dependencies),
+        dependencies: hidden(Section::Dependencies) + hidden(Section::InheritedDependencies),
+        ancestor_siblings,
         siblings: hidden(Section::CompletedSiblings),
+        children: considered.other_children + hidden(Section::FinishedChildren),
         chunks: selected.heap.omitted(),
-        see: considered.ancestors.first().copied().unwrap_or(considered.handle),
+        see: if ancestor_siblings > 0 { root } else { parent },
     };
     let before = out.len();
     out.push_str(skeleton::METADATA[0]);

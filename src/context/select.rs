@@ -1,12 +1,14 @@
 //! Selects the frames to show and the detail level of each. Steps are taken in a fixed order until one does not fit
 //! into the budget, so a larger total budget never omits anything that a smaller one shows.
 
+use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::considered::Considered;
+use super::considered::{AncestorSiblings, Considered, Inherited};
 use super::cost::Cost;
 use super::fragment::{DetailLevel, Fragment};
 use super::heap::Heap;
@@ -35,8 +37,14 @@ pub enum Section {
     Ancestors,
     /// Finished dependencies that are not siblings.
     Dependencies,
+    /// Finished dependencies of the ancestors, which the frame inherits.
+    InheritedDependencies,
+    /// Finished siblings of the ancestors, unless they are dependencies.
+    AncestorSiblings,
     /// Finished siblings, including those that are dependencies.
     CompletedSiblings,
+    /// Finished children whose results the frame's conversation does not hold.
+    FinishedChildren,
     /// Planned children.
     PlannedChildren,
 }
@@ -46,7 +54,8 @@ pub enum Section {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Omission {
-    /// The score of the frame is below [`Settings::minimum_relevance`].
+    /// The score of the frame is below [`Settings::minimum_relevance`], and the section's quota had no room left for its
+    /// stub.
     Irrelevant,
     /// The budget had no room left for the frame.
     Budget,
@@ -84,14 +93,18 @@ pub struct Entry {
 pub(super) struct Item {
     pub(super) entry: Entry,
     pub(super) fragment: Option<Arc<Fragment>>,
+    /// The part of the text to which it belongs; `None` for an ancestor.
+    part: Option<usize>,
+    /// Factor of the utility, from 0 to 1: less for the siblings of a far ancestor.
+    weight: f32,
 }
 
 impl Item {
-    fn new(handle: Handle, section: Section, score: f32) -> Self {
+    fn new(handle: Handle, section: Section, score: f32, part: Option<usize>) -> Self {
         let omission = Some(Omission::Budget);
         let entry =
             Entry { handle, section, detail_level: DetailLevel::Omitted, score, tokens: 0, log: None, omission };
-        Self { entry, fragment: None }
+        Self { entry, fragment: None, part, weight: 1.0 }
     }
 
     /// Converts the item to the report's entry.
@@ -111,11 +124,23 @@ impl Item {
     }
 }
 
+/// Frames that one element of the text contains. The element is there only if one of them is shown.
+pub(super) struct Part {
+    /// Its frames among the items.
+    pub(super) items: Range<usize>,
+    /// The opening and the closing tag.
+    pub(super) tags: [Cow<'static, str>; 2],
+    cost: Cost,
+    is_open: bool,
+}
+
 /// The selection for the stable part.
 pub(super) struct Stable {
-    /// Ancestors (nearest first), then dependencies, then siblings; [`Ranges`] has the boundaries.
+    /// Ancestors, nearest first, then the frames of the parts, in the order of the text.
     pub(super) items: Vec<Item>,
-    pub(super) ranges: Ranges,
+    /// Number of ancestors.
+    pub(super) ancestors: usize,
+    pub(super) parts: Vec<Part>,
     pub(super) heap: Heap,
     pub(super) brief_guidance: bool,
     pub(super) full_guidance: bool,
@@ -124,15 +149,6 @@ pub(super) struct Stable {
     pub(super) cost: Cost,
     /// The cost that the volatile part may have.
     pub(super) left: Cost,
-}
-
-/// The boundaries of the sections among the items, as indexes.
-#[derive(Clone, Copy)]
-pub(super) struct Ranges {
-    /// The first item after the ancestors.
-    pub(super) dependencies: usize,
-    /// The first item after the dependencies that are not siblings.
-    pub(super) siblings: usize,
 }
 
 /// Selects what the stable part shows. `required` is the minimum cost of the volatile part.
@@ -152,7 +168,10 @@ pub(super) fn select(
     ladder.take_dependencies_and_advice();
     ladder.heap.take(settings.budget.heap, &mut ladder.spending);
     let spine = ladder.take_spine();
-    let deferred = ladder.take_best_within_quotas(spine);
+    ladder.take_children_within_quota();
+    let Ranked { relevant, others } = ladder.rank();
+    let deferred = ladder.take_best_within_quotas(spine, relevant);
+    ladder.take_stubs_within_quotas(others);
     ladder.take_rest(deferred, spine);
     ladder.heap.take_rest(&mut ladder.spending);
     Ok(ladder.into_stable())
@@ -176,12 +195,14 @@ fn check_cap(handle: Handle, budget: &Budget, least: Cost) -> Result<()> {
 struct Quotas {
     ancestors: usize,
     siblings: usize,
+    children: usize,
 }
 
 impl Quotas {
     fn of(&mut self, item: &Item) -> &mut usize {
         match item.entry.section {
             Section::Ancestors => &mut self.ancestors,
+            Section::FinishedChildren => &mut self.children,
             _ => &mut self.siblings,
         }
     }
@@ -206,6 +227,14 @@ struct Step {
     utility: f32,
 }
 
+/// The siblings of the frame and of its ancestors, as indexes of items.
+struct Ranked {
+    /// Those that can be shown with details, in the order of the text.
+    relevant: Vec<usize>,
+    /// Those below the minimum relevance, best first.
+    others: Vec<usize>,
+}
+
 /// Takes steps until one does not fit. The steps and their order must not depend on the total budget as long as no
 /// step was refused.
 struct Ladder<'a> {
@@ -214,9 +243,12 @@ struct Ladder<'a> {
     tree: &'a Tree,
     settings: &'a Settings,
     items: Vec<Item>,
-    ranges: Ranges,
-    /// The indexes of all finished dependencies among the items, siblings or not.
-    dependencies: Range<usize>,
+    ancestors: usize,
+    parts: Vec<Part>,
+    /// The indexes of all finished dependencies: the frame's own, siblings or not, then the inherited ones.
+    dependencies: Vec<usize>,
+    /// The indexes of the finished children.
+    children: Range<usize>,
     heap: Heap,
     quotas: Quotas,
     brief_guidance: bool,
@@ -233,37 +265,76 @@ impl<'a> Ladder<'a> {
         considered: &Considered,
         settings: &'a Settings,
     ) -> Self {
-        let Considered { ancestors, dependencies, siblings, .. } = considered;
-        let mut items = Vec::with_capacity(ancestors.len() + dependencies.len() + siblings.len());
-        items.extend(
-            (1..)
-                .zip(ancestors)
-                .map(|(distance, ancestor)| Item::new(*ancestor, Section::Ancestors, ancestor_score(distance))),
-        );
-        items.extend(dependencies.iter().map(|dependency| Item::new(*dependency, Section::Dependencies, 100.0)));
-        items.extend(
-            siblings.iter().map(|sibling| Item::new(sibling.handle, Section::CompletedSiblings, sibling.score)),
-        );
-        let ranges = Ranges { dependencies: ancestors.len(), siblings: ancestors.len() + dependencies.len() };
-        let sibling_dependencies = siblings.iter().filter(|sibling| sibling.is_dependency).count();
         let budget = &settings.budget;
         let heap = Heap::of(contexts, wording, tree, considered.handle, settings.heap_ceiling);
         let around = skeleton::stable_cost(contexts, considered, heap.len());
-        Self {
+        let score = |(distance, ancestor): (usize, &Handle)| {
+            Item::new(*ancestor, Section::Ancestors, ancestor_score(distance), None)
+        };
+        let mut ladder = Self {
             contexts,
             wording,
             tree,
             settings,
-            items,
-            ranges,
-            dependencies: ranges.dependencies..ranges.siblings + sibling_dependencies,
+            items: (1..).zip(&considered.ancestors).map(score).collect(),
+            ancestors: considered.ancestors.len(),
+            parts: Vec::new(),
+            dependencies: Vec::new(),
+            children: 0..0,
             heap,
-            quotas: Quotas { ancestors: budget.ancestors, siblings: budget.siblings },
+            quotas: Quotas { ancestors: budget.ancestors, siblings: budget.siblings, children: budget.children },
             brief_guidance: false,
             full_guidance: false,
             budget_element: false,
             spending: Spending::new(around, Cost::MAX),
+        };
+        ladder.add_parts(considered);
+        ladder
+    }
+
+    /// Adds the considered frames below the ancestors, in the order of the text.
+    fn add_parts(&mut self, considered: &Considered) {
+        let full = |dependency: &Handle| (*dependency, 100.0);
+        let [own, inherited] = [Section::Dependencies, Section::InheritedDependencies];
+        self.add_part(own, skeleton::dependencies(), considered.dependencies.iter().map(full));
+        let first_inherited = self.items.len();
+        for Inherited { ancestor, dependencies } in &considered.inherited {
+            self.add_part(inherited, skeleton::inherited_dependencies(*ancestor), dependencies.iter().map(full));
         }
+        let after_inherited = self.items.len();
+        for AncestorSiblings { ancestor, distance, siblings } in &considered.ancestor_siblings {
+            let first = self.items.len();
+            let scored = siblings.iter().map(|sibling| (sibling.handle, sibling.score));
+            self.add_part(Section::AncestorSiblings, skeleton::ancestor_siblings(*ancestor), scored);
+            self.items[first..].iter_mut().for_each(|item| item.weight = ancestor_score(distance + 1) / 100.0);
+        }
+        let first_sibling = self.items.len();
+        let scored = considered.siblings.iter().map(|sibling| (sibling.handle, sibling.score));
+        self.add_part(Section::CompletedSiblings, skeleton::siblings(), scored);
+        let first_child = self.items.len();
+        self.add_part(Section::FinishedChildren, skeleton::children(), considered.children.iter().map(full));
+        self.children = first_child..self.items.len();
+        let depended_on = considered.siblings.iter().filter(|sibling| sibling.is_dependency).count();
+        self.dependencies.extend(self.ancestors..first_inherited);
+        self.dependencies.extend(first_sibling..first_sibling + depended_on);
+        self.dependencies.extend(first_inherited..after_inherited);
+    }
+
+    /// Adds an element with these frames and their scores, unless there are none.
+    fn add_part(
+        &mut self,
+        section: Section,
+        tags: [Cow<'static, str>; 2],
+        frames: impl ExactSizeIterator<Item = (Handle, f32)>,
+    ) {
+        if frames.len() == 0 {
+            return;
+        }
+        let part = Some(self.parts.len());
+        let first = self.items.len();
+        self.items.extend(frames.map(|(handle, score)| Item::new(handle, section, score, part)));
+        let cost = tags.iter().map(|tag| self.contexts.cost(tag)).sum();
+        self.parts.push(Part { items: first..self.items.len(), tags, cost, is_open: false });
     }
 
     /// Takes the stubs of the parent and the root, which are always shown.
@@ -284,7 +355,7 @@ impl<'a> Ladder<'a> {
         let quota = budget.current.saturating_add(budget.overhead);
         let quota = Cost { tokens: quota, bytes: quota.saturating_mul(BYTES_PER_TOKEN) };
         let cap = budget.cap();
-        let dependency_stubs: Cost = self.dependencies.clone().map(|index| self.cost(index, DetailLevel::Stub)).sum();
+        let dependency_stubs = self.dependency_stubs();
         Cost::each(
             [least, dependency_stubs, cap, quota, current_stub],
             |[least, dependency_stubs, cap, quota, current_stub]| {
@@ -295,23 +366,42 @@ impl<'a> Ladder<'a> {
         )
     }
 
+    /// The cost of the stubs of all dependencies, with the elements around them.
+    fn dependency_stubs(&mut self) -> Cost {
+        let mut cost = Cost::default();
+        let mut last = None;
+        for place in 0..self.dependencies.len() {
+            let index = self.dependencies[place];
+            let part = self.items[index].part.filter(|part| last.replace(*part) != Some(*part));
+            cost += self.cost(index, DetailLevel::Stub) + part.map_or(Cost::default(), |part| self.parts[part].cost);
+        }
+        cost
+    }
+
     fn take_dependencies_and_advice(&mut self) {
-        self.dependencies.clone().for_each(|index| self.climb(index, DetailLevel::Stub));
+        self.raise_dependencies(DetailLevel::Stub);
         let cost = self.wording.brief_guidance;
         self.brief_guidance = self.settings.guidance != Guidance::None && self.spending.spend(cost);
         self.budget_element = self.spending.spend(skeleton::budget_cost(self.contexts, &self.settings.budget));
-        self.dependencies.clone().for_each(|index| self.climb(index, DetailLevel::Compact));
+        self.raise_dependencies(DetailLevel::Compact);
         self.raise_ends(DetailLevel::Compact);
-        for item in &self.items[..self.dependencies.end] {
+        for index in (0..self.ancestors).chain(self.dependencies.iter().copied()) {
+            let item = &self.items[index];
             self.quotas.charge(item, item.entry.tokens);
+        }
+    }
+
+    fn raise_dependencies(&mut self, detail_level: DetailLevel) {
+        for place in 0..self.dependencies.len() {
+            self.climb(self.dependencies[place], detail_level);
         }
     }
 
     /// Raises the parent and the root to a detail level.
     fn raise_ends(&mut self, detail_level: DetailLevel) {
-        if self.ranges.dependencies > 0 {
+        if self.ancestors > 0 {
             self.climb(0, detail_level);
-            self.climb(self.ranges.dependencies - 1, detail_level);
+            self.climb(self.ancestors - 1, detail_level);
         }
     }
 
@@ -319,7 +409,7 @@ impl<'a> Ladder<'a> {
     /// ancestors that fit.
     fn take_spine(&mut self) -> usize {
         let mut used = 0;
-        for index in 0..self.ranges.dependencies {
+        for index in 0..self.ancestors {
             let cost = self.cost(index, DetailLevel::Stub).tokens;
             used += cost;
             if used > self.settings.budget.ancestors / 2 || self.spending.is_closed {
@@ -330,13 +420,25 @@ impl<'a> Ladder<'a> {
                 self.climb(index, DetailLevel::Stub);
             }
         }
-        self.ranges.dependencies
+        self.ancestors
+    }
+
+    /// Takes the finished children with their compacted results, newest first, as many as their quota has room for.
+    fn take_children_within_quota(&mut self) {
+        for index in self.children.clone().rev() {
+            let cost = self.cost(index, DetailLevel::Compact).tokens;
+            if self.spending.is_closed || !self.quotas.allow(&self.items[index], cost) {
+                return;
+            }
+            self.quotas.charge(&self.items[index], cost);
+            self.climb(index, DetailLevel::Compact);
+        }
     }
 
     /// Takes the steps in descending order of utility, each only if its section's quota has room for it. Returns the
     /// other steps.
-    fn take_best_within_quotas(&mut self, spine: usize) -> Vec<Step> {
-        let mut steps = self.steps(spine);
+    fn take_best_within_quotas(&mut self, spine: usize, siblings: Vec<usize>) -> Vec<Step> {
+        let mut steps = self.steps(spine, siblings);
         steps.sort_by(|one, other| other.utility.total_cmp(&one.utility));
         let mut deferred = Vec::new();
         for step in steps {
@@ -352,8 +454,20 @@ impl<'a> Ladder<'a> {
         deferred
     }
 
-    /// Uses the rest of the budget without regard to quotas: the full guidance, the deferred steps, and the stubs of
-    /// the other ancestors.
+    /// Takes the stubs of frames below the minimum relevance, as many as the quotas have room for.
+    fn take_stubs_within_quotas(&mut self, others: Vec<usize>) {
+        for index in others {
+            let cost = self.cost(index, DetailLevel::Stub).tokens;
+            if self.spending.is_closed || !self.quotas.allow(&self.items[index], cost) {
+                return;
+            }
+            self.quotas.charge(&self.items[index], cost);
+            self.climb(index, DetailLevel::Stub);
+        }
+    }
+
+    /// Uses the rest of the budget without regard to quotas: the full guidance, the deferred steps, the other finished
+    /// children, and the stubs of the other ancestors.
     fn take_rest(&mut self, deferred: Vec<Step>, spine: usize) {
         let cost = self.wording.full_guidance;
         self.full_guidance = self.settings.guidance == Guidance::Full && self.spending.spend(cost);
@@ -361,7 +475,10 @@ impl<'a> Ladder<'a> {
             self.climb(step.index, DetailLevel::Stub);
             self.climb(step.index, step.detail_level);
         }
-        for index in spine..self.ranges.dependencies {
+        for index in self.children.clone().rev() {
+            self.climb(index, DetailLevel::Compact);
+        }
+        for index in spine..self.ancestors {
             self.climb(index, DetailLevel::Stub);
         }
     }
@@ -370,7 +487,8 @@ impl<'a> Ladder<'a> {
         let taken = if self.spending.is_closed { self.spending.limit } else { self.spending.spent };
         Stable {
             items: self.items,
-            ranges: self.ranges,
+            ancestors: self.ancestors,
+            parts: self.parts,
             heap: self.heap,
             brief_guidance: self.brief_guidance,
             full_guidance: self.full_guidance,
@@ -395,18 +513,23 @@ impl<'a> Ladder<'a> {
         }
         let cost = self.cost(index, detail_level);
         let before = self.cost(index, self.items[index].entry.detail_level);
-        if self.spending.spend(cost.saturating_sub(before)) {
+        let unopened = self.items[index].part.filter(|part| !self.parts[*part].is_open);
+        let around = unopened.map_or(Cost::default(), |part| self.parts[part].cost);
+        if self.spending.spend(around + cost.saturating_sub(before)) {
+            if let Some(part) = unopened {
+                self.parts[part].is_open = true;
+            }
             let entry = &mut self.items[index].entry;
             (entry.detail_level, entry.tokens, entry.omission) = (detail_level, cost.tokens, None);
         }
     }
 
-    /// Returns all steps above the current detail levels: of the near ancestors, the dependencies and the relevant
-    /// siblings.
-    fn steps(&mut self, spine: usize) -> Vec<Step> {
+    /// Returns all steps above the current detail levels: of the near ancestors, the dependencies and these siblings.
+    fn steps(&mut self, spine: usize, siblings: Vec<usize>) -> Vec<Step> {
         let mut indexes: Vec<usize> = (0..spine.min(DETAILED_ANCESTORS)).collect();
-        indexes.extend(self.ranges.dependencies..self.ranges.siblings);
-        indexes.extend(self.best_siblings());
+        let is_no_sibling = |index: &&usize| self.items[**index].entry.section != Section::CompletedSiblings;
+        indexes.extend(self.dependencies.iter().filter(is_no_sibling));
+        indexes.extend(siblings);
         let mut steps = Vec::with_capacity(indexes.len() * 3);
         for index in indexes {
             let mut from = self.items[index].entry.detail_level;
@@ -418,7 +541,8 @@ impl<'a> Ladder<'a> {
                     continue;
                 }
                 let more = self.cost(index, detail_level).tokens - self.cost(index, from).tokens;
-                utility = utility.min(self.items[index].entry.score * weight / more.max(1) as f32);
+                let item = &self.items[index];
+                utility = utility.min(item.entry.score * item.weight * weight / more.max(1) as f32);
                 steps.push(Step { index, from, detail_level, utility });
                 from = detail_level;
             }
@@ -426,29 +550,43 @@ impl<'a> Ladder<'a> {
         steps
     }
 
-    /// Returns the indexes of the siblings with at least the minimum relevance, in ascending order; at most the best
-    /// 512. Sets the reason of omission of the others.
-    fn best_siblings(&mut self) -> Vec<usize> {
+    /// Divides the siblings of the frame and of its ancestors by the minimum relevance; at most the best 512. Sets the
+    /// reason of omission of the others.
+    fn rank(&mut self) -> Ranked {
         let minimum = f32::from(self.settings.minimum_relevance);
-        let mut relevant = Vec::new();
-        for (index, item) in self.items.iter_mut().enumerate().skip(self.ranges.siblings) {
+        let (mut relevant, mut others) = (Vec::new(), Vec::new());
+        for (index, item) in self.items.iter_mut().enumerate().skip(self.ancestors) {
+            if !matches!(item.entry.section, Section::CompletedSiblings | Section::AncestorSiblings) {
+                continue;
+            }
             if item.is_shown() || item.entry.score >= minimum {
                 relevant.push(index);
             } else {
                 item.entry.omission = Some(Omission::Irrelevant);
+                others.push(index);
             }
         }
-        if relevant.len() > SHOWN_SIBLINGS {
-            let items = &self.items;
-            let better = |one: &usize, other: &usize| {
-                items[*other].entry.score.total_cmp(&items[*one].entry.score).then(other.cmp(one))
-            };
-            relevant.select_nth_unstable_by(SHOWN_SIBLINGS, better);
-            for index in relevant.split_off(SHOWN_SIBLINGS) {
-                self.items[index].entry.omission = Some(Omission::Rank);
-            }
-            relevant.sort_unstable();
+        for index in self.keep_best(&mut relevant, SHOWN_SIBLINGS) {
+            self.items[index].entry.omission = Some(Omission::Rank);
         }
-        relevant
+        relevant.sort_unstable();
+        self.keep_best(&mut others, SHOWN_SIBLINGS - relevant.len());
+        others.sort_unstable_by(|one, other| self.better(one, other));
+        Ranked { relevant, others }
+    }
+
+    /// Removes all but the `most` best items of a list, and returns the others.
+    fn keep_best(&self, indexes: &mut Vec<usize>, most: usize) -> Vec<usize> {
+        if indexes.len() <= most {
+            return Vec::new();
+        }
+        indexes.select_nth_unstable_by(most, |one, other| self.better(one, other));
+        indexes.split_off(most)
+    }
+
+    /// Compares two items: the better score first, else the later place in the text.
+    fn better(&self, one: &usize, other: &usize) -> Ordering {
+        let score = |index: &usize| self.items[*index].entry.score;
+        score(other).total_cmp(&score(one)).then(other.cmp(one))
     }
 }

@@ -1,5 +1,6 @@
 //! The XML around the frames: elements, counts, and their costs in tokens.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::Contexts;
@@ -14,11 +15,34 @@ pub(super) const STABLE_CLOSE: &str = "</stack-context>\n";
 pub(super) const VOLATILE_CLOSE: &str = "</stack-now>\n";
 pub(super) const MANAGEMENT: [&str; 2] = ["<stack-task-management>\n", "</stack-task-management>\n"];
 pub(super) const ANCESTORS_CLOSE: &str = "</ancestors>\n";
-pub(super) const DEPENDENCIES: [&str; 2] = ["<dependencies>\n", "</dependencies>\n"];
-pub(super) const SIBLINGS: [&str; 2] = ["<completed-siblings>\n", "</completed-siblings>\n"];
 pub(super) const METADATA: [&str; 2] = ["<metadata>\n", "</metadata>\n"];
 pub(super) const REGISTERS_CLOSE: &str = "</registers>\n";
 pub(super) const PLANNED_CLOSE: &str = "</planned-children>\n";
+
+/// The tags around the frame's own dependencies.
+pub(super) fn dependencies() -> [Cow<'static, str>; 2] {
+    ["<dependencies>\n".into(), "</dependencies>\n".into()]
+}
+
+/// The tags around the dependencies of an ancestor.
+pub(super) fn inherited_dependencies(ancestor: Handle) -> [Cow<'static, str>; 2] {
+    [format!("<inherited-dependencies of=\"{ancestor}\">\n").into(), "</inherited-dependencies>\n".into()]
+}
+
+/// The tags around the finished siblings of an ancestor.
+pub(super) fn ancestor_siblings(ancestor: Handle) -> [Cow<'static, str>; 2] {
+    [format!("<ancestor-siblings beside=\"{ancestor}\">\n").into(), "</ancestor-siblings>\n".into()]
+}
+
+/// The tags around the frame's own finished siblings.
+pub(super) fn siblings() -> [Cow<'static, str>; 2] {
+    ["<completed-siblings>\n".into(), "</completed-siblings>\n".into()]
+}
+
+/// The tags around the finished children.
+pub(super) fn children() -> [Cow<'static, str>; 2] {
+    ["<finished-children>\n".into(), "</finished-children>\n".into()]
+}
 
 pub(super) fn stable_open(handle: Handle) -> String {
     format!("<stack-context session=\"{handle}\">\n")
@@ -37,11 +61,14 @@ pub(super) fn gap(count: usize, from: Handle, to: Handle) -> String {
     format!("<omitted count=\"{count}\" from=\"{from}\" to=\"{to}\"/>\n")
 }
 
-/// The numbers of frames and chunks that the stable part omits. `see` is the frame at which the agent can find them.
+/// The numbers of frames and chunks that the stable part omits. `see` is the frame below which the agent can find them.
 pub(super) struct Truncation {
     pub(super) ancestors: usize,
+    /// Dependencies of the frame or of its ancestors, except its siblings.
     pub(super) dependencies: usize,
+    pub(super) ancestor_siblings: usize,
     pub(super) siblings: usize,
+    pub(super) children: usize,
     pub(super) chunks: usize,
     pub(super) see: Handle,
 }
@@ -51,7 +78,9 @@ impl Truncation {
         let counts = [
             ("omitted-ancestors", self.ancestors),
             ("omitted-dependencies", self.dependencies),
+            ("omitted-ancestor-siblings", self.ancestor_siblings),
             ("omitted-siblings", self.siblings),
+            ("omitted-children", self.children),
             ("omitted-chunks", self.chunks),
         ];
         if counts.iter().all(|(_, count)| *count == 0) {
@@ -81,32 +110,32 @@ pub(super) fn planned_open(count: usize, omitted: usize) -> String {
     }
 }
 
-/// Returns the maximum cost of everything around the frames of a stable part. It depends on the considered
-/// frames, not on the selected ones.
+/// Returns the maximum cost of everything around the frames of a stable part, except the tags of the parts. It depends
+/// on the considered frames, not on the selected ones.
 pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered, chunks: usize) -> Cost {
-    let Considered { handle, ancestors, dependencies, siblings, .. } = considered;
+    let Considered { handle, ancestors, dependencies, inherited, ancestor_siblings, siblings, .. } = considered;
     let (costs, count) = (&contexts.costs, |text: &str| contexts.cost(text));
     let mut cost = count(&stable_open(*handle)) + costs.stable_close + costs.metadata;
-    if let Some(parent) = ancestors.first() {
+    let last = ancestors.iter().max().unwrap_or(handle);
+    if !ancestors.is_empty() {
         cost += count(&ancestors_open(ancestors.len())) + costs.ancestors_close;
         if ancestors.len() > 2 {
-            let last = ancestors.iter().max().unwrap_or(parent);
             cost += count(&gap(ancestors.len(), *last, *last));
         }
     }
-    if !dependencies.is_empty() {
-        cost += costs.dependencies;
-    }
-    if !siblings.is_empty() {
-        cost += costs.siblings;
-    }
+    let depended_on = siblings.iter().filter(|sibling| sibling.is_dependency).count();
+    let scored: usize = ancestor_siblings.iter().map(|level| level.siblings.len()).sum();
     let mut truncation = String::new();
     Truncation {
         ancestors: ancestors.len().saturating_sub(2),
-        dependencies: dependencies.len() + siblings.iter().filter(|sibling| sibling.is_dependency).count(),
+        dependencies: dependencies.len()
+            + depended_on
+            + inherited.iter().map(|level| level.dependencies.len()).sum::<usize>(),
+        ancestor_siblings: considered.other_ancestor_siblings + scored,
         siblings: siblings.len(),
+        children: considered.children.len() + considered.other_children,
         chunks,
-        see: ancestors.first().copied().unwrap_or(*handle),
+        see: *last,
     }
     .write(&mut truncation);
     cost + count(&truncation)
@@ -119,8 +148,6 @@ pub(super) struct Costs {
     pub(super) stable_close: Cost,
     pub(super) volatile_close: Cost,
     pub(super) ancestors_close: Cost,
-    pub(super) dependencies: Cost,
-    pub(super) siblings: Cost,
     pub(super) metadata: Cost,
     /// The maximum cost of a volatile part that contains only the stub of the current frame.
     pub(super) volatile_least: Cost,
@@ -137,8 +164,6 @@ impl Costs {
             stable_close: count(STABLE_CLOSE),
             volatile_close: count(VOLATILE_CLOSE),
             ancestors_close: count(ANCESTORS_CLOSE),
-            dependencies: pair(DEPENDENCIES),
-            siblings: pair(SIBLINGS),
             metadata: pair(METADATA),
             volatile_least: count(&volatile_open(last))
                 + count(VOLATILE_CLOSE)

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::considered::Considered;
+use super::considered::{Considered, Waiting};
 use super::cost::{Cost, charge};
 use super::fragment::{CUT, DetailLevel, Fragment, TITLE_TOKENS};
 use super::select::{Entry, Omission, Section};
@@ -14,12 +14,17 @@ use super::wording::Wording;
 use super::xml::{attribute, content, omitted_blanks, without_long_blanks};
 use super::{Contexts, skeleton};
 use crate::frame::{FrameStatus, Handle, Registers};
+use crate::text::one_line;
 use crate::tree::{Tree, sibling_order};
 
 /// Number of planned children that take precedence over the artifacts and decisions of the current frame.
 const FIRST_PLANNED: usize = 8;
 /// Maximum number of warnings of one kind. The others are counted.
 const WARNINGS: usize = 5;
+/// Maximum length of the reason why a frame is blocked, in tokens.
+const REASON_TOKENS: usize = 60;
+/// Maximum number of blocked siblings that are shown with their reasons.
+const BLOCKED_SIBLINGS: usize = 5;
 /// Maximum length of the suggestions, in tokens.
 const SUGGESTION_TOKENS: usize = 150;
 
@@ -84,9 +89,9 @@ impl Volatile {
         self.climb(&mut room, DetailLevel::Compact);
         room.text(&mut self.warnings, || waiting_warnings(tree, considered));
         room.text(&mut self.next, || next_action(contexts, &self.wording, tree, considered.handle, &self.planned));
-        room.text(&mut self.position, || position(tree, considered.handle));
+        room.text(&mut self.position, || position(contexts, tree, considered.handle));
         let mut more_warnings = String::new();
-        room.text(&mut more_warnings, || state_warnings(tree, considered.handle));
+        room.text(&mut more_warnings, || state_warnings(contexts, tree, considered.handle));
         self.warnings.push_str(&more_warnings);
         if let Some(registers) = &node.record().registers {
             self.show_registers(registers, &mut room);
@@ -232,8 +237,9 @@ fn id_and_title(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
     format!("id=\"{handle}\" title=\"{}\"{}", attribute(&title), omitted_blanks(omitted))
 }
 
-/// Returns the elements `<position>` and `<sibling-status>`. Empty for roots and invalidated frames.
-fn position(tree: &Tree, handle: Handle) -> String {
+/// Returns the elements `<position>` and `<sibling-status>`, and one for each blocked sibling with the reason. Empty for
+/// roots and invalidated frames.
+fn position(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
     let Some(order) = sibling_order(tree, handle) else { return String::new() };
     let mut text = format!("<position>Task {} of {}</position>\n<sibling-status", order.position, order.total);
     for (name, count) in [
@@ -248,7 +254,21 @@ fn position(tree: &Tree, handle: Handle) -> String {
         }
     }
     text.push_str("/>\n");
+    if order.blocked > 0 {
+        let blocked = tree.siblings(handle).filter(|sibling| tree.node(*sibling).status() == FrameStatus::Blocked);
+        for sibling in blocked.take(BLOCKED_SIBLINGS) {
+            let (frame, reason) = (id_and_title(contexts, tree, sibling), reason(contexts, tree, sibling));
+            text.push_str(&format!("<blocked-sibling {frame}>{reason}</blocked-sibling>\n"));
+        }
+    }
     text
+}
+
+/// Returns why a frame is blocked, for XML: the results with which it was blocked, on one line. Empty if it has none.
+fn reason(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
+    let cost = |part: &str| charge(&content(part), &contexts.counts);
+    let reason = one_line(tree.node(handle).record().dense_results());
+    content(&truncate_by(&reason, REASON_TOKENS, CUT, &cost)).into_owned()
 }
 
 fn next_action(contexts: &Contexts, wording: &Wording, tree: &Tree, handle: Handle, planned: &[Handle]) -> String {
@@ -292,18 +312,24 @@ fn go_on_above(tree: &Tree, handle: Handle) -> String {
 }
 
 fn waiting_warnings(tree: &Tree, considered: &Considered) -> String {
-    warnings(&considered.waiting_for, |dependency| {
+    warnings(&considered.waiting_for, |Waiting { dependent, dependency }| {
         let status = tree.node(dependency).status();
-        format!("This frame depends on {dependency}, which is {status}.")
+        match dependent == considered.handle {
+            true => format!("This frame depends on {dependency}, which is {status}."),
+            false => format!("Its ancestor {dependent} depends on {dependency}, which is {status}."),
+        }
     })
 }
 
 /// Returns warnings about blocked children, and about a parent that is not open although the frame is.
-fn state_warnings(tree: &Tree, handle: Handle) -> String {
+fn state_warnings(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
     let node = tree.node(handle);
     let blocked: Vec<Handle> =
         node.children().iter().copied().filter(|child| tree.node(*child).status() == FrameStatus::Blocked).collect();
-    let mut text = warnings(&blocked, |child| format!("Child {child} is blocked and waits for help."));
+    let mut text = warnings(&blocked, |child| match reason(contexts, tree, child) {
+        reason if reason.is_empty() => format!("Child {child} is blocked and gave no reason."),
+        reason => format!("Child {child} is blocked: {reason}"),
+    });
     let parent = node.parent().map(|parent| (parent, tree.node(parent).status()));
     if let Some((parent, status)) = parent.filter(|(_, status)| node.status().is_open() && !status.is_open()) {
         let state = if status == FrameStatus::Planned { "not activated yet" } else { status.as_str() };
@@ -319,13 +345,13 @@ fn suggestions_element(contexts: &Contexts, suggestions: &str) -> String {
     format!("<suggestions{}>\n{}\n</suggestions>\n", omitted_blanks(omitted), content(&shown))
 }
 
-fn warnings(frames: &[Handle], say: impl Fn(Handle) -> String) -> String {
+fn warnings<T: Copy>(causes: &[T], say: impl Fn(T) -> String) -> String {
     let mut text = String::new();
-    for frame in frames.iter().take(WARNINGS) {
-        text.push_str(&format!("<warning>{}</warning>\n", say(*frame)));
+    for cause in causes.iter().take(WARNINGS) {
+        text.push_str(&format!("<warning>{}</warning>\n", say(*cause)));
     }
-    if frames.len() > WARNINGS {
-        text.push_str(&format!("<warning>And {} more of these.</warning>\n", frames.len() - WARNINGS));
+    if causes.len() > WARNINGS {
+        text.push_str(&format!("<warning>And {} more of these.</warning>\n", causes.len() - WARNINGS));
     }
     text
 }

@@ -95,6 +95,10 @@ pub enum Change {
         /// Path of the log from now on, relative to the stack's folder.
         log_path: String,
     },
+    /// The conversation of the parent received the results of the frame.
+    Delivered {},
+    /// The conversation of the frame was compacted or begun anew: it no longer holds the results of the children.
+    Forgotten {},
     /// An artifact was recorded.
     ArtifactAdded {
         /// The artifact, usually a path.
@@ -177,6 +181,8 @@ impl Change {
         "called",
         "messagesAdded",
         "logMoved",
+        "delivered",
+        "forgotten",
     ];
 
     /// The name of the variant: the value of the JSON key `kind`.
@@ -202,6 +208,8 @@ impl Change {
             Change::Called { .. } => 17,
             Change::MessagesAdded { .. } => 18,
             Change::LogMoved { .. } => 19,
+            Change::Delivered {} => 20,
+            Change::Forgotten {} => 21,
         };
         Change::KINDS[place]
     }
@@ -271,6 +279,8 @@ impl TryFrom<FlatEvent> for Event {
             "idReplaced" => Change::IdReplaced { session_id: event.session_id.ok_or_else(|| lacks("sessionID"))? },
             "logPathSet" => Change::LogPathSet { log_path: event.log_path.ok_or_else(|| lacks("logPath"))? },
             "logMoved" => Change::LogMoved { log_path: event.log_path.ok_or_else(|| lacks("logPath"))? },
+            "delivered" => Change::Delivered {},
+            "forgotten" => Change::Forgotten {},
             "artifactAdded" => Change::ArtifactAdded { artifact: event.artifact.ok_or_else(|| lacks("artifact"))? },
             "decisionAdded" => Change::DecisionAdded { decision: event.decision.ok_or_else(|| lacks("decision"))? },
             "activeChanged" => Change::ActiveChanged { active: event.active.ok_or_else(|| lacks("active"))? },
@@ -338,6 +348,8 @@ mod tests {
                 ],
             },
             Change::LogMoved { log_path: text() },
+            Change::Delivered {},
+            Change::Forgotten {},
         ];
         assert_eq!(changes.each_ref().map(Change::kind), *Change::KINDS);
         for change in changes {

@@ -12,7 +12,7 @@ pub(crate) const PLANNED_PREFIX: &str = "plan-";
 /// implementation document).
 ///
 /// Times are in milliseconds since the Unix epoch. Keys that the specification does not have
-/// (`dependsOn`, `placeholder`, `heap`, `registers`) are omitted when empty; keys that this version does not know are
+/// (`dependsOn`, `placeholder`, `deliveredAt`, `forgottenAt`, `heap`, `registers`) are omitted when empty; keys that this version does not know are
 /// kept in [`Frame::extra`] and written back.
 ///
 /// ```json
@@ -72,6 +72,14 @@ pub struct Frame {
     /// good. Until then they follow the session's title and newest task.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub placeholder: bool,
+    /// Time at which the conversation of the parent received the results of this frame, in milliseconds since the Unix
+    /// epoch. Absent if that is not known: then the context of the parent shows the results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivered_at: Option<u64>,
+    /// Time at which the frame's own conversation was compacted or begun anew, in milliseconds since the Unix epoch. The
+    /// conversation holds only those results of children that were delivered after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forgotten_at: Option<u64>,
     /// The frame's own chunks on the heap, in order of allocation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub heap: Vec<Chunk>,
@@ -90,7 +98,8 @@ pub struct Frame {
 const KEYS: &[&str] = &[
     "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "results",
     "resultsCompacted", "createdAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
-    "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "heap", "registers", REVISION_KEY,
+    "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "deliveredAt", "forgottenAt",
+    "heap", "registers", REVISION_KEY,
 ];
 
 /// The key of a frame's file that holds the revision of the tree at which the file was written. Records have no such key.
@@ -407,6 +416,8 @@ mod tests {
             invalidated_at: Some(1),
             planned_children: Some(Vec::new()),
             placeholder: true,
+            delivered_at: Some(1),
+            forgotten_at: Some(1),
             heap: vec![Chunk::default()],
             registers: Some(Box::default()),
             ..Frame::default()

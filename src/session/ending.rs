@@ -58,6 +58,8 @@ impl Turn<'_> {
         let is_repeated = self.sessions.subagents.settings().propagate_summaries;
         let words = if is_repeated { messages } else { &[] };
         let results = closing_results(words, self.tree.node(frame).record());
+        // The answer of the tool is in the conversation of the session above.
+        let is_delivered = matches!(ending, Ending::Answered(_));
         let (status, results) = match ending {
             Ending::Answered(answer) if is_repeated => (PopStatus::Completed, results_of(&answer)),
             Ending::Idle | Ending::Answered(_) => (PopStatus::Completed, results),
@@ -74,6 +76,9 @@ impl Turn<'_> {
             _ => self.log(LogLevel::Warn, "Frame salvaged", data),
         }
         self.command(Command::Pop { frame: frame.into(), status, results });
+        if is_delivered && self.tree.node(frame).parent().is_some() {
+            self.command(Command::Deliver { frame: frame.into() });
+        }
     }
 
     /// Resumes the blocked frame of a subagent whose session has got a new message.

@@ -52,6 +52,8 @@ pub struct Sessions {
     pub calls: Calls,
     /// The host's names of the agent's tools, for prompts and answers.
     pub tools: ToolNames,
+    /// True if the host's contexts show no finished children.
+    pub hides_finished_children: bool,
     pub(super) known: BTreeMap<String, Session>,
     /// Subagents whose messages were requested from the host, because their frames end.
     pub(super) ending: BTreeMap<String, Ending>,

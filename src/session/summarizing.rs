@@ -7,6 +7,7 @@ use super::compaction::{CompactionType, Message, Refusal, Summary, judge};
 use super::effect::{Action, Effect, LogLevel};
 use super::turn::Turn;
 use crate::frame::{Handle, PopStatus, Results};
+use crate::text::one_line;
 use crate::tree::Command;
 
 impl Turn<'_> {
@@ -21,10 +22,20 @@ impl Turn<'_> {
     /// Handles the start of a compaction: returns the prompt for the summary.
     pub(super) fn compacting(&mut self, session_id: String) {
         let Some(frame) = self.tree.by_id(&session_id) else { return };
-        let text = self.sessions.compactions.prompt(&session_id, self.tree.node(frame).record());
+        let children = self.finished_children(frame);
+        let text = self.sessions.compactions.prompt(&session_id, self.tree.node(frame).record(), &children);
         self.log(LogLevel::Info, "Compaction started", json!({ "sessionID": session_id }));
         self.effect(Effect::CompactionPrompt { session_id: session_id.clone(), text });
         self.effect(Effect::ReadMessages { session_id });
+    }
+
+    /// The finished children whose results the context shows after a compaction: their handles and titles.
+    fn finished_children(&self, frame: Handle) -> Vec<String> {
+        if self.sessions.hides_finished_children {
+            return Vec::new();
+        }
+        let name = |child: Handle| format!("{child} {}", one_line(self.tree.node(child).title()));
+        self.tree.node(frame).finished_children().map(name).collect()
     }
 
     /// Handles the end of a compaction. An accepted summary becomes the results of the session's frame.
@@ -41,6 +52,9 @@ impl Turn<'_> {
             }
         }
         self.summed_up(session_id, refusal);
+        if !messages.is_empty() {
+            self.command(Command::Forget { frame: frame.into() });
+        }
         self.keep_messages(session_id, messages);
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::Stack;
-use crate::context::{Budget, Context, Key, Settings};
+use crate::context::{Budget, Context, FinishedChildren, Key, Settings};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Event, FrameStatus, Handle};
 use crate::session::autonomy::{AutonomyLevel, AutonomySettings};
@@ -196,6 +196,7 @@ impl Host<'_> {
         let mut state = self.stack.inner.host.state.lock();
         (state.is_attached, state.is_polling) = (true, true);
         state.sessions.tools = settings.context.tools.clone();
+        state.sessions.hides_finished_children = settings.context.finished_children == FinishedChildren::None;
         state.context = settings.context;
         state.sessions.autonomy.settings = settings.autonomy;
         state.sessions.calls.settings = settings.calls;

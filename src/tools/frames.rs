@@ -98,7 +98,12 @@ impl AgentTool for Pop {
             Results::new(self.results).compacted(self.results_compacted),
         )?;
         caller.finished(&[frame], false);
-        let mut text = format!("{} is {}.", caller.name(frame), caller.stack.read(|tree| tree.node(frame).status()));
+        let status = caller.stack.read(|tree| tree.node(frame).status());
+        // The caller has written the results itself, so its conversation holds them.
+        if status.is_finished() && popped.parent.is_some() && popped.parent == caller.own() {
+            caller.stack.deliver(frame)?;
+        }
+        let mut text = format!("{} is {status}.", caller.name(frame));
         if !popped.still_open.is_empty() {
             text.push_str(&format!(" Still open below it: {}.", listed(&popped.still_open)));
         }

@@ -2,6 +2,7 @@
 //! same code.
 
 use std::collections::HashSet;
+use std::mem;
 
 use super::Tree;
 use super::memory::{Conversation, RunState};
@@ -138,7 +139,7 @@ impl Tree {
                 self.touch_at(handle, time);
             }
             Change::StatusChanged { status, results, results_compacted } => {
-                self.status_changed(handle, *status, results.as_ref(), results_compacted.as_ref());
+                self.status_changed(handle, *status, results.as_ref(), results_compacted.as_ref(), time);
                 self.touch_at(handle, time);
                 self.settle();
             }
@@ -148,7 +149,7 @@ impl Tree {
                 self.settle();
             }
             Change::IdReplaced { session_id } => {
-                self.id_replaced(handle, session_id);
+                self.id_replaced(handle, session_id, time);
                 self.touch_at(handle, time);
             }
             Change::LogPathSet { log_path } => {
@@ -170,10 +171,23 @@ impl Tree {
                 self.touch_at(handle, time);
             }
             Change::Summarized { results, results_compacted } => {
-                let frame = self.remember(handle, false);
-                frame.results = Some(results.clone());
-                frame.results_compacted = Some(results_compacted.clone());
+                self.remember(handle, false);
+                let Node { frame, before, .. } = &mut self.nodes[handle.index()];
+                let (results, compacted) = (Some(results.clone()), Some(results_compacted.clone()));
+                let old =
+                    [mem::replace(&mut frame.results, results), mem::replace(&mut frame.results_compacted, compacted)];
+                if let Some(before) = before {
+                    before.results.get_or_insert(old);
+                }
                 self.touch_at(handle, time);
+            }
+            Change::Delivered {} => {
+                self.delivered(handle, time);
+                self.touch_delivery(handle);
+            }
+            Change::Forgotten {} => {
+                self.forgotten(handle, time);
+                self.nodes[handle.index()].revision = self.revision;
             }
             Change::ChunkAllocated { chunk } => {
                 self.frame_mut(handle).heap.push((**chunk).clone());
@@ -231,6 +245,9 @@ impl Tree {
         self.tell_ancestors(handle, false);
         self.link_dependencies(handle, &record.depends_on);
         self.record_progress(handle, record.status);
+        if let Some(parent) = parent.filter(|_| self.is_held(handle)) {
+            self.nodes[parent.index()].held_children += 1;
+        }
     }
 
     /// The depth of a new frame, and the ancestor to which it jumps. A jump is as long as the two before it together if
@@ -275,12 +292,15 @@ impl Tree {
 
     /// Sets the status of a frame, and everything that follows from it.
     fn set_status(&mut self, handle: Handle, status: FrameStatus) {
+        let was_held = self.is_held(handle);
         let node = &mut self.nodes[handle.index()];
         let (was_busy, finished, parent) = (node.is_busy(), node.finished, node.parent);
         node.frame.status = status;
         self.tell_ancestors(handle, was_busy);
         if let Some(parent) = parent.filter(|_| finished > 0) {
-            self.nodes[parent.index()].finished_children.remove(&finished);
+            let parent = &mut self.nodes[parent.index()];
+            parent.finished_children.remove(&finished);
+            parent.held_children -= u32::from(was_held);
         }
         if !status.is_open() && self.active == Some(handle) {
             self.active = None;
@@ -306,6 +326,7 @@ impl Tree {
         status: FrameStatus,
         results: Option<&String>,
         results_compacted: Option<&String>,
+        time: u64,
     ) {
         self.set_status(handle, status);
         let frame = self.frame_mut(handle);
@@ -316,6 +337,32 @@ impl Tree {
             frame.results_compacted = Some(compacted.clone());
         }
         self.record_progress(handle, status);
+        // The answer to the tool call that pushed the frame holds the results.
+        let is_called = self.node(handle).conversation.as_ref().is_some_and(|own| own.call.is_some());
+        if is_called && status.is_finished() {
+            self.delivered(handle, time);
+        }
+    }
+
+    /// Notes that the parent's conversation holds the results of a finished frame.
+    fn delivered(&mut self, handle: Handle, time: u64) {
+        let Some(parent) = self.node(handle).parent.filter(|_| !self.is_held(handle)) else { return };
+        // After the moment of forgetting even if both have the same time, or the clock was set back.
+        let after = self.node(parent).frame.forgotten_at.map_or(0, |forgotten| forgotten.saturating_add(1));
+        self.frame_mut(handle).delivered_at = Some(time.max(after));
+        if self.is_held(handle) {
+            self.nodes[parent.index()].held_children += 1;
+        }
+    }
+
+    /// Notes that the frame's conversation no longer holds the results of the children.
+    fn forgotten(&mut self, handle: Handle, time: u64) {
+        let node = self.node(handle);
+        let deliveries = node.finished_children.values().filter_map(|child| self.node(*child).frame.delivered_at);
+        let forgotten_at = deliveries.fold(time, u64::max);
+        let node = &mut self.nodes[handle.index()];
+        node.frame.forgotten_at = Some(forgotten_at);
+        node.held_children = 0;
     }
 
     fn invalidated(&mut self, handle: Handle, reason: &str, time: u64) {
@@ -325,8 +372,13 @@ impl Tree {
         frame.invalidated_at = Some(time);
     }
 
-    fn id_replaced(&mut self, handle: Handle, session_id: &str) {
-        let old = std::mem::replace(&mut self.frame_mut(handle).session_id, session_id.to_owned());
+    /// Gives a frame another ID. An open frame then works in another session, whose conversation is new.
+    fn id_replaced(&mut self, handle: Handle, session_id: &str, time: u64) {
+        let node = self.node(handle);
+        if node.status().is_open() && node.held_children > 0 {
+            self.forgotten(handle, time);
+        }
+        let old = mem::replace(&mut self.frame_mut(handle).session_id, session_id.to_owned());
         self.ids.remove(&old);
         self.ids.insert(session_id, handle);
     }
@@ -377,6 +429,15 @@ impl Tree {
         let node = &mut self.nodes[handle.index()];
         node.frame.updated_at = node.frame.updated_at.max(time);
         node.revision = self.revision;
+    }
+
+    /// Marks a frame and its parent as changed by the delivery of its results. The settled view does not change.
+    fn touch_delivery(&mut self, handle: Handle) {
+        let revision = self.revision;
+        self.nodes[handle.index()].revision = revision;
+        if let Some(parent) = self.node(handle).parent {
+            self.nodes[parent.index()].children_revision = revision;
+        }
     }
 
     /// Drops the messages of a frame that has ended.
@@ -454,6 +515,7 @@ impl Tree {
                 decisions: frame.decisions.len(),
                 log_path: frame.log_path.clone(),
                 identity: None,
+                results: None,
             })
         });
         if with_identity {
@@ -465,7 +527,7 @@ impl Tree {
     /// Updates the settled view of all frames to their current values, after a push or a status change.
     fn settle(&mut self) {
         let revision = self.revision;
-        for handle in std::mem::take(&mut self.unsettled) {
+        for handle in mem::take(&mut self.unsettled) {
             let node = &mut self.nodes[handle.index()];
             node.before = None;
             node.revision = revision;

@@ -89,6 +89,17 @@ pub enum Command {
         /// The results so far. The full text must not be blank.
         results: Results,
     },
+    /// Record that the conversation of the frame's parent has received the results of the frame, which is completed or
+    /// failed.
+    Deliver {
+        /// The frame.
+        frame: FrameRef,
+    },
+    /// Record that the conversation of the frame was compacted or begun anew.
+    Forget {
+        /// The frame.
+        frame: FrameRef,
+    },
     /// Invalidate a frame and all planned frames below it: they are removed from the plan.
     Invalidate {
         /// The frame.

@@ -250,6 +250,15 @@ impl Tree {
         self.siblings(handle).filter(|sibling| self.node(*sibling).status() == FrameStatus::Completed)
     }
 
+    /// True if the conversation of the frame's parent holds the results of the frame: if they were delivered there, and
+    /// the conversation was not compacted or begun anew since.
+    pub fn is_held(&self, handle: Handle) -> bool {
+        let node = self.node(handle);
+        let Some(parent) = node.parent.filter(|_| node.status().is_finished()) else { return false };
+        let forgotten_at = self.node(parent).frame.forgotten_at;
+        node.frame.delivered_at.is_some_and(|time| forgotten_at.is_none_or(|forgotten| time > forgotten))
+    }
+
     /// All frames with this status, in creation order.
     pub fn with_status(&self, status: FrameStatus) -> impl Iterator<Item = Handle> + '_ {
         self.handles().filter(move |handle| self.node(*handle).status() == status)
@@ -323,11 +332,11 @@ impl Tree {
     /// The newest revision among all frames that a context of this frame may show. While it is unchanged, the context
     /// is unchanged too.
     pub fn context_revision(&self, handle: Handle) -> u64 {
-        let node = self.node(handle);
-        let own = node.revision.max(node.children_revision);
-        let siblings = node.parent.map_or(0, |parent| self.node(parent).children_revision);
-        let ancestors = self.ancestors(handle).map(|ancestor| self.node(ancestor).revision);
-        let dependencies = node.dependencies.iter().map(|dependency| self.node(*dependency).revision);
-        ancestors.chain(dependencies).fold(own.max(siblings), u64::max)
+        let newest = |handle: Handle| {
+            let node = self.node(handle);
+            let dependencies = node.dependencies.iter().map(|dependency| self.node(*dependency).revision);
+            dependencies.fold(node.revision.max(node.children_revision), u64::max)
+        };
+        self.lineage(handle).map(newest).fold(0, u64::max)
     }
 }

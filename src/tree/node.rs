@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::Conversation;
-use crate::frame::{Frame, FrameStatus, Handle, Identity};
+use crate::frame::{Frame, FrameStatus, Handle, Identity, first_filled};
 use crate::steps::step;
 
 /// Number of artifacts up to which a new one is compared with each of them.
@@ -22,6 +22,8 @@ pub struct Node {
     pub(super) dependents: Vec<Handle>,
     /// Finished children by the place of their finish in the tree's sequence.
     pub(super) finished_children: BTreeMap<u64, Handle>,
+    /// Number of finished children whose results the frame's conversation holds.
+    pub(super) held_children: u32,
     /// Number of children that have not ended, or have a frame below them that has not.
     pub(super) busy_children: u32,
     /// Number of ancestors.
@@ -61,8 +63,19 @@ pub struct Settled<'a> {
     pub artifacts: &'a [String],
     /// Decisions made during the work, oldest first.
     pub decisions: &'a [String],
+    /// Full results: those so far if the frame is open.
+    pub results: Option<&'a str>,
+    /// Compacted results: those so far if the frame is open.
+    pub results_compacted: Option<&'a str>,
     /// Path of the full log, relative to the stack's folder or absolute.
     pub log_path: Option<&'a str>,
+}
+
+impl<'a> Settled<'a> {
+    /// The compacted results, or the full ones if there are no compacted ones. Empty if there are none.
+    pub fn dense_results(&self) -> &'a str {
+        first_filled(self.results_compacted.unwrap_or_default(), self.results.unwrap_or_default())
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -71,6 +84,8 @@ pub(super) struct Before {
     pub(super) decisions: usize,
     pub(super) log_path: Option<String>,
     pub(super) identity: Option<Identity>,
+    /// The full and the compacted results, if they have changed.
+    pub(super) results: Option<[Option<String>; 2]>,
 }
 
 impl Node {
@@ -81,6 +96,7 @@ impl Node {
             parent,
             depth,
             jump,
+            held_children: 0,
             busy_children: 0,
             artifact_index: None,
             children: Vec::new(),
@@ -162,8 +178,14 @@ impl Node {
     }
 
     /// The children that are completed or failed, in the order in which they finished.
-    pub fn finished_children(&self) -> impl ExactSizeIterator<Item = Handle> + '_ {
+    pub fn finished_children(&self) -> impl DoubleEndedIterator<Item = Handle> + ExactSizeIterator + '_ {
         self.finished_children.values().copied()
+    }
+
+    /// Number of finished children whose results the frame's conversation holds; see
+    /// [`Tree::is_held`](super::Tree::is_held).
+    pub fn held_children(&self) -> usize {
+        self.held_children as usize
     }
 
     /// The frames whose results this one needs.
@@ -218,12 +240,17 @@ impl Node {
             success_criteria_compacted: &frame.success_criteria_compacted,
             artifacts: &frame.artifacts,
             decisions: &frame.decisions,
+            results: frame.results.as_deref(),
+            results_compacted: frame.results_compacted.as_deref(),
             log_path: frame.log_path.as_deref(),
         };
         if let Some(before) = &self.before {
             settled.artifacts = &frame.artifacts[..before.artifacts];
             settled.decisions = &frame.decisions[..before.decisions];
             settled.log_path = before.log_path.as_deref();
+            if let Some(results) = &before.results {
+                [settled.results, settled.results_compacted] = results.each_ref().map(Option::as_deref);
+            }
             if let Some(identity) = &before.identity {
                 settled.title = &identity.title;
                 settled.success_criteria = &identity.success_criteria;

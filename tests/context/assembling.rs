@@ -1,8 +1,12 @@
 //! Tests of the content of contexts, case by case.
 
-use callstack_core::context::{Approx, Chars4, DetailLevel, Omission, Section, TokenCounter, truncate};
+use callstack_core::context::{
+    Approx, Chars4, DetailLevel, FinishedChildren, Omission, Section, TokenCounter, truncate,
+};
 use callstack_core::tree::sibling_order;
-use callstack_core::{Budget, Context, Guidance, Handle, NewFrame, PopStatus, Settings, Stack, StackOptions};
+use callstack_core::{
+    Budget, Context, FrameStatus, Guidance, Handle, NewFrame, PopStatus, Results, Settings, Stack, StackOptions,
+};
 use std::sync::Arc;
 
 struct Project(Stack);
@@ -36,7 +40,7 @@ fn detail_level(context: &Context, handle: Handle) -> DetailLevel {
 }
 
 #[test]
-fn related_siblings_are_shown_and_unrelated_ones_are_not() {
+fn related_siblings_are_shown_and_unrelated_ones_are_stubs_while_there_is_room() {
     let project = Project::new();
     let parser = project.finished("parser", "Configuration parser", "Reads TOML configuration files");
     let icons = project.finished("icons", "Draw icons", "Twelve pictures");
@@ -51,6 +55,9 @@ fn related_siblings_are_shown_and_unrelated_ones_are_not() {
         .unwrap();
     let context = project.context("now");
     assert!(detail_level(&context, parser) >= DetailLevel::Compact, "{:#?}", context.report);
+    assert_eq!(detail_level(&context, icons), DetailLevel::Stub, "{:#?}", context.report);
+    let settings = Settings::default().budget(Budget::default().siblings(1));
+    let context = project.0.context("now", &settings).unwrap();
     assert_eq!(detail_level(&context, icons), DetailLevel::Omitted, "{:#?}", context.report);
     let entry = context.report.entries.iter().find(|entry| entry.handle == icons).unwrap();
     assert_eq!(entry.omission, Some(Omission::Irrelevant));
@@ -91,6 +98,146 @@ fn dependencies_come_first_and_others_have_their_own_element() {
     assert!(place("<completed-siblings>") < place("Completely different"));
     assert!(place("Completely different") < place("<title>Parser of tables</title>"));
     assert!(place("This frame depends on f6, which is planned.") > 0);
+}
+
+/// Specification, section 5: B1 sees the results of A, a finished sibling of its parent, and nothing of A1 and A2.
+#[test]
+fn finished_siblings_of_ancestors_are_shown_but_not_what_is_below_them() {
+    let stack = Stack::in_memory();
+    stack.push(NewFrame::new("Build App").id("root").criteria("App with auth and API")).unwrap();
+    stack.push(NewFrame::new("Auth").id("A").below("root")).unwrap();
+    for (id, title, results) in [("A1", "Hash passwords", "Argon in hash.rs"), ("A2", "Sign tokens", "Keys in keys.rs")]
+    {
+        stack.push(NewFrame::new(title).id(id).below("A")).unwrap();
+        stack.pop(id, PopStatus::Completed, results).unwrap();
+    }
+    stack.pop("A", PopStatus::Completed, "JWT with refresh tokens; middleware `require`").unwrap();
+    stack.push(NewFrame::new("API Routes").id("B").criteria("REST endpoints").below("root")).unwrap();
+    stack.push(NewFrame::new("CRUD Endpoints").id("B1").criteria("GET, POST, PUT, DELETE").below("B")).unwrap();
+    stack.plan(NewFrame::new("Pagination").id("B2").below("B")).unwrap();
+    let xml = &stack.context("B1", &Settings::default()).unwrap().xml;
+    let beside = xml.split_once("<ancestor-siblings beside=\"f5\">").map_or("", |(_, rest)| rest);
+    let beside = beside.split_once("</ancestor-siblings>").map_or("", |(inside, _)| inside);
+    assert!(beside.contains("<results>JWT with refresh tokens; middleware `require`</results>"), "{xml}");
+    for word in ["Hash passwords", "Sign tokens", "Argon", "keys.rs", "\"f3\"", "\"f4\""] {
+        assert!(!xml.contains(word), "{word} is from below A\n{xml}");
+    }
+}
+
+#[test]
+fn dependencies_of_ancestors_are_inherited_whatever_their_scores() {
+    let stack = Stack::in_memory();
+    stack.push(NewFrame::new("Root").id("root")).unwrap();
+    stack.push(NewFrame::new("Elsewhere").id("elsewhere").below("root")).unwrap();
+    stack.push(NewFrame::new("Choose colours").id("colours").below("elsewhere")).unwrap();
+    stack.pop("colours", PopStatus::Completed, "Red and green").unwrap();
+    stack.plan(NewFrame::new("Draw icons").id("icons").below("root")).unwrap();
+    let depending = NewFrame::new("Shop").id("shop").below("root").depends_on("colours").depends_on("icons");
+    stack.push(depending).unwrap();
+    stack.push(NewFrame::new("Basket").id("basket").below("shop")).unwrap();
+    stack.push(NewFrame::new("Sum of the prices").id("sum").below("basket")).unwrap();
+    let settings = Settings::default().minimum_relevance(100);
+    let xml = &stack.context("sum", &settings).unwrap().xml;
+    let inherited = xml.split_once("<inherited-dependencies of=\"f5\">").map_or("", |(_, rest)| rest);
+    assert!(inherited.split("</inherited-dependencies>").next().unwrap().contains("Red and green"), "{xml}");
+    assert!(xml.contains("<warning>Its ancestor f5 depends on f4, which is planned.</warning>"), "{xml}");
+    // What the frame itself depends on stands among its own dependencies, once.
+    stack.push(NewFrame::new("Taxes").id("taxes").below("basket").depends_on("colours")).unwrap();
+    let xml = &stack.context("taxes", &settings).unwrap().xml;
+    assert_eq!(xml.matches("Red and green").count(), 1, "{xml}");
+    assert!(xml.contains("<dependencies>") && !xml.contains("<inherited-dependencies"), "{xml}");
+}
+
+#[test]
+fn results_so_far_of_an_open_ancestor_reach_frames_below_it_at_the_next_push() {
+    let project = Project::new();
+    let stack = &project.0;
+    stack.push(NewFrame::new("Shop").id("shop").below("root")).unwrap();
+    stack.push(NewFrame::new("Basket").id("basket").below("shop")).unwrap();
+    stack.summarize("shop", Results::new("Prices are integers of cents, long").compacted("Prices are cents")).unwrap();
+    let before = project.context("basket");
+    assert!(!before.xml.contains("Prices are"), "{}", before.xml);
+    stack.push(NewFrame::new("Sum").id("sum").below("basket")).unwrap();
+    stack.summarize("shop", "Prices are floats").unwrap();
+    for frame in ["sum", "basket"] {
+        let xml = &project.context(frame).xml;
+        assert!(xml.contains("<partial-results>Prices are cents</partial-results>"), "{xml}");
+    }
+    // A frame that is finished has results, and no partial ones.
+    stack.pop("shop", PopStatus::Completed, "Prices are floats").unwrap();
+    let xml = &project.context("sum").xml;
+    assert!(xml.contains("<results>Prices are floats</results>") && !xml.contains("partial"), "{xml}");
+}
+
+#[test]
+fn the_parent_and_the_siblings_of_a_blocked_frame_see_why_it_is_blocked() {
+    let project = Project::new();
+    let stack = &project.0;
+    let push = |id: &str| stack.push(NewFrame::new("Deploy").id(id).below("root")).unwrap();
+    push("blocked");
+    stack.pop("blocked", PopStatus::Blocked, "Which key?\nThe <old> one is expired").unwrap();
+    push("silent");
+    stack.pop("silent", PopStatus::Blocked, "").unwrap();
+    push("now");
+    let xml = &project.context("root").xml;
+    let why = "Which key? The &lt;old&gt; one is expired";
+    assert!(xml.contains(&format!("<warning>Child f2 is blocked: {why}</warning>")), "{xml}");
+    assert!(xml.contains("<warning>Child f3 is blocked and gave no reason.</warning>"), "{xml}");
+    let xml = &project.context("now").xml;
+    assert!(xml.contains(&format!("<blocked-sibling id=\"f2\" title=\"Deploy\">{why}</blocked-sibling>")), "{xml}");
+    stack.set_status("blocked", FrameStatus::InProgress, None).unwrap();
+    assert!(!project.context("now").xml.contains(why));
+}
+
+/// The handles in an element of a context, in order.
+fn handles_in(xml: &str, element: &str) -> Vec<String> {
+    let document = roxmltree::Document::parse(xml).unwrap();
+    let found = document.descendants().find(|node| node.has_tag_name(element));
+    let frames = found.into_iter().flat_map(|node| node.children().filter(|child| child.is_element()));
+    frames.map(|frame| frame.attribute("id").unwrap().to_owned()).collect()
+}
+
+#[test]
+fn finished_children_are_shown_unless_the_conversation_holds_their_results() {
+    let project = Project::new();
+    let stack = &project.0;
+    for number in 1..=3 {
+        project.finished(&format!("child-{number}"), "Parser of tables", &format!("Tables {number}"));
+    }
+    let shown = || handles_in(&project.context("root").xml, "finished-children");
+    assert_eq!(shown(), ["f2", "f3", "f4"]);
+    stack.deliver("child-1").unwrap();
+    stack.deliver("child-2").unwrap();
+    assert_eq!(shown(), ["f4"]);
+    stack.forget("root").unwrap();
+    assert_eq!(shown(), ["f2", "f3", "f4"]);
+    // A result that is delivered after that is held, even within the same millisecond.
+    stack.deliver("child-3").unwrap();
+    assert_eq!(shown(), ["f2", "f3"]);
+    let with = |children| stack.context("root", &Settings::default().finished_children(children)).unwrap();
+    assert_eq!(handles_in(&with(FinishedChildren::All).xml, "finished-children"), ["f2", "f3", "f4"]);
+    assert!(handles_in(&with(FinishedChildren::None).xml, "finished-children").is_empty());
+    // The frame goes on in another session, whose conversation is new.
+    stack.replace_id("root", "another session").unwrap();
+    let context = stack.context("f1", &Settings::default()).unwrap();
+    assert_eq!(handles_in(&context.xml, "finished-children"), ["f2", "f3", "f4"]);
+    assert!(context.stable.contains("<results>Tables 2</results>"), "{}", context.stable);
+}
+
+#[test]
+fn of_many_finished_children_the_newest_are_shown_and_the_rest_counted() {
+    let project = Project::new();
+    for number in 0..400 {
+        project.finished(&format!("child-{number}"), "Weekly chores", "Swept the floor of the hall and of the kitchen");
+    }
+    let xml = &project.context("root").xml;
+    let shown = handles_in(xml, "finished-children");
+    assert!(shown.len() > 20 && shown.last().unwrap() == "f401" && shown.is_sorted_by_key(|handle| handle.len()));
+    assert!(xml.contains(&format!("omitted-children=\"{}\"", 400 - shown.len())), "{xml}");
+    let few = Settings::default().budget(Budget::of_total(900).children(100));
+    let xml = &project.0.context("root", &few).unwrap().xml;
+    let shown = handles_in(xml, "finished-children").len();
+    assert!((2..20).contains(&shown) && xml.contains(&format!("omitted-children=\"{}\"", 400 - shown)), "{xml}");
 }
 
 #[test]

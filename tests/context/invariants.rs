@@ -60,7 +60,7 @@ fn assert_grows(smaller: &Context, larger: &Context) {
 }
 
 /// Makes changes that must not change a byte of any stable part.
-fn disturb(stack: &Stack, random: &mut Random, frames: usize) {
+fn disturb(stack: &Stack, random: &mut Random, frames: usize, current: Handle) {
     for round in 0..6 {
         let frame = Handle::from_index(random.below(frames)).unwrap();
         let note = format!("{round} {}", support::text(random, 5));
@@ -72,6 +72,8 @@ fn disturb(stack: &Stack, random: &mut Random, frames: usize) {
             6 => stack.log(frame).set_path(random.pick(&["Cargo.toml", "src", "README.md"])),
             1 => stack.add_decision(frame, note),
             2 => stack.plan(NewFrame::new(note).below(frame)).map(drop),
+            // An open frame with another ID has another session, whose conversation is new.
+            3 if frame == current => stack.set_active(frame),
             3 => stack.replace_id(frame, format!("new_{round}_{}", random.next())),
             4 => stack.set_active(frame),
             _ => stack.identify(frame, Identity { title: note, ..Identity::default() }),
@@ -161,7 +163,7 @@ proptest! {
             settings.budget.bytes = Some(total * (2 + random.below(4)));
         }
         let before = stack.context(frame, &settings).unwrap();
-        disturb(&stack, &mut random, size);
+        disturb(&stack, &mut random, size, frame);
         let after = stack.context(frame, &settings).unwrap();
         prop_assert_eq!(&before.stable, &after.stable, "7: the stable part has moved");
         prop_assert!(checked(&stack, &Approx, frame, &settings).unwrap() == *after, "the cache answers with another context");

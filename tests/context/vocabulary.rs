@@ -116,7 +116,7 @@ fn contexts_name_the_tools_of_the_host() {
         "<registers omitted=",
         "is out of the plan",
         "This frame depends on",
-        "is blocked and waits",
+        "is blocked",
     ] {
         assert!(texts.contains(part), "no context has {part:?}");
     }

@@ -53,6 +53,7 @@ fn a_subagent_is_finished_when_its_answer_is_there() {
     let mut host = Host::with_subagents(&["one", "two"]);
     host.returned("c2", "two", "The printer is simple");
     assert_eq!(host.status("one"), FrameStatus::InProgress, "it still works");
+    assert!(host.tree.is_held(host.tree.by_id("two").unwrap()), "the answer is in the conversation of its parent");
     assert_eq!((host.status("two"), host.results("two").as_str()), (FrameStatus::Completed, "The printer is simple"));
     assert_eq!(host.asked(), read("two"), "its log gets its messages");
     host.returned("c1", "one", ANSWER);

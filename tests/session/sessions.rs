@@ -386,6 +386,47 @@ fn nobody_waits_for_a_call_in_the_background() {
     assert!(host.asked().iter().all(|effect| !matches!(effect, Effect::Answer { .. })));
 }
 
+/// The conversation of a caller holds the results that a call has answered, until it is compacted.
+#[test]
+fn results_are_delivered_by_the_answer_of_a_call_and_by_nothing_else() {
+    let (mut host, answered) = Host::with_plan();
+    let [background, popped, called_elsewhere] = ["plan-2", "plan-3", "plan-4"].map(|id| host.plan("root", id));
+    let call = host.started(answered, "root", "child");
+    host.pop(answered, "The lexer works");
+    assert!(!host.tree.is_held(answered), "the caller still waits");
+    host.ended(call, None);
+    assert!(host.tree.is_held(answered));
+
+    let call = host.call_with(background, CallOptions::new("root").background(true));
+    host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "second"}));
+    host.pop(background, "The parser works");
+    host.ended(call, None);
+    host.command(Command::Activate { frame: popped.into() });
+    host.pop(popped, "A person says that the printer works");
+    host.created("other", None, "Other").message("other", "m7", "user", "Look after the first task");
+    let call = host.started(called_elsewhere, "other", "fourth");
+    host.pop(called_elsewhere, "The linker works");
+    host.ended(call, None);
+    for child in [background, popped, called_elsewhere] {
+        assert!(!host.tree.is_held(child), "nobody has told the parent of {child}");
+    }
+
+    host.tell(json!({"kind": "sessionCompacted", "sessionID": "root", "messages": []}));
+    assert!(host.tree.is_held(answered), "the compaction has failed");
+    host.about("sessionCompacting", "root");
+    let asked = host.asked();
+    let prompt = asked.iter().find_map(|effect| match effect {
+        Effect::CompactionPrompt { text, .. } => Some(text),
+        _ => None,
+    });
+    assert!(prompt.unwrap().contains("do not repeat them): f2 Frame plan-1; f3 Frame plan-2;"), "{prompt:?}");
+    // Even if the summary is refused, the conversation is gone.
+    let messages = json!([{"id": "s", "role": "assistant", "summary": true, "text": "Hm"}]);
+    host.tell(json!({"kind": "sessionCompacted", "sessionID": "root", "messages": messages}));
+    assert!(!host.tree.is_held(answered));
+    assert_eq!(host.refused, [""; 0]);
+}
+
 #[test]
 fn a_deleted_session_answers_its_call() {
     let (mut host, frame) = Host::with_plan();

@@ -24,6 +24,8 @@ struct Plain {
     log: Option<String>,
     chunks: Vec<(String, String)>,
     registers: Option<[String; 8]>,
+    /// True if the conversation of the parent holds the results.
+    held: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -47,6 +49,8 @@ enum Ask {
     AddArtifact { frame: usize, artifact: String },
     AddDecision { frame: usize, decision: String },
     Summarize { frame: usize, results: String },
+    Deliver { frame: usize },
+    Forget { frame: usize },
     SetActive { frame: usize },
     SetLogPath { frame: usize, log_path: String },
     AllocateChunk { frame: usize, name: String, content: String },
@@ -65,7 +69,9 @@ fn random_ask(random: &mut Random, count: usize) -> Ask {
     let status = FrameStatus::ALL[random.below(6)];
     let name = |random: &mut Random| ["", "one", "two", "three", "tw\no"][random.below(5)].to_owned();
     let content = |random: &mut Random| "x".repeat([0, 5, 100_000, 100_001][random.below(4)]);
-    match random.below(26) {
+    match random.below(29) {
+        26..28 => Ask::Deliver { frame },
+        28 => Ask::Forget { frame },
         20..22 => Ask::AllocateChunk { frame, name: name(random), content: content(random) },
         22 => Ask::WriteChunk { frame, name: name(random), content: content(random) },
         23 => Ask::FreeChunk { frame, name: name(random) },
@@ -166,6 +172,8 @@ fn command(model: &Model, ask: &Ask) -> Command {
                 results: Results { full: results.clone(), compacted: results_compacted },
             }
         }
+        Ask::Deliver { frame: at } => Command::Deliver { frame: frame(at) },
+        Ask::Forget { frame: at } => Command::Forget { frame: frame(at) },
         Ask::SetActive { frame: at } => Command::SetActive { frame: frame(at) },
         Ask::SetLogPath { frame: at, log_path } => Command::SetLogPath { frame: frame(at), log_path: log_path.clone() },
         Ask::AllocateChunk { frame: at, name, content } => {
@@ -220,6 +228,11 @@ impl Model {
         }
     }
 
+    /// The conversation of a frame loses the results of the children.
+    fn forget(&mut self, frame: usize) {
+        self.frames.iter_mut().filter(|child| child.parent == Some(frame)).for_each(|child| child.held = false);
+    }
+
     fn change(&mut self, frame: usize, status: FrameStatus) -> Answer {
         use FrameStatus::*;
         let legal = match self.frames[frame].status {
@@ -233,6 +246,7 @@ impl Model {
             return Err("transition");
         }
         self.frames[frame].status = status;
+        self.frames[frame].held = false;
         if status == InProgress {
             self.active = Some(frame);
         } else if self
@@ -385,6 +399,9 @@ impl Model {
                         plain.log = Some(format!("logs/{id}.jsonl"));
                     }
                     plain.id = id.clone();
+                    if self.is_open(*frame) {
+                        self.forget(*frame);
+                    }
                 }
             }
             Ask::SetStatus { frame, status: FrameStatus::Invalidated } => {
@@ -427,6 +444,18 @@ impl Model {
                     (_, true) => return Err("empty"),
                     _ => self.frames[*frame].results = Some(results.clone()),
                 }
+            }
+            Ask::Deliver { frame } => {
+                self.there(*frame)?;
+                let plain = &mut self.frames[*frame];
+                if !plain.status.is_finished() {
+                    return Err("not_finished");
+                }
+                plain.held = plain.parent.is_some();
+            }
+            Ask::Forget { frame } => {
+                self.there(*frame)?;
+                self.forget(*frame);
             }
             Ask::SetActive { frame } => {
                 self.there(*frame)?;
@@ -506,6 +535,7 @@ fn view(tree: &Tree) -> Model {
             registers: frame
                 .registers
                 .map(|file| std::array::from_fn(|index| file.get(Register::ALL[index]).to_owned())),
+            held: tree.is_held(handle),
         }
     });
     Model { frames: frames.collect(), active: tree.active().map(|active| active.index()) }
@@ -537,6 +567,8 @@ fn check_queries(tree: &Tree, model: &Model) {
         assert!(node.finished_children().is_sorted_by_key(|child| tree.node(child).finished()));
         in_order.sort_unstable();
         assert_eq!(in_order, finished, "finished children of {handle}");
+        let held = where_(&|_, frame| frame.parent == Some(at) && frame.held);
+        assert_eq!(node.held_children(), held.len(), "held children of {handle}");
         let ready =
             model.frames[at].status == FrameStatus::Planned && model.frames[at].depends_on.iter().all(completed);
         assert_eq!(tree.ready().any(|other| other == handle), ready, "{handle} is ready");

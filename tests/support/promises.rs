@@ -1,6 +1,8 @@
 //! The promises that hold for every context, for all trees, texts and settings. Tests and fuzz targets share them.
 
-use callstack_core::context::{DetailLevel, Section, Shown, TokenCounter};
+use std::collections::{HashMap, HashSet};
+
+use callstack_core::context::{DetailLevel, Entry, FinishedChildren, Section, Shown, TokenCounter};
 use callstack_core::{Budget, Context, Error, Guidance, Handle, Settings, Stack, ToolNames, ToolRole};
 
 use crate::Random;
@@ -15,7 +17,10 @@ pub fn settings(random: &mut Random) -> Settings {
             .siblings(1 + random.below(2_000))
             .current(1 + random.below(1_000))
             .overhead(random.below(400))
-            .heap(random.below(2_000));
+            .heap(random.below(2_000))
+            .children(random.below(2_000));
+        settings.finished_children =
+            [FinishedChildren::All, FinishedChildren::Forgotten, FinishedChildren::None][random.below(3)];
         settings.heap_ceiling = random.below(6_000);
         settings.minimum_relevance = random.below(101) as u8;
         settings.guidance = [Guidance::Full, Guidance::Brief, Guidance::None][random.below(3)];
@@ -75,30 +80,67 @@ pub fn checked(
     for required in required.into_iter().flatten() {
         assert!(detail_level(required) >= DetailLevel::Stub, "4: {required} is not there");
     }
-    let dependencies: Vec<Handle> = stack.read(|tree| {
-        let finished = |handle: &&Handle| tree.node(**handle).status().is_finished();
-        tree.node(frame).dependencies().iter().filter(finished).copied().collect()
-    });
-    let others_shown = context.report.entries.iter().any(|entry| {
-        entry.section == Section::CompletedSiblings
-            && entry.detail_level > DetailLevel::Omitted
-            && !dependencies.contains(&entry.handle)
-    });
-    for dependency in &dependencies {
-        assert!(
-            !others_shown || detail_level(*dependency) >= DetailLevel::Stub,
-            "4: siblings are shown, dependency {dependency} is not"
-        );
-    }
+    check_dependencies(stack, frame, &context);
 
     for (name, part) in [("xml", &context.xml), ("stable", &context.stable), ("volatile", &context.volatile)] {
         let document = roxmltree::Document::parse(part).unwrap_or_else(|error| panic!("6: {name}: {error}\n{part}"));
         let element = if name == "volatile" { "stack-now" } else { "stack-context" };
         assert!(document.root_element().has_tag_name(element), "6: {name} is no <{element}>");
     }
-    check_counts(&context);
+    check_counts(stack, frame, settings, &context);
+    check_what_is_considered(stack, frame, &context);
     check_heap(stack, frame, settings, &context);
     Ok(context)
+}
+
+/// Promise 4: finished dependencies of the frame and of its ancestors come before all other siblings.
+fn check_dependencies(stack: &Stack, frame: Handle, context: &Context) {
+    let dependencies: HashSet<Handle> = stack.read(|tree| {
+        let of = |handle: Handle| tree.node(handle).dependencies().iter().copied();
+        let all = tree.lineage(frame).flat_map(of);
+        all.filter(|dependency| tree.node(*dependency).status().is_finished()).collect()
+    });
+    let levels: HashMap<Handle, DetailLevel> =
+        context.report.entries.iter().map(|entry| (entry.handle, entry.detail_level)).collect();
+    let siblings = [Section::CompletedSiblings, Section::AncestorSiblings];
+    let others_shown = context.report.entries.iter().any(|entry| {
+        siblings.contains(&entry.section)
+            && entry.detail_level > DetailLevel::Omitted
+            && !dependencies.contains(&entry.handle)
+    });
+    for dependency in &dependencies {
+        let level = levels.get(dependency).unwrap_or_else(|| panic!("4: dependency {dependency} is not considered"));
+        assert!(!others_shown || *level >= DetailLevel::Stub, "4: siblings are shown, dependency {dependency} is not");
+    }
+}
+
+/// No frame is considered twice, and each stands in a section that fits its place in the tree.
+fn check_what_is_considered(stack: &Stack, frame: Handle, context: &Context) {
+    stack.read(|tree| {
+        let ancestors: HashSet<Handle> = tree.ancestors(frame).collect();
+        let parent = tree.node(frame).parent();
+        let mut met = HashSet::new();
+        for entry in &context.report.entries {
+            let Entry { handle, section, .. } = entry;
+            assert!(met.insert(*handle), "{handle} is considered twice");
+            let above = tree.node(*handle).parent();
+            let depends = |dependent: Handle| tree.node(dependent).dependencies().contains(handle);
+            let fits = match section {
+                Section::CurrentFrame => *handle == frame,
+                Section::Ancestors => ancestors.contains(handle),
+                Section::Dependencies => depends(frame) && above != parent,
+                Section::InheritedDependencies => ancestors.iter().any(|ancestor| depends(*ancestor)),
+                Section::AncestorSiblings => {
+                    above.is_some_and(|above| ancestors.contains(&above) && Some(above) != parent)
+                        && !ancestors.contains(handle)
+                }
+                Section::CompletedSiblings => above == parent && *handle != frame,
+                Section::PlannedChildren | Section::FinishedChildren => above == Some(frame),
+                _ => false,
+            };
+            assert!(fits, "{handle} stands in {section:?} of {frame}");
+        }
+    });
 }
 
 /// Promise 8: every visible chunk is shown verbatim, or as a line of the index with a note; the others are counted.
@@ -141,26 +183,25 @@ fn check_heap(stack: &Stack, frame: Handle, settings: &Settings, context: &Conte
 }
 
 /// Promise 5: omitted frames are counted, and the count is next to a handle that leads to them.
-fn check_counts(context: &Context) {
+fn check_counts(stack: &Stack, frame: Handle, settings: &Settings, context: &Context) {
     let document = roxmltree::Document::parse(&context.xml).unwrap();
     let find = |name: &str| document.descendants().find(|node| node.has_tag_name(name));
     let attribute = |element: &str, name: &str| {
         find(element).and_then(|node| node.attribute(name)).map_or(0, |count| count.parse::<usize>().unwrap())
     };
-    let omitted = |section: Section| {
-        context
-            .report
-            .entries
-            .iter()
-            .filter(|entry| entry.section == section && entry.detail_level == DetailLevel::Omitted)
-            .count()
-    };
-    for (name, section) in [
-        ("omitted-ancestors", Section::Ancestors),
-        ("omitted-dependencies", Section::Dependencies),
-        ("omitted-siblings", Section::CompletedSiblings),
+    let count =
+        |is_wanted: &dyn Fn(&Entry) -> bool| context.report.entries.iter().filter(|entry| is_wanted(entry)).count();
+    let omitted =
+        |section: Section| count(&|entry| entry.section == section && entry.detail_level == DetailLevel::Omitted);
+    let dependencies = omitted(Section::Dependencies) + omitted(Section::InheritedDependencies);
+    for (name, expected) in [
+        ("omitted-ancestors", omitted(Section::Ancestors)),
+        ("omitted-dependencies", dependencies),
+        ("omitted-siblings", omitted(Section::CompletedSiblings)),
+        ("omitted-ancestor-siblings", ancestor_siblings(stack, frame, context)),
+        ("omitted-children", finished_children(stack, frame, settings, context)),
     ] {
-        assert_eq!(attribute("truncation", name), omitted(section), "5: {name}");
+        assert_eq!(attribute("truncation", name), expected, "5: {name}");
     }
     let chunks = context.report.chunks.iter().filter(|entry| entry.shown == Shown::Omitted).count();
     assert_eq!(attribute("truncation", "omitted-chunks"), chunks, "5: omitted-chunks");
@@ -168,4 +209,49 @@ fn check_counts(context: &Context) {
     if find("planned-children").is_some() {
         assert_eq!(attribute("planned-children", "omitted"), omitted(Section::PlannedChildren), "5: planned children");
     }
+    if let Some(see) = find("truncation").and_then(|node| node.attribute("see")) {
+        let see = stack.resolve(see).unwrap();
+        stack.read(|tree| assert!(tree.lineage(frame).any(|above| above == see), "5: {see} leads elsewhere"));
+    }
+}
+
+/// The number of finished children that the settings ask for and that the context does not show. Checks that the shown
+/// ones were asked for.
+fn finished_children(stack: &Stack, frame: Handle, settings: &Settings, context: &Context) -> usize {
+    let shown: HashSet<Handle> = context
+        .report
+        .entries
+        .iter()
+        .filter(|entry| entry.section == Section::FinishedChildren && entry.detail_level > DetailLevel::Omitted)
+        .map(|entry| entry.handle)
+        .collect();
+    let wanted: HashSet<Handle> = stack.read(|tree| {
+        let is_wanted = |child: &Handle| match settings.finished_children {
+            FinishedChildren::All => true,
+            FinishedChildren::Forgotten => {
+                let delivered_at = tree.node(*child).record().delivered_at;
+                delivered_at.is_none() || delivered_at <= tree.node(frame).record().forgotten_at
+            }
+            _ => false,
+        };
+        let finished = |child: &Handle| tree.node(*child).status().is_finished();
+        tree.children(frame).iter().copied().filter(finished).filter(is_wanted).collect()
+    });
+    assert!(shown.is_subset(&wanted), "{shown:?} are shown as finished children, wanted were {wanted:?}");
+    wanted.len() - shown.len()
+}
+
+/// The number of finished siblings of ancestors that the context shows nowhere, dependencies excepted.
+fn ancestor_siblings(stack: &Stack, frame: Handle, context: &Context) -> usize {
+    let elsewhere = |handle: Handle| {
+        context.report.entries.iter().any(|entry| {
+            let is_dependency = matches!(entry.section, Section::Dependencies | Section::InheritedDependencies);
+            entry.handle == handle && (is_dependency || entry.detail_level > DetailLevel::Omitted)
+        })
+    };
+    stack.read(|tree| {
+        let ancestors = tree.ancestors(frame).filter(|ancestor| tree.node(*ancestor).parent().is_some());
+        let beside = ancestors.flat_map(|ancestor| tree.siblings(ancestor));
+        beside.filter(|other| tree.node(*other).status().is_finished() && !elsewhere(*other)).count()
+    })
 }

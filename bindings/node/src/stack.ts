@@ -300,8 +300,26 @@ export class Stack implements Disposable {
   }
 
   /**
+   * Records that the conversation of the frame's parent has received the results of the frame, so that contexts of the
+   * parent do not repeat them until {@link forget} of the parent.
+   *
+   * @throws `not_finished` if the frame is neither completed nor failed.
+   */
+  deliver(frame: FrameRef): void {
+    this.#native.run("deliver", this.#address, frame)
+  }
+
+  /**
+   * Records that the conversation of the frame was compacted or begun anew, so that the frame's contexts show the results
+   * of its children.
+   */
+  forget(frame: FrameRef): void {
+    this.#native.run("forget", this.#address, frame)
+  }
+
+  /**
    * Records the results so far of an open frame, for example before its conversation is compacted. Its own context shows
-   * them; other frames see its results when it is finished.
+   * them; frames below it see them from the next push or change of a status on.
    *
    * @throws `results_fixed` if the frame is not open, `empty` for empty results.
    */

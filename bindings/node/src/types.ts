@@ -121,6 +121,10 @@ export interface FrameRecord {
   plannedChildren?: string[]
   /** Whether the frame was created for a session, and its title and criteria are not set for good: {@link Stack.identify}. */
   placeholder?: boolean
+  /** When the conversation of the parent received the results, in milliseconds since the Unix epoch. */
+  deliveredAt?: number
+  /** When the frame's own conversation was compacted or begun anew, in milliseconds since the Unix epoch. */
+  forgottenAt?: number
   /** The chunks that belong to the frame. */
   heap?: Chunk[]
   /** The registers that are not empty, if the frame uses registers. */
@@ -323,7 +327,7 @@ export interface Budget {
   bytes?: number
   /** Quota of the ancestors. Default 1500. */
   ancestors?: number
-  /** Quota of finished siblings and dependencies. Default 1500. */
+  /** Quota of the finished siblings of the frame and of its ancestors, and of the dependencies. Default 1500. */
   siblings?: number
   /** Quota of the current frame. Default 800. */
   current?: number
@@ -331,6 +335,8 @@ export interface Budget {
   overhead?: number
   /** Quota of the chunks on the heap that are shown verbatim. Default 1500. */
   heap?: number
+  /** Quota of the finished children whose results the frame's conversation does not hold. Default 1000. */
+  children?: number
 }
 
 /**
@@ -369,8 +375,13 @@ export type ToolNames =
 export interface Settings {
   /** Limits on the size. */
   budget?: Budget
-  /** Siblings with a lower relevance score are omitted; 0 to 100. Default 30. */
+  /** Siblings with a lower relevance score are shown as stubs, while their quota has room; 0 to 100. Default 30. */
   minimumRelevance?: number
+  /**
+   * Which finished children are shown. `"forgotten"`, the default: those whose results the frame's conversation does not
+   * hold ({@link Stack.deliver}, {@link Stack.forget}).
+   */
+  finishedChildren?: "all" | "forgotten" | "none"
   /** How much general advice the context contains. Default `"full"`. */
   guidance?: "full" | "brief" | "none"
   /** The size of the heap, in characters, above which the agent is warned. Default 5000. */
@@ -412,7 +423,15 @@ export interface ReportEntry {
   /** The frame. */
   handle: Handle
   /** The section that shows it, or would show it. */
-  section: "current-frame" | "ancestors" | "dependencies" | "completed-siblings" | "planned-children"
+  section:
+    | "current-frame"
+    | "ancestors"
+    | "dependencies"
+    | "inherited-dependencies"
+    | "ancestor-siblings"
+    | "completed-siblings"
+    | "finished-children"
+    | "planned-children"
   /** How much of it is shown, from nothing (`"omitted"`) to everything (`"full"`). */
   detailLevel: "omitted" | "stub" | "compact" | "standard" | "full"
   /** The relevance to the current frame, 0 to 100. */
@@ -496,6 +515,10 @@ export type Change =
   | { kind: "logPathSet"; logPath: string }
   /** The log of the frame was renamed with its ID: a path relative to the stack's folder. */
   | { kind: "logMoved"; logPath: string }
+  /** The conversation of the parent received the results of the frame. */
+  | { kind: "delivered" }
+  /** The conversation of the frame was compacted or begun anew. */
+  | { kind: "forgotten" }
   /** An artifact was recorded. */
   | { kind: "artifactAdded"; artifact: string }
   /** A decision was recorded. */

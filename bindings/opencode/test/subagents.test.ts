@@ -118,8 +118,9 @@ test("subagents are finished with their answers before the next request of their
     { plugin: [PLUGIN, { subagents: { idleCompletionDelay: 3_600_000 } }] },
   )
   const { sessionID } = await server.prompt("Look around")
-  const next = contextOf(model.work(sessionID).at(-1)).volatile
-  assert.doesNotMatch(next, /Child f\d|in_progress: finish/)
+  const { stable, volatile } = contextOf(model.work(sessionID).at(-1))
+  assert.doesNotMatch(volatile, /Child f\d|in_progress: finish/)
+  assert.doesNotMatch(stable, /modules/, "the conversation has the answers")
   const found = [...frames().values()].filter(({ parentSessionID }) => parentSessionID === sessionID)
   assert.deepEqual(found.map(({ status, results }) => [status, results]).sort(), [
     ["completed", "The parser has three modules"],
