@@ -37,7 +37,7 @@ pub use self::logs::FrameLog;
 pub use self::run::Run;
 use self::shared_tree::SharedTree;
 use self::span_clock::SpanClock;
-use crate::context::{CacheStatistics, Context, Contexts, Key, Settings, TokenCounter};
+use crate::context::{Advice, CacheStatistics, Context, Contexts, Key, Settings, TokenCounter};
 use crate::error::{Error, Result};
 use crate::frame::{
     Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, PLANNED_PREFIX, Parent, PopStatus, Repair,
@@ -623,7 +623,7 @@ impl Stack {
         let key = {
             let tree = self.inner.tree.read();
             let handle = tree.resolve(&frame.into())?;
-            Key::new(&tree, handle, settings, "")
+            Key::new(&tree, handle, settings, Advice::default())
         };
         self.cached_context(&key, now).map(|(context, _)| context)
     }
@@ -648,7 +648,7 @@ impl Stack {
         // The token counter is code of the host.
         self.inner.tree.lend(|tree| {
             let handle = tree.resolve(&frame)?;
-            self.inner.contexts.assemble(tree, handle, settings, "")
+            self.inner.contexts.assemble(tree, handle, settings, Advice::default())
         })
     }
 

@@ -22,7 +22,11 @@ impl Turn<'_> {
             return self.begin_anew(session_id, finished);
         }
         let is_task = has_text && session.topic.asked(text);
+        let is_short = session.topic.is_short();
         let is_root = session.parent.is_none();
+        if is_task {
+            self.sessions.observe(session_id).asked(is_short);
+        }
         // A command of this turn may create the frame; then the tree does not have it yet.
         let is_framed = self.sessions.subagents.get(session_id).is_some_and(|subagent| subagent.has_frame);
         let has_frame = is_root || is_framed || tree.by_id(session_id).is_some();
@@ -53,6 +57,8 @@ impl Turn<'_> {
             self.command(Command::AllocateChunk { frame, chunk });
         }
         self.sessions.frame_replaced(session_id);
+        let is_short = self.sessions.known.get(session_id).is_none_or(|session| session.topic.is_short());
+        self.sessions.observe(session_id).asked(is_short);
         self.set_identity(session_id);
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::autonomy::{Autonomy, Observation};
+use super::autonomy::{Autonomy, Decision, Observation};
 use super::calls::Calls;
 use super::compaction::Compactions;
 use super::effect::Action;
@@ -11,7 +11,7 @@ use super::subagents::{Ending, Subagents};
 use super::titles::ReceivedEvent;
 use super::topic::Topic;
 use super::turn::Turn;
-use crate::frame::Frame;
+use crate::frame::{Change, Event, Frame, FrameStatus};
 use crate::tree::Tree;
 use crate::vocabulary::ToolNames;
 
@@ -103,6 +103,32 @@ impl Sessions {
     /// The observation of a session: the data for the heuristics.
     pub fn observe(&mut self, session_id: &str) -> &mut Observation {
         self.observations.entry(session_id.to_owned()).or_default()
+    }
+
+    /// True if the agent of a session should be advised to plan, if nothing is planned in its root. If the host has reported
+    /// nothing about the session, this is always true.
+    pub fn needs_planning_advice(&self, session_id: &str) -> bool {
+        self.observations.get(session_id).is_none_or(Observation::needs_planning_advice)
+    }
+
+    /// Notes a change of the tree: the suggestion that it follows, or whose frame it ends, is not pending any more.
+    pub(crate) fn changed(&mut self, tree: &Tree, event: &Event, now: u64) {
+        let suggestions = &mut self.autonomy.suggestions;
+        let begins = match &event.change {
+            Change::Added { frame } => !frame.placeholder && frame.status == FrameStatus::InProgress,
+            Change::StatusChanged { status, .. } => *status == FrameStatus::InProgress,
+            _ => false,
+        };
+        match &event.change {
+            Change::StatusChanged { status, .. } if *status != FrameStatus::InProgress => {
+                suggestions.acted(event.handle, Decision::Pop, now);
+            }
+            Change::Invalidated { .. } => suggestions.end(event.handle),
+            _ => {
+                let parent = tree.node(event.handle).parent().filter(|_| begins);
+                parent.into_iter().for_each(|parent| suggestions.acted(parent, Decision::Push, now));
+            }
+        }
     }
 
     pub(super) fn is_known(&self, session_id: &str) -> bool {

@@ -53,6 +53,7 @@ impl Turn<'_> {
         }
         self.summed_up(session_id, refusal);
         if !messages.is_empty() {
+            self.forget_figures(session_id, frame);
             self.command(Command::Forget { frame: frame.into() });
         }
         self.keep_messages(session_id, messages);
@@ -62,7 +63,6 @@ impl Turn<'_> {
     fn take_summary(&mut self, session_id: &str, frame: Handle, compaction_type: CompactionType, summary: Summary) {
         let data = json!({ "sessionID": session_id, "type": compaction_type });
         self.log(LogLevel::Info, "Summary extracted", data);
-        self.sessions.observe(session_id).compacted();
         let (frame, results) = (frame.into(), Results { full: summary.text, compacted: summary.compacted });
         self.command(match compaction_type {
             CompactionType::FrameCompletion => Command::Pop { frame, status: PopStatus::Completed, results },

@@ -55,13 +55,17 @@ impl Topic {
 
     /// Takes a message of the user, whose text is not blank. Returns true if it is the task now.
     pub(super) fn asked(&mut self, text: &str) -> bool {
-        let is_short = |text: &str| text.split_whitespace().take(TASK_WORDS).count() < TASK_WORDS;
         if is_short(text) && self.task.as_deref().is_some_and(|task| !is_short(task)) {
             return false;
         }
         self.task = Some(beginning(text.trim(), CRITERIA_CHARACTERS).to_owned());
         self.is_current = self.is_given;
         true
+    }
+
+    /// True if the task has fewer words than a task usually has.
+    pub(super) fn is_short(&self) -> bool {
+        self.task.as_deref().is_none_or(is_short)
     }
 
     /// Takes the message with which the session begins another frame. The title belongs to the frame before.
@@ -85,6 +89,10 @@ impl Topic {
             success_criteria_compacted: beginning(&one_line(task), COMPACTED_CHARACTERS).to_owned(),
         })
     }
+}
+
+fn is_short(text: &str) -> bool {
+    text.split_whitespace().take(TASK_WORDS).count() < TASK_WORDS
 }
 
 /// A title without surrounding whitespace; `None` for an empty one and for a default one of the host.

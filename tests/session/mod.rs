@@ -1,5 +1,7 @@
 //! Tests of hosts with sessions, and of the tools of their agents.
 
+#[cfg(feature = "tools")]
+mod advice;
 mod endings;
 mod host;
 #[cfg(feature = "tools")]
