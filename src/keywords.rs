@@ -1,4 +1,4 @@
-//! Extraction of keywords from texts: word splitting, stop words, a small stemmer, and paths.
+//! Extraction of keywords from texts: word splitting, stop words, a small stemmer, and names of frames.
 
 use std::borrow::Cow;
 
@@ -158,9 +158,8 @@ fn stem(word: &mut String) {
     }
 }
 
-/// Calls `visit` with every token that may be a name, in lower case: with `true` for a path or file, and with
-/// `false` for a token that may be a frame's ID or handle. A path is visited with both.
-pub(crate) fn for_each_name(text: &str, mut visit: impl FnMut(&str, bool)) {
+/// Calls `visit` with every token that may be a frame's ID or handle, in lower case.
+pub(crate) fn for_each_name(text: &str, mut visit: impl FnMut(&str)) {
     let mut counted_thing = false;
     let is_part = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | '/' | '#');
     for token in text.split(|character| !is_part(character)) {
@@ -173,29 +172,14 @@ pub(crate) fn for_each_name(text: &str, mut visit: impl FnMut(&str, bool)) {
             false => Cow::Borrowed(token),
         };
         let is_number = lower.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-        if is_path(&lower) {
-            visit(&lower, true);
-        }
         // A plain number refers to a frame only after a word such as "task", as in "task 3".
         if !is_number || counted_thing {
-            visit(&lower, false);
+            visit(&lower);
         }
         let singular = lower.strip_suffix('s').unwrap_or(&lower);
         counted_thing = matches!(singular, "task" | "subtask" | "step" | "frame" | "issue" | "item")
             || (counted_thing && (is_number || lower == "and"));
     }
-}
-
-/// True for tokens such as `src/main.rs` and `main.rs`: those with a directory, or with an extension of one to five
-/// characters.
-fn is_path(token: &str) -> bool {
-    let (directory, file) = token.rsplit_once('/').unwrap_or(("", token));
-    let has_extension = file.rsplit_once('.').is_some_and(|(name, extension)| {
-        name.len() > 1
-            && (1..=5).contains(&extension.len())
-            && extension.starts_with(|character: char| character.is_ascii_alphabetic())
-    });
-    has_extension || directory.len() > 2 && file.len() > 2
 }
 
 #[cfg(test)]
@@ -210,18 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn names_are_paths_ids_and_counted_things() {
+    fn names_are_ids_and_counted_things() {
         let mut names = Vec::new();
-        for_each_name(
-            "See src/auth.rs, main.py and bd-07b; after Tasks 3 and 4.2, not 7 items, e.g. none.",
-            |name, path| {
-                names.push((name.to_owned(), path));
-            },
-        );
-        let has = |name: &str, path: bool| names.contains(&(name.to_owned(), path));
-        assert!(has("src/auth.rs", true) && has("main.py", true) && has("bd-07b", false));
-        assert!(has("3", false) && has("4.2", false), "{names:?}");
-        assert!(!has("7", false) && !has("e.g", true), "{names:?}");
+        for_each_name("See src/auth.rs and bd-07b; after Tasks 3 and 4.2, not 7 items, e.g. none.", |name| {
+            names.push(name.to_owned());
+        });
+        let has = |name: &str| names.iter().any(|known| known == name);
+        assert!(has("src/auth.rs") && has("bd-07b") && has("3") && has("4.2"), "{names:?}");
+        assert!(!has("7"), "{names:?}");
     }
 
     #[test]

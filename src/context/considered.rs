@@ -9,13 +9,16 @@ use crate::frame::Handle;
 use crate::steps::step;
 use crate::tree::Tree;
 
-/// Number of nearest ancestors whose finished siblings are scored. Those of further ancestors are only counted.
-const SCORED_LEVELS: usize = 32;
 /// Maximum number of finished siblings of one ancestor that are considered.
-const SCORED_BESIDE: usize = 64;
+const CONSIDERED_BESIDE: usize = 32;
+/// Number of finished siblings of ancestors from which on those of further ancestors are only counted.
+const CONSIDERED_ABOVE: usize = 96;
 /// Maximum number of finished children that are considered, and of those that are looked at for them.
 const SHOWN_CHILDREN: usize = 256;
 const SEARCHED_CHILDREN: usize = 1_024;
+
+/// Maximum number of frames of a [`Considered`] that is kept.
+const KEPT_CONSIDERED: usize = 512;
 
 /// The frames considered for the context of one frame.
 pub(super) struct Considered {
@@ -38,6 +41,13 @@ pub(super) struct Considered {
     pub(super) other_children: usize,
     /// Dependencies that are not finished: those of the frame, then those of its ancestors.
     pub(super) waiting_for: Vec<Waiting>,
+}
+
+impl Considered {
+    /// True if it is small enough to be kept for many frames.
+    pub(super) fn is_small(&self) -> bool {
+        self.ancestors.len() + self.siblings.len() + self.children.len() <= KEPT_CONSIDERED
+    }
 }
 
 /// The finished dependencies of one ancestor, in the order of its `dependsOn`.
@@ -66,6 +76,17 @@ pub(super) struct Waiting {
     /// The frame itself or the ancestor that depends on it.
     pub(super) dependent: Handle,
     pub(super) dependency: Handle,
+}
+
+/// Returns the newest revision of everything that [`consider`] reads. What an open frame records in the meantime, such as
+/// artifacts, is not part of it.
+pub(super) fn revision(tree: &Tree, handle: Handle) -> u64 {
+    let newest = |frame: Handle| {
+        let node = tree.node(frame);
+        let dependencies = node.dependencies().iter().map(|dependency| tree.node(*dependency).revision());
+        dependencies.fold(node.settled_revision().max(node.finished_revision()), u64::max)
+    };
+    tree.lineage(handle).map(newest).fold(0, u64::max)
 }
 
 /// Finds and scores the frames that may be relevant to a frame.
@@ -100,8 +121,8 @@ pub(super) fn consider(
         is_dependency: false,
     }));
     let ancestor_siblings = ancestor_siblings(contexts, tree, handle, &ancestors, &known);
-    let scored: usize = ancestor_siblings.iter().map(|level| level.siblings.len()).sum();
-    let other_ancestor_siblings = finished_beside(tree, &ancestors, &known) - scored;
+    let considered: usize = ancestor_siblings.iter().map(|level| level.siblings.len()).sum();
+    let other_ancestor_siblings = finished_beside(tree, &ancestors, &known) - considered;
     let (children, other_children) = children(tree, handle, finished_children);
     Considered {
         handle,
@@ -159,7 +180,7 @@ fn children(tree: &Tree, handle: Handle, finished_children: FinishedChildren) ->
     (children, others)
 }
 
-/// Scores the finished siblings of the nearest ancestors, without those that are `known` as dependencies.
+/// Scores the finished siblings of the ancestors, without those that are `known` as dependencies.
 fn ancestor_siblings(
     contexts: &Contexts,
     tree: &Tree,
@@ -168,9 +189,14 @@ fn ancestor_siblings(
     known: &HashSet<Handle>,
 ) -> Vec<AncestorSiblings> {
     let mut levels = Vec::new();
-    for (ancestor, distance) in ancestors.iter().zip(1..=SCORED_LEVELS) {
-        let mut siblings = contexts.scores_beside(tree, handle, *ancestor, SCORED_BESIDE);
+    let mut considered = 0;
+    for (ancestor, distance) in ancestors.iter().zip(1..) {
+        if considered >= CONSIDERED_ABOVE {
+            break;
+        }
+        let mut siblings = contexts.scores_beside(tree, handle, *ancestor, CONSIDERED_BESIDE);
         siblings.retain(|sibling| !known.contains(&sibling.handle));
+        considered += siblings.len();
         if !siblings.is_empty() {
             levels.push(AncestorSiblings { ancestor: *ancestor, distance, siblings });
         }

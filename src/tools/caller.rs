@@ -34,9 +34,16 @@ impl<'a> Caller<'a> {
         value
     }
 
-    /// Returns the host's names of the tools.
+    /// Returns the host's names of the tools that it offers.
     pub(super) fn tools(&mut self) -> ToolNames {
         self.turn(|turn| turn.sessions.tools.clone())
+    }
+
+    /// Returns a function from the name of a tool in this library to the host's name; `None` if the host does not offer
+    /// the tool.
+    pub(super) fn naming(&self) -> impl Fn(&str) -> Option<String> {
+        let settings = self.stack.host().settings();
+        move |tool| settings.tools.contains(tool).then(|| settings.context.tools.of_tool(tool)).flatten()
     }
 
     /// Returns the frame of the calling session, if it has one.

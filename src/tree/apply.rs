@@ -298,9 +298,11 @@ impl Tree {
         node.frame.status = status;
         self.tell_ancestors(handle, was_busy);
         if let Some(parent) = parent.filter(|_| finished > 0) {
+            let revision = self.revision;
             let parent = &mut self.nodes[parent.index()];
             parent.finished_children.remove(&finished);
             parent.held_children -= u32::from(was_held);
+            parent.finished_revision = revision;
         }
         if !status.is_open() && self.active == Some(handle) {
             self.active = None;
@@ -360,9 +362,11 @@ impl Tree {
         let node = self.node(handle);
         let deliveries = node.finished_children.values().filter_map(|child| self.node(*child).frame.delivered_at);
         let forgotten_at = deliveries.fold(time, u64::max);
+        let revision = self.revision;
         let node = &mut self.nodes[handle.index()];
         node.frame.forgotten_at = Some(forgotten_at);
         node.held_children = 0;
+        node.finished_revision = revision;
     }
 
     fn invalidated(&mut self, handle: Handle, reason: &str, time: u64) {
@@ -433,11 +437,8 @@ impl Tree {
 
     /// Marks a frame and its parent as changed by the delivery of its results. The settled view does not change.
     fn touch_delivery(&mut self, handle: Handle) {
-        let revision = self.revision;
-        self.nodes[handle.index()].revision = revision;
-        if let Some(parent) = self.node(handle).parent {
-            self.nodes[parent.index()].children_revision = revision;
-        }
+        self.nodes[handle.index()].revision = self.revision;
+        self.touch_parent(handle, true);
     }
 
     /// Drops the messages of a frame that has ended.
@@ -474,7 +475,9 @@ impl Tree {
             self.sequence += 1;
             node.finished = self.sequence;
             if let Some(parent) = node.parent {
-                self.nodes[parent.index()].finished_children.insert(self.sequence, handle);
+                let parent = &mut self.nodes[parent.index()];
+                parent.finished_children.insert(self.sequence, handle);
+                parent.finished_revision = self.revision;
             }
         }
     }
@@ -483,11 +486,23 @@ impl Tree {
         let revision = self.revision;
         let node = &mut self.nodes[handle.index()];
         node.revision = revision;
-        if node.before.is_none() {
+        let is_settled = node.before.is_none();
+        if is_settled {
             node.settled_revision = revision;
         }
+        self.touch_parent(handle, is_settled);
+    }
+
+    /// Marks the parent of a frame as changed by the frame. `is_settled`: the settled view of the frame has changed.
+    fn touch_parent(&mut self, handle: Handle, is_settled: bool) {
+        let (revision, node) = (self.revision, self.node(handle));
+        let is_finished = node.status().is_finished();
         if let Some(parent) = node.parent {
-            self.nodes[parent.index()].children_revision = revision;
+            let parent = &mut self.nodes[parent.index()];
+            parent.children_revision = revision;
+            if is_settled && is_finished {
+                parent.finished_revision = revision;
+            }
         }
     }
 
@@ -532,9 +547,7 @@ impl Tree {
             node.before = None;
             node.revision = revision;
             node.settled_revision = revision;
-            if let Some(parent) = node.parent {
-                self.nodes[parent.index()].children_revision = revision;
-            }
+            self.touch_parent(handle, true);
         }
     }
 }

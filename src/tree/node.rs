@@ -41,6 +41,8 @@ pub struct Node {
     pub(super) revision: u64,
     pub(super) settled_revision: u64,
     pub(super) children_revision: u64,
+    /// Revision of the last change of what contexts show of the finished children.
+    pub(super) finished_revision: u64,
     /// The old values of fields that have changed since the last status change in the tree; see [`Settled`].
     pub(super) before: Option<Box<Before>>,
     pub(super) conversation: Option<Box<Conversation>>,
@@ -108,6 +110,7 @@ impl Node {
             revision: 0,
             settled_revision: 0,
             children_revision: 0,
+            finished_revision: 0,
             before: None,
             conversation: None,
         };
@@ -223,6 +226,12 @@ impl Node {
     /// Revision of the last change of any child.
     pub fn children_revision(&self) -> u64 {
         self.children_revision
+    }
+
+    /// Revision of the last change of what contexts show of the finished children: which children are finished, the
+    /// settled view of one of them, or which results the conversation of this frame holds.
+    pub fn finished_revision(&self) -> u64 {
+        self.finished_revision
     }
 
     /// The conversation of the frame, if it belongs to a run.

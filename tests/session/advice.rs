@@ -73,7 +73,7 @@ impl Chat {
 #[test]
 fn the_context_of_a_greeting_is_small() {
     let mut chat = Chat::new();
-    for text in ["hello", "hello again", "and good evening"] {
+    for text in ["hello", "hello again", "thanks"] {
         chat.message("user", text, None);
         (0..3).for_each(|_| drop(chat.request()));
         let context = chat.request();

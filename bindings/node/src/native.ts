@@ -69,6 +69,7 @@ export const SIGNATURES = {
   run_answer: "tttn",
   configure: "t?o",
   event: "to",
+  offered_tools: "o",
   tools: "No",
   named_tools: "Nt?o",
   tool: "ttto",

@@ -478,17 +478,24 @@ export class Stack implements Disposable {
   }
 
   /**
-   * Returns the tools for agents, which a host registers.
+   * Returns the tools that the host registers for its agents: those of the setting {@link HostSettings.tools}. Call it
+   * after {@link Stack.configure}.
    *
    * ```js
-   * const names = { prefix: "mcp__callstack__", heapRead: null }
-   * const tools = Stack.tools(names)
-   * stack.configure({ context: { tools: names } })
+   * stack.configure({ tools: ["standard", "stack_tree"], context: { tools: { prefix: "mcp__callstack__" } } })
+   * const tools = stack.offeredTools()
    * ```
+   */
+  offeredTools(): Tool[] {
+    return this.#record("offered_tools")
+  }
+
+  /**
+   * Returns all tools for agents, also those that a host does not offer, for programs that choose or describe tools.
    *
    * @param names - The names under which the host registers the tools. The descriptions of the tools mention other tools
    * by these names; {@link Tool.name} is always the default name, which {@link Stack.tool} takes. Default: the default
-   * names. Give {@link Settings.tools} the same value.
+   * names.
    * @throws `json` for an unknown key or a wrong type, `setting` for a name that is empty, longer than 64 characters, or
    * has control characters.
    */
@@ -499,7 +506,7 @@ export class Stack implements Disposable {
   /**
    * Executes a tool call of the agent of a session. Wrong arguments do not throw: the answer explains them to the agent.
    *
-   * @param name - A name of {@link Stack.tools}.
+   * @param name - A name of {@link Stack.tools}, also one that the host does not offer to its agents.
    */
   tool(sessionID: string, name: string, args: object = {}): ToolAnswer {
     return this.#record("tool", sessionID, name, writeJson(args))

@@ -386,7 +386,7 @@ export interface Settings {
   guidance?: "full" | "brief" | "none"
   /** The size of the heap, in characters, above which the agent is warned. Default 5000. */
   heapCeiling?: number
-  /** The host's names of the agent's tools. Default: those that `Stack.tools()` lists. */
+  /** The host's names of the agent's tools. Default: those of `Stack.tools()`. */
   tools?: ToolNames
 }
 
@@ -600,6 +600,12 @@ export interface LogPage {
 
 /** Settings of a host. They override the environment variables, which override the defaults. */
 export interface HostSettings {
+  /**
+   * The tools that the host offers to its agents, which `offeredTools` returns. `"standard"`: those that an agent needs to
+   * work (the default). `"all"`. Or a list of names; `"standard"` in a list stands for the standard tools. Texts for agents
+   * mention no others.
+   */
+  tools?: "standard" | "all" | string[]
   /** Settings of the contexts. */
   context?: Settings
   /** Which child sessions get frames, and when these are finished. */

@@ -13,12 +13,10 @@ export async function server(input: PluginInput, options: PluginOptions = {}): P
   const { folder, ...settings } = options
   const place = join(input.directory, typeof folder === "string" ? folder : ".opencode/stack")
   let stack: Stack
-  let tools: Tool[]
   try {
     // A static import would make OpenCode drop this file silently if the native library is missing.
     const callstack = await import("callstack-core")
     stack = callstack.Stack.open(place)
-    tools = callstack.Stack.tools()
   } catch (error) {
     const message = `[stack] disabled, OpenCode continues without it: ${error instanceof Error ? error.message : String(error)}`
     // Not awaited: OpenCode answers requests only after it has loaded its plugins.
@@ -27,7 +25,7 @@ export async function server(input: PluginInput, options: PluginOptions = {}): P
   }
   const host = new Host(stack, input)
   host.configure(settings)
-  return hooks(host, tools)
+  return hooks(host, stack.offeredTools())
 }
 
 function hooks(host: Host, tools: readonly Tool[]): Hooks {

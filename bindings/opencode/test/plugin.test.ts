@@ -51,7 +51,9 @@ test("opencode run: tools, nested calls, and only the answer on the console", as
     ["completed", "completed", "completed"],
   )
   const offered = model.requests.find(({ purpose }) => purpose === "work")?.tools
-  for (const { name } of Stack.tools()) assert.ok(offered?.has(name), `${name} is not in the model's request`)
+  const stack = Stack.inMemory()
+  t.after(() => stack.close())
+  for (const { name } of stack.offeredTools()) assert.ok(offered?.has(name), `${name} is not in the model's request`)
 })
 
 test("it loads by its package name, installed without scripts as OpenCode does", async (t) => {
@@ -118,10 +120,11 @@ test("a root is about the newest task until something is pushed below it", async
   assert.deepEqual([root?.successCriteria, root?.placeholder], ["please build a shop", undefined])
 })
 
-test("an agent says what its frame is about", async (t) => {
+test("an agent sets what its frame is about", async (t) => {
   const { server, frames } = await scenario(
     t,
     byTask({ hello: [call("stack_frame_identify", { title: "Shop", successCriteria: "It sells" }), { text: "Hi" }] }),
+    { plugin: [PLUGIN, { tools: ["standard", "stack_frame_identify"] }] },
   )
   const { sessionID } = await server.prompt("hello")
   await server.prompt("please build a blog", sessionID)
