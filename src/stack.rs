@@ -37,7 +37,7 @@ pub use self::logs::FrameLog;
 pub use self::run::Run;
 use self::shared_tree::SharedTree;
 use self::span_clock::SpanClock;
-use crate::context::{CacheStatistics, Context, Contexts, Key, Settings, TokenCounter};
+use crate::context::{Advice, CacheStatistics, Context, Contexts, Key, Settings, TokenCounter};
 use crate::error::{Error, Result};
 use crate::frame::{
     Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, PLANNED_PREFIX, Parent, PopStatus, Repair,
@@ -422,13 +422,14 @@ impl Stack {
         self.resolve(FrameRef::Id(session_id.to_owned()))
     }
 
-    /// Sets the title and criteria of a placeholder frame, once.
+    /// Sets the title and criteria of a placeholder frame for good. Those of a placeholder that has criteria are also set
+    /// for good when a frame is pushed, planned or imported below it.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the title is blank;
     /// [`Error::IdentityFixed`] if the frame is not a placeholder.
     pub fn identify(&self, frame: impl Into<FrameRef>, identity: Identity) -> Result<()> {
-        self.execute(Command::Identify { frame: frame.into(), identity }).map(drop)
+        self.execute(Command::Identify { frame: frame.into(), identity, provisional: false }).map(drop)
     }
 
     /// Starts a planned frame: its status becomes in_progress, and it becomes the active frame. Neither its parent nor
@@ -622,7 +623,7 @@ impl Stack {
         let key = {
             let tree = self.inner.tree.read();
             let handle = tree.resolve(&frame.into())?;
-            Key::new(&tree, handle, settings, "")
+            Key::new(&tree, handle, settings, Advice::default())
         };
         self.cached_context(&key, now).map(|(context, _)| context)
     }
@@ -647,7 +648,7 @@ impl Stack {
         // The token counter is code of the host.
         self.inner.tree.lend(|tree| {
             let handle = tree.resolve(&frame)?;
-            self.inner.contexts.assemble(tree, handle, settings, "")
+            self.inner.contexts.assemble(tree, handle, settings, Advice::default())
         })
     }
 

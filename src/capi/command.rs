@@ -123,7 +123,8 @@ pub unsafe extern "C" fn callstack_ensure(
     }
 }
 
-/// Sets the title and the criteria of a placeholder. This works once for each frame.
+/// Sets the title and the criteria of a placeholder for good. This works once for each frame. Those of a placeholder that
+/// has criteria are also set for good when a frame is pushed, planned or imported below it.
 ///
 /// - `frame`: the frame.
 /// - `title`: short name, two to five words.

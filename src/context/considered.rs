@@ -266,7 +266,7 @@ mod tests {
         let finished: Vec<Handle> = tree.node(tree.roots()[0]).finished_children().collect();
         assert!(considered.siblings.iter().all(|sibling| sibling.is_dependency && sibling.score == 100.0));
         assert!(considered.siblings.iter().map(|sibling| sibling.handle).eq(finished));
-        let entries = contexts().assemble(&tree, me, &Settings::default(), "").unwrap().report.entries;
+        let entries = contexts().assemble(&tree, me, &Settings::default(), Default::default()).unwrap().report.entries;
         assert_eq!(entries.len(), 52, "the frame, its root, and each sibling once");
     }
 }

@@ -144,6 +144,21 @@ pub struct Report {
     pub chunks: Vec<ChunkEntry>,
 }
 
+/// Advice that a context gives besides what the tree says.
+#[derive(Clone, Copy)]
+pub(crate) struct Advice<'a> {
+    /// Suggestions to the agent; empty: none.
+    pub(crate) suggestions: &'a str,
+    /// Whether a root without children is advised to plan.
+    pub(crate) planning: bool,
+}
+
+impl Default for Advice<'_> {
+    fn default() -> Self {
+        Self { suggestions: "", planning: true }
+    }
+}
+
 /// Maximum number of frames with cached renderings. If it is exceeded, all are removed.
 const KEPT_FRAMES: usize = 16_384;
 /// Maximum number of parents with a cached index of their children. If it is exceeded, all are removed.
@@ -203,20 +218,20 @@ impl Contexts {
         Cost::of(text, &self.counts)
     }
 
-    /// Assembles the context of a frame without the cache. `suggestions` are shown to the agent; empty: none.
+    /// Assembles the context of a frame without the cache.
     pub(crate) fn assemble(
         &self,
         tree: &Tree,
         handle: Handle,
         settings: &Settings,
-        suggestions: &str,
+        advice: Advice<'_>,
     ) -> Result<Context> {
         settings.check()?;
         let wording = self.wording(&settings.tools);
         let considered = self.considered(tree, handle, settings.finished_children);
         let mut volatile = Volatile::new(self, wording.clone(), tree, handle);
         let stable = select::select(self, &wording, tree, &considered, settings, volatile.cost)?;
-        volatile.fill(self, tree, &considered, &settings.budget, suggestions, stable.left);
+        volatile.fill(self, tree, &considered, settings, advice, stable.left);
         Ok(render::render(self, &wording, &considered, settings, stable, volatile))
     }
 
@@ -232,7 +247,7 @@ impl Contexts {
     /// Assembles the context of a frame and adds it to the cache. `tree` is the tree of the key. `now` is in milliseconds
     /// since the Unix epoch.
     pub(crate) fn make(&self, tree: &Tree, key: &Key<'_>, now: u64) -> Result<Arc<Context>> {
-        let context = Arc::new(self.assemble(tree, key.handle, key.settings, key.suggestions)?);
+        let context = Arc::new(self.assemble(tree, key.handle, key.settings, key.advice)?);
         self.cache.lock().put(key, now, context.clone());
         Ok(context)
     }

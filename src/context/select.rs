@@ -380,7 +380,7 @@ impl<'a> Ladder<'a> {
 
     fn take_dependencies_and_advice(&mut self) {
         self.raise_dependencies(DetailLevel::Stub);
-        let cost = self.wording.brief_guidance;
+        let cost = if self.ancestors == 0 { self.wording.root_guidance } else { self.wording.brief_guidance };
         self.brief_guidance = self.settings.guidance != Guidance::None && self.spending.spend(cost);
         self.budget_element = self.spending.spend(skeleton::budget_cost(self.contexts, &self.settings.budget));
         self.raise_dependencies(DetailLevel::Compact);
@@ -470,7 +470,8 @@ impl<'a> Ladder<'a> {
     /// children, and the stubs of the other ancestors.
     fn take_rest(&mut self, deferred: Vec<Step>, spine: usize) {
         let cost = self.wording.full_guidance;
-        self.full_guidance = self.settings.guidance == Guidance::Full && self.spending.spend(cost);
+        let is_full = self.settings.guidance == Guidance::Full && self.ancestors > 0;
+        self.full_guidance = is_full && self.spending.spend(cost);
         for step in deferred {
             self.climb(step.index, DetailLevel::Stub);
             self.climb(step.index, step.detail_level);

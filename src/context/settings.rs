@@ -152,7 +152,7 @@ fn tokens(value: &str) -> std::result::Result<usize, &'static str> {
 #[non_exhaustive]
 pub enum Guidance {
     /// Philosophy, rules, and when to create child frames: at most 350 tokens, including the planning advice for a root
-    /// without children.
+    /// without children. A root gets the advice when to create child frames only beside the planning advice.
     #[default]
     Full,
     /// Philosophy and rules: at most 120 tokens, not including the planning advice for a root without children.

@@ -48,10 +48,13 @@ pub enum Change {
         /// IDs of the frames that it depends on.
         depends_on: Vec<String>,
     },
-    /// A placeholder frame got its title and criteria.
+    /// A placeholder frame got its title and criteria, or those that it has were set for good.
     Identified {
         /// The new title and criteria.
         identity: Identity,
+        /// True: the frame remains a placeholder. Omitted in JSON if false.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        provisional: bool,
     },
     /// The frame was activated, blocked, resumed or popped.
     StatusChanged {
@@ -226,6 +229,8 @@ struct FlatEvent {
     extra: Map<String, Value>,
     depends_on: Option<Vec<String>>,
     identity: Option<Identity>,
+    #[serde(default)]
+    provisional: bool,
     status: Option<FrameStatus>,
     results: Option<String>,
     results_compacted: Option<String>,
@@ -261,7 +266,10 @@ impl TryFrom<FlatEvent> for Event {
             "dependenciesAdded" => {
                 Change::DependenciesAdded { depends_on: event.depends_on.ok_or_else(|| lacks("dependsOn"))? }
             }
-            "identified" => Change::Identified { identity: event.identity.ok_or_else(|| lacks("identity"))? },
+            "identified" => {
+                let identity = event.identity.ok_or_else(|| lacks("identity"))?;
+                Change::Identified { identity, provisional: event.provisional }
+            }
             "statusChanged" => Change::StatusChanged {
                 status: event.status.ok_or_else(|| lacks("status"))?,
                 results: event.results,
@@ -311,7 +319,7 @@ mod tests {
             Change::Added { frame: Box::new(Frame { session_id: text(), ..Frame::default() }) },
             Change::Imported { extra: Map::from_iter([(text(), Value::Null)]) },
             Change::DependenciesAdded { depends_on: vec![text()] },
-            Change::Identified { identity: Identity { title: text(), ..Identity::default() } },
+            Change::Identified { identity: Identity { title: text(), ..Identity::default() }, provisional: true },
             Change::StatusChanged { status: FrameStatus::Failed, results: Some(text()), results_compacted: None },
             Change::Invalidated { reason: text() },
             Change::IdReplaced { session_id: text() },

@@ -68,8 +68,8 @@ pub struct Frame {
     /// plugin, a planned frame has the key even if the list is empty; other frames omit an empty list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned_children: Option<Vec<String>>,
-    /// True if the frame was created only because its session appeared. Title and criteria of such a frame
-    /// can still be set, once.
+    /// True if the frame was created only because its session appeared, and nobody has set its title and criteria for
+    /// good. Until then they follow the session's title and newest task.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub placeholder: bool,
     /// Time at which the conversation of the parent received the results of this frame, in milliseconds since the Unix
@@ -115,6 +115,15 @@ pub(crate) struct FrameFile<'a> {
 }
 
 impl Frame {
+    /// The title and criteria.
+    pub fn identity(&self) -> Identity {
+        Identity {
+            title: self.title.clone(),
+            success_criteria: self.success_criteria.clone(),
+            success_criteria_compacted: self.success_criteria_compacted.clone(),
+        }
+    }
+
     /// The compacted criteria, or the full criteria if the compacted ones are blank.
     pub fn dense_criteria(&self) -> &str {
         first_filled(&self.success_criteria_compacted, &self.success_criteria)

@@ -7,7 +7,7 @@ use super::compaction::{CompactionType, Message, closing_results};
 use super::effect::{Action, Effect, LogLevel};
 use super::turn::Turn;
 use crate::error::{Error, Result};
-use crate::frame::{FrameRef, FrameStatus, Handle, PLANNED_PREFIX, PopStatus, Results};
+use crate::frame::{FrameRef, FrameStatus, Handle, PLANNED_PREFIX, PopStatus};
 use crate::text::one_line;
 use crate::tree::Command;
 
@@ -181,11 +181,8 @@ impl Turn<'_> {
         let Some((id, call)) = self.sessions.calls.of_session(session_id) else { return };
         let Progress::Salvaging { reason, .. } = &call.progress else { return };
         if let Some(frame) = self.open_frame(session_id) {
-            let Results { full, compacted } = closing_results(messages, self.tree.node(frame).record());
-            let results = Results {
-                full: calls::salvaged_results(reason, &full),
-                compacted: calls::salvaged_results(reason, &compacted),
-            };
+            let results = closing_results(messages, self.tree.node(frame).record());
+            let results = calls::salvaged_results(reason, results);
             self.command(Command::Pop { frame: frame.into(), status: PopStatus::Blocked, results });
         }
         self.answer(id, None);

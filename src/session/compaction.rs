@@ -309,11 +309,14 @@ pub fn closing_results(messages: &[Message], frame: &Frame) -> Results {
             full: frame.results.clone().unwrap_or_default(),
             compacted: frame.results_compacted.clone().unwrap_or_default(),
         },
-        Err(_) => {
-            let words = last_words(messages).map_or("", |message| message.text.trim());
-            Results { full: words.to_owned(), compacted: whole_beginning(words, COMPACTED_CHARACTERS) }
-        }
+        Err(_) => results_of(last_words(messages).map_or("", |message| &message.text)),
     }
+}
+
+/// Returns a text as results. The compacted results are its beginning.
+pub(super) fn results_of(text: &str) -> Results {
+    let text = text.trim();
+    Results { full: text.to_owned(), compacted: whole_beginning(text, COMPACTED_CHARACTERS) }
 }
 
 #[cfg(test)]

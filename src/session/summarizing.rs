@@ -1,9 +1,9 @@
-//! How a [`Turn`] makes results and logs from conversations: summaries of compactions, and last messages of subagents.
+//! How a [`Turn`] makes results and logs from conversations that are compacted.
 
 use serde_json::json;
 
 use super::calls::Progress;
-use super::compaction::{CompactionType, Message, Refusal, Summary, closing_results, judge};
+use super::compaction::{CompactionType, Message, Refusal, Summary, judge};
 use super::effect::{Action, Effect, LogLevel};
 use super::turn::Turn;
 use crate::frame::{Handle, PopStatus, Results};
@@ -53,6 +53,7 @@ impl Turn<'_> {
         }
         self.summed_up(session_id, refusal);
         if !messages.is_empty() {
+            self.forget_figures(session_id, frame);
             self.command(Command::Forget { frame: frame.into() });
         }
         self.keep_messages(session_id, messages);
@@ -62,7 +63,6 @@ impl Turn<'_> {
     fn take_summary(&mut self, session_id: &str, frame: Handle, compaction_type: CompactionType, summary: Summary) {
         let data = json!({ "sessionID": session_id, "type": compaction_type });
         self.log(LogLevel::Info, "Summary extracted", data);
-        self.sessions.observe(session_id).compacted();
         let (frame, results) = (frame.into(), Results { full: summary.text, compacted: summary.compacted });
         self.command(match compaction_type {
             CompactionType::FrameCompletion => Command::Pop { frame, status: PopStatus::Completed, results },
@@ -92,20 +92,5 @@ impl Turn<'_> {
         if !messages.is_empty() {
             self.act(Action::KeepMessages { handle, messages });
         }
-    }
-
-    /// Pops the frame of an idle subagent, with its last message as results.
-    pub(super) fn complete(&mut self, session_id: &str, messages: &[Message]) {
-        let Some(frame) = self.open_frame(session_id) else {
-            self.sessions.subagents.completed(session_id, false, self.now);
-            return;
-        };
-        // The host gives the last message to the parent. The setting decides whether the frame's results repeat it.
-        let words = if self.sessions.subagents.settings().propagate_summaries { messages } else { &[] };
-        let results = closing_results(words, self.tree.node(frame).record());
-        self.sessions.subagents.completed(session_id, true, self.now);
-        self.log(LogLevel::Info, "Subagent completed", json!({ "sessionID": session_id, "automatically": true }));
-        let (frame, status) = (frame.into(), PopStatus::Completed);
-        self.command(Command::Pop { frame, status, results });
     }
 }

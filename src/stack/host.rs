@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::Stack;
-use crate::context::{Budget, Context, FinishedChildren, Key, Settings};
+use crate::context::{Advice, Budget, Context, FinishedChildren, Key, Settings};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Event, FrameStatus, Handle};
 use crate::session::autonomy::{AutonomyLevel, AutonomySettings};
@@ -329,24 +329,25 @@ impl Host<'_> {
     pub fn context(&self, session_id: &str) -> Result<Option<SessionContext>> {
         self.stack.check_working()?;
         let now = self.stack.inner.span_clock.now();
-        let Some(handle) = self.stack.inner.tree.read().by_id(session_id) else { return Ok(None) };
-        let (settings, suggestions) = {
+        let found = {
+            let tree = self.stack.inner.tree.read();
+            tree.by_id(session_id).map(|handle| (handle, tree.node(handle).status().is_open()))
+        };
+        let Some((handle, is_open)) = found else { return Ok(None) };
+        let (settings, suggestions, planning) = {
             let state = self.stack.inner.host.state.lock();
             let subagents = &state.sessions.subagents;
             if subagents.get(session_id).is_some() && !subagents.settings().inject_parent_context {
                 return Ok(None);
             }
             let autonomy = &state.sessions.autonomy;
-            let is_shown = autonomy.settings.suggest_in_context && autonomy.settings.level != AutonomyLevel::Manual;
-            (
-                state.context.clone(),
-                is_shown
-                    .then(|| autonomy.suggestions.text(handle, now, &state.context.tools))
-                    .flatten()
-                    .unwrap_or_default(),
-            )
+            let level = autonomy.settings.level;
+            let is_shown = is_open && autonomy.settings.suggest_in_context && level != AutonomyLevel::Manual;
+            let suggestions = is_shown.then(|| autonomy.suggestions.text(handle, now, &state.context.tools)).flatten();
+            (state.context.clone(), suggestions.unwrap_or_default(), state.sessions.needs_planning_advice(session_id))
         };
-        let key = Key::new(&self.stack.inner.tree.read(), handle, &settings, &suggestions);
+        let advice = Advice { suggestions: &suggestions, planning };
+        let key = Key::new(&self.stack.inner.tree.read(), handle, &settings, advice);
         let (context, is_cached) = self.stack.cached_context(&key, now)?;
         let data = json!({ "sessionID": session_id, "handle": handle, "tokens": context.tokens, "cached": is_cached });
         self.stack.inner.host.state.lock().log(LogLevel::Debug, "Context generated", data);
@@ -416,14 +417,17 @@ impl Stack {
         self.log(handle).append(&entries)
     }
 
-    /// Adds log lines for events of frames (specification, "Logging").
+    /// Ends the suggestions that are followed by events of frames, and adds log lines for the events (specification,
+    /// "Logging").
     pub(super) fn note(&self, events: &[Event]) {
         let tree = self.inner.tree.read();
         let mut state = self.inner.host.state.lock();
         if !state.is_attached {
             return;
         }
+        let now = self.inner.span_clock.now();
         for event in events {
+            state.sessions.changed(&tree, event, now);
             let record = tree.node(event.handle).record();
             let message = match &event.change {
                 Change::Added { .. } if record.status == FrameStatus::Planned => "Frame planned",

@@ -3,8 +3,7 @@
 use super::Reply;
 use crate::error::{Error, Result};
 use crate::frame::Handle;
-use crate::session::autonomy::Decision;
-use crate::session::calls::{self, CallId, CallOptions};
+use crate::session::calls::{self, CallOptions};
 use crate::session::{Effect, Turn};
 use crate::stack::{Stack, Turns};
 use crate::vocabulary::{ToolNames, ToolRole};
@@ -81,14 +80,7 @@ impl<'a> Caller<'a> {
     /// As [`Turn::call`].
     pub(super) fn call(&mut self, handle: Handle, background: bool, time_limit: Option<u64>) -> Result<Reply> {
         let options = CallOptions { caller: self.session_id.to_owned(), background, time_limit };
-        let own = self.own();
-        let call = self.turn(|turn| -> Result<CallId> {
-            let call = turn.call(handle, options)?;
-            if let Some(own) = own {
-                turn.sessions.autonomy.suggestions.acted(own, Decision::Push, turn.now);
-            }
-            Ok(call)
-        })?;
+        let call = self.turn(|turn| turn.call(handle, options))?;
         if !background {
             return Ok(Reply::Later(call));
         }
@@ -103,7 +95,6 @@ impl<'a> Caller<'a> {
     pub(super) fn finished(&mut self, frames: &[Handle], is_invalidated: bool) {
         self.turn(|turn| {
             for frame in frames {
-                turn.sessions.autonomy.suggestions.acted(*frame, Decision::Pop, turn.now);
                 turn.finished(turn.tree.node(*frame).session_id(), is_invalidated);
             }
         });

@@ -248,6 +248,39 @@ impl AgentTool for AddDecision {
     }
 }
 
+/// Set for good what a frame is about. Otherwise the frame of a session follows the user's newest message until something is
+/// planned or pushed below it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Identify {
+    /// Two to five words.
+    title: String,
+    /// Conditions that can be checked and hold when the work is done.
+    success_criteria: String,
+    /// The same in one short line.
+    #[serde(default)]
+    success_criteria_compacted: String,
+    /// Handle or ID; default: the frame of this session.
+    #[serde(rename = "frameID")]
+    frame_id: Option<String>,
+}
+
+impl AgentTool for Identify {
+    const NAME: &'static str = "stack_frame_identify";
+    const EXAMPLE: &'static str = r#"{"title": "Build the shop", "successCriteria": "Customers can pay for what is in their cart; all tests pass"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let frame = caller.named_or_own(self.frame_id.as_deref())?;
+        let identity = Identity {
+            title: self.title,
+            success_criteria: self.success_criteria,
+            success_criteria_compacted: self.success_criteria_compacted,
+        };
+        caller.stack.identify(frame, identity)?;
+        Ok(Reply::Text(format!("This is {}: its title and criteria are set.", caller.name(frame))))
+    }
+}
+
 /// Show the whole state as JSON, for programs and user interfaces. Agents should use stack_tree.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

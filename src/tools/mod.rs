@@ -181,7 +181,7 @@ impl<Run> Entry<Run> {
 }
 
 #[rustfmt::skip]
-const TABLE: [Entry<RunTool>; 32] = [
+const TABLE: [Entry<RunTool>; 33] = [
     Entry::of::<frames::Push>(Group::Frames),
     Entry::of::<frames::Pop>(Group::Frames),
     Entry::of::<frames::Status>(Group::Frames),
@@ -189,6 +189,7 @@ const TABLE: [Entry<RunTool>; 32] = [
     Entry::of::<frames::Details>(Group::Frames),
     Entry::of::<frames::AddArtifact>(Group::Frames),
     Entry::of::<frames::AddDecision>(Group::Frames),
+    Entry::of::<frames::Identify>(Group::Frames),
     Entry::of::<frames::GetState>(Group::Frames),
     Entry::of::<planning::Plan>(Group::Planning),
     Entry::of::<planning::PlanChildren>(Group::Planning),

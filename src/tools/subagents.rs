@@ -21,7 +21,7 @@ use crate::text::beginning;
 pub(super) struct Config {
     /// Track child sessions.
     enabled: Option<bool>,
-    /// Finish a subagent's frame after idleCompletionDelay.
+    /// Finish a subagent's frame with its answer, or after idleCompletionDelay.
     auto_complete_on_idle: Option<bool>,
     /// Subagents get contexts.
     inject_parent_context: Option<bool>,

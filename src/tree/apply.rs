@@ -134,8 +134,8 @@ impl Tree {
             }
             // The frame itself has not changed.
             Change::ActiveChanged { active } => self.active = active.then_some(handle),
-            Change::Identified { identity } => {
-                set_identity(self.remember(handle, true), identity);
+            Change::Identified { identity, provisional } => {
+                set_identity(self.remember(handle, true), identity, *provisional);
                 self.touch_at(handle, time);
             }
             Change::StatusChanged { status, results, results_compacted } => {
@@ -534,11 +534,7 @@ impl Tree {
             })
         });
         if with_identity {
-            before.identity.get_or_insert_with(|| Identity {
-                title: frame.title.clone(),
-                success_criteria: frame.success_criteria.clone(),
-                success_criteria_compacted: frame.success_criteria_compacted.clone(),
-            });
+            before.identity.get_or_insert_with(|| frame.identity());
         }
         frame
     }
@@ -556,9 +552,9 @@ impl Tree {
     }
 }
 
-fn set_identity(frame: &mut Frame, identity: &Identity) {
+fn set_identity(frame: &mut Frame, identity: &Identity, provisional: bool) {
     frame.title.clone_from(&identity.title);
     frame.success_criteria.clone_from(&identity.success_criteria);
     frame.success_criteria_compacted.clone_from(&identity.success_criteria_compacted);
-    frame.placeholder = false;
+    frame.placeholder &= provisional;
 }

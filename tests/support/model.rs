@@ -20,6 +20,7 @@ struct Plain {
     depends_on: Vec<usize>,
     reason: Option<String>,
     placeholder: bool,
+    criteria: String,
     log: Option<String>,
     chunks: Vec<(String, String)>,
     registers: Option<[String; 8]>,
@@ -39,7 +40,7 @@ enum Ask {
     Add { id: String, parent: Option<usize>, status: FrameStatus, depends_on: Vec<usize> },
     PlanChildren { parent: usize, ids: Vec<String> },
     Ensure { id: String, parent: Option<usize> },
-    Identify { frame: usize, title: String },
+    Identify { frame: usize, title: String, criteria: String, provisional: bool },
     Activate { frame: usize },
     ReplaceId { frame: usize, id: String },
     SetStatus { frame: usize, status: FrameStatus },
@@ -87,7 +88,12 @@ fn random_ask(random: &mut Random, count: usize) -> Ask {
         },
         4 => Ask::PlanChildren { parent: frame, ids: (0..random.below(4)).map(|_| id(random)).collect() },
         5 => Ask::Ensure { id: id(random), parent: random.once_in(2).then_some(frame) },
-        6 => Ask::Identify { frame, title: ["", "Named"][random.below(2)].into() },
+        6 => Ask::Identify {
+            frame,
+            title: ["", "Named", "Renamed"][random.below(3)].into(),
+            criteria: ["", "It works"][random.below(2)].into(),
+            provisional: random.once_in(2),
+        },
         7..9 => Ask::Activate { frame },
         9 => Ask::ReplaceId { frame, id: id(random) },
         10..12 => Ask::SetStatus { frame, status },
@@ -136,8 +142,10 @@ fn command(model: &Model, ask: &Ask) -> Command {
         Ask::Ensure { id, parent } => {
             Command::Ensure { session_id: id.clone(), title: None, parent: parent.as_ref().map(frame) }
         }
-        Ask::Identify { frame: at, title } => {
-            Command::Identify { frame: frame(at), identity: Identity { title: title.clone(), ..Identity::default() } }
+        Ask::Identify { frame: at, title, criteria, provisional } => {
+            let (title, success_criteria) = (title.clone(), criteria.clone());
+            let identity = Identity { title, success_criteria, ..Identity::default() };
+            Command::Identify { frame: frame(at), identity, provisional: *provisional }
         }
         Ask::Activate { frame: at } => Command::Activate { frame: frame(at) },
         Ask::ReplaceId { frame: at, id } => Command::ReplaceId { frame: frame(at), session_id: id.clone() },
@@ -294,6 +302,11 @@ impl Model {
         }
     }
 
+    /// A placeholder with criteria keeps its identity when it gets a child on purpose.
+    fn fix_identity(&mut self, frame: usize) {
+        self.frames[frame].placeholder &= self.frames[frame].criteria.is_empty();
+    }
+
     /// Executes a command on the model. After an error the model is unchanged.
     fn carry_out(&mut self, ask: &Ask) -> Answer {
         match ask {
@@ -319,6 +332,7 @@ impl Model {
                 let frame =
                     Plain { id: id.clone(), parent: *parent, status: *status, title: "New".into(), ..Plain::default() };
                 self.frames.push(Plain { depends_on: once, ..frame });
+                parent.iter().for_each(|parent| self.fix_identity(*parent));
                 if *status == FrameStatus::InProgress {
                     self.active = Some(self.frames.len() - 1);
                     self.begin_registers(self.frames.len() - 1);
@@ -329,6 +343,9 @@ impl Model {
                 ids.iter().try_for_each(|id| self.free(id))?;
                 if (1..ids.len()).any(|index| ids[..index].contains(&ids[index])) {
                     return Err("duplicate_id");
+                }
+                if !ids.is_empty() {
+                    self.fix_identity(*parent);
                 }
                 self.frames.extend(ids.iter().map(|id| Plain {
                     id: id.clone(),
@@ -351,12 +368,16 @@ impl Model {
                 });
                 self.active = self.active.or(Some(self.frames.len() - 1));
             }
-            Ask::Identify { frame, title } => {
+            Ask::Identify { frame, title, criteria, provisional } => {
                 self.there(*frame)?;
-                match (self.frames[*frame].placeholder, title.is_empty()) {
+                let frame = &mut self.frames[*frame];
+                match (frame.placeholder, title.is_empty()) {
                     (false, _) => return Err("identity_fixed"),
                     (_, true) => return Err("empty"),
-                    _ => (self.frames[*frame].title, self.frames[*frame].placeholder) = (title.clone(), false),
+                    _ => {
+                        (frame.title, frame.criteria) = (title.clone(), criteria.clone());
+                        frame.placeholder = *provisional;
+                    }
                 }
             }
             Ask::Activate { frame } => {
@@ -508,6 +529,7 @@ fn view(tree: &Tree) -> Model {
             depends_on: node.dependencies().iter().map(|dependency| dependency.index()).collect(),
             reason: frame.invalidation_reason,
             placeholder: frame.placeholder,
+            criteria: frame.success_criteria,
             log: frame.log_path,
             chunks: frame.heap.into_iter().map(|chunk| (chunk.name, chunk.content)).collect(),
             registers: frame

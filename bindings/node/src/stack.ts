@@ -246,7 +246,8 @@ export class Stack implements Disposable {
   }
 
   /**
-   * Gives a placeholder its title and criteria. This works once.
+   * Sets the title and criteria of a placeholder for good. Those of a placeholder that has criteria are also set for good
+   * when a frame is pushed, planned or imported below it.
    *
    * @throws `identity_fixed` if the frame has its title and criteria already, `empty` for an empty title.
    */

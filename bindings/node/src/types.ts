@@ -119,7 +119,7 @@ export interface FrameRecord {
   invalidatedAt?: number
   /** The IDs of the children that are still planned. */
   plannedChildren?: string[]
-  /** Whether the frame is a placeholder: it was created for a session, and {@link Stack.identify} can name it once. */
+  /** Whether the frame was created for a session, and its title and criteria are not set for good: {@link Stack.identify}. */
   placeholder?: boolean
   /** When the conversation of the parent received the results, in milliseconds since the Unix epoch. */
   deliveredAt?: number
@@ -501,8 +501,8 @@ export type Change =
   | { kind: "imported"; extra?: Record<string, unknown> }
   /** The frame depends on frames that were added later in the same command. */
   | { kind: "dependenciesAdded"; dependsOn: string[] }
-  /** A placeholder got its title and criteria. */
-  | { kind: "identified"; identity: Required<Identity> }
+  /** A placeholder got its title and criteria, for good unless they are provisional. */
+  | { kind: "identified"; identity: Required<Identity>; provisional?: boolean }
   /** The frame was activated, blocked, resumed or popped. */
   | { kind: "statusChanged"; status: FrameStatus; results?: string; resultsCompacted?: string }
   /** The frame continues, with these results so far. */
@@ -684,7 +684,20 @@ export type HostEvent =
       /** The size of the model's context window, in tokens. */
       contextLimit?: number | undefined
     }
-  | { kind: "toolExecuted"; sessionID: string; tool: string; path?: string | undefined; failed?: boolean }
+  | {
+      kind: "toolExecuted"
+      sessionID: string
+      /** ID of the tool call. A repeated ID is ignored. */
+      toolCallID?: string | undefined
+      tool: string
+      /** A file that the tool has written. */
+      path?: string | undefined
+      failed?: boolean
+      /** The child session in which the tool has worked, if it has waited for its end. Its frame ends. */
+      childID?: string | undefined
+      /** The answer of that session; if the tool has failed, the error message. */
+      answer?: string | undefined
+    }
   | { kind: "callStarted"; call: number; sessionID: string }
   | { kind: "callEnded"; call: number; error?: string | undefined }
   | { kind: "callAborted"; call: number }

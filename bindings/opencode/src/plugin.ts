@@ -5,7 +5,7 @@ import type { Hooks, PluginInput, PluginOptions } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
 import type { Stack, Tool } from "callstack-core"
 import { Context } from "./context.js"
-import { hostEvent, pathOf, textOf } from "./events.js"
+import { answerOf, childOf, hostEvent, pathOf, textOf } from "./events.js"
 import { Host } from "./host.js"
 
 /** Starts the plugin for one directory. If the stack cannot be opened, logs one message and registers no hooks. */
@@ -61,8 +61,11 @@ function hooks(host: Host, tools: readonly Tool[]): Hooks {
       context.compacting.add(sessionID)
       await host.report({ kind: "sessionCompacting", sessionID }, (text) => output.context.push(text))
     }),
-    "tool.execute.after": host.safe("tool.execute.after", async ({ tool, sessionID, args }, output) => {
-      await host.report({ kind: "toolExecuted", sessionID, tool, path: pathOf(host.directory, args, output?.metadata) })
+    "tool.execute.after": host.safe("tool.execute.after", async ({ tool, sessionID, callID, args }, output) => {
+      const path = pathOf(host.directory, args, output?.metadata)
+      const childID = childOf(output?.metadata)
+      const answer = childID === undefined ? undefined : answerOf(output.output)
+      await host.report({ kind: "toolExecuted", sessionID, toolCallID: callID, tool, path, childID, answer })
     }),
     dispose: async () => host.close(),
   }

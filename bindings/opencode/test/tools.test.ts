@@ -94,7 +94,7 @@ test("an agent gets the standard tools, which cost few tokens, and no text menti
 
 test("every tool answers, and explains what is wrong with invalid arguments", async (t) => {
   const tools = Stack.tools()
-  assert.equal(tools.length, 32)
+  assert.equal(tools.length, 33)
   // Arguments for this test; otherwise a tool's example. The tools that run or finish a frame come last.
   const named: Record<string, object> = {
     stack_frame_details: { frameID: "f1" },
@@ -113,14 +113,16 @@ test("every tool answers, and explains what is wrong with invalid arguments", as
     "stack_frame_pop",
   ]
   const order = [
-    ...tools.filter(({ name }) => !late.includes(name)),
+    ...tools.filter(({ name }) => !late.includes(name) && name !== "stack_frame_identify"),
     ...late.map((name) => tools.find((tool) => tool.name === name)),
   ]
-  // The first two calls plan f2 to f5 and activate f4.
+  // The first calls set what f1 is about, which works only once, plan f2 to f5, and activate f4.
+  const identify = call("stack_frame_identify", { title: "Work", successCriteria: "All tools answer" })
   const plan = call("stack_frame_plan_children", { children: ["A", "B", "C", "D"].map((title) => task(title)) })
   const activate = call("stack_frame_activate", { sessionID: "f4" })
-  const turns: Reply[] = [plan, activate]
+  const turns: Reply[] = [identify, plan, activate]
   const checks: { name: string; isBad: boolean }[] = [
+    { name: "identify", isBad: false },
     { name: "plan", isBad: false },
     { name: "activate", isBad: false },
   ]

@@ -39,7 +39,9 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
         }
         Command::Ensure { session_id, title, parent } => draft.ensure(session_id, title, parent)?,
         Command::Import { frames } => draft.import(frames)?,
-        Command::Identify { frame, identity } => draft.identify(tree.resolve(&frame)?, identity)?,
+        Command::Identify { frame, identity, provisional } => {
+            draft.identify(tree.resolve(&frame)?, identity, provisional)?;
+        }
         Command::Activate { frame } => draft.begin(tree.resolve(&frame)?)?,
         Command::SetStatus { frame, status: FrameStatus::Invalidated, results, .. } => {
             draft.invalidate(tree.resolve(&frame)?, results.unwrap_or_default())?;
