@@ -24,6 +24,8 @@ impl Turn<'_> {
         let Some(frame) = self.tree.by_id(&session_id) else { return };
         let children = self.finished_children(frame);
         let text = self.sessions.compactions.prompt(&session_id, self.tree.node(frame).record(), &children);
+        // A host can report the end of the compaction later than it asks for the next context.
+        self.sessions.autonomy.suggestions.end(frame);
         self.log(LogLevel::Info, "Compaction started", json!({ "sessionID": session_id }));
         self.effect(Effect::CompactionPrompt { session_id: session_id.clone(), text });
         self.effect(Effect::ReadMessages { session_id });

@@ -125,6 +125,10 @@ fn suggestions_end_with_a_compaction_and_never_contradict_each_other() {
         let volatile = chat.context().volatile.clone();
         assert!(volatile.contains("finish f1") && volatile.contains("199010 of 200000 tokens"), "{volatile}");
         assert_eq!(chat.suggestions(), 1, "the stronger one\n{volatile}");
+        chat.tell(json!({"kind": "sessionCompacting", "sessionID": "root"}));
+        assert_eq!(chat.suggestions(), 0, "the conversation is about to be replaced");
+        chat.message("assistant", "Hm", None);
+        assert_eq!(chat.suggestions(), 1, "it is still there");
         chat.compacted(summary);
         assert_eq!(chat.suggestions(), 0, "the figures are of the conversation before");
         (0..4).for_each(|_| chat.tool(false));

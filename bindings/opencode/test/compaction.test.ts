@@ -114,7 +114,9 @@ test("OpenCode compacts a full context automatically, and the frame continues", 
       .at(-1)
       ?.messages.some((message) => message.text.includes(SUMMARY)),
   )
-  assert.match(contextOf(asked.work(sessionID).at(-1)).volatile, /Printer/)
+  const { volatile } = contextOf(asked.work(sessionID).at(-1))
+  assert.match(volatile, /Printer/)
+  assert.doesNotMatch(volatile, /STACK SUGGESTION/, "the conversation was full before the compaction, not after it")
 })
 
 test("an empty summary is rejected, and the frame keeps its results", async (t) => {
