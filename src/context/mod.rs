@@ -309,8 +309,8 @@ impl Contexts {
     /// in which they finished.
     fn scores_beside(&self, tree: &Tree, handle: Handle, ancestor: Handle, most: usize) -> Vec<Scored> {
         let Some(index) = self.sibling_index(tree, ancestor) else { return Vec::new() };
-        let (query, beside) = (self.query(tree, handle), self.query(tree, ancestor));
-        index.lock().best(&Standpoint::new(tree, handle, ancestor), &query, &beside, most)
+        let query = Query::beside(&self.query(tree, handle), &self.query(tree, ancestor));
+        index.lock().best(&Standpoint::new(tree, handle, ancestor), &query, most)
     }
 
     fn query(&self, tree: &Tree, handle: Handle) -> Arc<Query> {
