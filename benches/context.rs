@@ -8,7 +8,7 @@ use std::cell::LazyCell;
 use std::hint::black_box;
 use std::time::Duration;
 
-use callstack_core::{Settings, Stack, StackOptions};
+use callstack_core::{Handle, Settings, Stack, StackOptions};
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
 use trees::Texts;
@@ -29,6 +29,21 @@ fn uncached(group: &mut BenchmarkGroup<'_, WallTime>, parameter: usize, make: im
         let frame = stack.read(|tree| tree.handles().last().unwrap());
         bencher.iter(|| stack.context_uncached(black_box(frame), &settings).unwrap());
     });
+}
+
+/// Measures the context of another frame each time, all over the tree.
+fn tour(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("context/tour");
+    let settings = Settings::default();
+    for count in [1_000, 100_000] {
+        let stack = LazyCell::new(|| trees::full(count, 8, Texts::Small));
+        group.bench_function(BenchmarkId::from_parameter(count), |bencher| {
+            let frames: Vec<Handle> = stack.read(|tree| tree.handles().collect());
+            // A step that has no factor in common with the number of frames visits all of them before any twice.
+            let mut places = (0..).map(|step: usize| step * 38_197 % frames.len());
+            bencher.iter(|| stack.context_uncached(frames[places.next().unwrap()], &settings).unwrap());
+        });
+    }
 }
 
 fn shapes(criterion: &mut Criterion) {
@@ -69,6 +84,6 @@ fn cached_and_limit(criterion: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default().warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(3));
-    targets = cached_and_limit, cold, shapes, first
+    targets = cached_and_limit, cold, tour, shapes, first
 }
 criterion_main!(benches);

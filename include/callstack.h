@@ -384,6 +384,11 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_REPLACED 137
 
 /**
+ * The frame is neither completed nor failed, so it has no results to deliver.
+ */
+#define CALLSTACK_ERROR_NOT_FINISHED 138
+
+/**
  * `planned`: not begun.
  */
 #define CALLSTACK_STATUS_PLANNED 0
@@ -664,7 +669,8 @@ CallstackCode callstack_ensure(Callstack *stack,
                                CallstackError **error);
 
 /**
- * Sets the title and the criteria of a placeholder. This works once for each frame.
+ * Sets the title and the criteria of a placeholder for good. This works once for each frame. Those of a placeholder that
+ * has criteria are also set for good when a frame is pushed, planned or imported below it.
  *
  * - `frame`: the frame.
  * - `title`: short name, two to five words.
@@ -763,8 +769,37 @@ CallstackCode callstack_pop(Callstack *stack,
                             CallstackError **error);
 
 /**
+ * Records that the conversation of the frame's parent has received the results of the frame, for example as the answer
+ * to a tool call. Contexts of the parent with `"finishedChildren": "forgotten"`, the default, then do not repeat them
+ * until `callstack_forget` of the parent. With host events the library does this itself for the calls that it answers.
+ *
+ * - `frame`: the frame, completed or failed.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NOT_FINISHED; the storage errors.
+ */
+CallstackCode callstack_deliver(Callstack *stack,
+                                const char *frame,
+                                size_t frame_len,
+                                CallstackError **error);
+
+/**
+ * Records that the conversation of a frame was compacted or begun anew, so that it no longer holds the results of the
+ * frame's children. The frame's contexts then show them. With host events the library does this itself when a session
+ * was compacted.
+ *
+ * - `frame`: the frame.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; the storage errors.
+ */
+CallstackCode callstack_forget(Callstack *stack,
+                               const char *frame,
+                               size_t frame_len,
+                               CallstackError **error);
+
+/**
  * Records intermediate results of a frame and leaves its status unchanged, for example before its conversation is
- * compacted. The context of the frame itself shows them; other frames see the results when the frame is finished.
+ * compacted. The context of the frame itself shows them; frames below it see them from the next push or change of a
+ * status on.
  *
  * - `frame`: the frame, in_progress or blocked.
  * - `results`: the results so far, in full. Must not be empty.
@@ -893,7 +928,8 @@ CallstackCode callstack_active(const Callstack *stack, CallstackText *out_handle
  *   "results": "…", "resultsCompacted": "…", "createdAt": 1795293106903, "updatedAt": 1795293106903,
  *   "artifacts": [], "decisions": []}`. `parentSessionID` is absent for a root, and the results are absent before
  *   they are set. Present only if they apply: `dependsOn` (IDs), `logPath`, `invalidationReason`, `invalidatedAt`,
- *   `plannedChildren` (IDs), `placeholder` (true), `heap` (the chunks of this frame, each as `chunk` in
+ *   `plannedChildren` (IDs), `placeholder` (true), `deliveredAt` and `forgottenAt` (see `callstack_deliver` and
+ *   `callstack_forget`), `heap` (the chunks of this frame, each as `chunk` in
  *   `callstack_chunks`), `registers` (an object of the registers that are not empty), and unknown keys of an imported
  *   frame. Times are milliseconds since the Unix epoch.
  *
@@ -982,9 +1018,12 @@ CallstackCode callstack_outline(const Callstack *stack,
  * - `frame`: the frame.
  * - `settings`: NULL for the defaults, or a JSON object such as `{"budget": {"total": 6000}}`, with any of
  *   - `"budget"`: budgets in tokens; defaults: `{"total": 4000, "ancestors": 1500, "siblings": 1500, "current": 800,
- *     "overhead": 200, "heap": 1500}`. A context never has more than `total` tokens, nor more than `"bytes"` bytes,
+ *     "overhead": 200, "heap": 1500, "children": 1000}`. A context never has more than `total` tokens, nor more than `"bytes"` bytes,
  *     which is six for each token of `total` if it is not given;
- *   - `"minimumRelevance"`: siblings with a lower score are left out, 0 to 100; default 30;
+ *   - `"minimumRelevance"`: siblings with a lower score are shown as stubs, while the quota of the siblings has room; 0
+ *     to 100, default 30;
+ *   - `"finishedChildren"`: which finished children are shown, `"all"`, `"forgotten"` (default: those whose results the
+ *     frame's conversation does not hold; see `callstack_deliver` and `callstack_forget`) or `"none"`;
  *   - `"guidance"`: the standing advice for agents, `"full"` (default), `"brief"` or `"none"`;
  *   - `"heapCeiling"`: size of the heap, in characters, above which the context warns the agent; default 5000;
  *   - `"tools"`: the host's names of the tools that the text mentions: `{"prefix": "mcp__callstack__", "push":
@@ -1000,7 +1039,8 @@ CallstackCode callstack_outline(const Callstack *stack,
  *   "chunks": [{"name": "api", "handle": "f1", "shown": "whole", "tokens": 90}]}`:
  *   - `tokens`, `stableTokens`, `volatileTokens`: upper bounds of the number of tokens;
  *   - `entries`: every frame that was considered; `section` is `"current-frame"`, `"ancestors"`, `"dependencies"`,
- *     `"completed-siblings"` or `"planned-children"`; `detailLevel` is `"omitted"`, `"stub"`, `"compact"`, `"standard"` or
+ *     `"inherited-dependencies"`, `"ancestor-siblings"`, `"completed-siblings"`, `"finished-children"` or
+ *     `"planned-children"`; `detailLevel` is `"omitted"`, `"stub"`, `"compact"`, `"standard"` or
  *     `"full"`; an omitted frame has `omission`, which is `"irrelevant"`, `"budget"` or `"rank"`; `log` is the path of
  *     its log, if the context names it;
  *   - `chunks`: every chunk that the frame sees; absent if there are none; `shown` is `"omitted"`, `"index"` or
@@ -1256,6 +1296,8 @@ CallstackCode callstack_run_answer(Callstack *stack,
  * From then on, effects include lines for the log of the host, and commands leave state.json to `callstack_poll`.
  *
  * - `settings`: NULL, or a JSON object such as `{"calls": {"maxDepth": 3}}`, with any of (values are the defaults)
+ *   - `"tools"`: the tools that the host offers to its agents, `"standard"`, `"all"`, or a list of names such as
+ *     `["standard", "stack_tree"]`; `callstack_offered_tools` returns them. Texts mention no others;
  *   - `"context"`: as in `callstack_context`;
  *   - `"subagents"`: `{"enabled": true, "minDuration": 60000, "minMessageCount": 3, "autoCompleteOnIdle": true,
  *     "idleCompletionDelay": 5000, "injectParentContext": true, "propagateSummaries": true, "patterns": […]}`;
@@ -1286,7 +1328,9 @@ CallstackCode callstack_configure(Callstack *stack,
  *     `sessionIdle {sessionID}`, `sessionError {sessionID, message}`, `sessionDeleted {sessionID}`;
  *   - `message {sessionID, messageID, role, text, tokens?, contextLimit?}`: a new message; `role` is `user` or
  *     `assistant`; `tokens` is the size of the session's context, `contextLimit` the maximum, both in tokens;
- *   - `toolExecuted {sessionID, tool, path?, failed?}`: `path` is a file that the tool has written;
+ *   - `toolExecuted {sessionID, toolCallID?, tool, path?, failed?, childID?, answer?}`: `path` is a file that the tool
+ *     has written; `childID` is the child session in which it has worked, `answer` the answer of that session or, if
+ *     the tool has failed, the error message: the frame of that session ends;
  *   - `sessionCompacting {sessionID}`: the host is about to ask for a summary;
  *   - `sessionCompacted {sessionID, messages}`; `sessionMessages {sessionID, messages}`. A message is
  *     `{"id", "role", "text", "summary"?, "parts"?}`;
@@ -1335,23 +1379,32 @@ CallstackCode callstack_poll(Callstack *stack,
 CallstackCode callstack_deadline(const Callstack *stack, uint64_t *out_deadline, CallstackError **error);
 
 /**
- * Returns the tools for agents, which a host registers. The descriptions mention other tools by the default names;
- * `callstack_named_tools` is for hosts that register the tools under other names.
+ * Returns the tools that the host registers for its agents: those of the setting `"tools"` of `callstack_configure`, with
+ * the names of `"tools"` in `"context"`. Call it after `callstack_configure`.
  *
  * - `out_tools`: a JSON array, `[{"name": "stack_frame_push", "group": "frames", "description": "…",
- *   "parameters": {…}, "example": {…}}]`. `parameters` is the JSON Schema of an object; `example` is a valid one.
+ *   "parameters": {…}, "example": {…}}]`. `name` is always the default name, which `callstack_tool` takes. `parameters` is
+ *   the JSON Schema of an object; `example` is a valid one.
+ */
+CallstackCode callstack_offered_tools(const Callstack *stack,
+                                      CallstackText *out_tools,
+                                      CallstackError **error);
+
+/**
+ * Returns all tools for agents, also those that a host does not offer, for programs that choose or describe tools. The
+ * descriptions mention other tools by the default names; `callstack_named_tools` is for other names.
+ *
+ * - `out_tools`: a JSON array as in `callstack_offered_tools`.
  */
 CallstackCode callstack_tools(CallstackText *out_tools,
                               CallstackError **error);
 
 /**
- * Returns the tools for agents like `callstack_tools`; the descriptions mention other tools by the host's names. Use
- * the same names in the settings of contexts, so that all texts agree.
+ * Returns all tools for agents like `callstack_tools`; the descriptions mention other tools by the host's names.
  *
  * - `names`: NULL for the default names, or a JSON object such as `{"prefix": "mcp__callstack__", "push":
  *   "begin_task", "heapRead": null}`, or the JSON string `"none"`, as `"tools"` in `callstack_context`.
- * - `out_tools`: a JSON array as in `callstack_tools`. `name` is always the default name, which `callstack_tool` takes;
- *   only the descriptions, including those inside `parameters`, change.
+ * - `out_tools`: a JSON array as in `callstack_tools`. Only the descriptions, including those inside `parameters`, change.
  *
  * Errors: _JSON if `names` is not valid JSON, has the wrong shape or an unknown key; _SETTING for a name that is empty,
  * longer than 64 characters or has control characters, with the key, such as `tools.push`, in the details as `name`.
@@ -1366,7 +1419,8 @@ CallstackCode callstack_named_tools(const char *names,
  * failure are not errors of this function: the answer tells the agent the reason.
  *
  * - `session`: the whole ID of the session.
- * - `name`: the name of one of `callstack_tools`.
+ * - `name`: the name of one of `callstack_tools`. Every one is carried out, also one that the host does not offer to its
+ *   agents.
  * - `arguments`: a JSON object; NULL and the empty text are `{}`.
  * - `out_answer`: a JSON object, `{"text": "…", "isError": false, "effects": […]}`, with effects as in
  *   `callstack_event`. A tool that runs a frame answers later: then the object has `"call": 3` and no `text`, and a
@@ -1471,7 +1525,8 @@ CallstackCode callstack_set_log_path(Callstack *stack,
  *   - `"frame"`: only events of this frame;
  *   - `"kind"`: only events of this kind: `added`, `imported`, `dependenciesAdded`, `identified`, `statusChanged`,
  *     `invalidated`, `idReplaced`, `logPathSet`, `logMoved`, `artifactAdded`, `decisionAdded`, `activeChanged`, `summarized`,
- *     `chunkAllocated`, `chunkWritten`, `chunkFreed`, `registersChanged`, `runStarted`, `called` or `messagesAdded`;
+ *     `chunkAllocated`, `chunkWritten`, `chunkFreed`, `registersChanged`, `runStarted`, `called`, `messagesAdded`,
+ *     `delivered` or `forgotten`;
  *   - `"limit"`: at most this number of events, the oldest ones.
  * - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":
  *   "decisionAdded", "decision": "Use SQLite"}]`.

@@ -162,6 +162,14 @@ pub enum Error {
         /// Its status.
         status: FrameStatus,
     },
+    /// Only a frame that is completed or failed has results that can be delivered to the parent's conversation.
+    #[error("frame {handle} is {status} and has no results to deliver; pop it as completed or failed first")]
+    NotFinished {
+        /// The frame.
+        handle: Handle,
+        /// Its status.
+        status: FrameStatus,
+    },
     /// Only a frame that is in_progress or blocked can be summarized.
     #[error("frame {handle} is {status} and cannot be summarized; only in_progress and blocked frames can")]
     ResultsFixed {
@@ -477,6 +485,7 @@ impl Error {
             Error::Dependency { .. } => "dependency",
             Error::ParentCircle { .. } => "parent_circle",
             Error::NotOpen { .. } => "not_open",
+            Error::NotFinished { .. } => "not_finished",
             Error::ResultsFixed { .. } => "results_fixed",
             Error::NoFrame { .. } => "no_frame",
             Error::TooDeep { .. } => "too_deep",

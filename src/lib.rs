@@ -24,7 +24,7 @@
 //! |---|---|
 //! | [`frame`] | a frame: handle, status and the table of transitions, record, events |
 //! | [`error`] | the errors: one variant for each problem that a caller can act on |
-//! | [`vocabulary`] | the names of the agent's tools in the host |
+//! | [`vocabulary`] | the names of the agent's tools in the host, and which it offers |
 //! | [`tree`] | the tree of frames: queries, and every change as *decide* and *apply* |
 //! | [`context`] | the context of a frame: tokens, relevance, selection, XML, cache |
 //! | [`memory`] | runs: agents that manage their own memory (registers, stack and heap) |
@@ -87,6 +87,8 @@ pub use store::{
 #[cfg(feature = "sqlite")]
 pub use store::{SqliteOptions, SqliteStore};
 pub use tree::{Command, Commit, Node, OutlineOptions, OutlineStyle, Tree, decide};
+#[cfg(feature = "session")]
+pub use vocabulary::ToolSet;
 pub use vocabulary::{ToolNames, ToolRole};
 
 /// Compiles and runs the code of the README with the documentation tests.

@@ -37,7 +37,7 @@ pub use self::logs::FrameLog;
 pub use self::run::Run;
 use self::shared_tree::SharedTree;
 use self::span_clock::SpanClock;
-use crate::context::{CacheStatistics, Context, Contexts, Key, Settings, TokenCounter};
+use crate::context::{Advice, CacheStatistics, Context, Contexts, Key, Settings, TokenCounter};
 use crate::error::{Error, Result};
 use crate::frame::{
     Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, PLANNED_PREFIX, Parent, PopStatus, Repair,
@@ -422,13 +422,14 @@ impl Stack {
         self.resolve(FrameRef::Id(session_id.to_owned()))
     }
 
-    /// Sets the title and criteria of a placeholder frame, once.
+    /// Sets the title and criteria of a placeholder frame for good. Those of a placeholder that has criteria are also set
+    /// for good when a frame is pushed, planned or imported below it.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the title is blank;
     /// [`Error::IdentityFixed`] if the frame is not a placeholder.
     pub fn identify(&self, frame: impl Into<FrameRef>, identity: Identity) -> Result<()> {
-        self.execute(Command::Identify { frame: frame.into(), identity }).map(drop)
+        self.execute(Command::Identify { frame: frame.into(), identity, provisional: false }).map(drop)
     }
 
     /// Starts a planned frame: its status becomes in_progress, and it becomes the active frame. Neither its parent nor
@@ -500,8 +501,46 @@ impl Stack {
         })
     }
 
+    /// Records that the conversation of the frame's parent has received the results of the frame, for example as the
+    /// answer to a tool call. With [`FinishedChildren::Forgotten`](crate::context::FinishedChildren), the default, the
+    /// parent's context then does not repeat them until [`Stack::forget`] of the parent. A stack with a
+    /// [host](Stack::host) does this itself for the calls that it answers.
+    ///
+    /// ```
+    /// use callstack_core::{NewFrame, PopStatus, Settings, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let root = stack.push(NewFrame::new("Build a shop").id("ses_1"))?;
+    /// let cart = stack.push(NewFrame::new("Shopping cart").below(root))?;
+    /// stack.pop(cart, PopStatus::Completed, "Totals are right")?;
+    /// let shows_results = || Ok(stack.context(root, &Settings::default())?.xml.contains("Totals are right"));
+    /// assert!(shows_results()?);
+    /// stack.deliver(cart)?;
+    /// assert!(!shows_results()?);
+    /// stack.forget(root)?;
+    /// assert!(shows_results()?);
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::NotFinished`] if the frame is neither completed nor
+    /// failed.
+    pub fn deliver(&self, frame: impl Into<FrameRef>) -> Result<()> {
+        self.execute(Command::Deliver { frame: frame.into() }).map(drop)
+    }
+
+    /// Records that the conversation of the frame was compacted or begun anew, so that it no longer holds the results of
+    /// the frame's children. The frame's context then shows them. A stack with a [host](Stack::host) does this itself
+    /// when a session was compacted.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`].
+    pub fn forget(&self, frame: impl Into<FrameRef>) -> Result<()> {
+        self.execute(Command::Forget { frame: frame.into() }).map(drop)
+    }
+
     /// Records the results so far of an open frame, for example before its conversation is compacted. The frame's own
-    /// context shows them; other frames see the results when the frame is finished.
+    /// context shows them; frames below it see them from the next push or change of a status on.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::ResultsFixed`] if the frame is neither in_progress
@@ -584,7 +623,7 @@ impl Stack {
         let key = {
             let tree = self.inner.tree.read();
             let handle = tree.resolve(&frame.into())?;
-            Key::new(&tree, handle, settings, "")
+            Key::new(&tree, handle, settings, Advice::default())
         };
         self.cached_context(&key, now).map(|(context, _)| context)
     }
@@ -609,7 +648,7 @@ impl Stack {
         // The token counter is code of the host.
         self.inner.tree.lend(|tree| {
             let handle = tree.resolve(&frame)?;
-            self.inner.contexts.assemble(tree, handle, settings, "")
+            self.inner.contexts.assemble(tree, handle, settings, Advice::default())
         })
     }
 

@@ -1,9 +1,12 @@
-//! The names of the agent's tools, as the host has registered them.
+//! The names of the agent's tools, as the host has registered them, and which tools it registers.
 //!
 //! Contexts, answers and prompts tell an agent which tool to call next. The library does not know the names under which
 //! a host registers the tools: some hosts add a prefix (MCP), rename tools, or register only a few. [`ToolNames`]
 //! contains the host's names, and all texts for agents use them. If the host does not have a tool, the texts do not
-//! mention it.
+//! mention it. [`ToolSet`] is the setting of a host with sessions that says which tools it offers.
+
+#[cfg(feature = "session")]
+mod tool_set;
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,6 +15,8 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+#[cfg(feature = "session")]
+pub use self::tool_set::ToolSet;
 use crate::error::{Error, Result};
 
 /// Maximum length of a tool name, in characters.
@@ -200,6 +205,14 @@ impl ToolNames {
     #[must_use]
     pub fn without(self, role: ToolRole) -> Self {
         self.with(role, None)
+    }
+
+    /// Removes the names of all roles whose tools are not in a set.
+    #[cfg(feature = "session")]
+    #[must_use]
+    pub fn limited_to(self, set: ToolSet) -> Self {
+        let missing = ROLES.into_iter().filter(|role| !set.contains(role.tool()));
+        missing.fold(self, Self::without)
     }
 
     /// Returns the host's name of a tool. `None` if the host does not have it.

@@ -95,6 +95,8 @@ pub const CALLSTACK_ERROR_SECOND_STACK_OPERATION: CallstackCode = 135;
 pub const CALLSTACK_ERROR_INSIDE_READ: CallstackCode = 136;
 /// The files of the stack were replaced while it was open. Nothing more is written to them: open the stack again.
 pub const CALLSTACK_ERROR_REPLACED: CallstackCode = 137;
+/// The frame is neither completed nor failed, so it has no results to deliver.
+pub const CALLSTACK_ERROR_NOT_FINISHED: CallstackCode = 138;
 
 /// The status of a frame. In JSON the name is used, such as `"in_progress"`.
 pub type CallstackStatus = i32;
@@ -140,6 +142,7 @@ pub(super) const fn code_of(error: &Error) -> CallstackCode {
         Error::Damaged { .. } => CALLSTACK_ERROR_DAMAGED,
         Error::Full { .. } => CALLSTACK_ERROR_FULL,
         Error::ResultsFixed { .. } => CALLSTACK_ERROR_RESULTS_FIXED,
+        Error::NotFinished { .. } => CALLSTACK_ERROR_NOT_FINISHED,
         Error::NoFrame { .. } => CALLSTACK_ERROR_NO_FRAME,
         Error::TooDeep { .. } => CALLSTACK_ERROR_TOO_DEEP,
         Error::Running { .. } => CALLSTACK_ERROR_RUNNING,

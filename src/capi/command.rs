@@ -123,7 +123,8 @@ pub unsafe extern "C" fn callstack_ensure(
     }
 }
 
-/// Sets the title and the criteria of a placeholder. This works once for each frame.
+/// Sets the title and the criteria of a placeholder for good. This works once for each frame. Those of a placeholder that
+/// has criteria are also set for good when a frame is pushed, planned or imported below it.
 ///
 /// - `frame`: the frame.
 /// - `title`: short name, two to five words.
@@ -282,8 +283,45 @@ pub unsafe extern "C" fn callstack_pop(
     }
 }
 
+/// Records that the conversation of the frame's parent has received the results of the frame, for example as the answer
+/// to a tool call. Contexts of the parent with `"finishedChildren": "forgotten"`, the default, then do not repeat them
+/// until `callstack_forget` of the parent. With host events the library does this itself for the calls that it answers.
+///
+/// - `frame`: the frame, completed or failed.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NOT_FINISHED; the storage errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_deliver(
+    stack: *mut Callstack,
+    frame: *const c_char,
+    frame_len: usize,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe { Callstack::write(stack, (), error, |stack| Ok(stack.deliver(text("frame", frame, frame_len)?)?)) }
+}
+
+/// Records that the conversation of a frame was compacted or begun anew, so that it no longer holds the results of the
+/// frame's children. The frame's contexts then show them. With host events the library does this itself when a session
+/// was compacted.
+///
+/// - `frame`: the frame.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; the storage errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_forget(
+    stack: *mut Callstack,
+    frame: *const c_char,
+    frame_len: usize,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe { Callstack::write(stack, (), error, |stack| Ok(stack.forget(text("frame", frame, frame_len)?)?)) }
+}
+
 /// Records intermediate results of a frame and leaves its status unchanged, for example before its conversation is
-/// compacted. The context of the frame itself shows them; other frames see the results when the frame is finished.
+/// compacted. The context of the frame itself shows them; frames below it see them from the next push or change of a
+/// status on.
 ///
 /// - `frame`: the frame, in_progress or blocked.
 /// - `results`: the results so far, in full. Must not be empty.

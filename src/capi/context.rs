@@ -59,9 +59,12 @@ struct WholeReport<'a> {
 /// - `frame`: the frame.
 /// - `settings`: NULL for the defaults, or a JSON object such as `{"budget": {"total": 6000}}`, with any of
 ///   - `"budget"`: budgets in tokens; defaults: `{"total": 4000, "ancestors": 1500, "siblings": 1500, "current": 800,
-///     "overhead": 200, "heap": 1500}`. A context never has more than `total` tokens, nor more than `"bytes"` bytes,
+///     "overhead": 200, "heap": 1500, "children": 1000}`. A context never has more than `total` tokens, nor more than `"bytes"` bytes,
 ///     which is six for each token of `total` if it is not given;
-///   - `"minimumRelevance"`: siblings with a lower score are left out, 0 to 100; default 30;
+///   - `"minimumRelevance"`: siblings with a lower score are shown as stubs, while the quota of the siblings has room; 0
+///     to 100, default 30;
+///   - `"finishedChildren"`: which finished children are shown, `"all"`, `"forgotten"` (default: those whose results the
+///     frame's conversation does not hold; see `callstack_deliver` and `callstack_forget`) or `"none"`;
 ///   - `"guidance"`: the standing advice for agents, `"full"` (default), `"brief"` or `"none"`;
 ///   - `"heapCeiling"`: size of the heap, in characters, above which the context warns the agent; default 5000;
 ///   - `"tools"`: the host's names of the tools that the text mentions: `{"prefix": "mcp__callstack__", "push":
@@ -77,7 +80,8 @@ struct WholeReport<'a> {
 ///   "chunks": [{"name": "api", "handle": "f1", "shown": "whole", "tokens": 90}]}`:
 ///   - `tokens`, `stableTokens`, `volatileTokens`: upper bounds of the number of tokens;
 ///   - `entries`: every frame that was considered; `section` is `"current-frame"`, `"ancestors"`, `"dependencies"`,
-///     `"completed-siblings"` or `"planned-children"`; `detailLevel` is `"omitted"`, `"stub"`, `"compact"`, `"standard"` or
+///     `"inherited-dependencies"`, `"ancestor-siblings"`, `"completed-siblings"`, `"finished-children"` or
+///     `"planned-children"`; `detailLevel` is `"omitted"`, `"stub"`, `"compact"`, `"standard"` or
 ///     `"full"`; an omitted frame has `omission`, which is `"irrelevant"`, `"budget"` or `"rank"`; `log` is the path of
 ///     its log, if the context names it;
 ///   - `chunks`: every chunk that the frame sees; absent if there are none; `shown` is `"omitted"`, `"index"` or

@@ -31,7 +31,8 @@ struct HistoryQuery {
 ///   - `"frame"`: only events of this frame;
 ///   - `"kind"`: only events of this kind: `added`, `imported`, `dependenciesAdded`, `identified`, `statusChanged`,
 ///     `invalidated`, `idReplaced`, `logPathSet`, `logMoved`, `artifactAdded`, `decisionAdded`, `activeChanged`, `summarized`,
-///     `chunkAllocated`, `chunkWritten`, `chunkFreed`, `registersChanged`, `runStarted`, `called` or `messagesAdded`;
+///     `chunkAllocated`, `chunkWritten`, `chunkFreed`, `registersChanged`, `runStarted`, `called`, `messagesAdded`,
+///     `delivered` or `forgotten`;
 ///   - `"limit"`: at most this number of events, the oldest ones.
 /// - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":
 ///   "decisionAdded", "decision": "Use SQLite"}]`.

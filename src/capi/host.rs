@@ -18,6 +18,8 @@ use crate::vocabulary::ToolNames;
 /// From then on, effects include lines for the log of the host, and commands leave state.json to `callstack_poll`.
 ///
 /// - `settings`: NULL, or a JSON object such as `{"calls": {"maxDepth": 3}}`, with any of (values are the defaults)
+///   - `"tools"`: the tools that the host offers to its agents, `"standard"`, `"all"`, or a list of names such as
+///     `["standard", "stack_tree"]`; `callstack_offered_tools` returns them. Texts mention no others;
 ///   - `"context"`: as in `callstack_context`;
 ///   - `"subagents"`: `{"enabled": true, "minDuration": 60000, "minMessageCount": 3, "autoCompleteOnIdle": true,
 ///     "idleCompletionDelay": 5000, "injectParentContext": true, "propagateSummaries": true, "patterns": […]}`;
@@ -59,7 +61,9 @@ pub unsafe extern "C" fn callstack_configure(
 ///     `sessionIdle {sessionID}`, `sessionError {sessionID, message}`, `sessionDeleted {sessionID}`;
 ///   - `message {sessionID, messageID, role, text, tokens?, contextLimit?}`: a new message; `role` is `user` or
 ///     `assistant`; `tokens` is the size of the session's context, `contextLimit` the maximum, both in tokens;
-///   - `toolExecuted {sessionID, tool, path?, failed?}`: `path` is a file that the tool has written;
+///   - `toolExecuted {sessionID, toolCallID?, tool, path?, failed?, childID?, answer?}`: `path` is a file that the tool
+///     has written; `childID` is the child session in which it has worked, `answer` the answer of that session or, if
+///     the tool has failed, the error message: the frame of that session ends;
 ///   - `sessionCompacting {sessionID}`: the host is about to ask for a summary;
 ///   - `sessionCompacted {sessionID, messages}`; `sessionMessages {sessionID, messages}`. A message is
 ///     `{"id", "role", "text", "summary"?, "parts"?}`;
@@ -130,11 +134,26 @@ pub unsafe extern "C" fn callstack_deadline(
     }
 }
 
-/// Returns the tools for agents, which a host registers. The descriptions mention other tools by the default names;
-/// `callstack_named_tools` is for hosts that register the tools under other names.
+/// Returns the tools that the host registers for its agents: those of the setting `"tools"` of `callstack_configure`, with
+/// the names of `"tools"` in `"context"`. Call it after `callstack_configure`.
 ///
 /// - `out_tools`: a JSON array, `[{"name": "stack_frame_push", "group": "frames", "description": "…",
-///   "parameters": {…}, "example": {…}}]`. `parameters` is the JSON Schema of an object; `example` is a valid one.
+///   "parameters": {…}, "example": {…}}]`. `name` is always the default name, which `callstack_tool` takes. `parameters` is
+///   the JSON Schema of an object; `example` is a valid one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_offered_tools(
+    stack: *const Callstack,
+    out_tools: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe { Callstack::read(stack, out_tools, error, |stack| Ok(to_json(&tools::offered(&stack.host().settings())))) }
+}
+
+/// Returns all tools for agents, also those that a host does not offer, for programs that choose or describe tools. The
+/// descriptions mention other tools by the default names; `callstack_named_tools` is for other names.
+///
+/// - `out_tools`: a JSON array as in `callstack_offered_tools`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_tools(
     out_tools: *mut CallstackText,
@@ -144,13 +163,11 @@ pub unsafe extern "C" fn callstack_tools(
     unsafe { guard(out_tools, error, || Ok(to_json(&tools::list(&ToolNames::default())))) }
 }
 
-/// Returns the tools for agents like `callstack_tools`; the descriptions mention other tools by the host's names. Use
-/// the same names in the settings of contexts, so that all texts agree.
+/// Returns all tools for agents like `callstack_tools`; the descriptions mention other tools by the host's names.
 ///
 /// - `names`: NULL for the default names, or a JSON object such as `{"prefix": "mcp__callstack__", "push":
 ///   "begin_task", "heapRead": null}`, or the JSON string `"none"`, as `"tools"` in `callstack_context`.
-/// - `out_tools`: a JSON array as in `callstack_tools`. `name` is always the default name, which `callstack_tool` takes;
-///   only the descriptions, including those inside `parameters`, change.
+/// - `out_tools`: a JSON array as in `callstack_tools`. Only the descriptions, including those inside `parameters`, change.
 ///
 /// Errors: _JSON if `names` is not valid JSON, has the wrong shape or an unknown key; _SETTING for a name that is empty,
 /// longer than 64 characters or has control characters, with the key, such as `tools.push`, in the details as `name`.
@@ -175,7 +192,8 @@ pub unsafe extern "C" fn callstack_named_tools(
 /// failure are not errors of this function: the answer tells the agent the reason.
 ///
 /// - `session`: the whole ID of the session.
-/// - `name`: the name of one of `callstack_tools`.
+/// - `name`: the name of one of `callstack_tools`. Every one is carried out, also one that the host does not offer to its
+///   agents.
 /// - `arguments`: a JSON object; NULL and the empty text are `{}`.
 /// - `out_answer`: a JSON object, `{"text": "…", "isError": false, "effects": […]}`, with effects as in
 ///   `callstack_event`. A tool that runs a frame answers later: then the object has `"call": 3` and no `text`, and a

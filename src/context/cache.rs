@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Context, Settings};
+use super::{Advice, Context, Settings};
 use crate::frame::Handle;
 use crate::tree::Tree;
 
@@ -34,19 +34,19 @@ pub struct CacheStatistics {
 pub(crate) struct Key<'a> {
     pub(super) handle: Handle,
     pub(super) settings: &'a Settings,
-    pub(super) suggestions: &'a str,
+    pub(super) advice: Advice<'a>,
     /// The newest revision of everything that the context may show ([`Tree::context_revision`]).
     revision: u64,
 }
 
 impl<'a> Key<'a> {
-    pub(crate) fn new(tree: &Tree, handle: Handle, settings: &'a Settings, suggestions: &'a str) -> Self {
-        Self { handle, settings, suggestions, revision: tree.context_revision(handle) }
+    pub(crate) fn new(tree: &Tree, handle: Handle, settings: &'a Settings, advice: Advice<'a>) -> Self {
+        Self { handle, settings, advice, revision: tree.context_revision(handle) }
     }
 
     /// The key of the same context of another version of the tree.
     pub(crate) fn of(&self, tree: &Tree) -> Self {
-        Self::new(tree, self.handle, self.settings, self.suggestions)
+        Self::new(tree, self.handle, self.settings, self.advice)
     }
 }
 
@@ -54,6 +54,7 @@ struct Entry {
     handle: Handle,
     settings: Settings,
     suggestions: String,
+    planning: bool,
     revision: u64,
     made_at: u64,
     used: u64,
@@ -76,15 +77,16 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// Returns the cached context of a frame if the suggestions and the revision are the same and it has not expired.
+    /// Returns the cached context of a frame if the advice and the revision are the same and it has not expired.
     pub(super) fn get(&mut self, key: &Key<'_>, now: u64) -> Option<Arc<Context>> {
         self.uses += 1;
         let found = self.entries.iter_mut().find(|entry| entry.is_for(key));
         let fresh = found.filter(|entry| {
             // The check for empty texts avoids a comparison of their dangling pointers, which is slower than the rest.
-            let [ours, theirs] = [entry.suggestions.as_str(), key.suggestions];
+            let [ours, theirs] = [entry.suggestions.as_str(), key.advice.suggestions];
             let is_same = (ours.is_empty() && theirs.is_empty()) || ours == theirs;
             is_same
+                && entry.planning == key.advice.planning
                 && entry.revision == key.revision
                 && now.checked_sub(entry.made_at).is_some_and(|age| age < TIME_TO_LIVE)
         });
@@ -103,9 +105,9 @@ impl Cache {
             let oldest = self.entries.iter().enumerate().min_by_key(|(_, entry)| entry.used);
             oldest.filter(|_| full).map(|(place, _)| place)
         });
-        let Key { handle, settings, suggestions, revision } = *key;
+        let Key { handle, settings, advice: Advice { suggestions, planning }, revision } = *key;
         let (settings, suggestions) = (settings.clone(), suggestions.to_owned());
-        let entry = Entry { handle, settings, suggestions, revision, made_at: now, used: self.uses, context };
+        let entry = Entry { handle, settings, suggestions, planning, revision, made_at: now, used: self.uses, context };
         match place {
             Some(place) => self.entries[place] = entry,
             None => self.entries.push(entry),

@@ -4,14 +4,21 @@ use std::collections::HashSet;
 
 use super::Contexts;
 use super::relevance::Scored;
+use super::settings::FinishedChildren;
 use crate::frame::Handle;
 use crate::steps::step;
 use crate::tree::Tree;
 
-/// Number of nearest ancestors whose finished siblings are scored. Those of further ancestors are only counted.
-const SCORED_LEVELS: usize = 32;
 /// Maximum number of finished siblings of one ancestor that are considered.
-const SCORED_BESIDE: usize = 64;
+const CONSIDERED_BESIDE: usize = 32;
+/// Number of finished siblings of ancestors from which on those of further ancestors are only counted.
+const CONSIDERED_ABOVE: usize = 96;
+/// Maximum number of finished children that are considered, and of those that are looked at for them.
+const SHOWN_CHILDREN: usize = 256;
+const SEARCHED_CHILDREN: usize = 1_024;
+
+/// Maximum number of frames of a [`Considered`] that is kept. Each has 4 to 12 bytes.
+const KEPT_CONSIDERED: usize = 1_024;
 
 /// The frames considered for the context of one frame.
 pub(super) struct Considered {
@@ -28,8 +35,19 @@ pub(super) struct Considered {
     pub(super) other_ancestor_siblings: usize,
     /// Finished siblings: first the dependencies, then the others, each group in the order in which they finished.
     pub(super) siblings: Vec<Sibling>,
+    /// Finished children that are to be shown, in the order in which they finished.
+    pub(super) children: Vec<Handle>,
+    /// Number of finished children that are to be shown and are not among `children`, because they are too many.
+    pub(super) other_children: usize,
     /// Dependencies that are not finished: those of the frame, then those of its ancestors.
     pub(super) waiting_for: Vec<Waiting>,
+}
+
+impl Considered {
+    /// True if it is small enough to be kept for many frames.
+    pub(super) fn is_small(&self) -> bool {
+        self.ancestors.len() + self.siblings.len() + self.children.len() <= KEPT_CONSIDERED
+    }
 }
 
 /// The finished dependencies of one ancestor, in the order of its `dependsOn`.
@@ -60,8 +78,24 @@ pub(super) struct Waiting {
     pub(super) dependency: Handle,
 }
 
+/// Returns the newest revision of everything that [`consider`] reads. What an open frame records in the meantime, such as
+/// artifacts, is not part of it.
+pub(super) fn revision(tree: &Tree, handle: Handle) -> u64 {
+    let newest = |frame: Handle| {
+        let node = tree.node(frame);
+        let dependencies = node.dependencies().iter().map(|dependency| tree.node(*dependency).revision());
+        dependencies.fold(node.settled_revision().max(node.finished_revision()), u64::max)
+    };
+    tree.lineage(handle).map(newest).fold(0, u64::max)
+}
+
 /// Finds and scores the frames that may be relevant to a frame.
-pub(super) fn consider(contexts: &Contexts, tree: &Tree, handle: Handle) -> Considered {
+pub(super) fn consider(
+    contexts: &Contexts,
+    tree: &Tree,
+    handle: Handle,
+    finished_children: FinishedChildren,
+) -> Considered {
     let ancestors: Vec<Handle> = tree.ancestors(handle).collect();
     let mut known: HashSet<Handle> = HashSet::new();
     let mut waiting_for = Vec::new();
@@ -87,10 +121,13 @@ pub(super) fn consider(contexts: &Contexts, tree: &Tree, handle: Handle) -> Cons
         is_dependency: false,
     }));
     let ancestor_siblings = ancestor_siblings(contexts, tree, handle, &ancestors, &known);
-    let scored: usize = ancestor_siblings.iter().map(|level| level.siblings.len()).sum();
-    let other_ancestor_siblings = finished_beside(tree, &ancestors, &known) - scored;
+    let considered: usize = ancestor_siblings.iter().map(|level| level.siblings.len()).sum();
+    let other_ancestor_siblings = finished_beside(tree, &ancestors, &known) - considered;
+    let (children, other_children) = children(tree, handle, finished_children);
     Considered {
         handle,
+        children,
+        other_children,
         ancestors,
         dependencies,
         inherited,
@@ -122,7 +159,28 @@ fn finished_dependencies(
     finished
 }
 
-/// Scores the finished siblings of the nearest ancestors, without those that are `known` as dependencies.
+/// Returns the newest finished children that are to be shown, in the order in which they finished, and the number of the
+/// older ones.
+fn children(tree: &Tree, handle: Handle, finished_children: FinishedChildren) -> (Vec<Handle>, usize) {
+    let node = tree.node(handle);
+    let all = node.finished_children();
+    let held = match finished_children {
+        FinishedChildren::All => 0,
+        FinishedChildren::Forgotten => node.held_children(),
+        FinishedChildren::None => all.len(),
+    };
+    let count = all.len() - held;
+    if count == 0 {
+        return (Vec::new(), 0);
+    }
+    let newest = all.rev().take(SEARCHED_CHILDREN).filter(|child| held == 0 || !tree.is_held(*child));
+    let mut children: Vec<Handle> = newest.take(SHOWN_CHILDREN).collect();
+    children.reverse();
+    let others = count - children.len();
+    (children, others)
+}
+
+/// Scores the finished siblings of the ancestors, without those that are `known` as dependencies.
 fn ancestor_siblings(
     contexts: &Contexts,
     tree: &Tree,
@@ -131,9 +189,14 @@ fn ancestor_siblings(
     known: &HashSet<Handle>,
 ) -> Vec<AncestorSiblings> {
     let mut levels = Vec::new();
-    for (ancestor, distance) in ancestors.iter().zip(1..=SCORED_LEVELS) {
-        let mut siblings = contexts.scores_beside(tree, handle, *ancestor, SCORED_BESIDE);
+    let mut considered = 0;
+    for (ancestor, distance) in ancestors.iter().zip(1..) {
+        if considered >= CONSIDERED_ABOVE {
+            break;
+        }
+        let mut siblings = contexts.scores_beside(tree, handle, *ancestor, CONSIDERED_BESIDE);
         siblings.retain(|sibling| !known.contains(&sibling.handle));
+        considered += siblings.len();
         if !siblings.is_empty() {
             levels.push(AncestorSiblings { ancestor: *ancestor, distance, siblings });
         }
@@ -192,18 +255,18 @@ mod tests {
     fn sibling_dependencies_take_a_step_each() {
         assert_grows(2.2, 300, |size| {
             let (tree, me) = dependent(size);
-            steps_of(|| consider(&contexts(), &tree, me)).1
+            steps_of(|| consider(&contexts(), &tree, me, FinishedChildren::default())).1
         });
     }
 
     #[test]
     fn sibling_dependencies_are_shown_once_in_the_order_of_their_finish() {
         let (tree, me) = dependent(50);
-        let considered = consider(&contexts(), &tree, me);
+        let considered = consider(&contexts(), &tree, me, FinishedChildren::default());
         let finished: Vec<Handle> = tree.node(tree.roots()[0]).finished_children().collect();
         assert!(considered.siblings.iter().all(|sibling| sibling.is_dependency && sibling.score == 100.0));
         assert!(considered.siblings.iter().map(|sibling| sibling.handle).eq(finished));
-        let entries = contexts().assemble(&tree, me, &Settings::default(), "").unwrap().report.entries;
+        let entries = contexts().assemble(&tree, me, &Settings::default(), Default::default()).unwrap().report.entries;
         assert_eq!(entries.len(), 52, "the frame, its root, and each sibling once");
     }
 }

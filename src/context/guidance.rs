@@ -3,7 +3,7 @@
 use crate::vocabulary::{ToolNames, ToolRole};
 
 /// Explains the call stack to the agent. Together with [`rules`] it is the brief guidance: at most 120 tokens with the
-/// default names.
+/// default names, and at most 80 for a root.
 pub(super) fn philosophy(tools: &ToolNames) -> String {
     let means = match tools.beginning() {
         Some(beginning) => format!("Use the {beginning} tools"),
@@ -15,25 +15,30 @@ pub(super) fn philosophy(tools: &ToolNames) -> String {
     )
 }
 
+/// The rules for a frame below another one.
 pub(super) fn rules(tools: &ToolNames) -> String {
+    let between = "\
+<rule>Meet this frame's success criteria before starting a sibling.</rule>
+<rule>Go depth first: children before siblings.</rule>
+";
+    format!("<rules>\n{between}{}</rules>\n", common_rules(tools))
+}
+
+/// The rules for a root, which has no siblings.
+pub(super) fn root_rules(tools: &ToolNames) -> String {
+    format!("<rules>\n{}</rules>\n", common_rules(tools))
+}
+
+fn common_rules(tools: &ToolNames) -> String {
     let finish = match tools.get(ToolRole::Pop) {
         Some(pop) => format!("call {pop} with full results and a short resultsCompacted"),
         None => "finish this frame with full results and a short summary of them".to_owned(),
     };
-    format!(
-        "\
-<rules>
-<rule>Meet this frame's success criteria before starting a sibling.</rule>
-<rule>Go depth first: children before siblings.</rule>
-<rule>When done, {finish}.</rule>
-<rule>Name frames by handle, such as f3.</rule>
-</rules>
-"
-    )
+    format!("<rule>When done, {finish}.</rule>\n<rule>Name frames by handle, such as f3.</rule>\n")
 }
 
 /// Part of the full guidance only, which has at most 350 tokens together with [`initial_planning`] and the default
-/// names.
+/// names. The context of a root has it in the volatile part, beside that advice.
 pub(super) fn when_to_create_child_frames(tools: &ToolNames) -> String {
     let by = tools.get(ToolRole::Push).map_or(String::new(), |push| format!(" ({push})"));
     format!(
@@ -51,7 +56,7 @@ Push a child frame{by} for work that
 }
 
 /// The advice for a root without children. It belongs to the volatile part, because it disappears when the first child
-/// is planned, and that must not change the stable part.
+/// is planned or after a few requests, and that must not change the stable part.
 pub(super) fn initial_planning(tools: &ToolNames) -> String {
     let plan = match tools.get(ToolRole::PlanChildren) {
         Some(plan) => format!("plan each with {plan}"),

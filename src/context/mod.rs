@@ -8,14 +8,16 @@
 //! 1. Neither the number of tokens nor that of bytes, counted on the final escaped text, exceeds the budget.
 //! 2. The same tree, settings and token counter give the same bytes.
 //! 3. A larger total budget never omits or shortens anything that a smaller one shows.
-//! 4. The current frame, its parent and its root are always shown, at least as stubs. Finished dependencies have the
-//!    next priority.
+//! 4. The current frame, its parent and its root are always shown, at least as stubs. Finished dependencies of the frame,
+//!    then those of its ancestors, have the next priority.
 //! 5. Omitted frames are counted, and can be reached by handle.
 //! 6. The context is well-formed XML 1.0 for any text in the frames. No text becomes an element or an attribute, neither
 //!    for a reader of XML nor for one of HTML.
 //! 7. The bytes of the stable part change only if a frame is pushed, activated, popped, blocked, resumed or
-//!    invalidated, if a chunk that it shows changes, or if the settings change. A sibling that finishes is appended
-//!    after those already shown, if the budget has room. (A new ID of a finished sibling also changes the stable part
+//!    invalidated, if a chunk that it shows changes, if the results of a finished child are delivered to the frame's
+//!    conversation or forgotten there ([`Tree::is_held`]), or if the settings change. In particular, results so far of an
+//!    ancestor appear only with the next push or change of a status. A sibling that finishes is appended after those
+//!    already shown, if the budget has room, and so is a sibling of an ancestor or a child, in its section. (A new ID of a finished sibling also changes the stable part
 //!    if the current frame's criteria contain that ID.)
 //! 8. A chunk of the heap is shown as a whole, or as an entry of the index with a note on how to read it, or it is
 //!    counted as omitted. A reader of XML gets its content verbatim, except for line ends, which are line feeds, and
@@ -74,6 +76,7 @@ use crate::tree::Tree;
 use crate::vocabulary::ToolNames;
 use cache::Cache;
 pub(crate) use cache::Key;
+use considered::Considered;
 use cost::Cost;
 use counts::Counts;
 use fragment::Fragment;
@@ -89,7 +92,7 @@ pub use cache::CacheStatistics;
 pub use fragment::DetailLevel;
 pub use heap::{ChunkEntry, Shown};
 pub use select::{Entry, Omission, Section};
-pub use settings::{Budget, Guidance, Settings};
+pub use settings::{Budget, FinishedChildren, Guidance, Settings};
 #[cfg(feature = "tokenizer")]
 pub use tokens::O200k;
 pub use tokens::{Chars4, TokenCounter, counter, truncate};
@@ -141,6 +144,21 @@ pub struct Report {
     pub chunks: Vec<ChunkEntry>,
 }
 
+/// Advice that a context gives besides what the tree says.
+#[derive(Clone, Copy)]
+pub(crate) struct Advice<'a> {
+    /// Suggestions to the agent; empty: none.
+    pub(crate) suggestions: &'a str,
+    /// Whether a root without children is advised to plan.
+    pub(crate) planning: bool,
+}
+
+impl Default for Advice<'_> {
+    fn default() -> Self {
+        Self { suggestions: "", planning: true }
+    }
+}
+
 /// Maximum number of frames with cached renderings. If it is exceeded, all are removed.
 const KEPT_FRAMES: usize = 16_384;
 /// Maximum number of parents with a cached index of their children. If it is exceeded, all are removed.
@@ -173,6 +191,7 @@ struct Kept {
     settled: Option<(MadeFrom, Arc<Fragment>)>,
     current: Option<(MadeFrom, Arc<Fragment>)>,
     query: Option<(MadeFrom, Arc<Query>)>,
+    considered: Option<((u64, FinishedChildren), Arc<Considered>)>,
 }
 
 /// The revision of the frame, and whether its log existed.
@@ -199,20 +218,20 @@ impl Contexts {
         Cost::of(text, &self.counts)
     }
 
-    /// Assembles the context of a frame without the cache. `suggestions` are shown to the agent; empty: none.
+    /// Assembles the context of a frame without the cache.
     pub(crate) fn assemble(
         &self,
         tree: &Tree,
         handle: Handle,
         settings: &Settings,
-        suggestions: &str,
+        advice: Advice<'_>,
     ) -> Result<Context> {
         settings.check()?;
         let wording = self.wording(&settings.tools);
-        let considered = considered::consider(self, tree, handle);
+        let considered = self.considered(tree, handle, settings.finished_children);
         let mut volatile = Volatile::new(self, wording.clone(), tree, handle);
         let stable = select::select(self, &wording, tree, &considered, settings, volatile.cost)?;
-        volatile.fill(self, tree, &considered, &settings.budget, suggestions, stable.left);
+        volatile.fill(self, tree, &considered, settings, advice, stable.left);
         Ok(render::render(self, &wording, &considered, settings, stable, volatile))
     }
 
@@ -228,7 +247,7 @@ impl Contexts {
     /// Assembles the context of a frame and adds it to the cache. `tree` is the tree of the key. `now` is in milliseconds
     /// since the Unix epoch.
     pub(crate) fn make(&self, tree: &Tree, key: &Key<'_>, now: u64) -> Result<Arc<Context>> {
-        let context = Arc::new(self.assemble(tree, key.handle, key.settings, key.suggestions)?);
+        let context = Arc::new(self.assemble(tree, key.handle, key.settings, key.advice)?);
         self.cache.lock().put(key, now, context.clone());
         Ok(context)
     }
@@ -239,6 +258,13 @@ impl Contexts {
 
     pub(crate) fn clear_cache(&self, handle: Option<Handle>) {
         self.cache.lock().clear(handle);
+        match handle {
+            Some(handle) => drop(self.kept.write().remove(&handle)),
+            None => {
+                self.kept.write().clear();
+                self.indexes.lock().clear();
+            }
+        }
     }
 
     /// Returns the texts with these names of tools, from the cache if they are there.
@@ -300,17 +326,31 @@ impl Contexts {
 
     /// Scores the finished siblings of a frame.
     fn sibling_scores(&self, tree: &Tree, handle: Handle) -> Vec<Scored> {
-        let Some(index) = self.sibling_index(tree, handle) else { return Vec::new() };
-        let query = self.query(tree, handle);
-        index.lock().scores(&Standpoint::new(tree, handle, handle), &query)
+        self.with_siblings(tree, handle, |index| {
+            index.scores(&Standpoint::new(tree, handle, handle), &self.query(tree, handle))
+        })
     }
 
     /// Scores the finished siblings of an ancestor of a frame, and returns the best of them, at most `most`, in the order
     /// in which they finished.
     fn scores_beside(&self, tree: &Tree, handle: Handle, ancestor: Handle, most: usize) -> Vec<Scored> {
-        let Some(index) = self.sibling_index(tree, ancestor) else { return Vec::new() };
-        let query = Query::beside(&self.query(tree, handle), &self.query(tree, ancestor));
-        index.lock().best(&Standpoint::new(tree, handle, ancestor), &query, most)
+        self.with_siblings(tree, ancestor, |index| {
+            let query = Query::beside(&self.query(tree, handle), &self.query(tree, ancestor));
+            index.best(&Standpoint::new(tree, handle, ancestor), &query, most)
+        })
+    }
+
+    /// Returns the frames considered for a context, from the cache if nothing on which they depend has changed since.
+    fn considered(&self, tree: &Tree, handle: Handle, finished_children: FinishedChildren) -> Arc<Considered> {
+        let made_from = (considered::revision(tree, handle), finished_children);
+        if let Some(kept) = self.kept(handle, &made_from, |kept| &kept.considered) {
+            return kept;
+        }
+        let made = Arc::new(considered::consider(self, tree, handle, finished_children));
+        if made.is_small() {
+            self.put(handle, |kept| kept.considered = Some((made_from, made.clone())));
+        }
+        made
     }
 
     fn query(&self, tree: &Tree, handle: Handle) -> Arc<Query> {
@@ -319,13 +359,18 @@ impl Contexts {
         self.keep(handle, made_from, |kept| &mut kept.query, |kept| &kept.query, || Query::of(node))
     }
 
-    /// Returns the current index of the finished children of a frame's parent; `None` if the frame has no finished
-    /// sibling.
-    fn sibling_index(&self, tree: &Tree, handle: Handle) -> Option<Arc<Mutex<SiblingIndex>>> {
+    /// Scores the finished siblings of a frame with the index of its parent's finished children, which is held until the
+    /// scores are made: another thread may bring it to another version of the tree. Nothing if there is no such sibling.
+    fn with_siblings(
+        &self,
+        tree: &Tree,
+        handle: Handle,
+        score: impl FnOnce(&SiblingIndex) -> Vec<Scored>,
+    ) -> Vec<Scored> {
         let node = tree.node(handle);
-        let parent = node.parent()?;
+        let Some(parent) = node.parent() else { return Vec::new() };
         if tree.node(parent).finished_children().len() == usize::from(node.status().is_finished()) {
-            return None;
+            return Vec::new();
         }
         let index = {
             let mut indexes = self.indexes.lock();
@@ -334,8 +379,9 @@ impl Contexts {
             }
             indexes.entry(parent).or_default().clone()
         };
-        index.lock().update(tree, parent);
-        Some(index)
+        let mut index = index.lock();
+        index.update(tree, parent);
+        score(&index)
     }
 
     fn keep<T>(
@@ -346,17 +392,32 @@ impl Contexts {
         look: impl Fn(&Kept) -> &Option<(MadeFrom, Arc<T>)>,
         make: impl FnOnce() -> T,
     ) -> Arc<T> {
-        if let Some((kept_from, made)) = self.kept.read().get(&handle).and_then(|kept| look(kept).as_ref())
-            && *kept_from == made_from
-        {
-            return made.clone();
+        if let Some(kept) = self.kept(handle, &made_from, look) {
+            return kept;
         }
         let made = Arc::new(make());
+        self.put(handle, |kept| *place(kept) = Some((made_from, made.clone())));
+        made
+    }
+
+    /// Returns a cached value of a frame if it was made from this state.
+    fn kept<M: PartialEq, T>(
+        &self,
+        handle: Handle,
+        made_from: &M,
+        look: impl Fn(&Kept) -> &Option<(M, Arc<T>)>,
+    ) -> Option<Arc<T>> {
+        let kept = self.kept.read();
+        let (kept_from, made) = look(kept.get(&handle)?).as_ref()?;
+        (kept_from == made_from).then(|| made.clone())
+    }
+
+    /// Stores a cached value of a frame.
+    fn put(&self, handle: Handle, store: impl FnOnce(&mut Kept)) {
         let mut kept = self.kept.write();
         if kept.len() >= KEPT_FRAMES && !kept.contains_key(&handle) {
             kept.clear();
         }
-        *place(kept.entry(handle).or_default()) = Some((made_from, made.clone()));
-        made
+        store(kept.entry(handle).or_default());
     }
 }

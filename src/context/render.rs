@@ -59,7 +59,7 @@ fn write_stable(wording: &Wording, considered: &Considered, settings: &Settings,
         if selected.full_guidance {
             out.push_str(&wording.when_to_create_child_frames);
         }
-        out.push_str(&wording.rules);
+        out.push_str(if considered.ancestors.is_empty() { &wording.root_rules } else { &wording.rules });
         out.push_str(skeleton::MANAGEMENT[1]);
     }
     if let Some(root) = ancestors.last() {
@@ -91,6 +91,7 @@ fn write_stable(wording: &Wording, considered: &Considered, settings: &Settings,
         dependencies: hidden(Section::Dependencies) + hidden(Section::InheritedDependencies),
         ancestor_siblings,
         siblings: hidden(Section::CompletedSiblings),
+        children: considered.other_children + hidden(Section::FinishedChildren),
         chunks: selected.heap.omitted(),
         see: if ancestor_siblings > 0 { root } else { parent },
     };

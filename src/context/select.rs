@@ -43,6 +43,8 @@ pub enum Section {
     AncestorSiblings,
     /// Finished siblings, including those that are dependencies.
     CompletedSiblings,
+    /// Finished children whose results the frame's conversation does not hold.
+    FinishedChildren,
     /// Planned children.
     PlannedChildren,
 }
@@ -166,6 +168,7 @@ pub(super) fn select(
     ladder.take_dependencies_and_advice();
     ladder.heap.take(settings.budget.heap, &mut ladder.spending);
     let spine = ladder.take_spine();
+    ladder.take_children_within_quota();
     let Ranked { relevant, others } = ladder.rank();
     let deferred = ladder.take_best_within_quotas(spine, relevant);
     ladder.take_stubs_within_quotas(others);
@@ -192,12 +195,14 @@ fn check_cap(handle: Handle, budget: &Budget, least: Cost) -> Result<()> {
 struct Quotas {
     ancestors: usize,
     siblings: usize,
+    children: usize,
 }
 
 impl Quotas {
     fn of(&mut self, item: &Item) -> &mut usize {
         match item.entry.section {
             Section::Ancestors => &mut self.ancestors,
+            Section::FinishedChildren => &mut self.children,
             _ => &mut self.siblings,
         }
     }
@@ -242,6 +247,8 @@ struct Ladder<'a> {
     parts: Vec<Part>,
     /// The indexes of all finished dependencies: the frame's own, siblings or not, then the inherited ones.
     dependencies: Vec<usize>,
+    /// The indexes of the finished children.
+    children: Range<usize>,
     heap: Heap,
     quotas: Quotas,
     brief_guidance: bool,
@@ -273,8 +280,9 @@ impl<'a> Ladder<'a> {
             ancestors: considered.ancestors.len(),
             parts: Vec::new(),
             dependencies: Vec::new(),
+            children: 0..0,
             heap,
-            quotas: Quotas { ancestors: budget.ancestors, siblings: budget.siblings },
+            quotas: Quotas { ancestors: budget.ancestors, siblings: budget.siblings, children: budget.children },
             brief_guidance: false,
             full_guidance: false,
             budget_element: false,
@@ -303,6 +311,9 @@ impl<'a> Ladder<'a> {
         let first_sibling = self.items.len();
         let scored = considered.siblings.iter().map(|sibling| (sibling.handle, sibling.score));
         self.add_part(Section::CompletedSiblings, skeleton::siblings(), scored);
+        let first_child = self.items.len();
+        self.add_part(Section::FinishedChildren, skeleton::children(), considered.children.iter().map(full));
+        self.children = first_child..self.items.len();
         let depended_on = considered.siblings.iter().filter(|sibling| sibling.is_dependency).count();
         self.dependencies.extend(self.ancestors..first_inherited);
         self.dependencies.extend(first_sibling..first_sibling + depended_on);
@@ -369,7 +380,7 @@ impl<'a> Ladder<'a> {
 
     fn take_dependencies_and_advice(&mut self) {
         self.raise_dependencies(DetailLevel::Stub);
-        let cost = self.wording.brief_guidance;
+        let cost = if self.ancestors == 0 { self.wording.root_guidance } else { self.wording.brief_guidance };
         self.brief_guidance = self.settings.guidance != Guidance::None && self.spending.spend(cost);
         self.budget_element = self.spending.spend(skeleton::budget_cost(self.contexts, &self.settings.budget));
         self.raise_dependencies(DetailLevel::Compact);
@@ -412,6 +423,18 @@ impl<'a> Ladder<'a> {
         self.ancestors
     }
 
+    /// Takes the finished children with their compacted results, newest first, as many as their quota has room for.
+    fn take_children_within_quota(&mut self) {
+        for index in self.children.clone().rev() {
+            let cost = self.cost(index, DetailLevel::Compact).tokens;
+            if self.spending.is_closed || !self.quotas.allow(&self.items[index], cost) {
+                return;
+            }
+            self.quotas.charge(&self.items[index], cost);
+            self.climb(index, DetailLevel::Compact);
+        }
+    }
+
     /// Takes the steps in descending order of utility, each only if its section's quota has room for it. Returns the
     /// other steps.
     fn take_best_within_quotas(&mut self, spine: usize, siblings: Vec<usize>) -> Vec<Step> {
@@ -443,14 +466,18 @@ impl<'a> Ladder<'a> {
         }
     }
 
-    /// Uses the rest of the budget without regard to quotas: the full guidance, the deferred steps, and the stubs of
-    /// the other ancestors.
+    /// Uses the rest of the budget without regard to quotas: the full guidance, the deferred steps, the other finished
+    /// children, and the stubs of the other ancestors.
     fn take_rest(&mut self, deferred: Vec<Step>, spine: usize) {
         let cost = self.wording.full_guidance;
-        self.full_guidance = self.settings.guidance == Guidance::Full && self.spending.spend(cost);
+        let is_full = self.settings.guidance == Guidance::Full && self.ancestors > 0;
+        self.full_guidance = is_full && self.spending.spend(cost);
         for step in deferred {
             self.climb(step.index, DetailLevel::Stub);
             self.climb(step.index, step.detail_level);
+        }
+        for index in self.children.clone().rev() {
+            self.climb(index, DetailLevel::Compact);
         }
         for index in spine..self.ancestors {
             self.climb(index, DetailLevel::Stub);

@@ -13,13 +13,13 @@ pub(super) const BYTES_PER_TOKEN: usize = 6;
 
 /// Budgets in tokens and bytes (specification, "Token Budget Configuration").
 ///
-/// A context never exceeds `total` tokens and `bytes` bytes. The other budgets are quotas that divide it: `ancestors`, `siblings` and `heap`
-/// limit the space of these sections until the rest of the total is distributed; `current` + `overhead` are reserved
-/// for the volatile part, so that it can change without changing the stable part.
+/// A context never exceeds `total` tokens and `bytes` bytes. The other budgets are quotas that divide it: `ancestors`,
+/// `siblings`, `heap` and `children` limit the space of these sections until the rest of the total is distributed;
+/// `current` + `overhead` are reserved for the volatile part, so that it can change without changing the stable part.
 ///
 /// In JSON: `{"total": 4000, "bytes": 24000, "ancestors": 1500, "siblings": 1500, "current": 800, "overhead": 200,
-/// "heap": 1500}`. Every key is optional; unknown keys are rejected. `overhead` and `heap` may be 0; the others must be at
-/// least 1.
+/// "heap": 1500, "children": 1000}`. Every key is optional; unknown keys are rejected. `overhead`, `heap` and `children`
+/// may be 0; the others must be at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -36,7 +36,7 @@ pub struct Budget {
     pub bytes: Option<usize>,
     /// Quota of the ancestors, in tokens. Default 1500.
     pub ancestors: usize,
-    /// Quota of the finished siblings and the dependencies, in tokens. Default 1500.
+    /// Quota of the finished siblings of the frame and of its ancestors, and of the dependencies, in tokens. Default 1500.
     pub siblings: usize,
     /// Quota of the current frame, in tokens. Default 800.
     pub current: usize,
@@ -45,11 +45,22 @@ pub struct Budget {
     /// Quota of the chunks on the heap that are shown verbatim, in tokens. More chunks are shown verbatim if the total
     /// has room left after everything else. Default 1500.
     pub heap: usize,
+    /// Quota of the finished children whose results the frame's conversation does not hold, in tokens. Default 1000.
+    pub children: usize,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { total: 4000, bytes: None, ancestors: 1500, siblings: 1500, current: 800, overhead: 200, heap: 1500 }
+        Self {
+            total: 4000,
+            bytes: None,
+            ancestors: 1500,
+            siblings: 1500,
+            current: 800,
+            overhead: 200,
+            heap: 1500,
+            children: 1000,
+        }
     }
 }
 
@@ -62,6 +73,7 @@ impl Budget {
         current: usize,
         overhead: usize,
         heap: usize,
+        children: usize,
     }
 
     /// The defaults with another total, in tokens.
@@ -140,7 +152,7 @@ fn tokens(value: &str) -> std::result::Result<usize, &'static str> {
 #[non_exhaustive]
 pub enum Guidance {
     /// Philosophy, rules, and when to create child frames: at most 350 tokens, including the planning advice for a root
-    /// without children.
+    /// without children. A root gets the advice when to create child frames only beside the planning advice.
     #[default]
     Full,
     /// Philosophy and rules: at most 120 tokens, not including the planning advice for a root without children.
@@ -150,9 +162,25 @@ pub enum Guidance {
     None,
 }
 
+/// Which finished children of a frame its context shows. In JSON `"all"`, `"forgotten"` (the default) or `"none"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum FinishedChildren {
+    /// All, for hosts that show the agent no conversation.
+    All,
+    /// Those whose results the frame's conversation does not hold: they were never delivered there, or the conversation
+    /// was compacted or begun anew since. A stack with a [host](crate::Stack::host) notes both; other hosts call
+    /// [`Stack::deliver`](crate::Stack::deliver) and [`Stack::forget`](crate::Stack::forget).
+    #[default]
+    Forgotten,
+    /// None, for hosts whose conversations hold all results.
+    None,
+}
+
 /// The settings of a context.
 ///
-/// In JSON: `{"budget": {"total": 4000, …}, "minimumRelevance": 30, "guidance": "full",
+/// In JSON: `{"budget": {"total": 4000, …}, "minimumRelevance": 30, "finishedChildren": "forgotten", "guidance": "full",
 /// "heapCeiling": 5000, "tools": {"prefix": "mcp__callstack__"}}`. Every key is optional; unknown keys are rejected.
 /// `tools` is omitted if the names are the default ones.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -161,8 +189,11 @@ pub enum Guidance {
 pub struct Settings {
     /// The budgets in tokens and bytes.
     pub budget: Budget,
-    /// Minimum score of the siblings that are shown, from 0 to 100. Does not apply to dependencies. Default 30.
+    /// Minimum score of the siblings of which more than a stub is shown, from 0 to 100. Stubs of the others are shown
+    /// while the quota of the siblings has room. Does not apply to dependencies. Default 30.
     pub minimum_relevance: u8,
+    /// Which finished children are shown. Default `forgotten`.
+    pub finished_children: FinishedChildren,
     /// How much guidance the context contains. Default `full`.
     pub guidance: Guidance,
     /// Size of the heap, in characters, above which the agent is warned. Default 5000.
@@ -178,6 +209,7 @@ impl Default for Settings {
         Self {
             budget: Budget::default(),
             minimum_relevance: 30,
+            finished_children: FinishedChildren::default(),
             guidance: Guidance::default(),
             heap_ceiling: RunSettings::HEAP_CEILING,
             tools: ToolNames::default(),
@@ -189,6 +221,7 @@ impl Settings {
     setters! {
         budget: Budget,
         minimum_relevance: u8,
+        finished_children: FinishedChildren,
         guidance: Guidance,
         heap_ceiling: usize,
         tools: ToolNames,

@@ -39,6 +39,11 @@ pub(super) fn siblings() -> [Cow<'static, str>; 2] {
     ["<completed-siblings>\n".into(), "</completed-siblings>\n".into()]
 }
 
+/// The tags around the finished children.
+pub(super) fn children() -> [Cow<'static, str>; 2] {
+    ["<finished-children>\n".into(), "</finished-children>\n".into()]
+}
+
 pub(super) fn stable_open(handle: Handle) -> String {
     format!("<stack-context session=\"{handle}\">\n")
 }
@@ -63,6 +68,7 @@ pub(super) struct Truncation {
     pub(super) dependencies: usize,
     pub(super) ancestor_siblings: usize,
     pub(super) siblings: usize,
+    pub(super) children: usize,
     pub(super) chunks: usize,
     pub(super) see: Handle,
 }
@@ -74,6 +80,7 @@ impl Truncation {
             ("omitted-dependencies", self.dependencies),
             ("omitted-ancestor-siblings", self.ancestor_siblings),
             ("omitted-siblings", self.siblings),
+            ("omitted-children", self.children),
             ("omitted-chunks", self.chunks),
         ];
         if counts.iter().all(|(_, count)| *count == 0) {
@@ -126,6 +133,7 @@ pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered, chunks: 
             + inherited.iter().map(|level| level.dependencies.len()).sum::<usize>(),
         ancestor_siblings: considered.other_ancestor_siblings + scored,
         siblings: siblings.len(),
+        children: considered.children.len() + considered.other_children,
         chunks,
         see: *last,
     }

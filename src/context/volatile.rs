@@ -7,12 +7,12 @@ use super::considered::{Considered, Waiting};
 use super::cost::{Cost, charge};
 use super::fragment::{CUT, DetailLevel, Fragment, TITLE_TOKENS};
 use super::select::{Entry, Omission, Section};
-use super::settings::Budget;
+use super::settings::{Guidance, Settings};
 use super::spending::Spending;
 use super::tokens::{TokenCounter, truncate_by};
 use super::wording::Wording;
 use super::xml::{attribute, content, omitted_blanks, without_long_blanks};
-use super::{Contexts, skeleton};
+use super::{Advice, Contexts, skeleton};
 use crate::frame::{FrameStatus, Handle, Registers};
 use crate::text::one_line;
 use crate::tree::{Tree, sibling_order};
@@ -33,6 +33,7 @@ pub(super) struct Volatile {
     wording: Arc<Wording>,
     open: String,
     initial_planning: bool,
+    when_to_create_child_frames: bool,
     planned: Vec<Handle>,
     planned_elements: Vec<String>,
     position: String,
@@ -57,6 +58,7 @@ impl Volatile {
             wording,
             open,
             initial_planning: false,
+            when_to_create_child_frames: false,
             planned: Vec::new(),
             planned_elements: Vec::new(),
             position: String::new(),
@@ -77,8 +79,8 @@ impl Volatile {
         contexts: &Contexts,
         tree: &Tree,
         considered: &Considered,
-        budget: &Budget,
-        suggestions: &str,
+        settings: &Settings,
+        advice: Advice<'_>,
         limit: Cost,
     ) {
         let node = tree.node(considered.handle);
@@ -96,14 +98,17 @@ impl Volatile {
         if let Some(registers) = &node.record().registers {
             self.show_registers(registers, &mut room);
         }
-        if !suggestions.is_empty() {
-            room.text(&mut self.suggestions, || suggestions_element(contexts, suggestions));
+        if !advice.suggestions.is_empty() {
+            room.text(&mut self.suggestions, || suggestions_element(contexts, advice.suggestions));
         }
-        if node.parent().is_none() && node.status().is_open() && node.children().is_empty() {
+        if advice.planning && node.parent().is_none() && node.status().is_open() && node.children().is_empty() {
             self.initial_planning = room.spending.spend(self.wording.initial_planning_cost);
+            self.when_to_create_child_frames = settings.guidance == Guidance::Full
+                && self.initial_planning
+                && room.spending.spend(self.wording.full_guidance);
         }
         self.show_planned(contexts, tree, &mut room, FIRST_PLANNED);
-        let quota = budget.current;
+        let quota = settings.budget.current;
         for detail_level in [DetailLevel::Standard, DetailLevel::Full] {
             if self.current.cost(detail_level).tokens <= quota {
                 self.climb(&mut room, detail_level);
@@ -159,6 +164,9 @@ impl Volatile {
     pub(super) fn write_pieces(&self, out: &mut String) {
         if self.initial_planning {
             out.push_str(&self.wording.initial_planning);
+        }
+        if self.when_to_create_child_frames {
+            out.push_str(&self.wording.when_to_create_child_frames);
         }
         if !self.planned_elements.is_empty() {
             let omitted = self.planned.len() - self.planned_elements.len();
@@ -290,6 +298,9 @@ fn next_action(contexts: &Contexts, wording: &Wording, tree: &Tree, handle: Hand
                 wording.begin_child(*child)
             } else if !planned.is_empty() {
                 "No planned child can begin: their dependencies are not completed. Replan them.".to_owned()
+            } else if node.parent().is_none() && node.record().placeholder {
+                // It has only what the user said last: nothing that could be met for good.
+                return String::new();
             } else {
                 let next = tree
                     .siblings(handle)

@@ -15,12 +15,15 @@ pub(super) struct Wording {
     escaped: ToolNames,
     pub(super) philosophy: String,
     pub(super) rules: String,
+    pub(super) root_rules: String,
     pub(super) when_to_create_child_frames: String,
     pub(super) initial_planning: String,
     /// The note in a heap with chunks that are only in the index.
     pub(super) heap_note: String,
     /// Cost of philosophy, rules and the element around them.
     pub(super) brief_guidance: Cost,
+    /// The same for a root.
+    pub(super) root_guidance: Cost,
     /// Additional cost of the full guidance compared with the brief one.
     pub(super) full_guidance: Cost,
     /// Cost of the planning advice.
@@ -40,10 +43,12 @@ impl Wording {
             tools: tools.clone(),
             philosophy: guidance::philosophy(&escaped),
             rules: guidance::rules(&escaped),
+            root_rules: guidance::root_rules(&escaped),
             when_to_create_child_frames: guidance::when_to_create_child_frames(&escaped),
             initial_planning: guidance::initial_planning(&escaped),
             heap_note,
             brief_guidance: Cost::default(),
+            root_guidance: Cost::default(),
             full_guidance: Cost::default(),
             initial_planning_cost: Cost::default(),
             registers: Cost::default(),
@@ -52,6 +57,7 @@ impl Wording {
         let count = |texts: &[&str]| texts.iter().map(|text| Cost::of(text, counter)).sum();
         let [open, close] = skeleton::MANAGEMENT;
         wording.brief_guidance = count(&[open, close, &wording.philosophy, &wording.rules]);
+        wording.root_guidance = count(&[open, close, &wording.philosophy, &wording.root_rules]);
         wording.full_guidance = count(&[&wording.when_to_create_child_frames]);
         wording.initial_planning_cost = count(&[&wording.initial_planning]);
         wording.registers = count(&[&wording.registers_open(Register::ALL.len()), skeleton::REGISTERS_CLOSE]);

@@ -48,10 +48,13 @@ pub enum Change {
         /// IDs of the frames that it depends on.
         depends_on: Vec<String>,
     },
-    /// A placeholder frame got its title and criteria.
+    /// A placeholder frame got its title and criteria, or those that it has were set for good.
     Identified {
         /// The new title and criteria.
         identity: Identity,
+        /// True: the frame remains a placeholder. Omitted in JSON if false.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        provisional: bool,
     },
     /// The frame was activated, blocked, resumed or popped.
     StatusChanged {
@@ -92,6 +95,10 @@ pub enum Change {
         /// Path of the log from now on, relative to the stack's folder.
         log_path: String,
     },
+    /// The conversation of the parent received the results of the frame.
+    Delivered {},
+    /// The conversation of the frame was compacted or begun anew: it no longer holds the results of the children.
+    Forgotten {},
     /// An artifact was recorded.
     ArtifactAdded {
         /// The artifact, usually a path.
@@ -174,6 +181,8 @@ impl Change {
         "called",
         "messagesAdded",
         "logMoved",
+        "delivered",
+        "forgotten",
     ];
 
     /// The name of the variant: the value of the JSON key `kind`.
@@ -199,6 +208,8 @@ impl Change {
             Change::Called { .. } => 17,
             Change::MessagesAdded { .. } => 18,
             Change::LogMoved { .. } => 19,
+            Change::Delivered {} => 20,
+            Change::Forgotten {} => 21,
         };
         Change::KINDS[place]
     }
@@ -218,6 +229,8 @@ struct FlatEvent {
     extra: Map<String, Value>,
     depends_on: Option<Vec<String>>,
     identity: Option<Identity>,
+    #[serde(default)]
+    provisional: bool,
     status: Option<FrameStatus>,
     results: Option<String>,
     results_compacted: Option<String>,
@@ -253,7 +266,10 @@ impl TryFrom<FlatEvent> for Event {
             "dependenciesAdded" => {
                 Change::DependenciesAdded { depends_on: event.depends_on.ok_or_else(|| lacks("dependsOn"))? }
             }
-            "identified" => Change::Identified { identity: event.identity.ok_or_else(|| lacks("identity"))? },
+            "identified" => {
+                let identity = event.identity.ok_or_else(|| lacks("identity"))?;
+                Change::Identified { identity, provisional: event.provisional }
+            }
             "statusChanged" => Change::StatusChanged {
                 status: event.status.ok_or_else(|| lacks("status"))?,
                 results: event.results,
@@ -263,6 +279,8 @@ impl TryFrom<FlatEvent> for Event {
             "idReplaced" => Change::IdReplaced { session_id: event.session_id.ok_or_else(|| lacks("sessionID"))? },
             "logPathSet" => Change::LogPathSet { log_path: event.log_path.ok_or_else(|| lacks("logPath"))? },
             "logMoved" => Change::LogMoved { log_path: event.log_path.ok_or_else(|| lacks("logPath"))? },
+            "delivered" => Change::Delivered {},
+            "forgotten" => Change::Forgotten {},
             "artifactAdded" => Change::ArtifactAdded { artifact: event.artifact.ok_or_else(|| lacks("artifact"))? },
             "decisionAdded" => Change::DecisionAdded { decision: event.decision.ok_or_else(|| lacks("decision"))? },
             "activeChanged" => Change::ActiveChanged { active: event.active.ok_or_else(|| lacks("active"))? },
@@ -301,7 +319,7 @@ mod tests {
             Change::Added { frame: Box::new(Frame { session_id: text(), ..Frame::default() }) },
             Change::Imported { extra: Map::from_iter([(text(), Value::Null)]) },
             Change::DependenciesAdded { depends_on: vec![text()] },
-            Change::Identified { identity: Identity { title: text(), ..Identity::default() } },
+            Change::Identified { identity: Identity { title: text(), ..Identity::default() }, provisional: true },
             Change::StatusChanged { status: FrameStatus::Failed, results: Some(text()), results_compacted: None },
             Change::Invalidated { reason: text() },
             Change::IdReplaced { session_id: text() },
@@ -330,6 +348,8 @@ mod tests {
                 ],
             },
             Change::LogMoved { log_path: text() },
+            Change::Delivered {},
+            Change::Forgotten {},
         ];
         assert_eq!(changes.each_ref().map(Change::kind), *Change::KINDS);
         for change in changes {

@@ -12,7 +12,7 @@ pub(crate) const PLANNED_PREFIX: &str = "plan-";
 /// implementation document).
 ///
 /// Times are in milliseconds since the Unix epoch. Keys that the specification does not have
-/// (`dependsOn`, `placeholder`, `heap`, `registers`) are omitted when empty; keys that this version does not know are
+/// (`dependsOn`, `placeholder`, `deliveredAt`, `forgottenAt`, `heap`, `registers`) are omitted when empty; keys that this version does not know are
 /// kept in [`Frame::extra`] and written back.
 ///
 /// ```json
@@ -68,10 +68,18 @@ pub struct Frame {
     /// plugin, a planned frame has the key even if the list is empty; other frames omit an empty list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned_children: Option<Vec<String>>,
-    /// True if the frame was created only because its session appeared. Title and criteria of such a frame
-    /// can still be set, once.
+    /// True if the frame was created only because its session appeared, and nobody has set its title and criteria for
+    /// good. Until then they follow the session's title and newest task.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub placeholder: bool,
+    /// Time at which the conversation of the parent received the results of this frame, in milliseconds since the Unix
+    /// epoch. Absent if that is not known: then the context of the parent shows the results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivered_at: Option<u64>,
+    /// Time at which the frame's own conversation was compacted or begun anew, in milliseconds since the Unix epoch. The
+    /// conversation holds only those results of children that were delivered after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forgotten_at: Option<u64>,
     /// The frame's own chunks on the heap, in order of allocation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub heap: Vec<Chunk>,
@@ -90,7 +98,8 @@ pub struct Frame {
 const KEYS: &[&str] = &[
     "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "results",
     "resultsCompacted", "createdAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
-    "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "heap", "registers", REVISION_KEY,
+    "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "deliveredAt", "forgottenAt",
+    "heap", "registers", REVISION_KEY,
 ];
 
 /// The key of a frame's file that holds the revision of the tree at which the file was written. Records have no such key.
@@ -106,6 +115,15 @@ pub(crate) struct FrameFile<'a> {
 }
 
 impl Frame {
+    /// The title and criteria.
+    pub fn identity(&self) -> Identity {
+        Identity {
+            title: self.title.clone(),
+            success_criteria: self.success_criteria.clone(),
+            success_criteria_compacted: self.success_criteria_compacted.clone(),
+        }
+    }
+
     /// The compacted criteria, or the full criteria if the compacted ones are blank.
     pub fn dense_criteria(&self) -> &str {
         first_filled(&self.success_criteria_compacted, &self.success_criteria)
@@ -398,6 +416,8 @@ mod tests {
             invalidated_at: Some(1),
             planned_children: Some(Vec::new()),
             placeholder: true,
+            delivered_at: Some(1),
+            forgotten_at: Some(1),
             heap: vec![Chunk::default()],
             registers: Some(Box::default()),
             ..Frame::default()

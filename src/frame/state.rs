@@ -288,6 +288,8 @@ fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Fr
         invalidation_reason: fields.text("invalidationReason"),
         invalidated_at: fields.number("invalidatedAt"),
         planned_children: fields.texts("plannedChildren"),
+        delivered_at: fields.number("deliveredAt"),
+        forgotten_at: fields.number("forgottenAt"),
         heap: fields.read("heap", "a list of chunks").unwrap_or_default(),
         registers: fields.read("registers", "an object of registers"),
         session_id,

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::autonomy::{Assessment, AutonomyLevel, PopSignals, PushSignals};
+use super::autonomy::{Assessment, AutonomyLevel, Decision, PopSignals, PushSignals};
 use super::compaction::CompactionType;
 use super::effect::LogLevel;
 use super::turn::Turn;
@@ -13,11 +13,13 @@ impl Turn<'_> {
     pub(super) fn assess(&mut self, session_id: &str) {
         let Some(frame) = self.open_frame(session_id) else { return };
         let observation = self.sessions.observe(session_id).clone();
-        self.should_push(frame, &observation.push_signals());
-        let pop = self.should_pop(frame, &observation.pop_signals());
+        let node = self.tree.node(frame);
+        let recommended = self.sessions.autonomy.observed(frame, node.record(), &observation, self.now);
+        let Some(assessment) = recommended else { return };
+        self.log_suggestion(frame, &assessment);
         // A root frame is the user's task, so it is not popped automatically.
-        if pop.is_recommended && self.tree.node(frame).parent().is_some() {
-            self.finish_if_auto(session_id, &pop);
+        if assessment.decision == Decision::Pop && node.parent().is_some() {
+            self.finish_if_auto(session_id, &assessment);
         }
     }
 
@@ -46,6 +48,13 @@ impl Turn<'_> {
             self.sessions.compactions.request(session_id, CompactionType::FrameCompletion, Some(&note), self.now);
         }
         is_due
+    }
+
+    /// Ends the suggestion for a session whose conversation was replaced by a summary: the figures are of the conversation
+    /// before.
+    pub(super) fn forget_figures(&mut self, session_id: &str, frame: Handle) {
+        self.sessions.observe(session_id).compacted();
+        self.sessions.autonomy.suggestions.end(frame);
     }
 
     fn log_suggestion(&mut self, frame: Handle, assessment: &Assessment) {

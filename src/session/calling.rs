@@ -7,7 +7,7 @@ use super::compaction::{CompactionType, Message, closing_results};
 use super::effect::{Action, Effect, LogLevel};
 use super::turn::Turn;
 use crate::error::{Error, Result};
-use crate::frame::{FrameStatus, Handle, PLANNED_PREFIX, PopStatus, Results};
+use crate::frame::{FrameRef, FrameStatus, Handle, PLANNED_PREFIX, PopStatus};
 use crate::text::one_line;
 use crate::tree::Command;
 
@@ -181,11 +181,8 @@ impl Turn<'_> {
         let Some((id, call)) = self.sessions.calls.of_session(session_id) else { return };
         let Progress::Salvaging { reason, .. } = &call.progress else { return };
         if let Some(frame) = self.open_frame(session_id) {
-            let Results { full, compacted } = closing_results(messages, self.tree.node(frame).record());
-            let results = Results {
-                full: calls::salvaged_results(reason, &full),
-                compacted: calls::salvaged_results(reason, &compacted),
-            };
+            let results = closing_results(messages, self.tree.node(frame).record());
+            let results = calls::salvaged_results(reason, results);
             self.command(Command::Pop { frame: frame.into(), status: PopStatus::Blocked, results });
         }
         self.answer(id, None);
@@ -195,8 +192,23 @@ impl Turn<'_> {
     pub(super) fn answer(&mut self, id: CallId, problem: Option<String>) {
         let Some(call) = self.sessions.calls.remove(id) else { return };
         if !call.is_background {
+            let parent = self.tree.node(call.handle).parent();
+            if parent.is_some() && parent == self.tree.by_id(&call.caller) && self.is_finished(call.handle) {
+                self.command(Command::Deliver { frame: call.handle.into() });
+            }
             self.act(Action::Answer { call: id, handle: call.handle, problem });
         }
+    }
+
+    /// True if a frame is finished, or a command of this turn finishes it.
+    fn is_finished(&self, handle: Handle) -> bool {
+        let finishes = |action: &Action| match action {
+            Action::Command(Command::Pop { frame, status, .. }) => {
+                *frame == FrameRef::Handle(handle) && *status != PopStatus::Blocked
+            }
+            _ => false,
+        };
+        self.tree.node(handle).status().is_finished() || self.actions.iter().any(finishes)
     }
 
     /// Ends the call that runs in a session, if there is one.

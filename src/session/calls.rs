@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::{Deserialize, Serialize};
 
 use super::timers::Timers;
-use crate::frame::{FrameStatus, Handle};
+use crate::frame::{FrameStatus, Handle, Results};
 use crate::steps::step;
 use crate::text::{beginning, hanging_indent, one_line};
 use crate::tree::Tree;
@@ -239,10 +239,13 @@ pub(super) fn resumption(tree: &Tree, handle: Handle, tools: &ToolNames) -> Stri
     )
 }
 
-/// The results of a salvaged frame.
-pub(super) fn salvaged_results(reason: &str, last_words: &str) -> String {
-    let words = if last_words.is_empty() { "It left no last words." } else { last_words };
-    format!("[auto-completed: {reason}] {words}")
+/// The results of a salvaged frame: the last message of its session, marked with the reason of the salvage.
+pub(super) fn salvaged_results(reason: &str, last_words: Results) -> Results {
+    let marked = |words: String| {
+        let words = if words.is_empty() { "It left no last words." } else { &words };
+        format!("[auto-completed: {reason}] {words}")
+    };
+    Results { full: marked(last_words.full), compacted: marked(last_words.compacted) }
 }
 
 /// The reason of the salvage for a session that ended by itself.

@@ -12,7 +12,7 @@
 //! let root = stack.push(NewFrame::new("Parse the configuration").id("ses_1").criteria("All options are read"))?;
 //! let mut compactions = Compactions::default();
 //! compactions.request("ses_1", CompactionType::ManualSummary, Some("before the refactoring"), 1_000);
-//! let prompt = compactions.prompt("ses_1", &stack.frame(root)?);
+//! let prompt = compactions.prompt("ses_1", &stack.frame(root)?, &[]);
 //! assert!(prompt.contains("All options are read") && prompt.contains("before the refactoring"));
 //!
 //! let messages = [Message::summary("The parser reads flags and paths; nested tables are left.")];
@@ -117,10 +117,10 @@ impl Compactions {
 
     /// Returns the prompt for the summary of a session: see [`prompt`]. Without a request the reason is
     /// [`CompactionType::Overflow`].
-    pub fn prompt(&self, session_id: &str, frame: &Frame) -> String {
+    pub fn prompt(&self, session_id: &str, frame: &Frame, children: &[String]) -> String {
         let pending = self.pending.get(session_id);
         let compaction_type = pending.map_or_else(CompactionType::default, |pending| pending.compaction_type);
-        prompt(compaction_type, frame, pending.and_then(|pending| pending.note.as_deref()))
+        prompt(compaction_type, frame, children, pending.and_then(|pending| pending.note.as_deref()))
     }
 
     /// Notes that a session was compacted and whether its summary was accepted. Returns the reason of the request, or
@@ -147,7 +147,10 @@ impl Compactions {
 
 /// Creates the prompt for the summary of a frame's conversation. It contains the situation, the frame's title,
 /// criteria, results, newest artifacts, decisions and chunks, the note, and the topics that the summary must cover.
-pub fn prompt(compaction_type: CompactionType, frame: &Frame, note: Option<&str>) -> String {
+///
+/// `children` names the finished children whose results the frame's context shows after the compaction, oldest first. The
+/// summary need not repeat them, unless the frame is being finished.
+pub fn prompt(compaction_type: CompactionType, frame: &Frame, children: &[String], note: Option<&str>) -> String {
     let (situation, wanted): (&str, &[&str]) = match compaction_type {
         CompactionType::Overflow => (
             "The conversation has grown too long and will be replaced by your summary. You will continue the work from \
@@ -192,6 +195,9 @@ pub fn prompt(compaction_type: CompactionType, frame: &Frame, note: Option<&str>
     add("Decisions (already recorded, do not repeat them)", &listed(&frame.decisions));
     let chunks: Vec<String> = frame.heap.iter().map(|chunk| chunk.name.clone()).collect();
     add("Chunks on the heap (kept verbatim, do not repeat them)", &listed(&chunks));
+    if compaction_type != CompactionType::FrameCompletion {
+        add("Finished child frames (their results stay in your context, do not repeat them)", &listed(children));
+    }
     add("Special request", note.unwrap_or_default());
     text.push_str("\nWrite about these points, in this order:\n");
     wanted.iter().for_each(|line| text.push_str(&format!("- {line}\n")));
@@ -303,11 +309,14 @@ pub fn closing_results(messages: &[Message], frame: &Frame) -> Results {
             full: frame.results.clone().unwrap_or_default(),
             compacted: frame.results_compacted.clone().unwrap_or_default(),
         },
-        Err(_) => {
-            let words = last_words(messages).map_or("", |message| message.text.trim());
-            Results { full: words.to_owned(), compacted: whole_beginning(words, COMPACTED_CHARACTERS) }
-        }
+        Err(_) => results_of(last_words(messages).map_or("", |message| &message.text)),
     }
+}
+
+/// Returns a text as results. The compacted results are its beginning.
+pub(super) fn results_of(text: &str) -> Results {
+    let text = text.trim();
+    Results { full: text.to_owned(), compacted: whole_beginning(text, COMPACTED_CHARACTERS) }
 }
 
 #[cfg(test)]
@@ -331,7 +340,8 @@ mod tests {
     fn every_prompt_has_what_the_frame_knows_and_its_own_questions() {
         let known = frame(Some("Flags are read"));
         let types = [CompactionType::Overflow, CompactionType::FrameCompletion, CompactionType::ManualSummary];
-        let prompts = types.map(|compaction_type| prompt(compaction_type, &known, Some("mind the paths")));
+        let prompts = types
+            .map(|compaction_type| prompt(compaction_type, &known, &["f7 Read\nflags".into()], Some("mind the paths")));
         for text in &prompts {
             for part in [
                 "The frame: Parse the configuration\n",
@@ -345,17 +355,19 @@ mod tests {
                 assert!(text.contains(part), "{part} is not in\n{text}");
             }
         }
+        let child = "Finished child frames (their results stay in your context, do not repeat them): f7 Read flags\n";
+        assert_eq!(prompts.each_ref().map(|text| text.contains(child)), [true, false, true]);
         assert!(prompts[0].contains("the very next step"));
         assert!(prompts[1].contains("all that its parent"));
         assert!(prompts[2].contains("checkpoint"));
-        let bare = prompt(CompactionType::Overflow, &Frame::default(), None);
+        let bare = prompt(CompactionType::Overflow, &Frame::default(), &[], None);
         assert!(!bare.contains("criteria:") && !bare.contains("Artifacts") && !bare.contains("Known"), "{bare}");
     }
 
     #[test]
     fn long_lists_show_their_newest_entries() {
         let frame = Frame { artifacts: (0..50).map(|number| format!("file{number}")).collect(), ..Frame::default() };
-        let text = prompt(CompactionType::Overflow, &frame, None);
+        let text = prompt(CompactionType::Overflow, &frame, &[], None);
         assert!(text.contains("file49; and 20 older ones") && !text.contains("file19;"), "{text}");
     }
 
@@ -366,8 +378,8 @@ mod tests {
         compactions.request("a", CompactionType::FrameCompletion, None, 2);
         let pending: Vec<_> = compactions.pending().map(|(id, pending)| (id, pending.compaction_type)).collect();
         assert_eq!(pending, [("a", CompactionType::FrameCompletion)]);
-        assert!(compactions.prompt("a", &frame(None)).starts_with("This frame is being finished"));
-        assert!(compactions.prompt("b", &frame(None)).starts_with("The conversation has grown too long"));
+        assert!(compactions.prompt("a", &frame(None), &[]).starts_with("This frame is being finished"));
+        assert!(compactions.prompt("b", &frame(None), &[]).starts_with("The conversation has grown too long"));
         assert_eq!(compactions.finished("a", true), CompactionType::FrameCompletion);
         assert_eq!(compactions.finished("a", false), CompactionType::Overflow);
         assert_eq!(compactions.statistics(), CompactionStatistics { compactions: 2, taken: 1, refused: 1 });

@@ -104,6 +104,9 @@ pub enum HostEvent {
         /// ID of the session.
         #[serde(rename = "sessionID")]
         session_id: String,
+        /// ID of the tool call, if the host has one. An event with a repeated ID is ignored.
+        #[serde(rename = "toolCallID", default)]
+        tool_call_id: Option<String>,
         /// The tool's name.
         tool: String,
         /// Path of the file that the tool wrote, if it wrote one.
@@ -112,6 +115,16 @@ pub enum HostEvent {
         /// True if the tool call failed. Default false.
         #[serde(default)]
         failed: bool,
+        /// ID of the child session in which the tool has worked, if it has waited for its end. The frame of that session
+        /// is then finished, with [`answer`](HostEvent::ToolExecuted::answer) as results. If the tool call failed, the
+        /// frame is salvaged: it is blocked with the session's last message as results. If the child session may work again
+        /// already, so that this event is an old one, its frame stays open until
+        /// [`SessionIdle`](HostEvent::SessionIdle).
+        #[serde(rename = "childID", default)]
+        child_id: Option<String>,
+        /// The answer of the child session; if the tool call failed, the error message. Default empty.
+        #[serde(default)]
+        answer: String,
     },
     /// The session that [`CreateSession`](super::Effect::CreateSession) asked for was created.
     CallStarted {

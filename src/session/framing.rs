@@ -2,45 +2,38 @@
 
 use std::collections::HashSet;
 
-use super::effect::Effect;
 use super::subagents::Step;
 use super::turn::Turn;
-use crate::frame::{Chunk, FrameRef, FrameStatus, Handle, Identity, NewChunk};
-use crate::text::{beginning, one_line};
+use crate::frame::{Chunk, FrameRef, FrameStatus, Handle, NewChunk};
 use crate::tree::Command;
-
-/// Maximum length of a title that is taken from a message, in words and in characters.
-const TITLE_WORDS: usize = 6;
-const TITLE_CHARACTERS: usize = 60;
-/// Maximum length of criteria that are taken from a message, full and compacted, in characters.
-const CRITERIA_CHARACTERS: usize = 2_000;
-const COMPACTED_CHARACTERS: usize = 150;
 
 impl Turn<'_> {
     /// Handles a user's message.
     pub(super) fn asked(&mut self, session_id: &str, message_id: String, text: &str) {
+        self.resume_subagent(session_id);
         let tree = self.tree;
         let Some(session) = self.sessions.known.get_mut(session_id) else { return };
         let has_text = !text.trim().is_empty();
         let is_finished = |status: FrameStatus| !status.is_open() && status != FrameStatus::Planned;
         let finished = tree.by_id(session_id).filter(|frame| is_finished(tree.node(*frame).status()));
         if let Some(finished) = finished.filter(|_| has_text) {
-            session.first_message = Some(text.to_owned());
+            session.topic.begun_anew(text);
             session.begun_with = Some(message_id);
             return self.begin_anew(session_id, finished);
         }
-        let is_first = session.first_message.is_none() && has_text;
-        if is_first {
-            session.first_message = Some(text.to_owned());
-        }
+        let is_task = has_text && session.topic.asked(text);
+        let is_short = session.topic.is_short();
         let is_root = session.parent.is_none();
+        if is_task {
+            self.sessions.observe(session_id).asked(is_short);
+        }
         // A command of this turn may create the frame; then the tree does not have it yet.
         let is_framed = self.sessions.subagents.get(session_id).is_some_and(|subagent| subagent.has_frame);
         let has_frame = is_root || is_framed || tree.by_id(session_id).is_some();
         if is_root {
             self.make_frames(session_id);
         }
-        if is_first && has_frame {
+        if is_task && has_frame {
             self.identify(session_id);
         }
     }
@@ -64,7 +57,9 @@ impl Turn<'_> {
             self.command(Command::AllocateChunk { frame, chunk });
         }
         self.sessions.frame_replaced(session_id);
-        self.identify_with(session_id, None);
+        let is_short = self.sessions.known.get(session_id).is_none_or(|session| session.topic.is_short());
+        self.sessions.observe(session_id).asked(is_short);
+        self.set_identity(session_id);
     }
 
     /// Executes the steps that the subagents require.
@@ -75,14 +70,7 @@ impl Turn<'_> {
                     self.make_frames(&session_id);
                     self.identify(&session_id);
                 }
-                Step::Complete(session_id) if self.open_frame(&session_id).is_some() => {
-                    self.effect(Effect::ReadMessages { session_id: session_id.clone() });
-                    self.sessions.completing.insert(session_id);
-                }
-                // The frame is no longer open: its agent has popped it.
-                Step::Complete(session_id) => {
-                    self.sessions.subagents.completed(&session_id, false, self.now);
-                }
+                Step::End(session_id, ending) => self.end(session_id, ending),
             }
         }
     }
@@ -99,39 +87,31 @@ impl Turn<'_> {
         }
         for id in missing.into_iter().rev() {
             let known = self.sessions.known.get(&id);
-            let (title, parent) = known.map_or((None, None), |known| (known.title.clone(), known.parent.clone()));
+            let title = known.and_then(|known| known.topic.title()).map(str::to_owned);
+            let parent = known.and_then(|known| known.parent.clone());
             self.sessions.subagents.framed(&id);
             let parent = parent.map(FrameRef::Id);
             self.command(Command::Ensure { session_id: id, title, parent });
         }
     }
 
-    /// Identifies a frame that this turn creates, or that is a placeholder: with the session's title, and with criteria
-    /// from its first message. Does nothing if there is no message.
-    fn identify(&mut self, session_id: &str) {
-        let is_placeholder = |frame: Handle| self.tree.node(frame).record().placeholder;
+    /// Sets the title and criteria of a session's frame if this turn creates it or it is an open placeholder.
+    pub(super) fn identify(&mut self, session_id: &str) {
+        let is_placeholder = |frame: Handle| {
+            let node = self.tree.node(frame);
+            node.record().placeholder && node.status().is_open()
+        };
         if self.tree.by_id(session_id).is_none_or(is_placeholder) {
-            let title = self.sessions.known.get(session_id).and_then(|session| session.title.clone());
-            self.identify_with(session_id, title);
+            self.set_identity(session_id);
         }
     }
 
-    /// Sets the title of a session's frame, by default from the session's first message, and its criteria from that
-    /// message. Does nothing if there is no message.
-    fn identify_with(&mut self, session_id: &str, title: Option<String>) {
-        let message = self.sessions.known.get(session_id).and_then(|session| session.first_message.as_deref());
-        let Some(text) = message.filter(|text| !text.is_empty()) else { return };
-        let identity = Identity {
-            title: title.unwrap_or_else(|| title_of(text)),
-            success_criteria: beginning(text.trim(), CRITERIA_CHARACTERS).to_owned(),
-            success_criteria_compacted: beginning(&one_line(text), COMPACTED_CHARACTERS).to_owned(),
-        };
-        self.command(Command::Identify { frame: FrameRef::Id(session_id.to_owned()), identity });
+    /// Sets the title and criteria of a placeholder to the topic of its session, if it has one.
+    fn set_identity(&mut self, session_id: &str) {
+        let known = self.sessions.known.get(session_id);
+        if let Some(identity) = known.and_then(|session| session.topic.identity()) {
+            let frame = FrameRef::Id(session_id.to_owned());
+            self.command(Command::Identify { frame, identity, provisional: true });
+        }
     }
-}
-
-/// A title from a message: its first words.
-pub(crate) fn title_of(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().take(TITLE_WORDS).collect();
-    beginning(&words.join(" "), TITLE_CHARACTERS).to_owned()
 }

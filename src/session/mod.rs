@@ -9,6 +9,7 @@ mod calling;
 pub mod calls;
 pub mod compaction;
 mod effect;
+mod ending;
 mod event;
 mod framing;
 #[cfg(test)]
@@ -19,12 +20,13 @@ pub mod subagents;
 mod summarizing;
 mod timers;
 mod titles;
+mod topic;
 mod turn;
 
 pub use effect::{Action, Effect, LogLevel};
 pub use event::HostEvent;
-#[cfg(feature = "tools")]
-pub(crate) use framing::title_of;
 pub use sessions::Sessions;
 pub(crate) use titles::TitlePatterns;
+#[cfg(feature = "tools")]
+pub(crate) use topic::title_of;
 pub use turn::Turn;

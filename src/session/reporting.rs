@@ -5,7 +5,7 @@ use serde_json::json;
 use super::compaction::Message;
 use super::effect::{Effect, LogLevel};
 use super::event::HostEvent;
-use super::sessions::meaningful;
+use super::subagents::Ending;
 use super::titles::ReceivedEvent;
 use super::turn::Turn;
 use crate::tree::Command;
@@ -56,8 +56,22 @@ impl Turn<'_> {
                     }
                 }
             }
-            HostEvent::ToolExecuted { session_id, failed: true, .. } => self.tool_failed(&session_id),
-            HostEvent::ToolExecuted { session_id, tool, path, .. } => self.tool_worked(&session_id, &tool, path),
+            HostEvent::ToolExecuted { session_id, tool_call_id, tool, path, failed, child_id, answer } => {
+                if self.sessions.is_new_tool_call(&session_id, tool_call_id.as_deref()) {
+                    match failed {
+                        true => self.tool_failed(&session_id),
+                        false => self.tool_worked(&session_id, &tool, path),
+                    }
+                    if let Some(child) = child_id {
+                        let ending = match failed {
+                            true => Ending::Failed(answer),
+                            false if answer.trim().is_empty() => Ending::Idle,
+                            false => Ending::Answered(answer),
+                        };
+                        self.child_returned(&session_id, &child, ending, tool_call_id.is_some());
+                    }
+                }
+            }
             HostEvent::CallStarted { call, session_id } => self.call_started(call, session_id),
             HostEvent::CallEnded { call, error } => self.call_ended(call, error),
             HostEvent::CallAborted { call } => self.call_stopped(call, "its caller was aborted".into()),
@@ -80,7 +94,9 @@ impl Turn<'_> {
         {
             return;
         }
-        self.sessions.describe(session_id, parent.clone(), title);
+        let tree = self.tree;
+        let frame = tree.by_id(session_id).map(|frame| tree.node(frame).record());
+        self.sessions.describe(session_id, parent.clone(), title, frame);
         if let Some(parent) = parent {
             self.child_created(session_id, &parent, title, is_subagent);
         }
@@ -140,9 +156,12 @@ impl Turn<'_> {
 
     fn updated(&mut self, session_id: &str, title: &str, is_subagent: bool) {
         if let Some(session) = self.sessions.known.get_mut(session_id) {
-            session.title = meaningful(title);
+            session.topic.titled(title);
             let step = self.sessions.subagents.titled(session_id, title, is_subagent);
             self.take(step);
+            if self.tree.by_id(session_id).is_some() {
+                self.identify(session_id);
+            }
         }
     }
 
@@ -175,16 +194,19 @@ impl Turn<'_> {
     }
 
     fn messages_read(&mut self, session_id: &str, messages: Vec<Message>) {
-        if self.sessions.completing.remove(session_id) {
-            self.complete(session_id, &messages);
+        if let Some(ending) = self.sessions.ending.remove(session_id) {
+            self.complete(session_id, ending, &messages);
         }
         self.salvaged(session_id, &messages);
         self.keep_messages(session_id, messages);
     }
 
     fn observe_message(&mut self, session_id: &str, is_user: bool, tokens: Option<u64>, context_limit: Option<u64>) {
-        self.sessions.subagents.message(session_id, self.now);
-        self.sessions.completing.remove(session_id);
+        self.sessions.subagents.message(session_id, is_user, self.now);
+        // A message of the user begins new work; one of the assistant shows only that the session was not idle.
+        if is_user || self.sessions.ending.get(session_id) == Some(&Ending::Idle) {
+            self.sessions.ending.remove(session_id);
+        }
         self.sessions.observe(session_id).message(!is_user, tokens, context_limit);
     }
 

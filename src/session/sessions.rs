@@ -1,33 +1,40 @@
 //! [`Sessions`]: the state that is kept for a host's sessions, such as parents, titles, messages and delayed events.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
-use super::autonomy::{Autonomy, Observation};
+use super::autonomy::{Autonomy, Decision, Observation};
 use super::calls::Calls;
 use super::compaction::Compactions;
 use super::effect::Action;
 use super::event::HostEvent;
-use super::subagents::Subagents;
+use super::subagents::{Ending, Subagents};
 use super::titles::ReceivedEvent;
+use super::topic::Topic;
 use super::turn::Turn;
+use crate::frame::{Change, Event, Frame, FrameStatus};
 use crate::tree::Tree;
 use crate::vocabulary::ToolNames;
 
-/// Number of message IDs kept for each session. With them a message that is reported twice is counted once.
-const REMEMBERED_MESSAGES: usize = 256;
+/// Number of IDs of messages, and of tool calls, kept for each session. With them a message that is reported twice is
+/// counted once.
+const REMEMBERED_IDS: usize = 256;
 /// Maximum number of events that wait for one session. It bounds the process memory if a session is never described.
 const WAITING_EVENTS: usize = 256;
 
 /// The state of a host's sessions. [`Sessions::report`] handles an event and returns the actions that follow from it.
 ///
-/// - A root session gets a frame with its first message. The frame takes its criteria from that message, and its
-///   title too unless the session has one.
+/// - A root session gets a frame with its first message.
+/// - Until somebody sets the identity of a session's frame for good ([`Command::Identify`](crate::Command::Identify), or a push or plan below it), its
+///   criteria are the session's newest task: the newest message of the user with a text, except that a message of one or
+///   two words does not replace a longer one. Its title is that of the session if the host reported it before the first
+///   message, in place of another title, or after the task; otherwise the first words of the task.
 /// - A child session gets a frame below the frame of its parent when [`Subagents`] decides so. Parent and child may be
 ///   reported in any order: the host is asked to describe a session that it has not reported.
 /// - A session that continues after its frame is finished gets another frame with its next message. The finished frame
 ///   keeps its handle.
 /// - Files that tools write become artifacts. The summary of a compaction becomes the results so far of an open frame.
-///   The last message of an idle subagent becomes the results of its frame, which is then finished.
+///   A subagent's frame is finished with its answer when the tool that has started the subagent returns; if the host does
+///   not report that, when the subagent is idle for a while.
 /// - Calls run frames in their own sessions: see [`Calls`].
 /// - Sessions are observed, which can lead to suggestions: see [`Autonomy`].
 ///
@@ -45,9 +52,11 @@ pub struct Sessions {
     pub calls: Calls,
     /// The host's names of the agent's tools, for prompts and answers.
     pub tools: ToolNames,
+    /// True if the host's contexts show no finished children.
+    pub hides_finished_children: bool,
     pub(super) known: BTreeMap<String, Session>,
-    /// Subagents whose last message was requested from the host.
-    pub(super) completing: BTreeSet<String>,
+    /// Subagents whose messages were requested from the host, because their frames end.
+    pub(super) ending: BTreeMap<String, Ending>,
     observations: BTreeMap<String, Observation>,
     /// Descriptions of child sessions by caller, while it is not known which of them were created for its calls.
     unassigned: BTreeMap<String, Vec<ReceivedEvent>>,
@@ -59,12 +68,11 @@ pub struct Sessions {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Session {
     pub(super) parent: Option<String>,
-    pub(super) title: Option<String>,
-    pub(super) first_message: Option<String>,
+    pub(super) topic: Topic,
     /// The message with which its current frame began, if it had another frame before.
     pub(super) begun_with: Option<String>,
-    /// IDs of its newest messages, oldest first.
-    messages: VecDeque<String>,
+    messages: RecentIds,
+    tool_calls: RecentIds,
     /// True if it was created for a call; then it is not a subagent.
     is_called: bool,
 }
@@ -97,6 +105,32 @@ impl Sessions {
         self.observations.entry(session_id.to_owned()).or_default()
     }
 
+    /// True if the agent of a session should be advised to plan, if nothing is planned in its root. If the host has reported
+    /// nothing about the session, this is always true.
+    pub fn needs_planning_advice(&self, session_id: &str) -> bool {
+        self.observations.get(session_id).is_none_or(Observation::needs_planning_advice)
+    }
+
+    /// Notes a change of the tree: the suggestion that it follows, or whose frame it ends, is not pending any more.
+    pub(crate) fn changed(&mut self, tree: &Tree, event: &Event, now: u64) {
+        let suggestions = &mut self.autonomy.suggestions;
+        let begins = match &event.change {
+            Change::Added { frame } => !frame.placeholder && frame.status == FrameStatus::InProgress,
+            Change::StatusChanged { status, .. } => *status == FrameStatus::InProgress,
+            _ => false,
+        };
+        match &event.change {
+            Change::StatusChanged { status, .. } if *status != FrameStatus::InProgress => {
+                suggestions.acted(event.handle, Decision::Pop, now);
+            }
+            Change::Invalidated { .. } => suggestions.end(event.handle),
+            _ => {
+                let parent = tree.node(event.handle).parent().filter(|_| begins);
+                parent.into_iter().for_each(|parent| suggestions.acted(parent, Decision::Push, now));
+            }
+        }
+    }
+
     pub(super) fn is_known(&self, session_id: &str) -> bool {
         self.known.contains_key(session_id)
     }
@@ -108,15 +142,23 @@ impl Sessions {
 
     /// Remembers a message. True if it was not reported before.
     pub(super) fn is_new_message(&mut self, session_id: &str, message_id: &str) -> bool {
-        self.known.entry(session_id.to_owned()).or_default().is_new(message_id)
+        self.known.entry(session_id.to_owned()).or_default().messages.is_new(message_id)
     }
 
-    /// Stores the description of a session. An empty title, or a placeholder of the host, does not replace the earlier
-    /// title.
-    pub(super) fn describe(&mut self, session_id: &str, parent: Option<String>, title: &str) {
+    /// Remembers a tool call of a known session. True if it was not reported before, or has no ID.
+    pub(super) fn is_new_tool_call(&mut self, session_id: &str, tool_call_id: Option<&str>) -> bool {
+        let session = self.known.get_mut(session_id);
+        session.zip(tool_call_id).is_none_or(|(session, id)| session.tool_calls.is_new(id))
+    }
+
+    /// Stores the description of a session, whose frame may exist from the time before a restart.
+    pub(super) fn describe(&mut self, session_id: &str, parent: Option<String>, title: &str, frame: Option<&Frame>) {
         let session = self.known.entry(session_id.to_owned()).or_default();
         session.parent = parent;
-        session.title = meaningful(title).or_else(|| session.title.take());
+        if let Some(frame) = frame {
+            session.topic.restore(frame, title);
+        }
+        session.topic.titled(title);
     }
 
     /// Stores a session that was created for a call.
@@ -124,9 +166,7 @@ impl Sessions {
         let session = self.known.entry(session_id.to_owned()).or_default();
         session.is_called = true;
         session.parent = Some(caller.to_owned());
-        session.title = meaningful(title);
-        // The frame already has criteria, so none are taken from the prompt.
-        session.first_message.get_or_insert_default();
+        session.topic.titled(title);
     }
 
     /// Delays an event until a session is described. Returns true if it is the first event that waits for this session.
@@ -164,28 +204,26 @@ impl Sessions {
     pub(super) fn forget(&mut self, session_id: &str) {
         self.subagents.deleted(session_id);
         self.compactions.forget(session_id);
-        self.completing.remove(session_id);
+        self.ending.remove(session_id);
         self.known.remove(session_id);
         self.observations.remove(session_id);
     }
 }
 
-impl Session {
-    /// Remembers a message. True if it was not reported before.
-    fn is_new(&mut self, message_id: &str) -> bool {
-        if self.messages.iter().any(|known| known == message_id) {
+/// The newest IDs of one kind, oldest first.
+#[derive(Debug, Clone, Default)]
+struct RecentIds(VecDeque<String>);
+
+impl RecentIds {
+    /// Remembers an ID. True if it was not there before.
+    fn is_new(&mut self, id: &str) -> bool {
+        if self.0.iter().any(|known| known == id) {
             return false;
         }
-        if self.messages.len() == REMEMBERED_MESSAGES {
-            self.messages.pop_front();
+        if self.0.len() == REMEMBERED_IDS {
+            self.0.pop_front();
         }
-        self.messages.push_back(message_id.to_owned());
+        self.0.push_back(id.to_owned());
         true
     }
-}
-
-/// A title without surrounding whitespace; `None` for an empty one and for a host's placeholder.
-pub(super) fn meaningful(title: &str) -> Option<String> {
-    let is_placeholder = ["New session - ", "Child session - "].iter().any(|start| title.starts_with(start));
-    Some(title.trim()).filter(|title| !title.is_empty() && !is_placeholder).map(str::to_owned)
 }

@@ -3,8 +3,10 @@
 //!
 //! A child session whose title matches a pattern is a subagent. It gets a frame immediately, so that its first request
 //! already contains its own context. Any other child session gets a frame when it becomes idle after the minimum
-//! duration and the minimum number of messages in the settings. A subagent that is idle for a delay is completed; any
-//! activity before the end of the delay cancels the completion.
+//! duration and the minimum number of messages in the settings.
+//!
+//! A subagent is completed when the tool that has started it returns with its answer. For hosts that do not report this,
+//! a subagent that is idle for a delay is completed; any activity before the end of the delay cancels the completion.
 //!
 //! ```
 //! use callstack_core::Tree;
@@ -50,14 +52,14 @@ pub struct SubagentSettings {
     pub min_duration: u64,
     /// Minimum number of messages of a session without a matching title to get a frame. Default 3.
     pub min_message_count: u64,
-    /// Whether an idle subagent is completed automatically. Default true.
+    /// Whether a subagent is completed automatically: when its tool returns, or when it is idle. Default true.
     pub auto_complete_on_idle: bool,
     /// Idle time after which a subagent is completed, in milliseconds. Default 5,000.
     pub idle_completion_delay: u64,
     /// Whether the context of its frame is added to a child session's requests. Default true.
     pub inject_parent_context: bool,
-    /// Whether the last assistant message of an automatically completed subagent becomes its frame's results.
-    /// Default true.
+    /// Whether the answer of an automatically completed subagent, which is its last assistant message, becomes its
+    /// frame's results. Default true.
     pub propagate_summaries: bool,
     /// Regular expressions for titles, ignoring case: a child session whose title matches one of them is a subagent.
     /// Default `@.*subagent`, `subagent`, `\[Task\]`.
@@ -119,8 +121,19 @@ impl SubagentSettings {
 pub(super) enum Step {
     /// Create a frame for the session below the frame of its parent, then call [`Subagents::framed`].
     CreateFrame(String),
-    /// Complete the frame of the session, which was idle for the delay, then call [`Subagents::completed`].
-    Complete(String),
+    /// End the frame of the session, which is idle, then call [`Subagents::completed`].
+    End(String, Ending),
+}
+
+/// How the work of a subagent has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// It is idle; its last message is its answer.
+    Idle,
+    /// The tool that has started it has returned this answer.
+    Answered(String),
+    /// The tool that has started it has failed with this message.
+    Failed(String),
 }
 
 /// The known data of a child session. Times are in milliseconds, on the clock of [`Turn::now`](super::Turn::now).
@@ -154,6 +167,9 @@ pub struct Subagent {
     /// Time of the completion; `None` before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<u64>,
+    /// Number of returns of its tool that have not been reported: one for each time that its work was begun.
+    #[serde(skip)]
+    returns_due: u32,
 }
 
 /// Numbers of child sessions since the start or since the last reset of the statistics.
@@ -181,6 +197,8 @@ pub struct Subagents {
     settings: SubagentSettings,
     patterns: TitlePatterns,
     sessions: BTreeMap<String, Subagent>,
+    /// Endings that were reported while their sessions were working.
+    endings: BTreeMap<String, Ending>,
     /// When idle subagents are completed.
     completions: Timers<String>,
     /// When completed sessions are forgotten.
@@ -203,6 +221,7 @@ impl Subagents {
             settings,
             patterns,
             sessions: BTreeMap::new(),
+            endings: BTreeMap::new(),
             completions: Timers::default(),
             expiries: Timers::default(),
             statistics: SubagentStatistics::default(),
@@ -259,6 +278,7 @@ impl Subagents {
                 is_idle: false,
                 completes_at: None,
                 completed_at: None,
+                returns_due: 1,
             };
             self.sessions.insert(session_id.to_owned(), subagent);
         }
@@ -285,10 +305,13 @@ impl Subagents {
         }
     }
 
-    /// Reports a new message in a session. It counts as activity.
-    pub(super) fn message(&mut self, session_id: &str, now: u64) {
+    /// Reports a new message in a session. It counts as activity. A message of the user begins new work.
+    pub(super) fn message(&mut self, session_id: &str, is_user: bool, now: u64) {
         if let Some(session) = self.sessions.get_mut(session_id) {
             session.message_count += 1;
+        }
+        if is_user {
+            self.endings.remove(session_id);
         }
         self.activity(session_id, now);
     }
@@ -303,11 +326,38 @@ impl Subagents {
         }
     }
 
+    /// Reports that a tool that worked in a session has returned. `is_unique` is true if a repeated report would have been
+    /// recognized. Returns the step if the work has ended.
+    ///
+    /// The session can work again already: then the report is an old one. It is not if the session is idle, and if it is
+    /// the only one that is due. Otherwise the ending is remembered until the session is idle.
+    pub(super) fn returned(&mut self, session_id: &str, ending: Ending, is_unique: bool) -> Option<Step> {
+        let mut has_ended = true;
+        if let Some(session) = self.sessions.get_mut(session_id) {
+            has_ended = session.is_idle || (is_unique && session.returns_due == 1);
+            session.returns_due = session.returns_due.saturating_sub(1);
+        }
+        if !self.settings.enabled || !self.settings.auto_complete_on_idle {
+            return None;
+        }
+        if !has_ended {
+            self.endings.insert(session_id.to_owned(), ending);
+            return None;
+        }
+        Some(Step::End(session_id.to_owned(), ending))
+    }
+
     /// Reports that a session is idle. Repeated reports do not extend the delay of the completion.
     pub(super) fn idle(&mut self, session_id: &str, now: u64) -> Option<Step> {
         let settings = &self.settings;
         let session = self.sessions.get_mut(session_id).filter(|session| session.completed_at.is_none())?;
         let was_idle = std::mem::replace(&mut session.is_idle, true);
+        match self.endings.remove(session_id) {
+            // The answer may be that of earlier work, so the messages of the session decide.
+            Some(Ending::Answered(_)) => return Some(Step::End(session_id.to_owned(), Ending::Idle)),
+            Some(ending) => return Some(Step::End(session_id.to_owned(), ending)),
+            None => {}
+        }
         let completes = settings.enabled && settings.auto_complete_on_idle && session.is_subagent;
         if completes && session.completes_at.is_none() {
             let moment = now.saturating_add(settings.idle_completion_delay);
@@ -345,12 +395,14 @@ impl Subagents {
     pub(super) fn revived(&mut self, session_id: &str) {
         if let Some(session) = self.sessions.get_mut(session_id) {
             session.completed_at = None;
+            session.returns_due = session.returns_due.saturating_add(1);
             self.expiries.cancel(&session.session_id);
         }
     }
 
     /// Reports that a session was deleted, and forgets it.
     pub(super) fn deleted(&mut self, session_id: &str) {
+        self.endings.remove(session_id);
         if let Some((session_id, _)) = self.sessions.remove_entry(session_id) {
             self.completions.cancel(&session_id);
             self.expiries.cancel(&session_id);
@@ -370,7 +422,7 @@ impl Subagents {
                 session.completes_at = None;
             }
         }
-        due.into_iter().map(Step::Complete).collect()
+        due.into_iter().map(|session_id| Step::End(session_id, Ending::Idle)).collect()
     }
 
     /// Time at which the next idle subagent is due for completion, on the clock of [`Turn::now`](super::Turn::now);
@@ -418,7 +470,7 @@ mod tests {
     }
 
     fn complete(session_id: &str) -> Vec<Step> {
-        vec![Step::Complete(session_id.into())]
+        vec![Step::End(session_id.into(), Ending::Idle)]
     }
 
     #[test]
@@ -475,15 +527,15 @@ mod tests {
     fn other_child_sessions_get_a_frame_when_they_have_done_something() {
         let mut subagents = Subagents::default();
         created(&mut subagents, "c", "a fork", 0);
-        (0..2).for_each(|time| subagents.message("c", time));
+        (0..2).for_each(|time| subagents.message("c", false, time));
         assert_eq!(subagents.idle("c", 60_000), None, "two messages are too few");
-        subagents.message("c", 60_001);
+        subagents.message("c", false, 60_001);
         assert_eq!(subagents.idle("c", 60_002), create("c"));
         subagents.framed("c");
         assert_eq!(subagents.deadline(), None, "it is no subagent, so nobody else completes it");
 
         created(&mut subagents, "d", "another", 60_000);
-        (0..9).for_each(|time| subagents.message("d", 60_000 + time));
+        (0..9).for_each(|time| subagents.message("d", false, 60_000 + time));
         assert_eq!(subagents.idle("d", 119_999), None, "it is too short");
         assert_eq!(subagents.statistics().too_short, 2);
     }

@@ -1,12 +1,13 @@
-//! How a [`Turn`] makes results and logs from conversations: summaries of compactions, and last messages of subagents.
+//! How a [`Turn`] makes results and logs from conversations that are compacted.
 
 use serde_json::json;
 
 use super::calls::Progress;
-use super::compaction::{CompactionType, Message, Refusal, Summary, closing_results, judge};
+use super::compaction::{CompactionType, Message, Refusal, Summary, judge};
 use super::effect::{Action, Effect, LogLevel};
 use super::turn::Turn;
 use crate::frame::{Handle, PopStatus, Results};
+use crate::text::one_line;
 use crate::tree::Command;
 
 impl Turn<'_> {
@@ -21,10 +22,20 @@ impl Turn<'_> {
     /// Handles the start of a compaction: returns the prompt for the summary.
     pub(super) fn compacting(&mut self, session_id: String) {
         let Some(frame) = self.tree.by_id(&session_id) else { return };
-        let text = self.sessions.compactions.prompt(&session_id, self.tree.node(frame).record());
+        let children = self.finished_children(frame);
+        let text = self.sessions.compactions.prompt(&session_id, self.tree.node(frame).record(), &children);
         self.log(LogLevel::Info, "Compaction started", json!({ "sessionID": session_id }));
         self.effect(Effect::CompactionPrompt { session_id: session_id.clone(), text });
         self.effect(Effect::ReadMessages { session_id });
+    }
+
+    /// The finished children whose results the context shows after a compaction: their handles and titles.
+    fn finished_children(&self, frame: Handle) -> Vec<String> {
+        if self.sessions.hides_finished_children {
+            return Vec::new();
+        }
+        let name = |child: Handle| format!("{child} {}", one_line(self.tree.node(child).title()));
+        self.tree.node(frame).finished_children().map(name).collect()
     }
 
     /// Handles the end of a compaction. An accepted summary becomes the results of the session's frame.
@@ -41,6 +52,10 @@ impl Turn<'_> {
             }
         }
         self.summed_up(session_id, refusal);
+        if !messages.is_empty() {
+            self.forget_figures(session_id, frame);
+            self.command(Command::Forget { frame: frame.into() });
+        }
         self.keep_messages(session_id, messages);
     }
 
@@ -48,7 +63,6 @@ impl Turn<'_> {
     fn take_summary(&mut self, session_id: &str, frame: Handle, compaction_type: CompactionType, summary: Summary) {
         let data = json!({ "sessionID": session_id, "type": compaction_type });
         self.log(LogLevel::Info, "Summary extracted", data);
-        self.sessions.observe(session_id).compacted();
         let (frame, results) = (frame.into(), Results { full: summary.text, compacted: summary.compacted });
         self.command(match compaction_type {
             CompactionType::FrameCompletion => Command::Pop { frame, status: PopStatus::Completed, results },
@@ -78,20 +92,5 @@ impl Turn<'_> {
         if !messages.is_empty() {
             self.act(Action::KeepMessages { handle, messages });
         }
-    }
-
-    /// Pops the frame of an idle subagent, with its last message as results.
-    pub(super) fn complete(&mut self, session_id: &str, messages: &[Message]) {
-        let Some(frame) = self.open_frame(session_id) else {
-            self.sessions.subagents.completed(session_id, false, self.now);
-            return;
-        };
-        // The host gives the last message to the parent. The setting decides whether the frame's results repeat it.
-        let words = if self.sessions.subagents.settings().propagate_summaries { messages } else { &[] };
-        let results = closing_results(words, self.tree.node(frame).record());
-        self.sessions.subagents.completed(session_id, true, self.now);
-        self.log(LogLevel::Info, "Subagent completed", json!({ "sessionID": session_id, "automatically": true }));
-        let (frame, status) = (frame.into(), PopStatus::Completed);
-        self.command(Command::Pop { frame, status, results });
     }
 }

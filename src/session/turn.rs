@@ -24,7 +24,7 @@ pub struct Turn<'a> {
     /// time that has passed since then on [`StackOptions::monotonic_clock`](crate::StackOptions::monotonic_clock). So it
     /// differs from the time of day when that has been set, or after a sleep of the machine.
     pub now: u64,
-    actions: Vec<Action>,
+    pub(super) actions: Vec<Action>,
     /// Delayed events whose wait is over. They are handled next, in this order.
     pub(super) released: Vec<ReceivedEvent>,
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::Stack;
-use crate::context::{Budget, Context, Key, Settings};
+use crate::context::{Advice, Budget, Context, FinishedChildren, Key, Settings};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Event, FrameStatus, Handle};
 use crate::session::autonomy::{AutonomyLevel, AutonomySettings};
@@ -19,7 +19,7 @@ use crate::session::subagents::SubagentSettings;
 use crate::session::{Action, Effect, HostEvent, LogLevel, Sessions, TitlePatterns, Turn};
 use crate::store::LogQuery;
 use crate::variables;
-use crate::vocabulary::ToolNames;
+use crate::vocabulary::{ToolNames, ToolSet};
 
 /// Maximum number of log lines that wait for the host. If there are more, the oldest are dropped.
 const WAITING_LINES: usize = 1_000;
@@ -34,10 +34,14 @@ pub(super) struct HostState {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
     sessions: Sessions,
+    /// The settings of contexts. Their tools are the offered ones only.
     context: Settings,
+    /// The tools that the host offers.
+    tools: ToolSet,
+    /// The host's names of the tools, as it has set them.
+    names: ToolNames,
     /// True if the host has configured the stack or reported an event. Only then are log lines collected for it.
     is_attached: bool,
     /// True if the host has configured the stack or polled. It is then expected to poll.
@@ -45,7 +49,31 @@ struct State {
     waiting: VecDeque<Effect>,
 }
 
+impl Default for State {
+    fn default() -> Self {
+        let mut state = Self {
+            sessions: Sessions::default(),
+            context: Settings::default(),
+            tools: ToolSet::default(),
+            names: ToolNames::default(),
+            is_attached: false,
+            is_polling: false,
+            waiting: VecDeque::new(),
+        };
+        state.offer(ToolSet::default(), Settings::default());
+        state
+    }
+}
+
 impl State {
+    /// Sets the tools that the host offers, and the settings of contexts with the host's names of the tools.
+    fn offer(&mut self, tools: ToolSet, context: Settings) {
+        let offered = context.tools.clone().limited_to(tools);
+        (self.tools, self.names) = (tools, context.tools);
+        self.sessions.tools = offered.clone();
+        self.context = Settings { tools: offered, ..context };
+    }
+
     fn log(&mut self, level: LogLevel, message: &str, data: Value) {
         if !self.is_attached {
             return;
@@ -59,14 +87,17 @@ impl State {
 
 /// All settings of a stack with a host.
 ///
-/// In JSON: `{"context": {"budget": {"total": 6000}}, "subagents": {"enabled": false}, "autonomy": {"level":
-/// "auto"}, "calls": {"maxDepth": 3}}`. Every key is optional; unknown keys are rejected. The keys of the sections are
-/// those of [`Settings`], [`SubagentSettings`], [`AutonomySettings`] and [`CallSettings`].
+/// In JSON: `{"tools": "standard", "context": {"budget": {"total": 6000}}, "subagents": {"enabled": false}, "autonomy":
+/// {"level": "auto"}, "calls": {"maxDepth": 3}}`. Every key is optional; unknown keys are rejected. The keys of the
+/// sections are those of [`Settings`], [`SubagentSettings`], [`AutonomySettings`] and [`CallSettings`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct HostSettings {
-    /// Settings of the contexts of sessions.
+    /// The tools that the host offers to its agents. Default: those that an agent needs to work.
+    pub tools: ToolSet,
+    /// Settings of the contexts of sessions. Its `tools` are the names of all tools; texts mention those of the offered
+    /// ones.
     pub context: Settings,
     /// Subagents: which child sessions get frames, and when these frames are completed.
     pub subagents: SubagentSettings,
@@ -78,13 +109,14 @@ pub struct HostSettings {
 
 impl HostSettings {
     setters! {
+        tools: ToolSet,
         context: Settings,
         subagents: SubagentSettings,
         autonomy: AutonomySettings,
         calls: CallSettings,
     }
 
-    /// Creates settings from the defaults, then the environment variables of the specification (`STACK_TOKEN_BUDGET_…`,
+    /// Creates settings from the defaults, then the environment variables (`STACK_TOOLS`, `STACK_TOKEN_BUDGET_…`,
     /// `STACK_SUBAGENT_…`, `STACK_AUTONOMY_LEVEL` and so on), then a JSON object; later sources override earlier ones.
     /// `look_up` returns the value of a variable.
     ///
@@ -101,6 +133,7 @@ impl HostSettings {
     pub fn from_variables(look_up: impl Fn(&str) -> Option<String>, json: &str) -> (Self, Vec<Error>) {
         let mut settings = Self::default();
         let mut problems = Vec::new();
+        settings.tools = collected(ToolSet::from_variables(&look_up), &mut problems);
         settings.context.budget = collected(Budget::from_variables(&look_up), &mut problems);
         settings.subagents = collected(SubagentSettings::from_variables(&look_up), &mut problems);
         settings.autonomy = collected(AutonomySettings::from_variables(&look_up), &mut problems);
@@ -120,28 +153,35 @@ impl HostSettings {
             Ok(sections) => sections,
             Err(error) => return problems.push(Error::of_json("the settings", error)),
         };
-        for (section, keys) in sections {
+        for (section, value) in sections {
             let known = json!(self);
-            if known.get(&section).is_none() {
-                let sections = known.as_object().into_iter().flat_map(Map::keys).cloned().collect::<Vec<_>>();
-                problems.push(unreadable(format!("`{section}` is unknown; there are {}", sections.join(", "))));
-                continue;
-            }
-            let Value::Object(keys) = keys else {
-                problems.push(unreadable(format!("`{section}` is not an object")));
-                continue;
-            };
-            for (key, value) in keys {
-                let mut changed = json!(self);
-                merge(&mut changed, json!({ (section.as_str()): { (key.as_str()): value } }));
-                let checked = serde_json::from_value::<Self>(changed)
-                    .map_err(|error| unreadable(format!("`{section}.{key}`: {error}")))
-                    .and_then(|settings| settings.context.check().map(|()| settings));
-                match checked {
-                    Ok(settings) => *self = settings,
-                    Err(problem) => problems.push(problem),
+            match (known.get(&section), value) {
+                (None, _) => {
+                    let sections = known.as_object().into_iter().flat_map(Map::keys).cloned().collect::<Vec<_>>();
+                    problems.push(unreadable(format!("`{section}` is unknown; there are {}", sections.join(", "))));
                 }
+                (Some(Value::Object(_)), Value::Object(keys)) => {
+                    for (key, value) in keys {
+                        let place = format!("{section}.{key}");
+                        self.replace(&place, json!({ (section.as_str()): { (key.as_str()): value } }), problems);
+                    }
+                }
+                (Some(Value::Object(_)), _) => problems.push(unreadable(format!("`{section}` is not an object"))),
+                (Some(_), value) => self.replace(&section, json!({ (section.as_str()): value }), problems),
             }
+        }
+    }
+
+    /// Replaces one value, if the result is valid. `change` is the value inside of the objects that lead to it.
+    fn replace(&mut self, place: &str, change: Value, problems: &mut Vec<Error>) {
+        let mut changed = json!(self);
+        merge(&mut changed, change);
+        let checked = serde_json::from_value::<Self>(changed)
+            .map_err(|error| Error::json("the settings", format!("`{place}`: {error}")))
+            .and_then(|settings| settings.context.check().map(|()| settings));
+        match checked {
+            Ok(settings) => *self = settings,
+            Err(problem) => problems.push(problem),
         }
     }
 }
@@ -195,8 +235,8 @@ impl Host<'_> {
         problems.extend(invalid);
         let mut state = self.stack.inner.host.state.lock();
         (state.is_attached, state.is_polling) = (true, true);
-        state.sessions.tools = settings.context.tools.clone();
-        state.context = settings.context;
+        state.sessions.hides_finished_children = settings.context.finished_children == FinishedChildren::None;
+        state.offer(settings.tools, settings.context);
         state.sessions.autonomy.settings = settings.autonomy;
         state.sessions.calls.settings = settings.calls;
         state.sessions.subagents.set(settings.subagents, patterns);
@@ -207,7 +247,8 @@ impl Host<'_> {
     pub fn settings(&self) -> HostSettings {
         let state = self.stack.inner.host.state.lock();
         HostSettings {
-            context: state.context.clone(),
+            tools: state.tools,
+            context: state.context.clone().tools(state.names.clone()),
             subagents: state.sessions.subagents.settings().clone(),
             autonomy: state.sessions.autonomy.settings.clone(),
             calls: state.sessions.calls.settings.clone(),
@@ -288,24 +329,25 @@ impl Host<'_> {
     pub fn context(&self, session_id: &str) -> Result<Option<SessionContext>> {
         self.stack.check_working()?;
         let now = self.stack.inner.span_clock.now();
-        let Some(handle) = self.stack.inner.tree.read().by_id(session_id) else { return Ok(None) };
-        let (settings, suggestions) = {
+        let found = {
+            let tree = self.stack.inner.tree.read();
+            tree.by_id(session_id).map(|handle| (handle, tree.node(handle).status().is_open()))
+        };
+        let Some((handle, is_open)) = found else { return Ok(None) };
+        let (settings, suggestions, planning) = {
             let state = self.stack.inner.host.state.lock();
             let subagents = &state.sessions.subagents;
             if subagents.get(session_id).is_some() && !subagents.settings().inject_parent_context {
                 return Ok(None);
             }
             let autonomy = &state.sessions.autonomy;
-            let is_shown = autonomy.settings.suggest_in_context && autonomy.settings.level != AutonomyLevel::Manual;
-            (
-                state.context.clone(),
-                is_shown
-                    .then(|| autonomy.suggestions.text(handle, now, &state.context.tools))
-                    .flatten()
-                    .unwrap_or_default(),
-            )
+            let level = autonomy.settings.level;
+            let is_shown = is_open && autonomy.settings.suggest_in_context && level != AutonomyLevel::Manual;
+            let suggestions = is_shown.then(|| autonomy.suggestions.text(handle, now, &state.context.tools)).flatten();
+            (state.context.clone(), suggestions.unwrap_or_default(), state.sessions.needs_planning_advice(session_id))
         };
-        let key = Key::new(&self.stack.inner.tree.read(), handle, &settings, &suggestions);
+        let advice = Advice { suggestions: &suggestions, planning };
+        let key = Key::new(&self.stack.inner.tree.read(), handle, &settings, advice);
         let (context, is_cached) = self.stack.cached_context(&key, now)?;
         let data = json!({ "sessionID": session_id, "handle": handle, "tokens": context.tokens, "cached": is_cached });
         self.stack.inner.host.state.lock().log(LogLevel::Debug, "Context generated", data);
@@ -375,14 +417,17 @@ impl Stack {
         self.log(handle).append(&entries)
     }
 
-    /// Adds log lines for events of frames (specification, "Logging").
+    /// Ends the suggestions that are followed by events of frames, and adds log lines for the events (specification,
+    /// "Logging").
     pub(super) fn note(&self, events: &[Event]) {
         let tree = self.inner.tree.read();
         let mut state = self.inner.host.state.lock();
         if !state.is_attached {
             return;
         }
+        let now = self.inner.span_clock.now();
         for event in events {
+            state.sessions.changed(&tree, event, now);
             let record = tree.node(event.handle).record();
             let message = match &event.change {
                 Change::Added { .. } if record.status == FrameStatus::Planned => "Frame planned",

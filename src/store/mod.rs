@@ -175,7 +175,8 @@ impl EventQuery {
                 value: kind.clone(),
                 expected: "added, imported, dependenciesAdded, identified, statusChanged, invalidated, idReplaced, \
                            logPathSet, artifactAdded, decisionAdded, activeChanged, summarized, chunkAllocated, \
-                           chunkWritten, chunkFreed, registersChanged, runStarted, called, messagesAdded or logMoved",
+                           chunkWritten, chunkFreed, registersChanged, runStarted, called, messagesAdded, logMoved, \
+                           delivered or forgotten",
             }),
             _ => Ok(()),
         }

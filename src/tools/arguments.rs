@@ -83,7 +83,8 @@ fn too_long(value: &Value) -> Option<String> {
 }
 
 /// Returns the description of a tool and the JSON Schema of its arguments. The description is the documentation of the
-/// type. Optional arguments are not in `required`, and their types exclude null.
+/// type. Optional arguments are not in `required`, and their types exclude null. Defaults that are false or empty, and a
+/// minimum of 0, are left out.
 pub fn describe<T: JsonSchema>() -> (String, Value) {
     described(schema::<T>())
 }
@@ -131,8 +132,13 @@ fn simplify(value: &mut Value) {
                     object.remove(key);
                 }
             }
-            if object.get("default").is_some_and(Value::is_null) {
+            // What goes without saying costs tokens in each request.
+            let empty = [Value::Null, Value::Bool(false), "".into(), Value::Array(Vec::new())];
+            if object.get("default").is_some_and(|default| empty.contains(default)) {
                 object.remove("default");
+            }
+            if object.get("minimum").is_some_and(|minimum| *minimum == 0) {
+                object.remove("minimum");
             }
             if let Some(Value::String(text)) = object.get_mut("description") {
                 *text = text.replace('\n', " ");

@@ -12,8 +12,8 @@ use crate::frame::{Handle, NewFrame};
 use crate::session::autonomy::{Assessment, Autonomy, AutonomyLevel, AutonomySettings, Heuristic};
 use crate::session::title_of;
 
-/// Show or change the settings of autonomy. Omitted arguments change nothing. Levels: manual (assess only when a tool
-/// asks), suggest (also suggest pushes and pops), auto (also carry out recommended pushes and pops).
+/// Show or change the settings of autonomy. Omitted arguments change nothing. Levels: manual (assess when asked),
+/// suggest (also suggest pushes and pops), auto (also carry out what is recommended).
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Configure {
@@ -83,8 +83,8 @@ impl AgentTool for Configure {
     }
 }
 
-/// Assess whether to start a child frame now. Omitted signals are taken from observations of this session. At the level
-/// auto, a recommended child frame is started at once if potentialGoal is given; its results are this tool's answer.
+/// Assess whether to start a child frame now. Omitted signals are taken from this session. At the level auto, a
+/// recommended child frame with a potentialGoal is started at once; its results are this tool's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ShouldPush {
@@ -129,8 +129,8 @@ impl AgentTool for ShouldPush {
     }
 }
 
-/// Assess whether to finish this frame now. Omitted numbers are taken from observations of this session. At the level
-/// auto, a recommended pop is carried out when the session is next idle, with a summary as results.
+/// Assess whether to finish this frame now. Omitted numbers are taken from this session. At the level auto, a
+/// recommended pop is carried out when the session is next idle, with a summary as results.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ShouldPop {

@@ -3,8 +3,7 @@
 use super::Reply;
 use crate::error::{Error, Result};
 use crate::frame::Handle;
-use crate::session::autonomy::Decision;
-use crate::session::calls::{self, CallId, CallOptions};
+use crate::session::calls::{self, CallOptions};
 use crate::session::{Effect, Turn};
 use crate::stack::{Stack, Turns};
 use crate::vocabulary::{ToolNames, ToolRole};
@@ -35,9 +34,16 @@ impl<'a> Caller<'a> {
         value
     }
 
-    /// Returns the host's names of the tools.
+    /// Returns the host's names of the tools that it offers.
     pub(super) fn tools(&mut self) -> ToolNames {
         self.turn(|turn| turn.sessions.tools.clone())
+    }
+
+    /// Returns a function from the name of a tool in this library to the host's name; `None` if the host does not offer
+    /// the tool.
+    pub(super) fn naming(&self) -> impl Fn(&str) -> Option<String> {
+        let settings = self.stack.host().settings();
+        move |tool| settings.tools.contains(tool).then(|| settings.context.tools.of_tool(tool)).flatten()
     }
 
     /// Returns the frame of the calling session, if it has one.
@@ -74,14 +80,7 @@ impl<'a> Caller<'a> {
     /// As [`Turn::call`].
     pub(super) fn call(&mut self, handle: Handle, background: bool, time_limit: Option<u64>) -> Result<Reply> {
         let options = CallOptions { caller: self.session_id.to_owned(), background, time_limit };
-        let own = self.own();
-        let call = self.turn(|turn| -> Result<CallId> {
-            let call = turn.call(handle, options)?;
-            if let Some(own) = own {
-                turn.sessions.autonomy.suggestions.acted(own, Decision::Push, turn.now);
-            }
-            Ok(call)
-        })?;
+        let call = self.turn(|turn| turn.call(handle, options))?;
         if !background {
             return Ok(Reply::Later(call));
         }
@@ -96,7 +95,6 @@ impl<'a> Caller<'a> {
     pub(super) fn finished(&mut self, frames: &[Handle], is_invalidated: bool) {
         self.turn(|turn| {
             for frame in frames {
-                turn.sessions.autonomy.suggestions.acted(*frame, Decision::Pop, turn.now);
                 turn.finished(turn.tree.node(*frame).session_id(), is_invalidated);
             }
         });

@@ -11,12 +11,12 @@ use crate::error::Error;
 use crate::frame::reference_to_id;
 use crate::session::compaction::CompactionType;
 
-/// Request a checkpoint: when this session is next idle, its conversation is replaced by a summary, which becomes the
-/// frame's results so far.
+/// Request a checkpoint: when this session is next idle, a summary replaces its conversation and becomes the frame's
+/// results so far.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Summarize {
-    /// Points that the summary must mention.
+    /// What the summary must mention.
     note: Option<String>,
 }
 
@@ -40,7 +40,7 @@ impl AgentTool for Summarize {
     }
 }
 
-/// Show which sessions wait for a summary, and how many summaries were accepted and refused.
+/// Show which sessions wait for a summary, and how many were accepted and refused.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Info {}
@@ -64,7 +64,7 @@ impl AgentTool for Info {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GetSummary {
-    /// The frame, by handle or ID; by default that of this session.
+    /// Handle or ID; default: the frame of this session.
     #[serde(rename = "sessionID")]
     session_id: Option<String>,
 }

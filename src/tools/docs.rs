@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Group, Tool};
 use crate::frame::MemoryModel;
-use crate::vocabulary::ToolNames;
+use crate::vocabulary::{ToolNames, ToolSet};
 
 /// Returns the reference of all tools in Markdown.
 pub fn markdown() -> String {
@@ -15,8 +15,10 @@ pub fn markdown() -> String {
          arguments of more than 1 MiB in total are rejected too. A frame is named by its handle (`f3`), by its ID,\n\
          or by a beginning of its ID that matches no other frame.\n",
     );
+    let tools = super::list(&ToolNames::default());
+    add_sets(&tools, &mut text);
     let mut group = None;
-    for tool in super::list(&ToolNames::default()) {
+    for tool in tools {
         if group != Some(tool.group) {
             group = Some(tool.group);
             text.push_str(&format!("\n## {}\n", heading(tool.group)));
@@ -30,6 +32,26 @@ pub fn markdown() -> String {
     );
     super::memory_tools(MemoryModel::Registers).iter().for_each(|tool| add(tool, &mut text));
     text
+}
+
+/// Adds the tables of the tools that are in the standard set, and of those that are not.
+fn add_sets(tools: &[Tool], text: &mut String) {
+    text.push_str(
+        "\n## Which tools an agent gets\n\n\
+         Each tool costs tokens in each model request. The setting `tools` of a host (environment: `STACK_TOOLS`) says which\n\
+         ones its agents get: `standard` (the default), `all`, or a list of names, in which `standard` stands for the\n\
+         standard tools: `[\"standard\", \"stack_tree\"]`. Contexts, suggestions, answers and errors mention no others.\n\
+         Programs and people can call every tool, whatever the setting (`tools::call`, `callstack_tool`).\n",
+    );
+    for (title, is_standard) in [("Standard: what an agent needs to work", true), ("Not standard", false)] {
+        let set = ToolSet::standard();
+        let tools = tools.iter().filter(|tool| set.contains(tool.name) == is_standard);
+        let heading = if is_standard { "why an agent needs it" } else { "why not" };
+        text.push_str(&format!("\n{title}:\n\n| tool | {heading} |\n|---|---|\n"));
+        for tool in tools {
+            text.push_str(&format!("| {} | {} |\n", tool.name, ToolSet::reason(tool.name).unwrap_or_default()));
+        }
+    }
 }
 
 fn heading(group: Group) -> &'static str {

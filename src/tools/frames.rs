@@ -11,24 +11,24 @@ use crate::error::Error;
 use crate::frame::{FrameRef, Identity, NewFrame, PopStatus, Results};
 use crate::tree::OutlineOptions;
 
-/// Start a child frame in its own session and wait for its results, which are this tool's answer. Use it for a
-/// sub-task that has its own success criteria. The child frame sees this frame and its results, not this conversation.
+/// Run a sub-task that has its own success criteria in a child frame; its results are this tool's answer. The child
+/// sees this frame, not this conversation.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Push {
-    /// Short name, two to five words.
+    /// Two to five words.
     title: String,
-    /// Conditions that are true when the work is done, in terms that can be checked.
+    /// Conditions that can be checked and hold when the work is done.
     success_criteria: String,
-    /// The success criteria in one short line.
+    /// The same in one short line.
     success_criteria_compacted: String,
-    /// Frames whose results it needs, by handle or ID.
+    /// Handles or IDs of frames whose results it needs.
     #[serde(default)]
     depends_on: Vec<String>,
-    /// Return at once instead of waiting for the results.
+    /// Do not wait for the results.
     #[serde(default)]
     background: bool,
-    /// Time limit in milliseconds, after which the frame is stopped; 0: no limit. By default the host's setting.
+    /// Milliseconds after which the frame is stopped; 0: never. Default: the host's setting.
     time_limit: Option<u64>,
 }
 
@@ -52,19 +52,18 @@ impl AgentTool for Push {
     }
 }
 
-/// Finish a frame with its results: by default the frame of this session. Its parent and later frames see
-/// resultsCompacted, so it must contain everything that they need to know.
+/// Finish a frame. Its parent and later frames see resultsCompacted, so it must contain all that they need.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Pop {
-    /// The frame, by handle or ID; by default that of this session.
+    /// Handle or ID; default: the frame of this session.
     #[serde(rename = "frameID")]
     frame_id: Option<String>,
-    /// completed: the criteria are met; failed: they cannot be met; blocked: the work waits for somebody.
+    /// completed: the criteria are met; failed: they cannot be; blocked: the work waits for somebody.
     status: Ended,
     /// The results in full.
     results: String,
-    /// The results in a few short sentences: what exists now, where, and how it is used.
+    /// In a few short sentences: what exists now, where, and how it is used.
     results_compacted: String,
 }
 
@@ -98,7 +97,12 @@ impl AgentTool for Pop {
             Results::new(self.results).compacted(self.results_compacted),
         )?;
         caller.finished(&[frame], false);
-        let mut text = format!("{} is {}.", caller.name(frame), caller.stack.read(|tree| tree.node(frame).status()));
+        let status = caller.stack.read(|tree| tree.node(frame).status());
+        // The caller has written the results itself, so its conversation holds them.
+        if status.is_finished() && popped.parent.is_some() && popped.parent == caller.own() {
+            caller.stack.deliver(frame)?;
+        }
+        let mut text = format!("{} is {status}.", caller.name(frame));
         if !popped.still_open.is_empty() {
             text.push_str(&format!(" Still open below it: {}.", listed(&popped.still_open)));
         }
@@ -116,7 +120,7 @@ impl AgentTool for Pop {
     }
 }
 
-/// Show the frame of this session, the running child frames, and all frames with their status.
+/// Show the frame of this session, the running frames, and all frames with their status.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Status {}
@@ -147,10 +151,10 @@ impl AgentTool for Status {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ShowTree {
-    /// Show all frames; false: only the frame of this session and the frames below it.
+    /// false: only the frame of this session and those below it.
     #[serde(default = "yes")]
     show_full: bool,
-    /// Show only this frame, given by handle or ID, and the frames below it.
+    /// Show only this frame (handle or ID) and those below it.
     #[serde(rename = "rootID")]
     root_id: Option<String>,
     /// Also show criteria, results, artifacts and decisions.
@@ -174,12 +178,11 @@ impl AgentTool for ShowTree {
     }
 }
 
-/// Show the full record of a frame: criteria, results, artifacts, decisions, times (milliseconds since 1970), and
-/// the path of its full log.
+/// Show the full record of a frame: criteria, results, artifacts, decisions, times, path of its log.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Details {
-    /// The frame, by handle or ID.
+    /// Handle or ID.
     #[serde(rename = "frameID")]
     frame_id: String,
 }
@@ -199,14 +202,14 @@ impl AgentTool for Details {
     }
 }
 
-/// Record a file or another resource that the work on a frame has produced. Files that the write and edit tools
-/// change are recorded automatically.
+/// Record a file or another resource that the work has produced. Files of the write and edit tools are recorded
+/// automatically.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AddArtifact {
-    /// The path, URL or name of the resource.
+    /// Path, URL or name.
     artifact: String,
-    /// The frame, by handle or ID; by default that of this session.
+    /// Handle or ID; default: the frame of this session.
     #[serde(rename = "frameID")]
     frame_id: Option<String>,
 }
@@ -229,7 +232,7 @@ impl AgentTool for AddArtifact {
 pub(super) struct AddDecision {
     /// The decision and its reason.
     decision: String,
-    /// The frame, by handle or ID; by default that of this session.
+    /// Handle or ID; default: the frame of this session.
     #[serde(rename = "frameID")]
     frame_id: Option<String>,
 }
@@ -242,6 +245,39 @@ impl AgentTool for AddDecision {
         let frame = caller.named_or_own(self.frame_id.as_deref())?;
         caller.stack.add_decision(frame, self.decision)?;
         Ok(Reply::Text(format!("The decision is recorded for {}.", caller.name(frame))))
+    }
+}
+
+/// Set for good what a frame is about. Otherwise the frame of a session follows the user's newest message until something is
+/// planned or pushed below it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Identify {
+    /// Two to five words.
+    title: String,
+    /// Conditions that can be checked and hold when the work is done.
+    success_criteria: String,
+    /// The same in one short line.
+    #[serde(default)]
+    success_criteria_compacted: String,
+    /// Handle or ID; default: the frame of this session.
+    #[serde(rename = "frameID")]
+    frame_id: Option<String>,
+}
+
+impl AgentTool for Identify {
+    const NAME: &'static str = "stack_frame_identify";
+    const EXAMPLE: &'static str = r#"{"title": "Build the shop", "successCriteria": "Customers can pay for what is in their cart; all tests pass"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let frame = caller.named_or_own(self.frame_id.as_deref())?;
+        let identity = Identity {
+            title: self.title,
+            success_criteria: self.success_criteria,
+            success_criteria_compacted: self.success_criteria_compacted,
+        };
+        caller.stack.identify(frame, identity)?;
+        Ok(Reply::Text(format!("This is {}: its title and criteria are set.", caller.name(frame))))
     }
 }
 

@@ -13,20 +13,19 @@ use crate::memory::{Operation, stored, updated};
 use crate::text::one_line;
 use crate::tree::HeapUsage;
 
-/// Store a named text, a chunk, on the heap. Every request of the frames in its scope contains it verbatim, even after
-/// the conversation has been compacted, until stack_heap_free. Use it for texts that must not be lost or paraphrased:
-/// requirements, contracts, decisions of the user. Each chunk costs tokens in each request.
+/// Store a text as a chunk on the heap. Each request of the frames in its scope contains it verbatim, also after a
+/// compaction, until stack_heap_free. For texts that must not be lost or paraphrased: requirements, contracts.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Allocate {
-    /// Name of the chunk, words joined by hyphens. Refused if a visible chunk has this name.
+    /// Words joined by hyphens; not the name of a visible chunk.
     name: String,
-    /// The text, which is stored verbatim.
+    /// The text.
     content: String,
-    /// A description in a few words, for the index.
+    /// A few words for the index.
     #[serde(default)]
     description: String,
-    /// tree: all frames of the tree see it; frame: only the frame of this session and the frames below it.
+    /// tree: for all frames; frame: for the frame of this session and those below it.
     #[serde(default)]
     scope: Scope,
 }
@@ -61,7 +60,7 @@ impl AgentTool for Allocate {
 pub(super) struct Write {
     /// The chunk's name.
     name: String,
-    /// The new content, which is stored verbatim.
+    /// The new text.
     content: String,
 }
 
@@ -85,7 +84,7 @@ impl MemoryTool for Write {
     }
 }
 
-/// Read the content of a chunk on the heap. Without a name, list the chunks.
+/// Read a chunk of the heap. Without a name, list the chunks.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Read {
@@ -114,7 +113,7 @@ impl AgentTool for Read {
     }
 }
 
-/// Remove a chunk from the heap permanently. Do so as soon as no frame needs it.
+/// Remove a chunk from the heap, as soon as no frame needs it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Free {
@@ -141,33 +140,33 @@ impl MemoryTool for Free {
     }
 }
 
-/// Update the registers: eight short notes that every request of their frame contains. Only the given registers
-/// change; an empty text clears a register; longer texts are cut. Without arguments, show the registers.
+/// Update the registers: eight short notes in every request of their frame. Only the given ones change; an empty text
+/// clears a register; longer texts are cut (limits in characters). Without arguments, show the registers.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UpdateRegisters {
-    /// The objective of this frame. At most 240 characters.
+    /// The objective, at most 240 characters.
     #[serde(rename = "R0_GOAL")]
     goal: Option<String>,
-    /// The steps that remain. At most 980 characters.
+    /// Remaining steps, at most 980.
     #[serde(rename = "R1_PLAN")]
     plan: Option<String>,
-    /// The next action. At most 200 characters.
+    /// The next action, at most 200.
     #[serde(rename = "R2_NEXT")]
     next: Option<String>,
-    /// The current phase: reading, implementing, testing. At most 60 characters.
+    /// Reading, implementing, testing; at most 60.
     #[serde(rename = "R3_PHASE")]
     phase: Option<String>,
-    /// Hard requirements, contracts, edge cases. At most 720 characters.
+    /// Requirements, contracts, edge cases; at most 720.
     #[serde(rename = "R4_CONSTRAINTS")]
     constraints: Option<String>,
-    /// Assumptions that are not verified yet. At most 480 characters.
+    /// Not verified yet; at most 480.
     #[serde(rename = "R5_ASSUMPTIONS")]
     assumptions: Option<String>,
-    /// Unknowns and obstacles. At most 600 characters.
+    /// Unknowns, obstacles; at most 600.
     #[serde(rename = "R6_OPEN_QUESTIONS")]
     open_questions: Option<String>,
-    /// The latest event. At most 300 characters.
+    /// The latest event, at most 300.
     #[serde(rename = "R7_STATUS")]
     status: Option<String>,
 }

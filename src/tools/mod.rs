@@ -40,7 +40,7 @@ use crate::frame::{FrameRef, MemoryModel, ToolCall, shown_message};
 use crate::memory::{Next, Operation};
 use crate::session::Effect;
 use crate::session::calls::CallId;
-use crate::stack::Stack;
+use crate::stack::{HostSettings, Stack};
 use crate::text::hanging_indent;
 use crate::vocabulary::{ToolNames, ToolRole};
 
@@ -181,7 +181,7 @@ impl<Run> Entry<Run> {
 }
 
 #[rustfmt::skip]
-const TABLE: [Entry<RunTool>; 32] = [
+const TABLE: [Entry<RunTool>; 33] = [
     Entry::of::<frames::Push>(Group::Frames),
     Entry::of::<frames::Pop>(Group::Frames),
     Entry::of::<frames::Status>(Group::Frames),
@@ -189,6 +189,7 @@ const TABLE: [Entry<RunTool>; 32] = [
     Entry::of::<frames::Details>(Group::Frames),
     Entry::of::<frames::AddArtifact>(Group::Frames),
     Entry::of::<frames::AddDecision>(Group::Frames),
+    Entry::of::<frames::Identify>(Group::Frames),
     Entry::of::<frames::GetState>(Group::Frames),
     Entry::of::<planning::Plan>(Group::Planning),
     Entry::of::<planning::PlanChildren>(Group::Planning),
@@ -233,8 +234,27 @@ fn memory_table(memory: MemoryModel) -> &'static [Entry<ReadOperation>] {
     }
 }
 
-/// Returns all tools for the agents of hosts with sessions. Descriptions refer to other tools by the host's names.
-/// [`Tool::name`] is always the name that [`call`] takes, not the host's name.
+/// Returns the tools that a host with these settings offers to its agents: those of [`HostSettings::tools`].
+/// Descriptions refer to other offered tools by the host's names, and to no others. [`Tool::name`] is always the name that
+/// [`call`] takes, not the host's name.
+///
+/// ```
+/// use callstack_core::{HostSettings, ToolNames, ToolSet, tools};
+///
+/// let settings = HostSettings::default();
+/// let names: Vec<&str> = tools::offered(&settings).iter().map(|tool| tool.name).collect();
+/// assert!(names.contains(&"stack_frame_push") && !names.contains(&"stack_config"));
+/// assert_eq!(tools::offered(&settings.tools(ToolSet::all())), tools::list(&ToolNames::default()));
+/// ```
+pub fn offered(settings: &HostSettings) -> Vec<Tool> {
+    let names = settings.context.tools.clone().limited_to(settings.tools);
+    let mut tools = list(&names);
+    tools.retain(|tool| settings.tools.contains(tool.name));
+    tools
+}
+
+/// Returns all tools for the agents of hosts with sessions, also those that a host does not offer. Descriptions refer to
+/// other tools by the host's names. [`Tool::name`] is always the name that [`call`] takes, not the host's name.
 ///
 /// ```
 /// use callstack_core::{ToolNames, tools};
@@ -331,6 +351,10 @@ pub fn advance_run(stack: &Stack, run: impl Into<FrameRef>) -> Result<Next, Erro
 
 /// Calls a tool for the agent of a session. `arguments` is a JSON object; an empty text stands for `{}`.
 ///
+/// Every tool of the table is carried out, also one that the host does not [offer](offered): people and programs call
+/// tools that agents need not know, and a conversation may hold calls from before a change of the settings. A host that
+/// wants to refuse such calls of its agents does not pass them on. The answer to an unknown name lists the offered tools.
+///
 /// If the call is refused, nothing has changed: the answer has `is_error` and its text contains the problem. It is also
 /// refused if events and tool calls in other threads take longer than
 /// [`StackOptions::busy_timeout`](crate::StackOptions::busy_timeout), or inside of [`Stack::read`] and in code that the
@@ -349,14 +373,14 @@ fn answer(mut caller: Caller<'_>, name: &str, arguments: &str) -> Answer {
     let reply = match TABLE.iter().find(|entry| entry.name == name) {
         Some(entry) => (entry.run)(&mut caller, arguments, entry.example),
         None => {
-            let names: Vec<String> = TABLE.iter().filter_map(|entry| caller.tools().of_tool(entry.name)).collect();
+            let names: Vec<String> = TABLE.iter().map(|entry| entry.name).filter_map(caller.naming()).collect();
             Err(match names.is_empty() {
                 true => "there is no such tool".to_owned(),
                 false => format!("there is no such tool; there are {}", names.join(", ")),
             })
         }
     };
-    let named = reply.is_err().then(|| caller.tools().of_tool(name)).flatten();
+    let named = reply.is_err().then(|| caller.naming()(name)).flatten();
     let effects = caller.into_effects();
     let (text, call, is_error) = match reply {
         Ok(Reply::Text(text)) => (Some(text), None, false),

@@ -12,20 +12,20 @@ use crate::frame::{FrameRef, Handle, Identity, NewFrame, Parent, has_handle_form
 use crate::tree::Command;
 use crate::vocabulary::ToolRole;
 
-/// Plan a frame for later. Its parent is the frame of this session unless another one is given.
+/// Plan a frame, to be worked on later.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Plan {
-    /// Short name, two to five words.
+    /// Two to five words.
     title: String,
-    /// Conditions that are true when the work is done, in terms that can be checked.
+    /// Conditions that can be checked and hold when the work is done.
     success_criteria: String,
-    /// The success criteria in one short line.
+    /// The same in one short line.
     success_criteria_compacted: String,
-    /// The parent frame, by handle or ID.
+    /// The parent, by handle or ID; default: the frame of this session.
     #[serde(rename = "parentSessionID")]
     parent: Option<String>,
-    /// Frames whose results it needs, by handle or ID.
+    /// Handles or IDs of frames whose results it needs.
     #[serde(default)]
     depends_on: Vec<String>,
 }
@@ -54,15 +54,14 @@ impl AgentTool for Plan {
     }
 }
 
-/// Plan several frames at once; if one is invalid, none is planned. Their parent is the frame of this session unless
-/// another one is given. They are worked on in this order.
+/// Plan one or more frames, which are worked on in this order. If one is invalid, none is planned.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct PlanChildren {
-    /// The parent frame, by handle or ID.
+    /// The parent, by handle or ID; default: the frame of this session.
     #[serde(rename = "parentSessionID")]
     parent: Option<String>,
-    /// The frames to plan, in order.
+    /// The frames, in order.
     #[schemars(length(min = 1))]
     children: Vec<Child>,
 }
@@ -70,13 +69,13 @@ pub(super) struct PlanChildren {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Child {
-    /// Short name, two to five words.
+    /// Two to five words.
     title: String,
-    /// Conditions that are true when the work is done, in terms that can be checked.
+    /// Conditions that can be checked and hold when the work is done.
     success_criteria: String,
-    /// The success criteria in one short line.
+    /// The same in one short line.
     success_criteria_compacted: String,
-    /// Frames whose results it needs: by handle or ID, or by title if they come earlier in this list.
+    /// Frames whose results it needs: handle, ID, or title of an earlier one of this list.
     #[serde(default)]
     depends_on: Vec<String>,
 }
@@ -124,18 +123,17 @@ impl AgentTool for PlanChildren {
     }
 }
 
-/// Start a planned frame, or resume one that was interrupted. It runs in its own session, and its results are this
-/// tool's answer.
+/// Run a planned frame, or resume one that was interrupted; its results are this tool's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Activate {
-    /// The frame, by handle or ID.
+    /// Handle or ID.
     #[serde(rename = "sessionID")]
     session_id: String,
-    /// Return at once instead of waiting for the results.
+    /// Do not wait for the results.
     #[serde(default)]
     background: bool,
-    /// Time limit in milliseconds, after which the frame is stopped; 0: no limit. By default the host's setting.
+    /// Milliseconds after which the frame is stopped; 0: never. Default: the host's setting.
     time_limit: Option<u64>,
 }
 
@@ -149,15 +147,14 @@ impl AgentTool for Activate {
     }
 }
 
-/// Remove a frame and all planned frames below it from the plan. Frames below it that are already open are reported
-/// and continue.
+/// Remove a frame and the planned frames below it from the plan. Open frames below it are reported and continue.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Invalidate {
-    /// The frame, by handle or ID; by default that of this session.
+    /// Handle or ID; default: the frame of this session.
     #[serde(rename = "sessionID")]
     session_id: Option<String>,
-    /// The reason for removing the frame.
+    /// Why it is removed.
     reason: String,
 }
 

@@ -14,28 +14,28 @@ use crate::session::TitlePatterns;
 use crate::session::subagents::{Subagent, SubagentSettings};
 use crate::text::beginning;
 
-/// Show or change how subagents are detected and finished. Subagents are child sessions that the host's own tools
-/// start. Omitted arguments change nothing.
+/// Show or change how subagents (child sessions of the host's own tools) are detected and finished. Omitted arguments
+/// change nothing.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Config {
-    /// Whether child sessions are tracked.
+    /// Track child sessions.
     enabled: Option<bool>,
-    /// Whether a subagent's frame is finished automatically after idleCompletionDelay.
+    /// Finish a subagent's frame with its answer, or after idleCompletionDelay.
     auto_complete_on_idle: Option<bool>,
-    /// Whether the requests of subagents contain a context.
+    /// Subagents get contexts.
     inject_parent_context: Option<bool>,
-    /// Whether the last message of an automatically finished subagent becomes the results of its frame.
+    /// The last message of a subagent finished so becomes its results.
     propagate_summaries: Option<bool>,
-    /// Minimum age in milliseconds of a child session to get a frame, unless its title matches a pattern.
+    /// Age in milliseconds from which a child session gets a frame, unless its title matches a pattern.
     min_duration: Option<u64>,
-    /// Minimum number of messages of a child session to get a frame, unless its title matches a pattern.
+    /// Number of messages from which it gets a frame, likewise.
     min_message_count: Option<u64>,
-    /// Idle time in milliseconds after which a subagent is finished.
+    /// Idle milliseconds after which a subagent is finished.
     idle_completion_delay: Option<u64>,
-    /// A regular expression to add to the patterns for titles of subagents; at most 200 characters, and 20 patterns.
+    /// A regular expression for titles of subagents, at most 200 characters; at most 20 patterns.
     add_pattern: Option<String>,
-    /// A regular expression to remove from the patterns.
+    /// A pattern to remove.
     remove_pattern: Option<String>,
 }
 
@@ -104,7 +104,7 @@ impl Config {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Stats {
-    /// Afterwards, set the numbers to 0.
+    /// Then set them to 0.
     #[serde(default)]
     reset: bool,
     /// Also show the sessions that are not completed.

@@ -134,12 +134,12 @@ impl Tree {
             }
             // The frame itself has not changed.
             Change::ActiveChanged { active } => self.active = active.then_some(handle),
-            Change::Identified { identity } => {
-                set_identity(self.remember(handle, true), identity);
+            Change::Identified { identity, provisional } => {
+                set_identity(self.remember(handle, true), identity, *provisional);
                 self.touch_at(handle, time);
             }
             Change::StatusChanged { status, results, results_compacted } => {
-                self.status_changed(handle, *status, results.as_ref(), results_compacted.as_ref());
+                self.status_changed(handle, *status, results.as_ref(), results_compacted.as_ref(), time);
                 self.touch_at(handle, time);
                 self.settle();
             }
@@ -149,7 +149,7 @@ impl Tree {
                 self.settle();
             }
             Change::IdReplaced { session_id } => {
-                self.id_replaced(handle, session_id);
+                self.id_replaced(handle, session_id, time);
                 self.touch_at(handle, time);
             }
             Change::LogPathSet { log_path } => {
@@ -180,6 +180,14 @@ impl Tree {
                     before.results.get_or_insert(old);
                 }
                 self.touch_at(handle, time);
+            }
+            Change::Delivered {} => {
+                self.delivered(handle, time);
+                self.touch_delivery(handle);
+            }
+            Change::Forgotten {} => {
+                self.forgotten(handle, time);
+                self.nodes[handle.index()].revision = self.revision;
             }
             Change::ChunkAllocated { chunk } => {
                 self.frame_mut(handle).heap.push((**chunk).clone());
@@ -237,6 +245,9 @@ impl Tree {
         self.tell_ancestors(handle, false);
         self.link_dependencies(handle, &record.depends_on);
         self.record_progress(handle, record.status);
+        if let Some(parent) = parent.filter(|_| self.is_held(handle)) {
+            self.nodes[parent.index()].held_children += 1;
+        }
     }
 
     /// The depth of a new frame, and the ancestor to which it jumps. A jump is as long as the two before it together if
@@ -281,12 +292,17 @@ impl Tree {
 
     /// Sets the status of a frame, and everything that follows from it.
     fn set_status(&mut self, handle: Handle, status: FrameStatus) {
+        let was_held = self.is_held(handle);
         let node = &mut self.nodes[handle.index()];
         let (was_busy, finished, parent) = (node.is_busy(), node.finished, node.parent);
         node.frame.status = status;
         self.tell_ancestors(handle, was_busy);
         if let Some(parent) = parent.filter(|_| finished > 0) {
-            self.nodes[parent.index()].finished_children.remove(&finished);
+            let revision = self.revision;
+            let parent = &mut self.nodes[parent.index()];
+            parent.finished_children.remove(&finished);
+            parent.held_children -= u32::from(was_held);
+            parent.finished_revision = revision;
         }
         if !status.is_open() && self.active == Some(handle) {
             self.active = None;
@@ -312,6 +328,7 @@ impl Tree {
         status: FrameStatus,
         results: Option<&String>,
         results_compacted: Option<&String>,
+        time: u64,
     ) {
         self.set_status(handle, status);
         let frame = self.frame_mut(handle);
@@ -322,6 +339,34 @@ impl Tree {
             frame.results_compacted = Some(compacted.clone());
         }
         self.record_progress(handle, status);
+        // The answer to the tool call that pushed the frame holds the results.
+        let is_called = self.node(handle).conversation.as_ref().is_some_and(|own| own.call.is_some());
+        if is_called && status.is_finished() {
+            self.delivered(handle, time);
+        }
+    }
+
+    /// Notes that the parent's conversation holds the results of a finished frame.
+    fn delivered(&mut self, handle: Handle, time: u64) {
+        let Some(parent) = self.node(handle).parent.filter(|_| !self.is_held(handle)) else { return };
+        // After the moment of forgetting even if both have the same time, or the clock was set back.
+        let after = self.node(parent).frame.forgotten_at.map_or(0, |forgotten| forgotten.saturating_add(1));
+        self.frame_mut(handle).delivered_at = Some(time.max(after));
+        if self.is_held(handle) {
+            self.nodes[parent.index()].held_children += 1;
+        }
+    }
+
+    /// Notes that the frame's conversation no longer holds the results of the children.
+    fn forgotten(&mut self, handle: Handle, time: u64) {
+        let node = self.node(handle);
+        let deliveries = node.finished_children.values().filter_map(|child| self.node(*child).frame.delivered_at);
+        let forgotten_at = deliveries.fold(time, u64::max);
+        let revision = self.revision;
+        let node = &mut self.nodes[handle.index()];
+        node.frame.forgotten_at = Some(forgotten_at);
+        node.held_children = 0;
+        node.finished_revision = revision;
     }
 
     fn invalidated(&mut self, handle: Handle, reason: &str, time: u64) {
@@ -331,7 +376,12 @@ impl Tree {
         frame.invalidated_at = Some(time);
     }
 
-    fn id_replaced(&mut self, handle: Handle, session_id: &str) {
+    /// Gives a frame another ID. An open frame then works in another session, whose conversation is new.
+    fn id_replaced(&mut self, handle: Handle, session_id: &str, time: u64) {
+        let node = self.node(handle);
+        if node.status().is_open() && node.held_children > 0 {
+            self.forgotten(handle, time);
+        }
         let old = mem::replace(&mut self.frame_mut(handle).session_id, session_id.to_owned());
         self.ids.remove(&old);
         self.ids.insert(session_id, handle);
@@ -385,6 +435,12 @@ impl Tree {
         node.revision = self.revision;
     }
 
+    /// Marks a frame and its parent as changed by the delivery of its results. The settled view does not change.
+    fn touch_delivery(&mut self, handle: Handle) {
+        self.nodes[handle.index()].revision = self.revision;
+        self.touch_parent(handle, true);
+    }
+
     /// Drops the messages of a frame that has ended.
     fn forget_conversation(&mut self, handle: Handle) {
         if let Some(conversation) = &mut self.nodes[handle.index()].conversation {
@@ -419,7 +475,9 @@ impl Tree {
             self.sequence += 1;
             node.finished = self.sequence;
             if let Some(parent) = node.parent {
-                self.nodes[parent.index()].finished_children.insert(self.sequence, handle);
+                let parent = &mut self.nodes[parent.index()];
+                parent.finished_children.insert(self.sequence, handle);
+                parent.finished_revision = self.revision;
             }
         }
     }
@@ -428,11 +486,23 @@ impl Tree {
         let revision = self.revision;
         let node = &mut self.nodes[handle.index()];
         node.revision = revision;
-        if node.before.is_none() {
+        let is_settled = node.before.is_none();
+        if is_settled {
             node.settled_revision = revision;
         }
+        self.touch_parent(handle, is_settled);
+    }
+
+    /// Marks the parent of a frame as changed by the frame. `is_settled`: the settled view of the frame has changed.
+    fn touch_parent(&mut self, handle: Handle, is_settled: bool) {
+        let (revision, node) = (self.revision, self.node(handle));
+        let is_finished = node.status().is_finished();
         if let Some(parent) = node.parent {
-            self.nodes[parent.index()].children_revision = revision;
+            let parent = &mut self.nodes[parent.index()];
+            parent.children_revision = revision;
+            if is_settled && is_finished {
+                parent.finished_revision = revision;
+            }
         }
     }
 
@@ -464,11 +534,7 @@ impl Tree {
             })
         });
         if with_identity {
-            before.identity.get_or_insert_with(|| Identity {
-                title: frame.title.clone(),
-                success_criteria: frame.success_criteria.clone(),
-                success_criteria_compacted: frame.success_criteria_compacted.clone(),
-            });
+            before.identity.get_or_insert_with(|| frame.identity());
         }
         frame
     }
@@ -481,16 +547,14 @@ impl Tree {
             node.before = None;
             node.revision = revision;
             node.settled_revision = revision;
-            if let Some(parent) = node.parent {
-                self.nodes[parent.index()].children_revision = revision;
-            }
+            self.touch_parent(handle, true);
         }
     }
 }
 
-fn set_identity(frame: &mut Frame, identity: &Identity) {
+fn set_identity(frame: &mut Frame, identity: &Identity, provisional: bool) {
     frame.title.clone_from(&identity.title);
     frame.success_criteria.clone_from(&identity.success_criteria);
     frame.success_criteria_compacted.clone_from(&identity.success_criteria_compacted);
-    frame.placeholder = false;
+    frame.placeholder &= provisional;
 }

@@ -27,7 +27,8 @@ pub enum Command {
         children: Vec<NewFrame>,
     },
     /// Create a placeholder frame with the status in_progress for a session, unless the session has a frame. The frame
-    /// becomes the active frame if there is none.
+    /// becomes the active frame if there is none. Its title and criteria can be set until it has been identified for
+    /// good: by [`Command::Identify`], or, if it has criteria, when a frame is pushed, planned or imported below it.
     Ensure {
         /// The session's ID.
         session_id: String,
@@ -36,12 +37,15 @@ pub enum Command {
         /// The parent, which may have any status; `None` makes the frame a root.
         parent: Option<FrameRef>,
     },
-    /// Set the title and criteria of a placeholder frame, once.
+    /// Set the title and criteria of a placeholder frame.
     Identify {
         /// The frame.
         frame: FrameRef,
         /// The title and criteria.
         identity: Identity,
+        /// False: they are set for good. True: nobody has chosen them, so the frame remains a placeholder, and they can
+        /// be set again.
+        provisional: bool,
     },
     /// Start a planned frame: its status becomes in_progress, and it becomes the active frame. Neither its parent nor
     /// its dependencies are checked.
@@ -84,6 +88,17 @@ pub enum Command {
         frame: FrameRef,
         /// The results so far. The full text must not be blank.
         results: Results,
+    },
+    /// Record that the conversation of the frame's parent has received the results of the frame, which is completed or
+    /// failed.
+    Deliver {
+        /// The frame.
+        frame: FrameRef,
+    },
+    /// Record that the conversation of the frame was compacted or begun anew.
+    Forget {
+        /// The frame.
+        frame: FrameRef,
     },
     /// Invalidate a frame and all planned frames below it: they are removed from the plan.
     Invalidate {

@@ -250,6 +250,15 @@ impl Tree {
         self.siblings(handle).filter(|sibling| self.node(*sibling).status() == FrameStatus::Completed)
     }
 
+    /// True if the conversation of the frame's parent holds the results of the frame: if they were delivered there, and
+    /// the conversation was not compacted or begun anew since.
+    pub fn is_held(&self, handle: Handle) -> bool {
+        let node = self.node(handle);
+        let Some(parent) = node.parent.filter(|_| node.status().is_finished()) else { return false };
+        let forgotten_at = self.node(parent).frame.forgotten_at;
+        node.frame.delivered_at.is_some_and(|time| forgotten_at.is_none_or(|forgotten| time > forgotten))
+    }
+
     /// All frames with this status, in creation order.
     pub fn with_status(&self, status: FrameStatus) -> impl Iterator<Item = Handle> + '_ {
         self.handles().filter(move |handle| self.node(*handle).status() == status)

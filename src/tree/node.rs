@@ -22,6 +22,8 @@ pub struct Node {
     pub(super) dependents: Vec<Handle>,
     /// Finished children by the place of their finish in the tree's sequence.
     pub(super) finished_children: BTreeMap<u64, Handle>,
+    /// Number of finished children whose results the frame's conversation holds.
+    pub(super) held_children: u32,
     /// Number of children that have not ended, or have a frame below them that has not.
     pub(super) busy_children: u32,
     /// Number of ancestors.
@@ -39,6 +41,8 @@ pub struct Node {
     pub(super) revision: u64,
     pub(super) settled_revision: u64,
     pub(super) children_revision: u64,
+    /// Revision of the last change of what contexts show of the finished children.
+    pub(super) finished_revision: u64,
     /// The old values of fields that have changed since the last status change in the tree; see [`Settled`].
     pub(super) before: Option<Box<Before>>,
     pub(super) conversation: Option<Box<Conversation>>,
@@ -94,6 +98,7 @@ impl Node {
             parent,
             depth,
             jump,
+            held_children: 0,
             busy_children: 0,
             artifact_index: None,
             children: Vec::new(),
@@ -105,6 +110,7 @@ impl Node {
             revision: 0,
             settled_revision: 0,
             children_revision: 0,
+            finished_revision: 0,
             before: None,
             conversation: None,
         };
@@ -175,8 +181,14 @@ impl Node {
     }
 
     /// The children that are completed or failed, in the order in which they finished.
-    pub fn finished_children(&self) -> impl ExactSizeIterator<Item = Handle> + '_ {
+    pub fn finished_children(&self) -> impl DoubleEndedIterator<Item = Handle> + ExactSizeIterator + '_ {
         self.finished_children.values().copied()
+    }
+
+    /// Number of finished children whose results the frame's conversation holds; see
+    /// [`Tree::is_held`](super::Tree::is_held).
+    pub fn held_children(&self) -> usize {
+        self.held_children as usize
     }
 
     /// The frames whose results this one needs.
@@ -214,6 +226,12 @@ impl Node {
     /// Revision of the last change of any child.
     pub fn children_revision(&self) -> u64 {
         self.children_revision
+    }
+
+    /// Revision of the last change of what contexts show of the finished children: which children are finished, the
+    /// settled view of one of them, or which results the conversation of this frame holds.
+    pub fn finished_revision(&self) -> u64 {
+        self.finished_revision
     }
 
     /// The conversation of the frame, if it belongs to a run.

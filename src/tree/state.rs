@@ -124,7 +124,9 @@ impl Tree {
         }
         for (place, (_, is_start, handle, _)) in places.into_iter().zip(moments) {
             if let Some(parent) = parent_of_finished(self, is_start, handle) {
-                self.nodes[parent.index()].finished_children.insert(place, handle);
+                let parent = &mut self.nodes[parent.index()];
+                parent.finished_children.insert(place, handle);
+                parent.finished_revision = self.revision;
             }
             let node = &mut self.nodes[handle.index()];
             if is_start {

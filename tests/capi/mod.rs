@@ -628,8 +628,19 @@ fn a_host_tells_of_its_sessions_and_runs_frames_in_them() {
     assert!(refused["isError"] == true && refused["text"].as_str().unwrap().contains("Example: {"));
     // SAFETY: the only arguments are valid outputs.
     let tools = ask(|out, error| unsafe { callstack_tools(out, error) }).map(parsed).unwrap();
-    assert_eq!(tools.as_array().unwrap().len(), 32);
+    assert_eq!(tools.as_array().unwrap().len(), 33);
     assert_eq!(tools[0]["name"], "stack_frame_push");
+    // SAFETY: the handle is open, the outputs are valid.
+    let offered = || ask(|out, error| unsafe { callstack_offered_tools(stack, out, error) }).map(parsed).unwrap();
+    let names = |tools: Value| tools.as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect::<Vec<_>>();
+    assert!(
+        names(offered()).contains(&json!("stack_frame_push")) && !names(offered()).contains(&json!("stack_config"))
+    );
+    let settings = r#"{"tools": ["stack_heap_alloc", "stack_tree"], "context": {"tools": "none"}}"#;
+    // SAFETY: the text has its given length, the outputs are valid.
+    ask(|out, error| unsafe { callstack_configure(stack, p(settings), settings.len(), out, error) }).unwrap();
+    assert_eq!(names(offered()), ["stack_tree", "stack_heap_alloc"]);
+    assert!(offered()[1]["description"].as_str().unwrap().contains("until it is freed"));
     close(stack);
 }
 
@@ -650,7 +661,7 @@ fn descriptions_of_tools_mention_the_names_of_the_host() {
     for (names, mentioned) in [(names, "until zub."), (r#""none""#, "until it is freed.")] {
         let renamed = named(Some(names)).unwrap();
         let renamed = renamed.as_array().unwrap();
-        assert_eq!(renamed.len(), 32);
+        assert_eq!(renamed.len(), 33);
         for (tool, default) in renamed.iter().zip(tools.as_array().unwrap()) {
             assert_eq!(tool["name"], default["name"], "callstack_tool takes the default names");
             assert_eq!(tool["example"], default["example"]);

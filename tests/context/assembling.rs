@@ -1,6 +1,8 @@
 //! Tests of the content of contexts, case by case.
 
-use callstack_core::context::{Approx, Chars4, DetailLevel, Omission, Section, TokenCounter, truncate};
+use callstack_core::context::{
+    Approx, Chars4, DetailLevel, FinishedChildren, Omission, Section, TokenCounter, truncate,
+};
 use callstack_core::tree::sibling_order;
 use callstack_core::{
     Budget, Context, FrameStatus, Guidance, Handle, NewFrame, PopStatus, Results, Settings, Stack, StackOptions,
@@ -185,6 +187,57 @@ fn the_parent_and_the_siblings_of_a_blocked_frame_see_why_it_is_blocked() {
     assert!(xml.contains(&format!("<blocked-sibling id=\"f2\" title=\"Deploy\">{why}</blocked-sibling>")), "{xml}");
     stack.set_status("blocked", FrameStatus::InProgress, None).unwrap();
     assert!(!project.context("now").xml.contains(why));
+}
+
+/// The handles in an element of a context, in order.
+fn handles_in(xml: &str, element: &str) -> Vec<String> {
+    let document = roxmltree::Document::parse(xml).unwrap();
+    let found = document.descendants().find(|node| node.has_tag_name(element));
+    let frames = found.into_iter().flat_map(|node| node.children().filter(|child| child.is_element()));
+    frames.map(|frame| frame.attribute("id").unwrap().to_owned()).collect()
+}
+
+#[test]
+fn finished_children_are_shown_unless_the_conversation_holds_their_results() {
+    let project = Project::new();
+    let stack = &project.0;
+    for number in 1..=3 {
+        project.finished(&format!("child-{number}"), "Parser of tables", &format!("Tables {number}"));
+    }
+    let shown = || handles_in(&project.context("root").xml, "finished-children");
+    assert_eq!(shown(), ["f2", "f3", "f4"]);
+    stack.deliver("child-1").unwrap();
+    stack.deliver("child-2").unwrap();
+    assert_eq!(shown(), ["f4"]);
+    stack.forget("root").unwrap();
+    assert_eq!(shown(), ["f2", "f3", "f4"]);
+    // A result that is delivered after that is held, even within the same millisecond.
+    stack.deliver("child-3").unwrap();
+    assert_eq!(shown(), ["f2", "f3"]);
+    let with = |children| stack.context("root", &Settings::default().finished_children(children)).unwrap();
+    assert_eq!(handles_in(&with(FinishedChildren::All).xml, "finished-children"), ["f2", "f3", "f4"]);
+    assert!(handles_in(&with(FinishedChildren::None).xml, "finished-children").is_empty());
+    // The frame goes on in another session, whose conversation is new.
+    stack.replace_id("root", "another session").unwrap();
+    let context = stack.context("f1", &Settings::default()).unwrap();
+    assert_eq!(handles_in(&context.xml, "finished-children"), ["f2", "f3", "f4"]);
+    assert!(context.stable.contains("<results>Tables 2</results>"), "{}", context.stable);
+}
+
+#[test]
+fn of_many_finished_children_the_newest_are_shown_and_the_rest_counted() {
+    let project = Project::new();
+    for number in 0..400 {
+        project.finished(&format!("child-{number}"), "Weekly chores", "Swept the floor of the hall and of the kitchen");
+    }
+    let xml = &project.context("root").xml;
+    let shown = handles_in(xml, "finished-children");
+    assert!(shown.len() > 20 && shown.last().unwrap() == "f401" && shown.is_sorted_by_key(|handle| handle.len()));
+    assert!(xml.contains(&format!("omitted-children=\"{}\"", 400 - shown.len())), "{xml}");
+    let few = Settings::default().budget(Budget::of_total(900).children(100));
+    let xml = &project.0.context("root", &few).unwrap().xml;
+    let shown = handles_in(xml, "finished-children").len();
+    assert!((2..20).contains(&shown) && xml.contains(&format!("omitted-children=\"{}\"", 400 - shown)), "{xml}");
 }
 
 #[test]

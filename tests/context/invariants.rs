@@ -60,8 +60,8 @@ fn assert_grows(smaller: &Context, larger: &Context) {
 }
 
 /// Makes changes that must not change a byte of any stable part.
-fn disturb(stack: &Stack, random: &mut Random, frames: usize) {
-    for round in 0..6 {
+fn disturb(stack: &Stack, random: &mut Random, frames: usize, current: Handle) {
+    for round in 0..5 {
         let frame = Handle::from_index(random.below(frames)).unwrap();
         let note = format!("{round} {}", support::text(random, 5));
         // Some of these commands are refused; then nothing changes.
@@ -72,6 +72,8 @@ fn disturb(stack: &Stack, random: &mut Random, frames: usize) {
             6 => stack.log(frame).set_path(random.pick(&["Cargo.toml", "src", "README.md"])),
             1 => stack.add_decision(frame, note),
             2 => stack.plan(NewFrame::new(note).below(frame)).map(drop),
+            // An open frame with another ID has another session, whose conversation is new.
+            3 if frame == current => stack.set_active(frame),
             3 => stack.replace_id(frame, format!("new_{round}_{}", random.next())),
             4 => stack.set_active(frame),
             _ => stack.identify(frame, Identity { title: note, ..Identity::default() }),
@@ -161,7 +163,7 @@ proptest! {
             settings.budget.bytes = Some(total * (2 + random.below(4)));
         }
         let before = stack.context(frame, &settings).unwrap();
-        disturb(&stack, &mut random, size);
+        disturb(&stack, &mut random, size, frame);
         let after = stack.context(frame, &settings).unwrap();
         prop_assert_eq!(&before.stable, &after.stable, "7: the stable part has moved");
         prop_assert!(checked(&stack, &Approx, frame, &settings).unwrap() == *after, "the cache answers with another context");
@@ -184,6 +186,38 @@ proptest! {
                 crowded || siblings_text(&after).starts_with(siblings_text(&before)),
                 "7: {sibling} is not appended\n{}\n---\n{}", before.stable, after.stable
             );
+        }
+    }
+
+    /// What is kept from earlier contexts never shows in later ones.
+    #[test]
+    fn contexts_are_the_same_with_and_without_what_was_kept(seed in any::<u64>(), size in 2usize..14) {
+        let mut random = Random::new(seed);
+        let stack = support::stack_of(&support::state(&mut random, size));
+        let settings = with_total(&settings(&mut random), 4_000);
+        for round in 0..5 {
+            let frames = stack.read(|tree| tree.len());
+            let [frame, other] = [(); 2].map(|()| Handle::from_index(random.below(frames)).unwrap());
+            let text = support::text(&mut random, 12);
+            // Some of these commands are refused; then nothing changes.
+            let _ = match random.below(10) {
+                0 => stack.push(NewFrame::new(format!("t{text}")).below(other)).map(drop),
+                1 => stack.plan(NewFrame::new(format!("t{text}")).below(other).depends_on(frame)).map(drop),
+                2 => stack.pop(other, [PopStatus::Completed, PopStatus::Failed, PopStatus::Blocked][random.below(3)], text).map(drop),
+                3 => stack.activate(other),
+                4 => stack.invalidate(other, "not needed").map(drop),
+                5 => stack.summarize(other, Results::new(format!("t{text}"))),
+                6 => stack.deliver(other),
+                7 => stack.forget(other),
+                8 => stack.replace_id(other, format!("id_{round}")),
+                _ => stack.add_decision(other, format!("t{text}")),
+            };
+            let kept = stack.context_uncached(frame, &settings).unwrap();
+            stack.clear_cache(None).unwrap();
+            let made = stack.context_uncached(frame, &settings).unwrap();
+            prop_assert_eq!(&kept, &made, "round {}: {} differs", round, frame);
+            // The next round begins with everything kept.
+            (0..frames).for_each(|index| drop(stack.context_uncached(Handle::from_index(index).unwrap(), &settings)));
         }
     }
 

@@ -12,7 +12,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("steps", &[]),
     ("text", &["steps"]),
     ("variables", &["error"]),
-    ("vocabulary", &["error"]),
+    ("vocabulary", &["error", "variables"]),
     ("tree", &["error", "frame", "steps", "text"]),
     ("context", &["error", "frame", "keywords", "steps", "text", "tree", "variables", "vocabulary"]),
     ("session", &["error", "frame", "keywords", "steps", "text", "tree", "variables", "vocabulary"]),

@@ -1,7 +1,12 @@
 //! Tests of hosts with sessions, and of the tools of their agents.
 
 #[cfg(feature = "tools")]
+mod advice;
+mod endings;
+mod host;
+#[cfg(feature = "tools")]
 mod host_model;
 mod sessions;
 #[cfg(feature = "tools")]
 mod tools;
+mod topics;

@@ -1,134 +1,17 @@
 //! Tests of the sessions of a host and their frames, event by event.
 
-use std::collections::BTreeMap;
-
 use callstack_core::frame::NewChunk;
 use callstack_core::session::autonomy::AutonomyLevel;
-use callstack_core::session::calls::{self, CallId, CallOptions};
+use callstack_core::session::calls::{CallId, CallOptions};
 use callstack_core::session::subagents::SubagentSettings;
-use callstack_core::session::{Action, Effect, HostEvent, LogLevel, Sessions, Turn};
-use callstack_core::{Command, Error, Frame, FrameStatus, Handle, NewFrame, PopStatus, Tree, decide};
-use serde_json::{Value, json};
+use callstack_core::session::{Effect, HostEvent, LogLevel, Turn};
+use callstack_core::{Command, Error, FrameStatus, Handle};
+use serde_json::json;
 
-const SUBAGENT: &str = "look around (@general subagent)";
-
-/// A host that executes the actions that follow from its events.
-#[derive(Default)]
-struct Host {
-    tree: Tree,
-    sessions: Sessions,
-    now: u64,
-    effects: Vec<Effect>,
-    refused: Vec<String>,
-    /// IDs of the messages of all `KeepMessages` actions.
-    logs: BTreeMap<Handle, Vec<String>>,
-}
-
-impl Host {
-    /// Reports an event, in JSON, a second after the last one.
-    fn tell(&mut self, event: Value) -> &mut Self {
-        self.now += 1_000;
-        let text = event.to_string();
-        let event: HostEvent = serde_json::from_value(event).unwrap_or_else(|error| panic!("{error}: {text}"));
-        let actions = self.sessions.report(&self.tree, event, self.now);
-        self.carry_out(actions)
-    }
-
-    fn poll(&mut self, now: u64) -> &mut Self {
-        self.now = now;
-        let actions = self.sessions.poll(&self.tree, now);
-        self.carry_out(actions)
-    }
-
-    fn carry_out(&mut self, actions: Vec<Action>) -> &mut Self {
-        for action in actions {
-            match action {
-                Action::Command(command) => match decide(&self.tree, command, self.now) {
-                    Ok(commit) => commit.events.iter().for_each(|event| self.tree.apply(event)),
-                    Err(error) => self.refused.push(error.to_string()),
-                },
-                Action::KeepMessages { handle, messages } => {
-                    let log = self.logs.entry(handle).or_default();
-                    log.extend(messages.into_iter().map(|message| message.id));
-                }
-                Action::Answer { call, handle, problem } => {
-                    let text = calls::answer(&self.tree, handle, problem.as_deref(), &self.sessions.tools);
-                    self.effects.push(Effect::Answer { call, text });
-                }
-                Action::Effect(effect) => self.effects.push(effect),
-                other => panic!("this host cannot carry out {other:?}"),
-            }
-        }
-        self
-    }
-
-    fn created(&mut self, id: &str, parent: Option<&str>, title: &str) -> &mut Self {
-        self.tell(json!({"kind": "sessionCreated", "sessionID": id, "parentID": parent, "title": title}))
-    }
-
-    fn message(&mut self, id: &str, message: &str, role: &str, text: &str) -> &mut Self {
-        self.tell(json!({"kind": "message", "sessionID": id, "messageID": message, "role": role, "text": text}))
-    }
-
-    fn tool(&mut self, id: &str, tool: &str, path: &str) -> &mut Self {
-        self.tell(json!({"kind": "toolExecuted", "sessionID": id, "tool": tool, "path": path}))
-    }
-
-    fn about(&mut self, kind: &str, id: &str) -> &mut Self {
-        self.tell(json!({"kind": kind, "sessionID": id}))
-    }
-
-    fn frame(&self, id: &str) -> Frame {
-        self.tree.frame(self.tree.by_id(id).unwrap_or_else(|| panic!("{id} has no frame")))
-    }
-
-    /// The effects since the last call, without log lines.
-    fn asked(&mut self) -> Vec<Effect> {
-        self.effects.drain(..).filter(|effect| !matches!(effect, Effect::Log { .. })).collect()
-    }
-
-    /// The log lines since the last call.
-    fn logged(&mut self) -> Vec<(LogLevel, String)> {
-        let lines = self.effects.drain(..).filter_map(|effect| match effect {
-            Effect::Log { level, message, .. } => Some((level, message)),
-            _ => None,
-        });
-        lines.collect()
-    }
-}
+use super::host::{Host, SUBAGENT};
 
 fn describe(id: &str) -> Vec<Effect> {
     vec![Effect::DescribeSession { session_id: id.into() }]
-}
-
-#[test]
-fn a_root_takes_its_identity_from_its_first_message() {
-    let mut host = Host::default();
-    host.created("ses_1", None, "New session - 2026-11-22T05:28:04.000Z");
-    assert!(host.tree.is_empty(), "a session without a message is nothing to work on");
-    let text = "Build a shop where customers\ncan pay for what is in their cart";
-    host.message("ses_1", "m1", "user", text).message("ses_1", "m2", "assistant", "Well");
-    let frame = host.frame("ses_1");
-    assert_eq!((frame.title.as_str(), frame.success_criteria.as_str()), ("Build a shop where customers can", text));
-    assert_eq!((frame.status, frame.placeholder, frame.parent_session_id), (FrameStatus::InProgress, false, None));
-    assert!(!frame.success_criteria_compacted.contains('\n'));
-
-    host.message("ses_1", "m3", "user", "And a blog");
-    host.tell(json!({"kind": "sessionUpdated", "sessionID": "ses_1", "title": "Shop and blog"}));
-    assert_eq!(host.frame("ses_1").title, "Build a shop where customers can", "given once");
-    assert_eq!((host.tree.len(), host.refused.len()), (1, 0), "{:?}", host.refused);
-}
-
-#[test]
-fn a_title_of_the_sessions_own_is_better_than_words_of_the_message() {
-    let mut host = Host::default();
-    host.created("ses_1", None, "")
-        .tell(json!({"kind": "sessionUpdated", "sessionID": "ses_1", "title": " The shop "}));
-    host.message("ses_1", "m0", "user", "  ").message("ses_1", "m1", "user", "Build a shop");
-    assert_eq!(
-        (host.frame("ses_1").title.as_str(), host.frame("ses_1").success_criteria.as_str()),
-        ("The shop", "Build a shop")
-    );
 }
 
 #[test]
@@ -329,72 +212,6 @@ fn what_is_no_event_is_refused() {
     }
 }
 
-impl Host {
-    fn command(&mut self, command: Command) -> Handle {
-        let commit = decide(&self.tree, command, self.now).unwrap();
-        commit.events.iter().for_each(|event| self.tree.apply(event));
-        commit.events[0].handle
-    }
-
-    fn plan(&mut self, parent: &str, id: &str) -> Handle {
-        self.command(Command::Plan(NewFrame::new(format!("Frame {id}")).id(id).criteria("It works").below(parent)))
-    }
-
-    /// A host with the session `root`, its frame, and a planned child.
-    fn with_plan() -> (Self, Handle) {
-        let mut host = Self::default();
-        host.created("root", None, "Root").message("root", "m1", "user", "Build it");
-        let frame = host.plan("root", "plan-1");
-        host.asked();
-        (host, frame)
-    }
-
-    fn call(&mut self, frame: Handle, caller: &str) -> CallId {
-        self.call_with(frame, CallOptions::new(caller))
-    }
-
-    fn call_with(&mut self, frame: Handle, options: CallOptions) -> CallId {
-        let mut turn = Turn::new(&mut self.sessions, &self.tree, self.now);
-        let call = turn.call(frame, options).unwrap();
-        let actions = turn.into_actions();
-        self.carry_out(actions);
-        call
-    }
-
-    /// Calls a frame, and reports the session that the host creates for it.
-    fn started(&mut self, frame: Handle, caller: &str, session: &str) -> CallId {
-        let call = self.call(frame, caller);
-        self.tell(json!({"kind": "callStarted", "call": call, "sessionID": session}));
-        self.asked();
-        call
-    }
-
-    fn ended(&mut self, call: CallId, error: Option<&str>) -> &mut Self {
-        self.tell(json!({"kind": "callEnded", "call": call, "error": error}))
-    }
-
-    fn pop(&mut self, frame: Handle, results: &str) {
-        let results = results.into();
-        self.command(Command::Pop { frame: frame.into(), status: PopStatus::Completed, results });
-    }
-
-    /// Reports the messages of a session, with this last message.
-    fn last_words(&mut self, session: &str, text: &str) -> &mut Self {
-        let messages = json!([{"id": "m9", "role": "assistant", "text": text}]);
-        self.tell(json!({"kind": "sessionMessages", "sessionID": session, "messages": messages}))
-    }
-
-    /// The answer to a call. Checks that it is the only one since the last call of this function.
-    fn answer(&mut self, call: CallId) -> String {
-        let answers: Vec<_> =
-            self.asked().into_iter().filter(|effect| matches!(effect, Effect::Answer { .. })).collect();
-        match &answers[..] {
-            [Effect::Answer { call: answered, text }] if *answered == call => text.clone(),
-            other => panic!("call {call} has no answer of its own: {other:?}"),
-        }
-    }
-}
-
 #[test]
 fn a_call_runs_a_frame_in_a_session_and_answers_with_its_results() {
     let (mut host, frame) = Host::with_plan();
@@ -567,6 +384,47 @@ fn nobody_waits_for_a_call_in_the_background() {
     host.ended(call, None).last_words("child", "The lexer works");
     assert_eq!(host.frame("child").status, FrameStatus::Blocked);
     assert!(host.asked().iter().all(|effect| !matches!(effect, Effect::Answer { .. })));
+}
+
+/// The conversation of a caller holds the results that a call has answered, until it is compacted.
+#[test]
+fn results_are_delivered_by_the_answer_of_a_call_and_by_nothing_else() {
+    let (mut host, answered) = Host::with_plan();
+    let [background, popped, called_elsewhere] = ["plan-2", "plan-3", "plan-4"].map(|id| host.plan("root", id));
+    let call = host.started(answered, "root", "child");
+    host.pop(answered, "The lexer works");
+    assert!(!host.tree.is_held(answered), "the caller still waits");
+    host.ended(call, None);
+    assert!(host.tree.is_held(answered));
+
+    let call = host.call_with(background, CallOptions::new("root").background(true));
+    host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "second"}));
+    host.pop(background, "The parser works");
+    host.ended(call, None);
+    host.command(Command::Activate { frame: popped.into() });
+    host.pop(popped, "A person says that the printer works");
+    host.created("other", None, "Other").message("other", "m7", "user", "Look after the first task");
+    let call = host.started(called_elsewhere, "other", "fourth");
+    host.pop(called_elsewhere, "The linker works");
+    host.ended(call, None);
+    for child in [background, popped, called_elsewhere] {
+        assert!(!host.tree.is_held(child), "nobody has told the parent of {child}");
+    }
+
+    host.tell(json!({"kind": "sessionCompacted", "sessionID": "root", "messages": []}));
+    assert!(host.tree.is_held(answered), "the compaction has failed");
+    host.about("sessionCompacting", "root");
+    let asked = host.asked();
+    let prompt = asked.iter().find_map(|effect| match effect {
+        Effect::CompactionPrompt { text, .. } => Some(text),
+        _ => None,
+    });
+    assert!(prompt.unwrap().contains("do not repeat them): f2 Frame plan-1; f3 Frame plan-2;"), "{prompt:?}");
+    // Even if the summary is refused, the conversation is gone.
+    let messages = json!([{"id": "s", "role": "assistant", "summary": true, "text": "Hm"}]);
+    host.tell(json!({"kind": "sessionCompacted", "sessionID": "root", "messages": messages}));
+    assert!(!host.tree.is_held(answered));
+    assert_eq!(host.refused, [""; 0]);
 }
 
 #[test]

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use callstack_core::session::autonomy::AutonomyLevel;
 use callstack_core::session::{Effect, HostEvent};
 use callstack_core::tools::{self, Answer, Tool};
-use callstack_core::{FrameStatus, HostSettings, Stack, ToolNames, ToolRole};
+use callstack_core::{FrameStatus, HostSettings, Stack, ToolNames, ToolRole, ToolSet};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// The tools of the specification: their arguments, with `?` for optional ones, and the allowed values.
+/// The tools of the specification, then ours: their arguments, with `?` for optional ones, and the allowed values.
 const INTERFACE: &str = "
 stack_frame_push: title string, successCriteria string, successCriteriaCompacted string
 stack_frame_pop: frameID? string, status completed|failed|blocked, results string, resultsCompacted string
@@ -41,6 +41,7 @@ stack_should_pop: successSignals? array, failureSignals? array, noProgressTurns?
 stack_auto_suggest: enable? boolean, clearPending? boolean, showHistory? boolean
 stack_autonomy_stats: reset? boolean
 stack_get_state:
+stack_frame_identify: title string, successCriteria string, successCriteriaCompacted? string, frameID? string
 stack_heap_alloc: name string, content string, description? string, scope? tree|frame
 stack_heap_write: name string, content string
 stack_heap_read: name? string
@@ -48,7 +49,7 @@ stack_heap_free: name string
 stack_registers_update: R0_GOAL? string, R1_PLAN? string, R2_NEXT? string, R3_PHASE? string, R4_CONSTRAINTS? string, R5_ASSUMPTIONS? string, R6_OPEN_QUESTIONS? string, R7_STATUS? string
 ";
 
-/// A stack with a root frame for `ses_1`. Its host can create sessions.
+/// A stack with a root frame for `ses_1`. Its host offers all tools and can create sessions.
 struct Host {
     stack: Stack,
     now: Arc<AtomicU64>,
@@ -61,6 +62,7 @@ impl Host {
         let count = AtomicU64::new(0);
         let random = Arc::new(move || count.fetch_add(1, Ordering::Relaxed));
         let stack = Stack::with_options(support::options_at(&now).random(random));
+        assert_eq!(stack.host().configure(HostSettings::default().tools(ToolSet::all())), []);
         let host = Self { stack, now, messages: 0 };
         host.tell(json!({"kind": "sessionCreated", "sessionID": "ses_1", "title": "Build a shop"}));
         let text = "Build a shop where customers can pay";
@@ -137,7 +139,7 @@ fn is_required(tool: &Tool, name: &str) -> bool {
 #[test]
 fn the_table_has_the_interface_of_the_specification() {
     let lines: Vec<&str> = INTERFACE.trim().lines().collect();
-    assert_eq!((lines.len(), tools::list(&ToolNames::default()).len()), (32, 32));
+    assert_eq!((lines.len(), tools::list(&ToolNames::default()).len()), (33, 33));
     for line in lines {
         let (name, arguments) = line.split_once(':').unwrap();
         let tool = tool(name);
@@ -154,7 +156,9 @@ fn the_table_has_the_interface_of_the_specification() {
                 false => assert_eq!(property["type"], kind, "{name}: {bare}"),
             }
             if let Some(default) = words.next() {
-                assert_eq!(property["default"].to_string(), default, "{name}: {bare}");
+                // A default of false is left out.
+                let written = property.get("default").cloned().unwrap_or(json!(false));
+                assert_eq!(written.to_string(), default, "{name}: {bare}");
             }
             named.insert(bare.to_owned());
         }
@@ -287,7 +291,7 @@ proptest! {
 
     #[test]
     fn no_arguments_make_a_tool_panic_or_change_half_of_something(
-        index in 0usize..32, values in proptest::collection::vec(any_value(), 9), session in "(ses_1|nobody||💥)"
+        index in 0usize..33, values in proptest::collection::vec(any_value(), 9), session in "(ses_1|nobody||💥)"
     ) {
         let host = Host::new();
         let tool = &tools::list(&ToolNames::default())[index];
@@ -575,6 +579,7 @@ fn what_happens_to_frames_is_logged() {
 #[test]
 fn every_variable_of_the_specification_sets_what_it_says() {
     let variables = [
+        ("STACK_TOOLS", "stack_tree, stack_status", "tools", json!(["stack_status", "stack_tree"])),
         ("STACK_TOKEN_BUDGET_TOTAL", "9000", "context.budget.total", json!(9000)),
         ("STACK_TOKEN_BUDGET_ANCESTORS", "1", "context.budget.ancestors", json!(1)),
         ("STACK_TOKEN_BUDGET_SIBLINGS", "2", "context.budget.siblings", json!(2)),
@@ -636,16 +641,22 @@ fn the_log_tells_what_a_context_costs_and_whether_it_was_there() {
     assert_eq!(told.collect::<Vec<_>>(), [line(false), line(true)]);
 }
 
-/// Texts of tools, prompts and answers for a host with these names.
-fn texts_with(tools: &ToolNames) -> Vec<String> {
-    let settings = json!({"context": {"tools": tools}, "autonomy": {"level": "suggest", "popThreshold": 1}});
+/// All kinds of texts for the agents of a host that offers these tools under these names: contexts, answers, errors,
+/// prompts, descriptions.
+fn texts_with(set: ToolSet, names: &ToolNames) -> Vec<String> {
+    let settings = json!({
+        "tools": set,
+        "context": {"tools": names, "budget": {"heap": 100}, "heapCeiling": 50},
+        "autonomy": {"level": "suggest", "pushThreshold": 1, "popThreshold": 1},
+    });
     let (settings, problems) = HostSettings::from_variables(|_| None, &settings.to_string());
-    assert!(problems.is_empty() && settings.context.tools == *tools, "{problems:?}");
+    assert!(problems.is_empty() && settings.context.tools == *names && settings.tools == set, "{problems:?}");
     let mut host = Host::new();
     assert!(host.stack.host().configure(settings.clone()).is_empty());
     assert_eq!(host.stack.host().settings(), settings);
     let task = |title: &str| json!({"title": title, "successCriteria": "ok", "successCriteriaCompacted": "ok"});
     let context = |host: &Host| host.stack.host().context("ses_1").unwrap().unwrap().context.xml.replace("stack-", "");
+    let effects = |effects: Vec<Effect>| effects.iter().map(|effect| json!(effect).to_string()).collect::<Vec<_>>();
     let mut texts = vec![
         context(&host),
         host.good("ses_1", "stack_frame_plan", task("Cart")),
@@ -653,9 +664,22 @@ fn texts_with(tools: &ToolNames) -> Vec<String> {
         host.bad("ses_1", "stack_frame_plan", json!({"title": 5})),
         host.bad("ses_1", "stack_config", json!({"enabled": 5})),
         host.bad("ses_1", "fly", json!({})),
+        host.good("ses_1", "stack_should_push", json!({"potentialGoal": "Draw a logo", "errorCount": 5})),
         host.good("ses_1", "stack_should_pop", json!({"successSignals": ["all tests pass"], "tokenCount": 99_000})),
+        host.good("ses_1", "stack_heap_alloc", json!({"name": "long", "content": "word ".repeat(2_000)})),
+        host.bad("ses_1", "stack_heap_alloc", json!({"name": "long", "content": ""})),
+        host.good("ses_1", "stack_heap_alloc", json!({"name": "odd", "content": "\u{1}"})),
+        host.good("ses_1", "stack_heap_read", json!({})),
+        host.good("ses_1", "stack_registers_update", json!({"R1_PLAN": "long note, ".repeat(80)})),
+        host.bad("ses_1", "stack_frame_activate", json!({"sessionID": "f99"})),
+        host.bad("nobody", "stack_add_decision", json!({"decision": "x"})),
         context(&host),
     ];
+    let mut narrow = settings.clone();
+    narrow.context.budget.total = 700;
+    assert!(host.stack.host().configure(narrow).is_empty());
+    texts.push(context(&host));
+    assert!(host.stack.host().configure(settings.clone()).is_empty());
     let mut begin = task("Search");
     begin["background"] = json!(true);
     texts.push(host.good("ses_1", "stack_frame_push", begin));
@@ -663,34 +687,90 @@ fn texts_with(tools: &ToolNames) -> Vec<String> {
     let salvaged = host.run("stack_frame_push", task("Logo"), "ses_2", None);
     assert!(salvaged.contains("[auto-completed: its session ended without "), "{salvaged}");
     let resumed = host.call("ses_1", "stack_frame_activate", json!({"sessionID": "ses_2"}));
-    texts.extend(resumed.effects.iter().map(|effect| json!(effect).to_string()));
+    texts.extend(effects(resumed.effects));
     host.tell(json!({"kind": "callAborted", "call": resumed.call.unwrap()}));
     texts.push(host.run("stack_frame_push", task("Essay"), "ses_3", Some(&"long ".repeat(10_000))));
     let failed = host.call("ses_1", "stack_frame_push", task("Never"));
-    let ended = host.tell(json!({"kind": "callEnded", "call": failed.call.unwrap(), "error": "no session"}));
-    texts.extend(ended.iter().map(|effect| json!(effect).to_string()));
+    texts.extend(effects(host.tell(json!({"kind": "callEnded", "call": failed.call.unwrap(), "error": "no session"}))));
     let started = host.call("ses_1", "stack_frame_push", task("Last"));
-    let prompts = host.tell(json!({"kind": "callStarted", "call": started.call.unwrap(), "sessionID": "ses_4"}));
-    texts.extend(prompts.iter().map(|effect| json!(effect).to_string()));
+    texts.extend(effects(
+        host.tell(json!({"kind": "callStarted", "call": started.call.unwrap(), "sessionID": "ses_4"})),
+    ));
     texts.push(salvaged);
-    let list = tools::list(tools);
-    texts.extend(list.iter().flat_map(|tool| [tool.description.clone(), tool.parameters.to_string()]));
+    // A checkpoint, and the end.
+    texts.push(host.good("ses_1", "stack_frame_summarize", json!({"note": "the cents"})));
+    texts.extend(effects(host.tell(json!({"kind": "sessionIdle", "sessionID": "ses_1"}))));
+    let compacting = effects(host.tell(json!({"kind": "sessionCompacting", "sessionID": "ses_1"})));
+    assert!(compacting.iter().any(|effect| effect.contains("compactionPrompt")), "{compacting:?}");
+    texts.extend(compacting);
+    texts.push(host.good("ses_1", "stack_frame_invalidate", json!({"sessionID": "f2", "reason": "no need"})));
+    let done = json!({"status": "completed", "results": "open", "resultsCompacted": "open"});
+    texts.push(host.good("ses_1", "stack_frame_pop", done));
+    texts.push(context(&host));
+    let offered = tools::offered(&settings);
+    assert!(offered.iter().map(|tool| tool.name).eq(set.names()));
+    texts.extend(offered.iter().flat_map(|tool| [tool.description.clone(), tool.parameters.to_string()]));
     texts
+}
+
+/// The names of tools of this library that a text mentions.
+fn mentioned(text: &str) -> BTreeSet<&'static str> {
+    let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    let words: BTreeSet<&str> = text.split(|character| !is_part(character)).collect();
+    ToolSet::all().names().filter(|name| words.contains(name)).collect()
+}
+
+#[test]
+fn texts_mention_only_tools_that_are_offered() {
+    let list = |names: &[&str]| names.iter().fold(ToolSet::none(), |set, name| set.with(name));
+    let without = |missing: &str| list(&ToolSet::all().names().filter(|name| *name != missing).collect::<Vec<_>>());
+    let mut sets = vec![
+        ToolSet::standard(),
+        ToolSet::all(),
+        ToolSet::none(),
+        list(&["stack_frame_push", "stack_frame_pop"]),
+        list(&["stack_add_artifact"]),
+        ToolSet::standard().with("stack_get_state"),
+    ];
+    sets.extend(ToolRole::ALL.iter().map(|role| without(role.tool())));
+    let mut seen = BTreeSet::new();
+    for set in sets {
+        for text in texts_with(set, &ToolNames::default()) {
+            let mentioned = mentioned(&text);
+            let missing: Vec<_> = mentioned.iter().filter(|name| !set.contains(name)).collect();
+            assert!(missing.is_empty(), "{missing:?} are not offered, but {set:?} is told:\n{text}");
+            seen.extend(mentioned);
+        }
+    }
+    for role in ToolRole::ALL {
+        assert!(seen.contains(role.tool()), "no text mentions {role:?}, so this test shows nothing about it");
+    }
+}
+
+#[test]
+fn tools_that_are_not_offered_can_be_called() {
+    let host = Host::new();
+    assert_eq!(host.stack.host().configure(HostSettings::default()), []);
+    assert!(!ToolSet::standard().contains("stack_context_info"));
+    assert!(host.good("ses_1", "stack_context_info", json!({})).contains("stableTokens"));
+    // Their problems do not name them, since the agent does not have them.
+    assert!(host.bad("ses_1", "stack_context_preview", json!({"maxLength": -1})).starts_with("`maxLength`: "));
+    let unknown = host.bad("ses_1", "stack_frame_posh", json!({}));
+    assert!(mentioned(&unknown).into_iter().eq(ToolSet::standard().names().collect::<BTreeSet<_>>()), "{unknown}");
 }
 
 #[test]
 fn texts_name_the_tools_of_the_host() {
     let word = |role: ToolRole| format!("zork{role:?}");
     let nonsense = ToolRole::ALL.iter().fold(ToolNames::none(), |names, &role| names.name(role, word(role)));
-    let texts = texts_with(&nonsense);
+    let texts = texts_with(ToolSet::all(), &nonsense);
     for text in &texts {
         assert!(!text.contains("stack_"), "{text}");
     }
-    let not_here = [ToolRole::UpdateRegisters, ToolRole::HeapRead];
     for &role in ToolRole::ALL {
-        assert!(texts.iter().any(|text| text.contains(&word(role))) || not_here.contains(&role), "{role:?}");
+        assert!(texts.iter().any(|text| text.contains(&word(role))), "{role:?}");
     }
-    let texts = texts_with(&ToolNames::none());
+    let texts = texts_with(ToolSet::all(), &ToolNames::none());
     for text in &texts {
         assert!(!text.contains("stack_"), "{text}");
     }
@@ -709,7 +789,7 @@ fn texts_name_the_tools_of_the_host() {
     ] {
         assert!(texts.iter().any(|text| text.contains(part)), "no text has {part:?}: {texts:#?}");
     }
-    let prefixed = texts_with(&ToolNames::with_prefix("mcp__host__"));
+    let prefixed = texts_with(ToolSet::all(), &ToolNames::with_prefix("mcp__host__"));
     for text in &prefixed {
         let names = text.matches("stack_").count();
         assert_eq!(names, text.matches("mcp__host__stack_").count(), "{text}");
@@ -729,4 +809,25 @@ fn names_that_no_tool_can_have_are_reported() {
     let (settings, problems) = HostSettings::from_variables(|_| None, json);
     assert_eq!((settings.context.heap_ceiling, problems.len()), (7, 1), "{problems:?}");
     assert!(settings.context.tools.is_default());
+}
+
+/// The o200k tokens of tools in the format of chat completions, as OpenCode sends them with each request.
+#[cfg(feature = "tokenizer")]
+fn tokens(tools: &[Tool]) -> usize {
+    use callstack_core::context::{O200k, TokenCounter};
+    let tokens = |tool: &Tool| {
+        let Tool { name, description, parameters, .. } = tool;
+        let function = json!({"name": name, "description": description, "parameters": parameters});
+        O200k.count(&json!({"type": "function", "function": function}).to_string())
+    };
+    tools.iter().map(tokens).sum()
+}
+
+#[test]
+#[cfg(feature = "tokenizer")]
+fn the_tools_cost_few_tokens() {
+    let cost = |set| tokens(&tools::offered(&HostSettings::default().tools(set)));
+    let (standard, all) = (cost(ToolSet::standard()), cost(ToolSet::all()));
+    assert!(standard <= 1_700, "the standard tools have {standard} tokens");
+    assert!(all <= 3_900, "all tools have {all} tokens");
 }

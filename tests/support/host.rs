@@ -11,6 +11,16 @@ use serde_json::{Value, json};
 
 use super::{Random, options_at};
 
+/// Tools that change frames.
+const OFTEN: [&str; 7] = [
+    "stack_frame_push",
+    "stack_frame_pop",
+    "stack_add_artifact",
+    "stack_frame_plan",
+    "stack_frame_plan_children",
+    "stack_frame_activate",
+    "stack_frame_invalidate",
+];
 /// Number of random actions of one run.
 const STEPS: usize = 60;
 /// Maximum number of effects while the run is brought to an end.
@@ -103,9 +113,13 @@ impl Host {
 
     fn use_tool(&mut self, random: &mut Random) {
         // Chooses the tools that change frames more often.
-        let index =
-            if random.once_in(3) { random.below(self.tools.len()) } else { [0, 1, 5, 8, 9, 10, 11][random.below(7)] };
-        let tool = &self.tools[index];
+        let tool = match random.once_in(3) {
+            true => &self.tools[random.below(self.tools.len())],
+            false => {
+                let often = random.pick(&OFTEN);
+                self.tools.iter().find(|tool| tool.name == often).unwrap()
+            }
+        };
         let (name, mut arguments) = (tool.name, tool.example.clone());
         for key in ["frameID", "sessionID", "parentSessionID", "rootID"] {
             if !tool.parameters["properties"][key].is_null() && !random.once_in(3) {
@@ -137,7 +151,8 @@ impl Host {
     /// Reports an event that no effect has caused.
     fn happen(&mut self, random: &mut Random) {
         let session = self.session(random);
-        match random.below(9) {
+        match random.below(10) {
+            9 => self.return_from_tool(&session, random),
             0 => self.message(&session, "user", "Now build that"),
             1 => self.message(&session, "assistant", "I have built a part of it"),
             2 => self.tell(json!({"kind": "sessionIdle", "sessionID": session})),
@@ -164,6 +179,13 @@ impl Host {
             }
             _ => self.tell(json!({"kind": "sessionError", "sessionID": session, "message": "no luck"})),
         }
+    }
+
+    /// Reports that a tool that worked in another session has returned, in any order and more than once.
+    fn return_from_tool(&mut self, session: &str, random: &mut Random) {
+        let (child, call) = (self.session(random), random.once_in(3).then(|| format!("c{}", random.below(9))));
+        self.tell(json!({"kind": "toolExecuted", "sessionID": session, "toolCallID": call, "tool": "task",
+            "failed": random.once_in(3), "childID": child, "answer": random.pick(&["", "The lexer works"])}));
     }
 
     /// Performs one of the pending effects, successfully or not.

@@ -20,9 +20,12 @@ struct Plain {
     depends_on: Vec<usize>,
     reason: Option<String>,
     placeholder: bool,
+    criteria: String,
     log: Option<String>,
     chunks: Vec<(String, String)>,
     registers: Option<[String; 8]>,
+    /// True if the conversation of the parent holds the results.
+    held: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -37,7 +40,7 @@ enum Ask {
     Add { id: String, parent: Option<usize>, status: FrameStatus, depends_on: Vec<usize> },
     PlanChildren { parent: usize, ids: Vec<String> },
     Ensure { id: String, parent: Option<usize> },
-    Identify { frame: usize, title: String },
+    Identify { frame: usize, title: String, criteria: String, provisional: bool },
     Activate { frame: usize },
     ReplaceId { frame: usize, id: String },
     SetStatus { frame: usize, status: FrameStatus },
@@ -46,6 +49,8 @@ enum Ask {
     AddArtifact { frame: usize, artifact: String },
     AddDecision { frame: usize, decision: String },
     Summarize { frame: usize, results: String },
+    Deliver { frame: usize },
+    Forget { frame: usize },
     SetActive { frame: usize },
     SetLogPath { frame: usize, log_path: String },
     AllocateChunk { frame: usize, name: String, content: String },
@@ -64,7 +69,9 @@ fn random_ask(random: &mut Random, count: usize) -> Ask {
     let status = FrameStatus::ALL[random.below(6)];
     let name = |random: &mut Random| ["", "one", "two", "three", "tw\no"][random.below(5)].to_owned();
     let content = |random: &mut Random| "x".repeat([0, 5, 100_000, 100_001][random.below(4)]);
-    match random.below(26) {
+    match random.below(29) {
+        26..28 => Ask::Deliver { frame },
+        28 => Ask::Forget { frame },
         20..22 => Ask::AllocateChunk { frame, name: name(random), content: content(random) },
         22 => Ask::WriteChunk { frame, name: name(random), content: content(random) },
         23 => Ask::FreeChunk { frame, name: name(random) },
@@ -81,7 +88,12 @@ fn random_ask(random: &mut Random, count: usize) -> Ask {
         },
         4 => Ask::PlanChildren { parent: frame, ids: (0..random.below(4)).map(|_| id(random)).collect() },
         5 => Ask::Ensure { id: id(random), parent: random.once_in(2).then_some(frame) },
-        6 => Ask::Identify { frame, title: ["", "Named"][random.below(2)].into() },
+        6 => Ask::Identify {
+            frame,
+            title: ["", "Named", "Renamed"][random.below(3)].into(),
+            criteria: ["", "It works"][random.below(2)].into(),
+            provisional: random.once_in(2),
+        },
         7..9 => Ask::Activate { frame },
         9 => Ask::ReplaceId { frame, id: id(random) },
         10..12 => Ask::SetStatus { frame, status },
@@ -130,8 +142,10 @@ fn command(model: &Model, ask: &Ask) -> Command {
         Ask::Ensure { id, parent } => {
             Command::Ensure { session_id: id.clone(), title: None, parent: parent.as_ref().map(frame) }
         }
-        Ask::Identify { frame: at, title } => {
-            Command::Identify { frame: frame(at), identity: Identity { title: title.clone(), ..Identity::default() } }
+        Ask::Identify { frame: at, title, criteria, provisional } => {
+            let (title, success_criteria) = (title.clone(), criteria.clone());
+            let identity = Identity { title, success_criteria, ..Identity::default() };
+            Command::Identify { frame: frame(at), identity, provisional: *provisional }
         }
         Ask::Activate { frame: at } => Command::Activate { frame: frame(at) },
         Ask::ReplaceId { frame: at, id } => Command::ReplaceId { frame: frame(at), session_id: id.clone() },
@@ -158,6 +172,8 @@ fn command(model: &Model, ask: &Ask) -> Command {
                 results: Results { full: results.clone(), compacted: results_compacted },
             }
         }
+        Ask::Deliver { frame: at } => Command::Deliver { frame: frame(at) },
+        Ask::Forget { frame: at } => Command::Forget { frame: frame(at) },
         Ask::SetActive { frame: at } => Command::SetActive { frame: frame(at) },
         Ask::SetLogPath { frame: at, log_path } => Command::SetLogPath { frame: frame(at), log_path: log_path.clone() },
         Ask::AllocateChunk { frame: at, name, content } => {
@@ -212,6 +228,11 @@ impl Model {
         }
     }
 
+    /// The conversation of a frame loses the results of the children.
+    fn forget(&mut self, frame: usize) {
+        self.frames.iter_mut().filter(|child| child.parent == Some(frame)).for_each(|child| child.held = false);
+    }
+
     fn change(&mut self, frame: usize, status: FrameStatus) -> Answer {
         use FrameStatus::*;
         let legal = match self.frames[frame].status {
@@ -225,6 +246,7 @@ impl Model {
             return Err("transition");
         }
         self.frames[frame].status = status;
+        self.frames[frame].held = false;
         if status == InProgress {
             self.active = Some(frame);
         } else if self
@@ -280,6 +302,11 @@ impl Model {
         }
     }
 
+    /// A placeholder with criteria keeps its identity when it gets a child on purpose.
+    fn fix_identity(&mut self, frame: usize) {
+        self.frames[frame].placeholder &= self.frames[frame].criteria.is_empty();
+    }
+
     /// Executes a command on the model. After an error the model is unchanged.
     fn carry_out(&mut self, ask: &Ask) -> Answer {
         match ask {
@@ -305,6 +332,7 @@ impl Model {
                 let frame =
                     Plain { id: id.clone(), parent: *parent, status: *status, title: "New".into(), ..Plain::default() };
                 self.frames.push(Plain { depends_on: once, ..frame });
+                parent.iter().for_each(|parent| self.fix_identity(*parent));
                 if *status == FrameStatus::InProgress {
                     self.active = Some(self.frames.len() - 1);
                     self.begin_registers(self.frames.len() - 1);
@@ -315,6 +343,9 @@ impl Model {
                 ids.iter().try_for_each(|id| self.free(id))?;
                 if (1..ids.len()).any(|index| ids[..index].contains(&ids[index])) {
                     return Err("duplicate_id");
+                }
+                if !ids.is_empty() {
+                    self.fix_identity(*parent);
                 }
                 self.frames.extend(ids.iter().map(|id| Plain {
                     id: id.clone(),
@@ -337,12 +368,16 @@ impl Model {
                 });
                 self.active = self.active.or(Some(self.frames.len() - 1));
             }
-            Ask::Identify { frame, title } => {
+            Ask::Identify { frame, title, criteria, provisional } => {
                 self.there(*frame)?;
-                match (self.frames[*frame].placeholder, title.is_empty()) {
+                let frame = &mut self.frames[*frame];
+                match (frame.placeholder, title.is_empty()) {
                     (false, _) => return Err("identity_fixed"),
                     (_, true) => return Err("empty"),
-                    _ => (self.frames[*frame].title, self.frames[*frame].placeholder) = (title.clone(), false),
+                    _ => {
+                        (frame.title, frame.criteria) = (title.clone(), criteria.clone());
+                        frame.placeholder = *provisional;
+                    }
                 }
             }
             Ask::Activate { frame } => {
@@ -364,6 +399,9 @@ impl Model {
                         plain.log = Some(format!("logs/{id}.jsonl"));
                     }
                     plain.id = id.clone();
+                    if self.is_open(*frame) {
+                        self.forget(*frame);
+                    }
                 }
             }
             Ask::SetStatus { frame, status: FrameStatus::Invalidated } => {
@@ -406,6 +444,18 @@ impl Model {
                     (_, true) => return Err("empty"),
                     _ => self.frames[*frame].results = Some(results.clone()),
                 }
+            }
+            Ask::Deliver { frame } => {
+                self.there(*frame)?;
+                let plain = &mut self.frames[*frame];
+                if !plain.status.is_finished() {
+                    return Err("not_finished");
+                }
+                plain.held = plain.parent.is_some();
+            }
+            Ask::Forget { frame } => {
+                self.there(*frame)?;
+                self.forget(*frame);
             }
             Ask::SetActive { frame } => {
                 self.there(*frame)?;
@@ -479,11 +529,13 @@ fn view(tree: &Tree) -> Model {
             depends_on: node.dependencies().iter().map(|dependency| dependency.index()).collect(),
             reason: frame.invalidation_reason,
             placeholder: frame.placeholder,
+            criteria: frame.success_criteria,
             log: frame.log_path,
             chunks: frame.heap.into_iter().map(|chunk| (chunk.name, chunk.content)).collect(),
             registers: frame
                 .registers
                 .map(|file| std::array::from_fn(|index| file.get(Register::ALL[index]).to_owned())),
+            held: tree.is_held(handle),
         }
     });
     Model { frames: frames.collect(), active: tree.active().map(|active| active.index()) }
@@ -515,6 +567,8 @@ fn check_queries(tree: &Tree, model: &Model) {
         assert!(node.finished_children().is_sorted_by_key(|child| tree.node(child).finished()));
         in_order.sort_unstable();
         assert_eq!(in_order, finished, "finished children of {handle}");
+        let held = where_(&|_, frame| frame.parent == Some(at) && frame.held);
+        assert_eq!(node.held_children(), held.len(), "held children of {handle}");
         let ready =
             model.frames[at].status == FrameStatus::Planned && model.frames[at].depends_on.iter().all(completed);
         assert_eq!(tree.ready().any(|other| other == handle), ready, "{handle} is ready");

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use callstack_core::context::{DetailLevel, Entry, Section, Shown, TokenCounter};
+use callstack_core::context::{DetailLevel, Entry, FinishedChildren, Section, Shown, TokenCounter};
 use callstack_core::{Budget, Context, Error, Guidance, Handle, Settings, Stack, ToolNames, ToolRole};
 
 use crate::Random;
@@ -17,7 +17,10 @@ pub fn settings(random: &mut Random) -> Settings {
             .siblings(1 + random.below(2_000))
             .current(1 + random.below(1_000))
             .overhead(random.below(400))
-            .heap(random.below(2_000));
+            .heap(random.below(2_000))
+            .children(random.below(2_000));
+        settings.finished_children =
+            [FinishedChildren::All, FinishedChildren::Forgotten, FinishedChildren::None][random.below(3)];
         settings.heap_ceiling = random.below(6_000);
         settings.minimum_relevance = random.below(101) as u8;
         settings.guidance = [Guidance::Full, Guidance::Brief, Guidance::None][random.below(3)];
@@ -84,7 +87,7 @@ pub fn checked(
         let element = if name == "volatile" { "stack-now" } else { "stack-context" };
         assert!(document.root_element().has_tag_name(element), "6: {name} is no <{element}>");
     }
-    check_counts(stack, frame, &context);
+    check_counts(stack, frame, settings, &context);
     check_what_is_considered(stack, frame, &context);
     check_heap(stack, frame, settings, &context);
     Ok(context)
@@ -132,8 +135,8 @@ fn check_what_is_considered(stack: &Stack, frame: Handle, context: &Context) {
                         && !ancestors.contains(handle)
                 }
                 Section::CompletedSiblings => above == parent && *handle != frame,
-                Section::PlannedChildren => above == Some(frame),
-                _ => true,
+                Section::PlannedChildren | Section::FinishedChildren => above == Some(frame),
+                _ => false,
             };
             assert!(fits, "{handle} stands in {section:?} of {frame}");
         }
@@ -180,7 +183,7 @@ fn check_heap(stack: &Stack, frame: Handle, settings: &Settings, context: &Conte
 }
 
 /// Promise 5: omitted frames are counted, and the count is next to a handle that leads to them.
-fn check_counts(stack: &Stack, frame: Handle, context: &Context) {
+fn check_counts(stack: &Stack, frame: Handle, settings: &Settings, context: &Context) {
     let document = roxmltree::Document::parse(&context.xml).unwrap();
     let find = |name: &str| document.descendants().find(|node| node.has_tag_name(name));
     let attribute = |element: &str, name: &str| {
@@ -196,6 +199,7 @@ fn check_counts(stack: &Stack, frame: Handle, context: &Context) {
         ("omitted-dependencies", dependencies),
         ("omitted-siblings", omitted(Section::CompletedSiblings)),
         ("omitted-ancestor-siblings", ancestor_siblings(stack, frame, context)),
+        ("omitted-children", finished_children(stack, frame, settings, context)),
     ] {
         assert_eq!(attribute("truncation", name), expected, "5: {name}");
     }
@@ -209,6 +213,32 @@ fn check_counts(stack: &Stack, frame: Handle, context: &Context) {
         let see = stack.resolve(see).unwrap();
         stack.read(|tree| assert!(tree.lineage(frame).any(|above| above == see), "5: {see} leads elsewhere"));
     }
+}
+
+/// The number of finished children that the settings ask for and that the context does not show. Checks that the shown
+/// ones were asked for.
+fn finished_children(stack: &Stack, frame: Handle, settings: &Settings, context: &Context) -> usize {
+    let shown: HashSet<Handle> = context
+        .report
+        .entries
+        .iter()
+        .filter(|entry| entry.section == Section::FinishedChildren && entry.detail_level > DetailLevel::Omitted)
+        .map(|entry| entry.handle)
+        .collect();
+    let wanted: HashSet<Handle> = stack.read(|tree| {
+        let is_wanted = |child: &Handle| match settings.finished_children {
+            FinishedChildren::All => true,
+            FinishedChildren::Forgotten => {
+                let delivered_at = tree.node(*child).record().delivered_at;
+                delivered_at.is_none() || delivered_at <= tree.node(frame).record().forgotten_at
+            }
+            _ => false,
+        };
+        let finished = |child: &Handle| tree.node(*child).status().is_finished();
+        tree.children(frame).iter().copied().filter(finished).filter(is_wanted).collect()
+    });
+    assert!(shown.is_subset(&wanted), "{shown:?} are shown as finished children, wanted were {wanted:?}");
+    wanted.len() - shown.len()
 }
 
 /// The number of finished siblings of ancestors that the context shows nowhere, dependencies excepted.

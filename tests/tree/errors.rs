@@ -3,8 +3,8 @@
 use callstack_core::frame::NewChunk;
 use callstack_core::memory::NewRun;
 use callstack_core::{
-    Budget, Error, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, OutlineOptions, PopStatus, Results,
-    Settings, Stack,
+    Budget, Command, Error, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, OutlineOptions, PopStatus,
+    Results, Settings, Stack,
 };
 
 fn stack() -> Stack {
@@ -171,7 +171,7 @@ fn imports_come_all_or_none() {
 }
 
 #[test]
-fn identities_are_given_once() {
+fn identities_are_set_for_good_once() {
     let stack = stack();
     let session = stack.ensure("ses_seen", None, Some(FrameRef::from("f1"))).unwrap();
     assert_eq!(stack.frame(session).unwrap().title, "Session ses_seen");
@@ -180,6 +180,40 @@ fn identities_are_given_once() {
     stack.identify(session, identity.clone()).unwrap();
     refused(&stack, "identity_fixed", |stack| stack.identify(session, identity.clone()));
     refused(&stack, "identity_fixed", |stack| stack.identify("f2", identity));
+}
+
+#[test]
+fn a_provisional_identity_can_be_set_again_until_something_is_added_below() {
+    let stack = Stack::in_memory();
+    let identify = |title: &str, criteria: &str| {
+        let identity = Identity { title: title.into(), success_criteria: criteria.into(), ..Identity::default() };
+        let command = Command::Identify { frame: "f1".into(), identity, provisional: true };
+        stack.execute(command).map(|events| events.len())
+    };
+    stack.ensure("ses_seen", None, None).unwrap();
+    stack.plan(NewFrame::new("Early").below("f1")).unwrap();
+    assert_eq!(identify("hello", "hello"), Ok(1), "without criteria it had no identity to keep");
+    assert_eq!(identify("hello", "hello"), Ok(0), "nothing changes");
+    stack.ensure("ses_other", None, Some(FrameRef::from("f1"))).unwrap();
+    assert_eq!(identify("Shop", "Customers can pay"), Ok(1), "a placeholder below it is not added on purpose");
+    assert_eq!(identify(" ", "").unwrap_err().code(), "empty");
+    stack.plan(NewFrame::new("Cart").below("f1")).unwrap();
+    assert_eq!(identify("Blog", "").unwrap_err().code(), "identity_fixed");
+    let frame = stack.frame("f1").unwrap();
+    assert_eq!((frame.title.as_str(), frame.success_criteria.as_str()), ("Shop", "Customers can pay"));
+}
+
+#[test]
+fn an_identity_of_an_old_history_is_set_for_good() {
+    let stack = Stack::in_memory();
+    stack.ensure("ses_seen", None, None).unwrap();
+    let mut tree = callstack_core::Tree::from_state(stack.state()).0;
+    let event = format!(
+        r#"{{"revision": {}, "time": 1, "handle": "f1", "kind": "identified", "identity": {{"title": "Shop"}}}}"#,
+        tree.revision() + 1
+    );
+    tree.replay(&serde_json::from_str(&event).unwrap()).unwrap();
+    assert!(!tree.node(tree.by_id("ses_seen").unwrap()).record().placeholder);
 }
 
 #[test]

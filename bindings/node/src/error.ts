@@ -47,6 +47,7 @@ export type ErrorCode =
   /** An earlier command ended in a `panic`. Close the stack and open it again. */
   | "broken"
   | "replaced"
+  | "not_finished"
   | "inside_read"
   /** The stack was closed. */
   | "closed"

@@ -246,7 +246,8 @@ export class Stack implements Disposable {
   }
 
   /**
-   * Gives a placeholder its title and criteria. This works once.
+   * Sets the title and criteria of a placeholder for good. Those of a placeholder that has criteria are also set for good
+   * when a frame is pushed, planned or imported below it.
    *
    * @throws `identity_fixed` if the frame has its title and criteria already, `empty` for an empty title.
    */
@@ -299,8 +300,26 @@ export class Stack implements Disposable {
   }
 
   /**
+   * Records that the conversation of the frame's parent has received the results of the frame, so that contexts of the
+   * parent do not repeat them until {@link forget} of the parent.
+   *
+   * @throws `not_finished` if the frame is neither completed nor failed.
+   */
+  deliver(frame: FrameRef): void {
+    this.#native.run("deliver", this.#address, frame)
+  }
+
+  /**
+   * Records that the conversation of the frame was compacted or begun anew, so that the frame's contexts show the results
+   * of its children.
+   */
+  forget(frame: FrameRef): void {
+    this.#native.run("forget", this.#address, frame)
+  }
+
+  /**
    * Records the results so far of an open frame, for example before its conversation is compacted. Its own context shows
-   * them; other frames see its results when it is finished.
+   * them; frames below it see them from the next push or change of a status on.
    *
    * @throws `results_fixed` if the frame is not open, `empty` for empty results.
    */
@@ -459,17 +478,24 @@ export class Stack implements Disposable {
   }
 
   /**
-   * Returns the tools for agents, which a host registers.
+   * Returns the tools that the host registers for its agents: those of the setting {@link HostSettings.tools}. Call it
+   * after {@link Stack.configure}.
    *
    * ```js
-   * const names = { prefix: "mcp__callstack__", heapRead: null }
-   * const tools = Stack.tools(names)
-   * stack.configure({ context: { tools: names } })
+   * stack.configure({ tools: ["standard", "stack_tree"], context: { tools: { prefix: "mcp__callstack__" } } })
+   * const tools = stack.offeredTools()
    * ```
+   */
+  offeredTools(): Tool[] {
+    return this.#record("offered_tools")
+  }
+
+  /**
+   * Returns all tools for agents, also those that a host does not offer, for programs that choose or describe tools.
    *
    * @param names - The names under which the host registers the tools. The descriptions of the tools mention other tools
    * by these names; {@link Tool.name} is always the default name, which {@link Stack.tool} takes. Default: the default
-   * names. Give {@link Settings.tools} the same value.
+   * names.
    * @throws `json` for an unknown key or a wrong type, `setting` for a name that is empty, longer than 64 characters, or
    * has control characters.
    */
@@ -480,7 +506,7 @@ export class Stack implements Disposable {
   /**
    * Executes a tool call of the agent of a session. Wrong arguments do not throw: the answer explains them to the agent.
    *
-   * @param name - A name of {@link Stack.tools}.
+   * @param name - A name of {@link Stack.tools}, also one that the host does not offer to its agents.
    */
   tool(sessionID: string, name: string, args: object = {}): ToolAnswer {
     return this.#record("tool", sessionID, name, writeJson(args))

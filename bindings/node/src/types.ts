@@ -119,8 +119,12 @@ export interface FrameRecord {
   invalidatedAt?: number
   /** The IDs of the children that are still planned. */
   plannedChildren?: string[]
-  /** Whether the frame is a placeholder: it was created for a session, and {@link Stack.identify} can name it once. */
+  /** Whether the frame was created for a session, and its title and criteria are not set for good: {@link Stack.identify}. */
   placeholder?: boolean
+  /** When the conversation of the parent received the results, in milliseconds since the Unix epoch. */
+  deliveredAt?: number
+  /** When the frame's own conversation was compacted or begun anew, in milliseconds since the Unix epoch. */
+  forgottenAt?: number
   /** The chunks that belong to the frame. */
   heap?: Chunk[]
   /** The registers that are not empty, if the frame uses registers. */
@@ -323,7 +327,7 @@ export interface Budget {
   bytes?: number
   /** Quota of the ancestors. Default 1500. */
   ancestors?: number
-  /** Quota of finished siblings and dependencies. Default 1500. */
+  /** Quota of the finished siblings of the frame and of its ancestors, and of the dependencies. Default 1500. */
   siblings?: number
   /** Quota of the current frame. Default 800. */
   current?: number
@@ -331,6 +335,8 @@ export interface Budget {
   overhead?: number
   /** Quota of the chunks on the heap that are shown verbatim. Default 1500. */
   heap?: number
+  /** Quota of the finished children whose results the frame's conversation does not hold. Default 1000. */
+  children?: number
 }
 
 /**
@@ -369,13 +375,18 @@ export type ToolNames =
 export interface Settings {
   /** Limits on the size. */
   budget?: Budget
-  /** Siblings with a lower relevance score are omitted; 0 to 100. Default 30. */
+  /** Siblings with a lower relevance score are shown as stubs, while their quota has room; 0 to 100. Default 30. */
   minimumRelevance?: number
+  /**
+   * Which finished children are shown. `"forgotten"`, the default: those whose results the frame's conversation does not
+   * hold ({@link Stack.deliver}, {@link Stack.forget}).
+   */
+  finishedChildren?: "all" | "forgotten" | "none"
   /** How much general advice the context contains. Default `"full"`. */
   guidance?: "full" | "brief" | "none"
   /** The size of the heap, in characters, above which the agent is warned. Default 5000. */
   heapCeiling?: number
-  /** The host's names of the agent's tools. Default: those that `Stack.tools()` lists. */
+  /** The host's names of the agent's tools. Default: those of `Stack.tools()`. */
   tools?: ToolNames
 }
 
@@ -412,7 +423,15 @@ export interface ReportEntry {
   /** The frame. */
   handle: Handle
   /** The section that shows it, or would show it. */
-  section: "current-frame" | "ancestors" | "dependencies" | "completed-siblings" | "planned-children"
+  section:
+    | "current-frame"
+    | "ancestors"
+    | "dependencies"
+    | "inherited-dependencies"
+    | "ancestor-siblings"
+    | "completed-siblings"
+    | "finished-children"
+    | "planned-children"
   /** How much of it is shown, from nothing (`"omitted"`) to everything (`"full"`). */
   detailLevel: "omitted" | "stub" | "compact" | "standard" | "full"
   /** The relevance to the current frame, 0 to 100. */
@@ -482,8 +501,8 @@ export type Change =
   | { kind: "imported"; extra?: Record<string, unknown> }
   /** The frame depends on frames that were added later in the same command. */
   | { kind: "dependenciesAdded"; dependsOn: string[] }
-  /** A placeholder got its title and criteria. */
-  | { kind: "identified"; identity: Required<Identity> }
+  /** A placeholder got its title and criteria, for good unless they are provisional. */
+  | { kind: "identified"; identity: Required<Identity>; provisional?: boolean }
   /** The frame was activated, blocked, resumed or popped. */
   | { kind: "statusChanged"; status: FrameStatus; results?: string; resultsCompacted?: string }
   /** The frame continues, with these results so far. */
@@ -496,6 +515,10 @@ export type Change =
   | { kind: "logPathSet"; logPath: string }
   /** The log of the frame was renamed with its ID: a path relative to the stack's folder. */
   | { kind: "logMoved"; logPath: string }
+  /** The conversation of the parent received the results of the frame. */
+  | { kind: "delivered" }
+  /** The conversation of the frame was compacted or begun anew. */
+  | { kind: "forgotten" }
   /** An artifact was recorded. */
   | { kind: "artifactAdded"; artifact: string }
   /** A decision was recorded. */
@@ -577,6 +600,12 @@ export interface LogPage {
 
 /** Settings of a host. They override the environment variables, which override the defaults. */
 export interface HostSettings {
+  /**
+   * The tools that the host offers to its agents, which `offeredTools` returns. `"standard"`: those that an agent needs to
+   * work (the default). `"all"`. Or a list of names; `"standard"` in a list stands for the standard tools. Texts for agents
+   * mention no others.
+   */
+  tools?: "standard" | "all" | string[]
   /** Settings of the contexts. */
   context?: Settings
   /** Which child sessions get frames, and when these are finished. */
@@ -655,7 +684,20 @@ export type HostEvent =
       /** The size of the model's context window, in tokens. */
       contextLimit?: number | undefined
     }
-  | { kind: "toolExecuted"; sessionID: string; tool: string; path?: string | undefined; failed?: boolean }
+  | {
+      kind: "toolExecuted"
+      sessionID: string
+      /** ID of the tool call. A repeated ID is ignored. */
+      toolCallID?: string | undefined
+      tool: string
+      /** A file that the tool has written. */
+      path?: string | undefined
+      failed?: boolean
+      /** The child session in which the tool has worked, if it has waited for its end. Its frame ends. */
+      childID?: string | undefined
+      /** The answer of that session; if the tool has failed, the error message. */
+      answer?: string | undefined
+    }
   | { kind: "callStarted"; call: number; sessionID: string }
   | { kind: "callEnded"; call: number; error?: string | undefined }
   | { kind: "callAborted"; call: number }

@@ -62,13 +62,28 @@ test("a session has a context in two parts, or none", () => {
   stack.close()
 })
 
-test("there are 32 tools, with schemas", () => {
+test("there are 33 tools, with schemas", () => {
   const tools = Stack.tools()
-  assert.equal(tools.length, 32)
+  assert.equal(tools.length, 33)
   for (const { name, parameters, description } of tools) {
     assert.equal(parameters.type, "object", name)
     assert.ok(description.length > 20, name)
   }
+})
+
+test("a host offers the standard tools, all, or those of a list", () => {
+  const stack = shop()
+  const all = Stack.tools().map(({ name }) => name)
+  const offered = () => stack.offeredTools().map(({ name }) => name)
+  assert.ok(offered().includes("stack_frame_push") && offered().length < 16)
+  assert.deepEqual(stack.configure({ tools: ["stack_heap_alloc", "stack_tree"] }), [])
+  assert.deepEqual(offered(), ["stack_tree", "stack_heap_alloc"])
+  assert.match(stack.offeredTools()[1]?.description ?? "", /until it is freed/)
+  assert.deepEqual(stack.configure({ tools: "all" }), [])
+  assert.deepEqual(offered(), all)
+  const [problem] = stack.configure({ tools: ["stack_frame_posh"] })
+  assert.match(problem ?? "", /`tools`: unknown tool `stack_frame_posh`/)
+  stack.close()
 })
 
 test("descriptions of tools mention the names of the host", () => {

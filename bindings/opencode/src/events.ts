@@ -44,7 +44,9 @@ export async function hostEvent(event: Event, host: Host): Promise<HostEvent | u
     case "message.part.updated": {
       const { part } = event.properties
       if (part.type !== "tool" || part.state.status !== "error") return undefined
-      return { kind: "toolExecuted", sessionID: part.sessionID, tool: part.tool, failed: true }
+      const { sessionID, callID: toolCallID, tool, state } = part
+      const childID = childOf(state.metadata)
+      return { kind: "toolExecuted", sessionID, toolCallID, tool, failed: true, childID, answer: state.error }
     }
     default:
       return undefined
@@ -69,6 +71,17 @@ export function pathOf(directory: string, args: unknown, metadata: unknown): str
   if (path === undefined || !isAbsolute(path)) return path
   const inside = relative(directory, path)
   return inside.startsWith("..") ? path : inside
+}
+
+/** Returns the session in which the Task tool has worked; undefined if it does not wait for that session. */
+export function childOf(metadata: unknown): string | undefined {
+  const isBackground = typeof metadata === "object" && metadata !== null && "background" in metadata
+  return isBackground ? undefined : textAt(metadata, "sessionId")
+}
+
+/** Returns the answer of a subagent: the text inside the tags in which the Task tool returns it. */
+export function answerOf(output: string): string {
+  return /<task_result>\s*([\s\S]*?)\s*<\/task_result>\s*(<\/task>\s*)?$/.exec(output)?.[1] ?? output
 }
 
 /** Returns the message of an error of any kind. */

@@ -5,7 +5,7 @@ import type { Hooks, PluginInput, PluginOptions } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
 import type { Stack, Tool } from "callstack-core"
 import { Context } from "./context.js"
-import { hostEvent, pathOf, textOf } from "./events.js"
+import { answerOf, childOf, hostEvent, pathOf, textOf } from "./events.js"
 import { Host } from "./host.js"
 
 /** Starts the plugin for one directory. If the stack cannot be opened, logs one message and registers no hooks. */
@@ -13,12 +13,10 @@ export async function server(input: PluginInput, options: PluginOptions = {}): P
   const { folder, ...settings } = options
   const place = join(input.directory, typeof folder === "string" ? folder : ".opencode/stack")
   let stack: Stack
-  let tools: Tool[]
   try {
     // A static import would make OpenCode drop this file silently if the native library is missing.
     const callstack = await import("callstack-core")
     stack = callstack.Stack.open(place)
-    tools = callstack.Stack.tools()
   } catch (error) {
     const message = `[stack] disabled, OpenCode continues without it: ${error instanceof Error ? error.message : String(error)}`
     // Not awaited: OpenCode answers requests only after it has loaded its plugins.
@@ -27,7 +25,7 @@ export async function server(input: PluginInput, options: PluginOptions = {}): P
   }
   const host = new Host(stack, input)
   host.configure(settings)
-  return hooks(host, tools)
+  return hooks(host, stack.offeredTools())
 }
 
 function hooks(host: Host, tools: readonly Tool[]): Hooks {
@@ -63,8 +61,11 @@ function hooks(host: Host, tools: readonly Tool[]): Hooks {
       context.compacting.add(sessionID)
       await host.report({ kind: "sessionCompacting", sessionID }, (text) => output.context.push(text))
     }),
-    "tool.execute.after": host.safe("tool.execute.after", async ({ tool, sessionID, args }, output) => {
-      await host.report({ kind: "toolExecuted", sessionID, tool, path: pathOf(host.directory, args, output?.metadata) })
+    "tool.execute.after": host.safe("tool.execute.after", async ({ tool, sessionID, callID, args }, output) => {
+      const path = pathOf(host.directory, args, output?.metadata)
+      const childID = childOf(output?.metadata)
+      const answer = childID === undefined ? undefined : answerOf(output.output)
+      await host.report({ kind: "toolExecuted", sessionID, toolCallID: callID, tool, path, childID, answer })
     }),
     dispose: async () => host.close(),
   }

@@ -22,8 +22,8 @@ test("children are planned and run, and the parent and the siblings get their re
   assert.match(answers(root[3])[0] ?? "", /^f3 \(Cart\) is completed\.\nResults: Totals are right\n/)
 
   const children = [...new Set(model.requests.map((request) => request.sessionID))].filter((id) => id !== sessionID)
-  assert.equal(children.length, 2)
-  const [catalogue, cart] = children.map((id) => model.work(id))
+  assert.equal(children.length, 3)
+  const [catalogue, cart, totals] = children.map((id) => model.work(id))
   assert.match(
     contextOf(catalogue?.[0]).stable,
     /<stack-context session="f2">[\s\S]*<ancestors count="1">\n<frame id="f1"/,
@@ -34,6 +34,11 @@ test("children are planned and run, and the parent and the siblings get their re
     /<completed-siblings>\n<frame id="f2" status="completed"[\s\S]*price\(id\) in cents/,
   )
   assert.match(contextOf(cart?.[0]).volatile, /<stack-now session="f3">[\s\S]*<title>Cart<\/title>/)
+  assert.match(
+    contextOf(totals?.[0]).stable,
+    /<inherited-dependencies of="f3">\n<frame id="f2" status="completed"[\s\S]*price\(id\) in cents/,
+    "what an ancestor depends on is in the context of the frames below it",
+  )
   assert.match(
     cart?.[0]?.messages[0]?.text ?? "",
     /^Your task is frame f3: Cart\nIt is done when: Cart works, with tests/,
@@ -58,7 +63,7 @@ test("children are planned and run, and the parent and the siblings get their re
   const state = readJson<StackState>(read("state.json"))
   assert.deepEqual(
     Object.values(state.frames).map((frame) => frame.status),
-    ["completed", "completed", "completed"],
+    ["completed", "completed", "completed", "completed"],
   )
   assert.deepEqual(state.rootFrameIDs, [sessionID])
   assert.deepEqual(Object.keys(state.frames), [sessionID, ...children])
@@ -73,6 +78,41 @@ test("children are planned and run, and the parent and the siblings get their re
   for (const line of ["Frame created", "Frame planned", "Frame activated", "Frame completed", "Context generated"]) {
     await logged(line)
   }
+})
+
+// The example of the specification, section 5: in B1 the context holds the results of A, a finished sibling of B, and
+// nothing of A1 and A2.
+test("a grandchild sees the results of its parent's siblings, and nothing of what is below them", async (t) => {
+  const { model, server, frames } = await scenario(
+    t,
+    byTask({
+      "Build App": [
+        call("stack_frame_push", task("Auth")),
+        call("stack_frame_push", task("API Routes")),
+        { text: "The app is built" },
+      ],
+      "frame f2": [
+        call("stack_frame_push", task("Hash passwords")),
+        call("stack_frame_push", task("Sign tokens")),
+        call("stack_frame_pop", done("JWT with refresh tokens; middleware require")),
+      ],
+      "frame f3": [call("stack_frame_pop", done("Argon2 in hash.ts"))],
+      "frame f4": [call("stack_frame_pop", done("Keys rotate in keys.ts"))],
+      "frame f5": [
+        call("stack_frame_plan_children", { children: [task("CRUD Endpoints"), task("Pagination")] }),
+        call("stack_frame_activate", { sessionID: "f6" }),
+        call("stack_frame_pop", done("Routes work")),
+      ],
+      "frame f6": [call("stack_frame_pop", done("GET, POST, PUT, DELETE"))],
+    }),
+  )
+  await server.prompt("Build App")
+  const { stable, volatile } = contextOf(model.work(frames().get("CRUD Endpoints")?.sessionID ?? "")[0])
+  assert.match(
+    stable,
+    /<ancestor-siblings beside="f5">\n<frame id="f2" status="completed">\n<title>Auth<\/title>\n<results>JWT with refresh tokens; middleware require<\/results>/,
+  )
+  assert.doesNotMatch(stable + volatile, /Hash passwords|Argon2|Sign tokens|keys\.ts|"f3"|"f4"/)
 })
 
 test("a child two levels deep returns through both levels", async (t) => {

@@ -13,7 +13,7 @@ const build = byTask({
   "Build a compiler": [
     {
       calls: [
-        { tool: "stack_frame_plan", arguments: task("Printer") },
+        { tool: "stack_frame_plan_children", arguments: { children: [task("Printer")] } },
         { tool: "stack_add_decision", arguments: { decision: "Recursive descent" } },
       ],
     },
@@ -58,6 +58,38 @@ test("a manual compaction asks for what the frame needs; tasks and decisions sur
   for (const line of ["Compaction started", "Summary extracted", "Frame summarized"]) await logged(line)
 })
 
+test("a parent sees the results of its children again once its conversation is compacted, and not before", async (t) => {
+  const names = ["Lexer", "Parser", "Printer"]
+  const { model: asked, server } = await scenario(
+    t,
+    byTask({
+      "Build a compiler": [...names.map((name) => call("stack_frame_push", task(name))), { text: "Three are done" }],
+      "frame f2": [call("stack_frame_pop", done("Tokens in lexer.ts"))],
+      "frame f3": [call("stack_frame_pop", done("Trees in parser.ts"))],
+      "frame f4": [call("stack_frame_pop", done("Code in printer.ts"))],
+      "": [{ text: "Going on" }],
+    }),
+    { summary: () => ({ text: SUMMARY }) },
+  )
+  const { sessionID } = await server.prompt("Build a compiler")
+  const before = asked.work(sessionID).map((request) => contextOf(request))
+  assert.equal(before.length, 4)
+  for (const { stable, volatile } of before) assert.doesNotMatch(stable + volatile, /finished-children|lexer\.ts/)
+
+  await server.client.session.summarize({ path: { id: sessionID }, body: model })
+  const summary = asked.requests.find(({ purpose }) => purpose === "summary")
+  assert.match(
+    summary?.messages.map((message) => message.text).join("\n") ?? "",
+    /Finished child frames \(their results stay in your context, do not repeat them\): f2 Lexer; f3 Parser; f4 Printer\n/,
+  )
+  await server.prompt("Go on", sessionID)
+  const { stable } = contextOf(asked.work(sessionID).at(-1))
+  assert.match(
+    stable,
+    /<finished-children>[\s\S]*Tokens in lexer\.ts[\s\S]*Trees in parser\.ts[\s\S]*Code in printer\.ts[\s\S]*<\/finished-children>/,
+  )
+})
+
 test("OpenCode compacts a full context automatically, and the frame continues", async (t) => {
   const {
     model: asked,
@@ -69,7 +101,7 @@ test("OpenCode compacts a full context automatically, and the frame continues", 
       const isFirst = request.messages.every(({ role }) => role !== "assistant")
       const isOriginal = request.messages[0]?.text === "Build a compiler"
       return isFirst && isOriginal
-        ? { ...call("stack_frame_plan", task("Printer")), tokens: 199_000 }
+        ? { ...call("stack_frame_plan_children", { children: [task("Printer")] }), tokens: 199_000 }
         : { text: "Going on" }
     },
     { summary: () => ({ text: SUMMARY }) },

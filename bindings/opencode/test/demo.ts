@@ -19,11 +19,11 @@ rule("The prompt to OpenCode: Build a shop")
 console.log(`The answer: ${text}`)
 rule("The tree of frames")
 console.log(stack.outline({ details: true }))
-const cart = model.requests.find(({ messages }) => messages[0]?.text.includes("frame f3"))
-const { stable, volatile } = contextOf(cart)
-rule("The context in the first request of the second child: in the system prompt")
+const totals = model.requests.find(({ messages }) => messages[0]?.text.includes("frame f4"))
+const { stable, volatile } = contextOf(totals)
+rule("The context in the first request of f4, a grandchild: in the system prompt")
 console.log(stable)
-rule("The context in the first request of the second child: after the newest message")
+rule("The context in the first request of f4, a grandchild: after the newest message")
 console.log(volatile)
 rule("Figures")
 const sizes = model.requests
@@ -33,9 +33,9 @@ console.log(
   `${model.requests.length} requests of ${new Set(model.requests.map(({ sessionID }) => sessionID)).size} sessions in ${seconds} s`,
 )
 console.log(
-  `contexts of ${Math.min(...sizes)} to ${Math.max(...sizes)} characters; the one above has ${stack.context("f3").tokens} tokens of at most ${Stack.settings().budget.total}`,
+  `contexts of ${Math.min(...sizes)} to ${Math.max(...sizes)} characters; the one above has ${stack.context("f4").tokens} tokens of at most ${Stack.settings().budget.total}`,
 )
 console.log(
-  `the second child saw ${stable.includes("price(id) in cents") ? "the results of the first" : "nothing of the first"}, and nothing of the conversation that led to them`,
+  `the grandchild saw ${stable.includes("price(id) in cents") ? "the results of f2, its parent's sibling" : "nothing of f2"}, and nothing of the conversation that led to them`,
 )
 stack.close()

@@ -2,7 +2,18 @@
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { byTask, call, contextOf, done, type ModelRequest, type Reply, scenario, task, until } from "./harness/index.js"
+import {
+  byTask,
+  call,
+  contextOf,
+  done,
+  type ModelRequest,
+  type Reply,
+  scenario,
+  task,
+  until,
+  WITH_ALL_TOOLS,
+} from "./harness/index.js"
 
 const SUMMARY = "Lexer and parser are written in src, the printer is left; run the tests with make test"
 
@@ -56,7 +67,7 @@ test("chunks and registers survive a manual compaction word for word", async (t)
       const asked = Object.keys(turns).find((text) => newest?.role === "user" && newest.text.startsWith(text))
       return turns[asked ?? ""] ?? { text: "Going on" }
     },
-    { summary: () => ({ text: SUMMARY }) },
+    { summary: () => ({ text: SUMMARY }), plugin: WITH_ALL_TOOLS },
   )
   const { sessionID } = await server.prompt("Build a compiler")
   assertSeesAll(asked.work(sessionID)[1])
@@ -90,7 +101,7 @@ test("chunks and registers survive an automatic compaction word for word", async
       const isOriginal = request.messages[0]?.text === "Build a compiler"
       return isFirst && isOriginal ? { calls: [...allocations, registers], tokens: 199_000 } : { text: "Going on" }
     },
-    { summary: () => ({ text: SUMMARY }) },
+    { summary: () => ({ text: SUMMARY }), plugin: WITH_ALL_TOOLS },
   )
   const { sessionID } = await server.prompt("Build a compiler")
   await until("the summary is stored", () => frames().get("Test")?.results === SUMMARY)

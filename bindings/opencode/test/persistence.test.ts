@@ -70,12 +70,12 @@ test("after a kill during the work and a restart, the tree is complete and the w
 
 test("two servers on one project share its tree without losing a change", async (t) => {
   const record = (name: string) =>
-    Array.from({ length: 10 }, (_, step) => call("stack_frame_plan", task(`${name} ${step}`)))
+    Array.from({ length: 10 }, (_, step) => call("stack_frame_plan_children", { children: [task(`${name} ${step}`)] }))
   const model = await startModel(
     byTask({
       First: record("one"),
       Second: record("two"),
-      Look: [call("stack_tree"), (request) => ({ text: answers(request)[0] ?? "" })],
+      Look: [call("stack_status"), (request) => ({ text: answers(request)[0] ?? "" })],
     }),
   )
   t.after(() => model.stop())

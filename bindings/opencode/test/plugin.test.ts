@@ -51,7 +51,9 @@ test("opencode run: tools, nested calls, and only the answer on the console", as
     ["completed", "completed", "completed"],
   )
   const offered = model.requests.find(({ purpose }) => purpose === "work")?.tools
-  for (const { name } of Stack.tools()) assert.ok(offered?.has(name), `${name} is not in the model's request`)
+  const stack = Stack.inMemory()
+  t.after(() => stack.close())
+  for (const { name } of stack.offeredTools()) assert.ok(offered?.has(name), `${name} is not in the model's request`)
 })
 
 test("it loads by its package name, installed without scripts as OpenCode does", async (t) => {
@@ -85,14 +87,50 @@ test("requests for titles have no context, and requests for work have it once", 
   }
 })
 
-test("a frame takes its title from its session if that has one, otherwise from the first message", async (t) => {
+test("a frame takes its title from its session, and its criteria from the task", async (t) => {
   const { server, frames } = await scenario(t, status)
   const { data: session } = await server.client.session.create({ body: {} })
   await server.prompt("Look at the parser of options and tell me", session?.id)
-  const [frame] = [...frames().values()]
+  // OpenCode asks a model for the title while the first message is answered.
+  const frame = await until("the frame has the title of the session", () => frames().get("A title"))
+  assert.equal(frame.successCriteria, "Look at the parser of options and tell me")
+  assert.equal(frame.placeholder, true)
+})
+
+test("a root is about the newest task until something is pushed below it", async (t) => {
+  const { model, server, frames } = await scenario(
+    t,
+    byTask({
+      hello: [{ text: "Hi" }, call("stack_frame_push", task("Cart")), { text: "Built" }, { text: "It is red" }],
+      Cart: [call("stack_frame_pop", done("The cart works"))],
+    }),
+  )
+  const { data: session } = await server.client.session.create({ body: {} })
+  const sessionID = session?.id ?? ""
+  await server.prompt("hello", sessionID)
+  await until("the frame has the title of the session", () => frames().get("A title"))
+  await server.prompt("please build a shop", sessionID)
+  const child = model.requests.find(({ messages }) => messages[0]?.text.includes("Cart"))
+  assert.match(
+    contextOf(child).stable,
+    /<ancestors count="1">\n<frame id="f1" status="in_progress">\n<title>please build a shop<\/title>/,
+  )
+  await server.prompt("What colour does the cart have?", sessionID)
+  const root = frames().get("please build a shop")
+  assert.deepEqual([root?.successCriteria, root?.placeholder], ["please build a shop", undefined])
+})
+
+test("an agent sets what its frame is about", async (t) => {
+  const { server, frames } = await scenario(
+    t,
+    byTask({ hello: [call("stack_frame_identify", { title: "Shop", successCriteria: "It sells" }), { text: "Hi" }] }),
+    { plugin: [PLUGIN, { tools: ["standard", "stack_frame_identify"] }] },
+  )
+  const { sessionID } = await server.prompt("hello")
+  await server.prompt("please build a blog", sessionID)
   assert.deepEqual(
-    [frame?.title, frame?.successCriteria],
-    ["Look at the parser of options", "Look at the parser of options and tell me"],
+    [...frames().values()].map(({ title, successCriteria }) => [title, successCriteria]),
+    [["Shop", "It sells"]],
   )
 })
 

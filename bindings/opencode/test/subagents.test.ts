@@ -98,3 +98,112 @@ test("a call by a subagent creates a frame below the subagent's frame", async (t
   assert.equal(found.get("Tokens")?.parentSessionID, subagent?.sessionID)
   assert.equal(found.get("Tokens")?.results, "Nine kinds")
 })
+
+test("subagents are finished with their answers before the next request of their parent", async (t) => {
+  const { model, server, frames } = await scenario(
+    t,
+    byTask({
+      "Look around": [
+        {
+          calls: [
+            { tool: "task", arguments: ONE },
+            { tool: "task", arguments: TWO },
+          ],
+        },
+        { text: "Seen" },
+      ],
+      "Inspect the parser": [{ text: "The parser has three modules" }],
+      "Inspect the printer": [{ text: "The printer has two modules" }],
+    }),
+    { plugin: [PLUGIN, { subagents: { idleCompletionDelay: 3_600_000 } }] },
+  )
+  const { sessionID } = await server.prompt("Look around")
+  const { stable, volatile } = contextOf(model.work(sessionID).at(-1))
+  assert.doesNotMatch(volatile, /Child f\d|in_progress: finish/)
+  assert.doesNotMatch(stable, /modules/, "the conversation has the answers")
+  const found = [...frames().values()].filter(({ parentSessionID }) => parentSessionID === sessionID)
+  assert.deepEqual(found.map(({ status, results }) => [status, results]).sort(), [
+    ["completed", "The parser has three modules"],
+    ["completed", "The printer has two modules"],
+  ])
+})
+
+test("a task whose session is resumed by its ID has a second frame, with the second answer", async (t) => {
+  const { server, frames } = await scenario(
+    t,
+    byTask({
+      "Look around": [
+        call("task", ONE),
+        (request) => {
+          const task_id = /<task id="(ses_\w+)"/.exec(answers(request)[0] ?? "")?.[1]
+          return call("task", { ...ONE, prompt: "And the lexer?", task_id })
+        },
+        { text: "Seen" },
+      ],
+      "Inspect the parser": [{ text: "The parser has three modules" }, { text: "The lexer has nine kinds of tokens" }],
+    }),
+    { plugin: [PLUGIN, { subagents: { idleCompletionDelay: 3_600_000 } }] },
+  )
+  const { sessionID } = await server.prompt("Look around")
+  const found = [...frames().values()].filter(({ parentSessionID }) => parentSessionID === sessionID)
+  assert.deepEqual(
+    found.map(({ status, successCriteria, results }) => [status, successCriteria, results]),
+    [
+      ["completed", "Inspect the parser", "The parser has three modules"],
+      ["completed", "And the lexer?", "The lexer has nine kinds of tokens"],
+    ],
+  )
+})
+
+test("a subagent that fails is blocked with what it has left, and its parent is told", async (t) => {
+  const { model, server, frames } = await scenario(
+    t,
+    byTask({
+      "Look around": [call("task", ONE), (request) => ({ text: answers(request)[0] ?? "" })],
+      "Inspect the parser": [
+        { text: "I look into the parser", ...call("stack_add_decision", { decision: "The parser stays" }) },
+        { status: 401, text: "the key has expired" },
+      ],
+    }),
+    { plugin: [PLUGIN, { subagents: { idleCompletionDelay: 3_600_000 } }] },
+  )
+  const { sessionID, text } = await server.prompt("Look around")
+  assert.match(text, /Subagent failed/)
+  const child = await until("its messages are read", () => {
+    const found = [...frames().values()].find(({ parentSessionID }) => parentSessionID === sessionID)
+    return found?.status === "blocked" && found
+  })
+  assert.match(
+    child.results ?? "",
+    /^\[auto-completed: the tool that started it has failed: .*the key has expired\] I look/,
+  )
+  assert.deepEqual(child.decisions, ["The parser stays"])
+  assert.equal(model.failures.length, 0)
+})
+
+test("a subagent that is aborted with its parent is blocked, not finished", async (t) => {
+  const { model, server, frames } = await scenario(
+    t,
+    byTask({
+      "Look around": [call("task", ONE), { text: "Seen" }],
+      "Inspect the parser": [
+        call("stack_add_decision", { decision: "The parser stays" }),
+        { text: "Too late", after: new Promise(() => undefined) },
+      ],
+    }),
+    { plugin: [PLUGIN, { subagents: { idleCompletionDelay: 3_600_000 } }] },
+  )
+  const { data: session } = await server.client.session.create({ body: { title: "Test" } })
+  const sessionID = session?.id ?? ""
+  const prompted = server.prompt("Look around", sessionID)
+  await until("the subagent waits for its second reply", () =>
+    model.requests.some(({ messages }) => messages[0]?.text.includes("Inspect") && messages.length > 2),
+  )
+  await server.client.session.abort({ path: { id: sessionID } })
+  await prompted
+  const child = await until("its frame is blocked", () => {
+    const found = [...frames().values()].find(({ parentSessionID }) => parentSessionID === sessionID)
+    return found?.status === "blocked" && found
+  })
+  assert.match(child.results ?? "", /^\[auto-completed: the tool that started it has failed: .*abort/i)
+})

@@ -1,8 +1,9 @@
-// The counting of `make bench-tokens`: common prefixes, and the cost index.
+// The counting of `make bench-tokens`: common prefixes, and the cost index. And what the stack costs in the real OpenCode.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { commonPrefix, costOf, Prompts, segmentsOf, totalsOf } from "./tokens/count.js"
+import { compare } from "./tokens/record.js"
 import { short, verdicts } from "./tokens/table.js"
 
 /** A token is a character. */
@@ -102,4 +103,11 @@ test("numbers of tokens have three digits", () => {
     "1.00M",
     "53.2M",
   ])
+})
+
+test("a job of four sub-tasks costs less on the stack than in one session", async () => {
+  const { oneSession, stack } = await compare(4)
+  const ratio = stack.cost / oneSession.cost
+  console.log(`four sub-tasks cost ${(100 * ratio).toFixed(1)} % of one session`)
+  assert.ok(ratio < 0.97, `${short(stack.cost)} instead of ${short(oneSession.cost)}`)
 })

@@ -3,24 +3,98 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { Stack } from "callstack-core"
+import { Tiktoken } from "js-tiktoken/lite"
+import o200k from "js-tiktoken/ranks/o200k_base"
+import type { Body } from "./harness/formats.js"
 import {
   answers,
   byTask,
   call,
   contextOf,
   done,
+  type ModelRequest,
+  makeProject,
   PLUGIN,
   type Reply,
   readJson,
   type Script,
   scenario,
+  serve,
+  startModel,
   task,
   until,
+  WITH_ALL_TOOLS,
 } from "./harness/index.js"
+import { startRecorder } from "./tokens/recorder.js"
+
+/** The tools of the default setting. */
+const STANDARD = [
+  "stack_add_artifact",
+  "stack_add_decision",
+  "stack_frame_activate",
+  "stack_frame_details",
+  "stack_frame_invalidate",
+  "stack_frame_plan_children",
+  "stack_frame_pop",
+  "stack_frame_push",
+  "stack_frame_summarize",
+  "stack_heap_alloc",
+  "stack_heap_free",
+  "stack_heap_read",
+  "stack_status",
+]
+
+/** Returns the names of the plugin's tools in a request. */
+function ours(request: ModelRequest | undefined): string[] {
+  return [...(request?.tools.keys() ?? [])].filter((name) => name.startsWith("stack_")).sort()
+}
+
+test("an agent gets the standard tools, which cost few tokens, and no text mentions another one", async (t) => {
+  const encoding = new Tiktoken(o200k)
+  const model = await startModel(
+    byTask({
+      "Build a shop": [
+        call("stack_heap_alloc", { name: "long", content: "word ".repeat(4_000) }),
+        call("stack_config", { enabled: false }),
+        call("stack_frame_pop", { status: "finished" }),
+        call("stack_frame_push", task("Cart")),
+        { text: "Done" },
+      ],
+      "frame f2": [{ text: "No pop" }],
+    }),
+  )
+  t.after(() => model.stop())
+  const sent: Body[] = []
+  const recorder = await startRecorder(model.url, (body) => sent.push(body))
+  t.after(() => recorder.stop())
+  const server = await serve(makeProject(recorder.url))
+  t.after(() => server.stop())
+  const { sessionID, text } = await server.prompt("Build a shop")
+  assert.equal(text, "Done")
+  const work = model.requests.filter(({ purpose }) => purpose === "work")
+  for (const request of work) assert.deepEqual(ours(request), STANDARD)
+  const tools = sent.find(({ tools }) => tools !== undefined)?.tools?.map((tool) => JSON.stringify(tool)) ?? []
+  const tokens = tools.filter((tool) => tool.includes('"stack_')).map((tool) => encoding.encode(tool, [], []).length)
+  const total = tokens.reduce((sum, count) => sum + count, 0)
+  console.log(`${tokens.length} standard tools: ${total} o200k tokens in each request`)
+  assert.ok(tokens.length === STANDARD.length && total <= 1_700, `the tools have ${total} tokens`)
+  // OpenCode answers the call of a tool that it does not know. Everything else that a request says is checked.
+  const missing = Stack.tools()
+    .map(({ name }) => name)
+    .filter((name) => !STANDARD.includes(name))
+  for (const request of work) {
+    const { stable, volatile } = contextOf(request)
+    const answered = request.messages.filter(({ role, text }) => role === "tool" && !text.includes("unavailable tool"))
+    for (const text of [stable, volatile, ...answered.map(({ text }) => text)]) {
+      for (const name of missing) assert.ok(!new RegExp(`\\b${name}\\b`).test(text), `${name} is in ${text}`)
+    }
+  }
+  assert.match(answers(model.work(sessionID)[2]).at(-1) ?? "", /unavailable tool 'stack_config'/)
+})
 
 test("every tool answers, and explains what is wrong with invalid arguments", async (t) => {
   const tools = Stack.tools()
-  assert.equal(tools.length, 32)
+  assert.equal(tools.length, 33)
   // Arguments for this test; otherwise a tool's example. The tools that run or finish a frame come last.
   const named: Record<string, object> = {
     stack_frame_details: { frameID: "f1" },
@@ -39,14 +113,16 @@ test("every tool answers, and explains what is wrong with invalid arguments", as
     "stack_frame_pop",
   ]
   const order = [
-    ...tools.filter(({ name }) => !late.includes(name)),
+    ...tools.filter(({ name }) => !late.includes(name) && name !== "stack_frame_identify"),
     ...late.map((name) => tools.find((tool) => tool.name === name)),
   ]
-  // The first two calls plan f2 to f5 and activate f4.
+  // The first calls set what f1 is about, which works only once, plan f2 to f5, and activate f4.
+  const identify = call("stack_frame_identify", { title: "Work", successCriteria: "All tools answer" })
   const plan = call("stack_frame_plan_children", { children: ["A", "B", "C", "D"].map((title) => task(title)) })
   const activate = call("stack_frame_activate", { sessionID: "f4" })
-  const turns: Reply[] = [plan, activate]
+  const turns: Reply[] = [identify, plan, activate]
   const checks: { name: string; isBad: boolean }[] = [
+    { name: "identify", isBad: false },
     { name: "plan", isBad: false },
     { name: "activate", isBad: false },
   ]
@@ -69,7 +145,7 @@ test("every tool answers, and explains what is wrong with invalid arguments", as
     if (count > 0) answered[count - 1] = answers(request).join("\n")
     return turns[count] ?? { text: "All tools were called" }
   }
-  const { model, server } = await scenario(t, script)
+  const { model, server } = await scenario(t, script, { plugin: WITH_ALL_TOOLS })
   const { text } = await server.prompt("Call them all")
   assert.equal(text, "All tools were called")
   assert.equal(answered.length, checks.length)
@@ -98,7 +174,7 @@ test("an invalidated part of a plan is not suggested any more", async (t) => {
     byTask({
       "Build a shop": [
         call("stack_frame_plan_children", { children: [task("Cart"), task("Search"), task("Pay")] }),
-        call("stack_frame_plan", { ...task("Stemming"), parentSessionID: "f3" }),
+        call("stack_frame_plan_children", { children: [task("Stemming")], parentSessionID: "f3" }),
         call("stack_frame_activate", { sessionID: "f2" }),
         call("stack_frame_invalidate", { sessionID: "f3", reason: "The database searches" }),
         (request) => ({ text: answers(request)[0] ?? "" }),
@@ -140,7 +216,7 @@ test("autonomy: manual suggests nothing, suggest suggests, auto acts", async (t)
       ],
       "Draw a logo": [call("stack_frame_pop", done("The logo is in logo.svg"))],
     }),
-    { summary: () => ({ text: "The shop is open and has a logo in logo.svg" }) },
+    { summary: () => ({ text: "The shop is open and has a logo in logo.svg" }), plugin: WITH_ALL_TOOLS },
   )
   const { sessionID } = await server.prompt("Build a shop")
   const last = () => contextOf(model.work(sessionID).at(-1)).volatile
@@ -174,12 +250,14 @@ test("the plugin observes sessions and makes suggestions by itself", async (t) =
 
 test("the plugin's options override the environment, and invalid settings are reported", async (t) => {
   const options = {
+    tools: ["standard", "stack_context_info", "stack_autonomy"],
     context: { budget: { total: 900 }, guidance: "brief" },
     autonomy: { level: "loud" },
     folder: "state/stack",
     surprise: {},
   }
   const env = {
+    STACK_TOOLS: "all, stack_frame_posh",
     STACK_TOKEN_BUDGET_TOTAL: "2000",
     STACK_SUBAGENT_MIN_MESSAGES: "many",
     STACK_AUTONOMY_LEVEL: "manual",
@@ -197,6 +275,7 @@ test("the plugin's options override the environment, and invalid settings are re
   const { server, project, model, logged } = await scenario(t, script, { plugin: [PLUGIN, options], env })
   const { sessionID, text } = await server.prompt("Build")
   assert.equal(readJson<{ budget: { total: number } }>(text).budget.total, 900)
+  assert.equal(ours(model.work(sessionID)[0]).length, STANDARD.length + 2)
   assert.doesNotMatch(contextOf(model.work(sessionID)[0]).stable, /when-to-create-child-frames/)
   const autonomy = await server.prompt("Go on", sessionID)
   assert.equal(readJson<{ level: string }>(autonomy.text).level, "manual")
@@ -204,6 +283,7 @@ test("the plugin's options override the environment, and invalid settings are re
   t.after(() => stack.close())
   assert.equal(stack.frames().length, 1)
   for (const problem of [
+    /STACK_TOOLS is `stack_frame_posh`/,
     /STACK_SUBAGENT_MIN_MESSAGES is `many`/,
     /`autonomy.level`: unknown variant `loud`/,
     /surprise/,

@@ -61,7 +61,7 @@ impl SiblingIndex {
     pub(in crate::context) fn update(&mut self, tree: &Tree, parent: Handle) {
         let node = tree.node(parent);
         let count = node.finished_children().len();
-        if self.checked_at == node.children_revision() && self.documents.len() == count {
+        if self.checked_at == node.finished_revision() && self.documents.len() == count {
             return;
         }
         let holds = self.documents.len() <= count
@@ -74,7 +74,7 @@ impl SiblingIndex {
         for handle in node.finished_children().skip(self.documents.len()) {
             self.add(tree, parent, handle);
         }
-        self.checked_at = node.children_revision();
+        self.checked_at = node.finished_revision();
     }
 
     fn add(&mut self, tree: &Tree, parent: Handle, handle: Handle) {

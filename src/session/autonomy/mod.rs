@@ -98,6 +98,11 @@ impl Assessment {
         }
     }
 
+    /// Orders assessments that contradict each other: by confidence; of equal ones a pop is stronger.
+    fn strength(&self) -> (u8, Decision) {
+        (self.confidence, self.decision)
+    }
+
     /// Describes the strongest signal, such as `context_overflow 100: 96000 of 100000 tokens are used`. Empty if all
     /// scores are 0.
     pub fn reason(&self) -> String {
@@ -145,9 +150,38 @@ impl Autonomy {
         self.assessed(handle, Assessment::new(Decision::Pop, self.settings.pop_threshold, scores), now)
     }
 
+    /// Assesses both decisions from observations of the frame's session, and returns the one that is recommended, if any;
+    /// of two the one with the higher confidence. A suggestion from earlier observations ends if it is not recommended any
+    /// more. `now` is in milliseconds since the Unix epoch.
+    pub fn observed(
+        &mut self,
+        handle: Handle,
+        frame: &Frame,
+        observation: &Observation,
+        now: u64,
+    ) -> Option<Assessment> {
+        self.push_assessments += 1;
+        self.pop_assessments += 1;
+        let AutonomySettings { push_threshold, pop_threshold, enabled_heuristics, .. } = &self.settings;
+        let push = heuristics::push_scores(frame, &observation.push_signals(), enabled_heuristics);
+        let pop = heuristics::pop_scores(frame, &observation.pop_signals(), enabled_heuristics);
+        let (recommended, others): (Vec<_>, Vec<_>) = [
+            Assessment::new(Decision::Push, *push_threshold, push),
+            Assessment::new(Decision::Pop, *pop_threshold, pop),
+        ]
+        .into_iter()
+        .partition(|assessment| assessment.is_recommended);
+        others.iter().for_each(|assessment| self.suggestions.withdraw(handle, assessment.decision));
+        let mut strongest = recommended.into_iter().max_by_key(Assessment::strength)?;
+        if self.settings.level != AutonomyLevel::Manual {
+            strongest.is_new = self.suggestions.add(handle, &strongest, true, now);
+        }
+        Some(strongest)
+    }
+
     fn assessed(&mut self, handle: Handle, mut assessment: Assessment, now: u64) -> Assessment {
         if assessment.is_recommended && self.settings.level != AutonomyLevel::Manual {
-            assessment.is_new = self.suggestions.add(handle, &assessment, now);
+            assessment.is_new = self.suggestions.add(handle, &assessment, false, now);
         }
         assessment
     }

@@ -4,6 +4,8 @@ use super::{PopSignals, PushSignals};
 
 /// Maximum number of remembered changed files; the newest are kept.
 const FILES: usize = 50;
+/// Number of requests to the model with the advice to plan a task.
+const ADVISED_REQUESTS: u32 = 3;
 
 /// The observations of a session since the start of its frame.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -16,12 +18,27 @@ pub struct Observation {
     /// Number of consecutive turns of the assistant without a successful tool call and without a user message.
     idle_turns: u32,
     has_worked: bool,
+    advice: PlanningAdvice,
+}
+
+/// Whether a root without children is advised to plan: in the first requests for its first task of more than two words,
+/// and for each later task in the requests after its first tool call. So a mere chat, in which no tools are called, is
+/// not advised again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct PlanningAdvice {
+    requests_left: u32,
+    was_given: bool,
+    /// True if the advice is given after the next tool call.
+    is_waiting: bool,
 }
 
 impl Observation {
     /// Notes a message, with the size and the maximum size of the context in tokens if they are known.
     pub fn message(&mut self, is_assistant: bool, tokens: Option<u64>, context_limit: Option<u64>) {
         self.messages += 1;
+        if is_assistant {
+            self.advice.requests_left = self.advice.requests_left.saturating_sub(1);
+        }
         self.tokens = tokens.unwrap_or(self.tokens);
         self.context_limit = context_limit.or(self.context_limit);
         // A user message counts as progress.
@@ -29,9 +46,32 @@ impl Observation {
         self.idle_turns = if goes_on { 0 } else { self.idle_turns + 1 };
     }
 
+    /// Notes a new task of the user. `is_short` is true if it has one or two words.
+    pub fn asked(&mut self, is_short: bool) {
+        let is_given = !is_short && !self.advice.was_given;
+        self.advice = PlanningAdvice {
+            requests_left: if is_given { ADVISED_REQUESTS } else { 0 },
+            was_given: self.advice.was_given || is_given,
+            is_waiting: !is_given,
+        };
+    }
+
+    /// True if the next request to the model should advise the agent to plan, if nothing is planned.
+    pub fn needs_planning_advice(&self) -> bool {
+        self.advice.requests_left > 0
+    }
+
+    /// Notes any tool call: the session works on its task.
+    fn called(&mut self) {
+        if std::mem::take(&mut self.advice.is_waiting) {
+            self.advice.requests_left = ADVISED_REQUESTS;
+        }
+    }
+
     /// Notes a successful tool call and the path of the file that it changed, if any. Each success reduces the number
     /// of errors by one.
     pub fn worked(&mut self, changed: Option<&str>) {
+        self.called();
         self.has_worked = true;
         self.errors = self.errors.saturating_sub(1);
         if let Some(path) = changed {
@@ -45,6 +85,7 @@ impl Observation {
 
     /// Notes a failed tool call or an error of the session.
     pub fn failed(&mut self) {
+        self.called();
         self.errors += 1;
     }
 
@@ -97,6 +138,32 @@ mod tests {
         assert_eq!(seen.push_signals().token_count, 5_000, "what is not said stays");
         seen.compacted();
         assert_eq!((seen.push_signals().recent_messages, seen.push_signals().token_count), (0, 0));
+    }
+
+    #[test]
+    fn planning_is_advised_for_the_first_task_and_for_later_ones_when_they_are_worked_on() {
+        let mut seen = Observation::default();
+        let advised = |seen: &mut Observation, requests: usize| {
+            let advised: Vec<bool> = (0..requests)
+                .map(|_| {
+                    let needs = seen.needs_planning_advice();
+                    seen.message(true, None, None);
+                    needs
+                })
+                .collect();
+            advised.iter().filter(|is| **is).count()
+        };
+        seen.asked(true);
+        assert_eq!(advised(&mut seen, 2), 0, "hello");
+        seen.asked(false);
+        assert_eq!(advised(&mut seen, 9), 3, "please build a shop");
+        seen.asked(false);
+        assert_eq!(advised(&mut seen, 9), 0, "how are you today?");
+        seen.asked(false);
+        seen.failed();
+        assert_eq!(advised(&mut seen, 9), 3, "now build a blog");
+        seen.worked(None);
+        assert_eq!(advised(&mut seen, 9), 0, "it goes on");
     }
 
     #[test]

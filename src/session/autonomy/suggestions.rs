@@ -1,4 +1,5 @@
-//! Suggestions to the agent. A suggestion is pending for five minutes, then it moves to the history.
+//! Suggestions to the agent. A suggestion is pending until it is followed or its cause ends, and for at most five minutes;
+//! then it moves to the history.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -47,7 +48,8 @@ pub enum Outcome {
     Followed,
     /// It was pending for five minutes.
     Expired,
-    /// It was cleared by a tool, or its frame was finished.
+    /// Its cause has ended: the frame was finished, its conversation was compacted, the observations of its session no
+    /// longer recommend it, or a stronger suggestion contradicts it. Or a tool has cleared it.
     Cleared,
 }
 
@@ -68,28 +70,51 @@ pub struct SuggestionStatistics {
     pub cleared: u64,
 }
 
-/// At most one suggestion is pending for each frame and decision.
-type Key = (Handle, Decision);
+/// A pending suggestion.
+#[derive(Debug, Clone)]
+struct Pending {
+    suggestion: Suggestion,
+    /// True if it comes only from observations of the session, so that it ends when they no longer recommend it.
+    is_observed: bool,
+}
 
-/// The pending and past suggestions.
+/// The pending and past suggestions. At most one is pending for each frame: of two that contradict each other, the one
+/// with the higher confidence.
 #[derive(Debug, Clone, Default)]
 pub struct Suggestions {
-    pending: BTreeMap<Key, Suggestion>,
-    expiries: Timers<Key>,
+    pending: BTreeMap<Handle, Pending>,
+    expiries: Timers<Handle>,
     history: VecDeque<Suggestion>,
     statistics: SuggestionStatistics,
 }
 
 impl Suggestions {
-    /// Adds the recommendation of an assessment as a pending suggestion and returns true. If the same decision is
-    /// already pending for the frame, that suggestion is renewed without being counted again, and this returns false.
-    pub fn add(&mut self, handle: Handle, assessment: &Assessment, now: u64) -> bool {
+    /// Adds the recommendation of an assessment as a pending suggestion and returns true. `is_observed` is true if the
+    /// assessment comes from observations of the session, see [`Suggestions::withdraw`].
+    ///
+    /// If the same decision is already pending for the frame, that suggestion is renewed without being counted again, and
+    /// this returns false. If the other decision is pending, the one with the higher confidence remains; of equal ones the
+    /// pop.
+    pub fn add(&mut self, handle: Handle, assessment: &Assessment, is_observed: bool, now: u64) -> bool {
         self.expire(now);
         let Assessment { decision, confidence, .. } = *assessment;
+        let mut is_observed = is_observed;
+        let mut is_new = true;
+        if let Some(before) = self.pending.get(&handle) {
+            let Suggestion { decision: other, confidence: others_confidence, .. } = before.suggestion;
+            if other == decision {
+                is_observed &= before.is_observed;
+                is_new = false;
+            } else if (others_confidence, other) > assessment.strength() {
+                return false;
+            } else {
+                self.settle(handle, Outcome::Cleared);
+            }
+        }
         let suggestion =
             Suggestion { handle, decision, confidence, reason: assessment.reason(), created_at: now, outcome: None };
-        self.expiries.set((handle, decision), now.saturating_add(TIME_TO_LIVE));
-        let is_new = self.pending.insert((handle, decision), suggestion).is_none();
+        self.expiries.set(handle, now.saturating_add(TIME_TO_LIVE));
+        self.pending.insert(handle, Pending { suggestion, is_observed });
         if is_new {
             match decision {
                 Decision::Push => self.statistics.pushes += 1,
@@ -99,32 +124,48 @@ impl Suggestions {
         is_new
     }
 
+    /// Notes that observations of a frame's session do not recommend a decision (any more). A suggestion that came from
+    /// them is cleared.
+    pub fn withdraw(&mut self, handle: Handle, decision: Decision) {
+        let is_meant = |pending: &Pending| pending.is_observed && pending.suggestion.decision == decision;
+        if self.pending.get(&handle).is_some_and(is_meant) {
+            self.settle(handle, Outcome::Cleared);
+        }
+    }
+
     /// Notes that the agent of a frame pushed a child or popped the frame. The matching suggestion becomes followed.
-    /// After a pop, the frame's other suggestions are cleared.
+    /// After a pop, a suggested push is cleared.
     pub fn acted(&mut self, handle: Handle, decision: Decision, now: u64) {
         self.expire(now);
-        self.settle((handle, decision), Outcome::Followed);
-        if decision == Decision::Pop {
-            self.settle((handle, Decision::Push), Outcome::Cleared);
+        let pending = self.pending.get(&handle).map(|pending| pending.suggestion.decision);
+        if pending == Some(decision) {
+            self.settle(handle, Outcome::Followed);
+        } else if decision == Decision::Pop {
+            self.settle(handle, Outcome::Cleared);
         }
+    }
+
+    /// Clears the suggestion for a frame, because its cause has ended.
+    pub fn end(&mut self, handle: Handle) {
+        self.settle(handle, Outcome::Cleared);
     }
 
     /// Clears all pending suggestions and returns their number.
     pub fn clear(&mut self, now: u64) -> usize {
         self.expire(now);
-        let pending: Vec<Key> = self.expiries.pending(now).copied().collect();
-        pending.iter().for_each(|key| self.settle(*key, Outcome::Cleared));
+        let pending: Vec<Handle> = self.expiries.pending(now).copied().collect();
+        pending.iter().for_each(|handle| self.settle(*handle, Outcome::Cleared));
         pending.len()
     }
 
     /// Moves suggestions that have been pending for five minutes to the history.
     pub fn expire(&mut self, now: u64) {
-        self.expiries.due(now).into_iter().for_each(|key| self.settle(key, Outcome::Expired));
+        self.expiries.due(now).into_iter().for_each(|handle| self.settle(handle, Outcome::Expired));
     }
 
     /// Returns the pending suggestions, oldest first. Expired ones are left out even before [`Suggestions::expire`].
     pub fn pending(&self, now: u64) -> impl Iterator<Item = &Suggestion> {
-        self.expiries.pending(now).filter_map(|key| self.pending.get(key))
+        self.expiries.pending(now).filter_map(|handle| self.pending.get(handle)).map(|pending| &pending.suggestion)
     }
 
     /// Returns the last 100 past suggestions, oldest first.
@@ -143,28 +184,26 @@ impl Suggestions {
         self.statistics = SuggestionStatistics::default();
     }
 
-    /// Returns the pending suggestions for a frame as text for its agent, one per line; `None` if there are none. `tools`
-    /// are the names of the tools that the text mentions.
+    /// Returns the pending suggestion for a frame as text for its agent; `None` if there is none. `tools` are the names of
+    /// the tools that the text mentions.
     pub fn text(&self, handle: Handle, now: u64, tools: &ToolNames) -> Option<String> {
         let with = |role| tools.get(role).map_or(String::new(), |tool| format!(" with {tool}"));
-        let of_frame = [Decision::Push, Decision::Pop].into_iter().filter_map(|what| self.pending.get(&(handle, what)));
-        let is_pending = |suggestion: &&Suggestion| now.saturating_sub(suggestion.created_at) < TIME_TO_LIVE;
-        let lines = of_frame.filter(is_pending).map(|suggestion| {
-            let Suggestion { decision, confidence, reason, .. } = suggestion;
-            let what = match decision {
-                Decision::Push => format!("start a child of {handle}{}", with(ToolRole::Push)),
-                Decision::Pop => format!("finish {handle}{}", with(ToolRole::Pop)),
-            };
-            format!("[STACK SUGGESTION: {what} ({confidence} % sure; {reason})]")
-        });
-        let text = lines.collect::<Vec<_>>().join("\n");
-        (!text.is_empty()).then_some(text)
+        let Pending { suggestion, .. } = self.pending.get(&handle)?;
+        let Suggestion { decision, confidence, reason, created_at, .. } = suggestion;
+        if now.saturating_sub(*created_at) >= TIME_TO_LIVE {
+            return None;
+        }
+        let what = match decision {
+            Decision::Push => format!("start a child of {handle}{}", with(ToolRole::Push)),
+            Decision::Pop => format!("finish {handle}{}", with(ToolRole::Pop)),
+        };
+        Some(format!("[STACK SUGGESTION: {what} ({confidence} % sure; {reason})]"))
     }
 
-    /// Moves a suggestion to the history, if it is pending.
-    fn settle(&mut self, key: Key, outcome: Outcome) {
-        self.expiries.cancel(&key);
-        let Some(suggestion) = self.pending.remove(&key) else { return };
+    /// Moves the suggestion of a frame to the history, if one is pending.
+    fn settle(&mut self, handle: Handle, outcome: Outcome) {
+        self.expiries.cancel(&handle);
+        let Some(Pending { suggestion, .. }) = self.pending.remove(&handle) else { return };
         match outcome {
             Outcome::Followed => self.statistics.followed += 1,
             Outcome::Expired => self.statistics.expired += 1,
@@ -194,9 +233,9 @@ mod tests {
     #[test]
     fn a_suggestion_is_pending_until_it_is_followed() {
         let mut suggestions = Suggestions::default();
-        suggestions.add(frame(1), &recommended(Decision::Pop, 80), 0);
-        suggestions.add(frame(1), &recommended(Decision::Pop, 90), 1000);
-        suggestions.add(frame(2), &recommended(Decision::Push, 71), 2000);
+        suggestions.add(frame(1), &recommended(Decision::Pop, 80), false, 0);
+        suggestions.add(frame(1), &recommended(Decision::Pop, 90), false, 1000);
+        suggestions.add(frame(2), &recommended(Decision::Push, 71), false, 2000);
         assert_eq!(suggestions.pending(2000).map(|pending| pending.confidence).collect::<Vec<_>>(), [90, 71]);
         let text = |frame: Handle, tools: &ToolNames| suggestions.text(frame, 2000, tools);
         let default = ToolNames::default();
@@ -214,9 +253,41 @@ mod tests {
     }
 
     #[test]
+    fn of_two_that_contradict_each_other_the_stronger_is_pending() {
+        let mut suggestions = Suggestions::default();
+        let decisions = |suggestions: &Suggestions| {
+            suggestions.pending(0).map(|pending| (pending.decision, pending.confidence)).collect::<Vec<_>>()
+        };
+        assert!(suggestions.add(frame(1), &recommended(Decision::Push, 90), true, 0));
+        assert!(!suggestions.add(frame(1), &recommended(Decision::Pop, 85), true, 0));
+        assert_eq!(decisions(&suggestions), [(Decision::Push, 90)]);
+        assert!(suggestions.add(frame(1), &recommended(Decision::Pop, 90), true, 0), "of equal ones the pop");
+        assert!(!suggestions.add(frame(1), &recommended(Decision::Push, 90), true, 0));
+        assert_eq!(decisions(&suggestions), [(Decision::Pop, 90)]);
+        let expected = SuggestionStatistics { pushes: 1, pops: 1, cleared: 1, ..SuggestionStatistics::default() };
+        assert_eq!(suggestions.statistics(), expected);
+    }
+
+    #[test]
+    fn what_was_observed_is_withdrawn_and_what_was_asked_for_is_not() {
+        let mut suggestions = Suggestions::default();
+        suggestions.add(frame(1), &recommended(Decision::Pop, 90), true, 0);
+        suggestions.withdraw(frame(1), Decision::Push);
+        assert_eq!(suggestions.pending(0).count(), 1);
+        suggestions.withdraw(frame(1), Decision::Pop);
+        assert_eq!(suggestions.pending(0).count(), 0);
+        suggestions.add(frame(1), &recommended(Decision::Pop, 90), false, 0);
+        suggestions.add(frame(1), &recommended(Decision::Pop, 95), true, 0);
+        suggestions.withdraw(frame(1), Decision::Pop);
+        assert_eq!(suggestions.pending(0).count(), 1);
+        suggestions.end(frame(1));
+        assert_eq!((suggestions.pending(0).count(), suggestions.statistics().cleared), (0, 2));
+    }
+
+    #[test]
     fn a_finished_frame_has_no_suggestions() {
         let mut suggestions = Suggestions::default();
-        suggestions.add(frame(1), &recommended(Decision::Push, 80), 0);
+        suggestions.add(frame(1), &recommended(Decision::Push, 80), false, 0);
         suggestions.acted(frame(1), Decision::Pop, 1);
         assert_eq!((suggestions.pending(1).count(), suggestions.statistics().cleared), (0, 1));
     }
@@ -224,13 +295,13 @@ mod tests {
     #[test]
     fn after_five_minutes_it_is_history() {
         let mut suggestions = Suggestions::default();
-        suggestions.add(frame(1), &recommended(Decision::Pop, 80), 0);
-        suggestions.add(frame(2), &recommended(Decision::Pop, 80), MINUTE);
+        suggestions.add(frame(1), &recommended(Decision::Pop, 80), false, 0);
+        suggestions.add(frame(2), &recommended(Decision::Pop, 80), false, MINUTE);
         assert_eq!(suggestions.pending(5 * MINUTE - 1).count(), 2);
         assert_eq!(suggestions.pending(5 * MINUTE).count(), 1, "what has expired is not shown, noted or not");
         suggestions.expire(5 * MINUTE);
         assert_eq!(suggestions.statistics().expired, 1);
-        suggestions.add(frame(1), &recommended(Decision::Pop, 80), 6 * MINUTE);
+        suggestions.add(frame(1), &recommended(Decision::Pop, 80), false, 6 * MINUTE);
         assert_eq!(suggestions.statistics().expired, 2);
         assert_eq!(suggestions.statistics().pops, 3, "said again after it expired, it counts again");
         assert_eq!(suggestions.clear(6 * MINUTE), 1);
@@ -243,7 +314,7 @@ mod tests {
     fn the_history_keeps_the_last_hundred() {
         let mut suggestions = Suggestions::default();
         for number in 1..=150 {
-            suggestions.add(frame(number), &recommended(Decision::Push, 80), 0);
+            suggestions.add(frame(number), &recommended(Decision::Push, 80), false, 0);
         }
         suggestions.clear(0);
         assert_eq!(suggestions.history().count(), 100);

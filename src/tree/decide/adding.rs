@@ -1,6 +1,6 @@
 //! Commands that create frames: push, plan, ensure, import; and the identity of placeholder frames.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Map;
 
@@ -64,13 +64,25 @@ impl Draft<'_> {
         Ok(())
     }
 
-    pub(super) fn identify(&mut self, handle: Handle, identity: Identity) -> Result<()> {
-        if !self.tree.node(handle).record().placeholder {
+    pub(super) fn identify(&mut self, handle: Handle, identity: Identity, provisional: bool) -> Result<()> {
+        let frame = self.tree.node(handle).record();
+        if !frame.placeholder {
             return Err(Error::IdentityFixed { handle });
         }
         not_empty("title", &identity.title)?;
-        self.push(handle, Change::Identified { identity });
+        if !provisional || identity != frame.identity() {
+            self.push(handle, Change::Identified { identity, provisional });
+        }
         Ok(())
+    }
+
+    /// Sets the identity of a placeholder for good, because a frame is added below it on purpose: frames below it are made
+    /// for the task that it has now. A placeholder without criteria has no task yet, so it gets its identity later.
+    fn fix_identity(&mut self, handle: Handle) {
+        let frame = self.tree.node(handle).record();
+        if frame.placeholder && !frame.success_criteria.trim().is_empty() {
+            self.push(handle, Change::Identified { identity: frame.identity(), provisional: false });
+        }
     }
 
     pub(super) fn import(&mut self, frames: Vec<Frame>) -> Result<()> {
@@ -93,6 +105,7 @@ impl Draft<'_> {
         let last = frames.len() - 1;
         Handle::from_index(tree.len() + last).ok_or_else(full)?;
         let mut late = Vec::new();
+        let mut parents = BTreeSet::new();
         // The IDs of the list that frames later in the list may depend on.
         let mut added = HashSet::new();
         for (position, index) in order(tree, &frames)?.into_iter().enumerate() {
@@ -113,11 +126,16 @@ impl Draft<'_> {
             if position < last {
                 added.insert(frame.session_id.clone());
             }
+            // A placeholder was not added on purpose.
+            if !frame.placeholder {
+                parents.extend(frame.parent_session_id.as_deref().and_then(|parent| tree.by_id(parent)));
+            }
             self.push(handle, Change::Added { frame: Box::new(frame) });
         }
         for (handle, depends_on) in late {
             self.push(handle, Change::DependenciesAdded { depends_on });
         }
+        parents.into_iter().for_each(|parent| self.fix_identity(parent));
         Ok(first)
     }
 }

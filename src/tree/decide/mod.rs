@@ -25,8 +25,8 @@ pub(crate) use memory::known_chunk;
 /// - [`Error::DuplicateId`], [`Error::ParentClosed`], [`Error::ParentPlanned`], [`Error::Dependency`],
 ///   [`Error::ParentCircle`], [`Error::Full`]: commands that create frames; [`Error::DuplicateId`] also for
 ///   [`Command::ReplaceId`].
-/// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::IdentityFixed`]: the frame's status,
-///   or its identity, does not allow the command.
+/// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::NotFinished`],
+///   [`Error::IdentityFixed`]: the frame's status, or its identity, does not allow the command.
 /// - [`Error::ChunkExists`], [`Error::UnknownChunk`], [`Error::TooLong`], [`Error::NotOneLine`]: commands for chunks.
 /// - [`Error::Json`]: an entry of [`Command::AppendLog`] is nested more than 100 levels deep.
 pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
@@ -39,7 +39,9 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
         }
         Command::Ensure { session_id, title, parent } => draft.ensure(session_id, title, parent)?,
         Command::Import { frames } => draft.import(frames)?,
-        Command::Identify { frame, identity } => draft.identify(tree.resolve(&frame)?, identity)?,
+        Command::Identify { frame, identity, provisional } => {
+            draft.identify(tree.resolve(&frame)?, identity, provisional)?;
+        }
         Command::Activate { frame } => draft.begin(tree.resolve(&frame)?)?,
         Command::SetStatus { frame, status: FrameStatus::Invalidated, results, .. } => {
             draft.invalidate(tree.resolve(&frame)?, results.unwrap_or_default())?;
@@ -52,6 +54,8 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
         Command::SetActive { frame } => draft.set_active(tree.resolve(&frame)?)?,
         Command::ReplaceId { frame, session_id } => draft.replace_id(tree.resolve(&frame)?, session_id)?,
         Command::Summarize { frame, results } => draft.summarize(tree.resolve(&frame)?, results)?,
+        Command::Deliver { frame } => draft.deliver(tree.resolve(&frame)?)?,
+        Command::Forget { frame } => draft.forget(tree.resolve(&frame)?),
         Command::AddArtifact { frame, artifact } => draft.add_artifact(tree.resolve(&frame)?, artifact)?,
         Command::AddDecision { frame, decision } => draft.add_decision(tree.resolve(&frame)?, decision)?,
         Command::SetLogPath { frame, log_path } => draft.set_log_path(tree.resolve(&frame)?, log_path)?,

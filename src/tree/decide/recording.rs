@@ -36,6 +36,25 @@ impl Draft<'_> {
         Ok(())
     }
 
+    /// Records that the parent's conversation has the results of a frame, unless that is known.
+    pub(super) fn deliver(&mut self, handle: Handle) -> Result<()> {
+        let status = self.tree.node(handle).status();
+        if !status.is_finished() {
+            return Err(Error::NotFinished { handle, status });
+        }
+        if !self.tree.is_held(handle) {
+            self.push(handle, Change::Delivered {});
+        }
+        Ok(())
+    }
+
+    /// Records that the conversation of a frame was replaced, unless it held no results of children anyway.
+    pub(super) fn forget(&mut self, handle: Handle) {
+        if self.tree.node(handle).held_children() > 0 {
+            self.push(handle, Change::Forgotten {});
+        }
+    }
+
     pub(super) fn add_artifact(&mut self, handle: Handle, artifact: String) -> Result<()> {
         not_empty("artifact", &artifact)?;
         if !self.tree.node(handle).has_artifact(&artifact) {

@@ -27,6 +27,7 @@ export {
   serve,
   until,
   WIRES,
+  WITH_ALL_TOOLS,
 } from "./opencode.js"
 
 /** A running OpenCode with a scripted model. */

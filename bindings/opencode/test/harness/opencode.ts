@@ -71,6 +71,9 @@ const binary = join(opencode, "bin", "opencode.exe")
 /** The built file of the plugin. */
 export const PLUGIN = require.resolve("opencode-callstack")
 
+/** The plugin with all tools, also those that agents do not need. */
+export const WITH_ALL_TOOLS: [string, object] = [PLUGIN, { tools: "all" }]
+
 /** Creates a project in a temporary folder. */
 export function makeProject(modelUrl: string, options: ProjectOptions = {}): Project {
   const folder = mkdtempSync(join(tmpdir(), "callstack-opencode-"))

@@ -1,13 +1,14 @@
-// The script of the first scenario and of `make demo`: a shop in two parts, each in its own frame.
+// The script of the first scenario and of `make demo`: a shop in two parts, each in its own frame; the second part has a
+// frame below it.
 
 import { byTask, call, type Script } from "./model.js"
 
-const parts = ["Catalogue", "Cart"].map((title) => ({
+const parts = ["Catalogue", "Cart", "Totals"].map((title) => ({
   title,
   successCriteria: `${title} works, with tests`,
   successCriteriaCompacted: `${title} works`,
 }))
-const [catalogue, cart] = parts
+const [catalogue, cart, totals] = parts
 
 /** Plans both parts, runs them one after the other, and finishes. */
 export const shop: Script = byTask({
@@ -30,11 +31,20 @@ export const shop: Script = byTask({
   ],
   "frame f3": [
     call("write", { filePath: "src/cart.ts", content: "export const cart = []\n" }),
+    call("stack_frame_push", totals),
     call("stack_frame_pop", {
       status: "completed",
       results: "Totals are right",
       resultsCompacted: "src/cart.ts: add, remove, total",
     }),
     { text: "The cart is done." },
+  ],
+  "frame f4": [
+    call("stack_frame_pop", {
+      status: "completed",
+      results: "total(cart) adds price(id) of each article, in cents",
+      resultsCompacted: "src/cart.ts: total(cart) in cents",
+    }),
+    { text: "The totals are done." },
   ],
 })

@@ -1,0 +1,108 @@
+//! [`Topic`]: what a session is about, from its title and its messages. The frame of a session has this identity as long as
+//! it is a placeholder.
+
+use crate::frame::{Frame, Identity};
+use crate::text::{beginning, one_line};
+
+/// A message with fewer words does not replace a task with at least as many: "go on", "yes, please".
+const TASK_WORDS: usize = 3;
+/// Maximum length of a title that is taken from a message, in words and in characters.
+const TITLE_WORDS: usize = 6;
+const TITLE_CHARACTERS: usize = 60;
+/// Maximum length of criteria that are taken from a message, full and compacted, in characters.
+const CRITERIA_CHARACTERS: usize = 2_000;
+const COMPACTED_CHARACTERS: usize = 150;
+/// Beginnings of titles that a host gives to sessions without a title.
+const DEFAULT_TITLES: [&str; 2] = ["New session - ", "Child session - "];
+
+/// What a session is about.
+///
+/// - The task is the newest message of the user with a text, except that a message of one or two words does not replace a
+///   longer task.
+/// - The session's title names it. A title that the session had before its first message, or that replaces another title,
+///   was given by a person and stays. Any other title was made from the messages before it, so the first words of the
+///   next task replace it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Topic {
+    task: Option<String>,
+    title: Option<String>,
+    /// True if a person has given the title.
+    is_given: bool,
+    /// True if the title names the task.
+    is_current: bool,
+}
+
+impl Topic {
+    /// Takes the topic of a session that is described again after a restart from its frame, which knows the task.
+    pub(super) fn restore(&mut self, frame: &Frame, title: &str) {
+        let is_unknown = self.task.is_none() && self.title.is_none();
+        if is_unknown && frame.placeholder && !frame.success_criteria.is_empty() {
+            let title = meaningful(title);
+            let is_current = title.as_ref() == Some(&frame.title);
+            *self = Self { task: Some(frame.success_criteria.clone()), title, is_given: false, is_current };
+        }
+    }
+
+    /// Takes the session's title. An empty title, or a default one of the host, changes nothing.
+    pub(super) fn titled(&mut self, title: &str) {
+        let new = meaningful(title).filter(|title| self.title.as_ref() != Some(title));
+        if let Some(title) = new {
+            self.is_given = self.task.is_none() || self.title.is_some();
+            self.is_current = true;
+            self.title = Some(title);
+        }
+    }
+
+    /// Takes a message of the user, whose text is not blank. Returns true if it is the task now.
+    pub(super) fn asked(&mut self, text: &str) -> bool {
+        if is_short(text) && self.task.as_deref().is_some_and(|task| !is_short(task)) {
+            return false;
+        }
+        self.task = Some(beginning(text.trim(), CRITERIA_CHARACTERS).to_owned());
+        self.is_current = self.is_given;
+        true
+    }
+
+    /// True if the task has fewer words than a task usually has.
+    pub(super) fn is_short(&self) -> bool {
+        self.task.as_deref().is_none_or(is_short)
+    }
+
+    /// Takes the message with which the session begins another frame. The title belongs to the frame before.
+    pub(super) fn begun_anew(&mut self, text: &str) {
+        *self = Self { title: self.title.take(), ..Self::default() };
+        self.asked(text);
+    }
+
+    /// The session's title, for a frame that has no task yet.
+    pub(super) fn title(&self) -> Option<&str> {
+        self.title.as_deref()
+    }
+
+    /// The identity of the session's frame. `None` if there is no task yet.
+    pub(super) fn identity(&self) -> Option<Identity> {
+        let task = self.task.as_deref()?;
+        let title = self.title.clone().filter(|_| self.is_current);
+        Some(Identity {
+            title: title.unwrap_or_else(|| title_of(task)),
+            success_criteria: task.to_owned(),
+            success_criteria_compacted: beginning(&one_line(task), COMPACTED_CHARACTERS).to_owned(),
+        })
+    }
+}
+
+fn is_short(text: &str) -> bool {
+    text.split_whitespace().take(TASK_WORDS).count() < TASK_WORDS
+}
+
+/// A title without surrounding whitespace; `None` for an empty one and for a default one of the host.
+fn meaningful(title: &str) -> Option<String> {
+    let is_default = DEFAULT_TITLES.iter().any(|start| title.starts_with(start));
+    Some(title.trim()).filter(|title| !title.is_empty() && !is_default).map(str::to_owned)
+}
+
+/// A title from a message: its first words.
+pub(crate) fn title_of(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().take(TITLE_WORDS).collect();
+    beginning(&words.join(" "), TITLE_CHARACTERS).to_owned()
+}

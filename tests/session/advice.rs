@@ -1,0 +1,167 @@
+//! Tests of the advice in the contexts of sessions: it ends when its cause does, and a mere chat gets hardly any.
+
+use callstack_core::session::HostEvent;
+use callstack_core::session::autonomy::Outcome;
+use callstack_core::{Context, NewFrame, PopStatus, Stack};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const PLANNING: &str = "Nothing is planned yet";
+const SUMMARY: &str = "The parser reads flags, paths and tables; errors name the line; the printer is left";
+
+/// A stack whose host has the session `root`.
+struct Chat {
+    stack: Stack,
+    messages: usize,
+}
+
+impl Chat {
+    fn new() -> Self {
+        let chat = Self { stack: Stack::in_memory(), messages: 0 };
+        chat.tell(json!({"kind": "sessionCreated", "sessionID": "root"}));
+        chat
+    }
+
+    fn tell(&self, event: Value) {
+        drop(self.stack.host().report(serde_json::from_value::<HostEvent>(event).unwrap()));
+    }
+
+    fn message(&mut self, role: &str, text: &str, tokens: Option<u64>) {
+        self.messages += 1;
+        self.tell(json!({"kind": "message", "sessionID": "root", "messageID": format!("m{}", self.messages),
+            "role": role, "text": text, "tokens": tokens, "contextLimit": 200_000}));
+    }
+
+    fn tool(&self, failed: bool) {
+        self.tell(json!({"kind": "toolExecuted", "sessionID": "root", "tool": "bash", "failed": failed}));
+    }
+
+    fn context(&self) -> Arc<Context> {
+        self.stack.host().context("root").unwrap().unwrap().context
+    }
+
+    /// A request to the model and its reply. Returns the context of the request.
+    fn request(&mut self) -> Arc<Context> {
+        let context = self.context();
+        self.message("assistant", "Well", None);
+        context
+    }
+
+    /// The numbers of requests, of this many for a message of the user, that have the planning advice.
+    fn advised(&mut self, text: &str, requests: usize) -> Vec<usize> {
+        self.message("user", text, None);
+        (0..requests).filter(|_| self.request().volatile.contains(PLANNING)).collect()
+    }
+
+    fn suggestions(&self) -> usize {
+        self.context().volatile.matches("STACK SUGGESTION").count()
+    }
+
+    fn compacted(&self, text: &str) {
+        let messages = json!([{"id": "s", "role": "assistant", "summary": true, "text": text}]);
+        self.tell(json!({"kind": "sessionCompacted", "sessionID": "root", "messages": messages}));
+    }
+
+    /// Four failed tool calls, which recommend a push.
+    fn failures(&mut self) {
+        (0..4).for_each(|_| self.tool(true));
+        self.message("assistant", "Hm", None);
+        assert!(self.context().volatile.contains("start a child of f1"));
+    }
+}
+
+#[test]
+fn the_context_of_a_greeting_is_small() {
+    let mut chat = Chat::new();
+    for text in ["hello", "hello again", "thanks"] {
+        chat.message("user", text, None);
+        (0..3).for_each(|_| drop(chat.request()));
+        let context = chat.request();
+        assert!(context.tokens <= 200, "{} tokens for {text}", context.tokens);
+        for dead in [PLANNING, "when-to-create", "starting a sibling", "<next-action>"] {
+            assert!(!context.xml.contains(dead), "{dead} is in\n{}", context.xml);
+        }
+    }
+}
+
+#[test]
+fn planning_is_advised_in_the_first_requests_and_in_a_chat_not_again() {
+    let mut chat = Chat::new();
+    assert_eq!(chat.advised("hello", 2), [0; 0]);
+    assert_eq!(chat.advised("please build a shop", 6), [0, 1, 2]);
+    assert_eq!(chat.advised("how are you today?", 2), [0; 0]);
+    assert_eq!(chat.advised("what is the weather like?", 2), [0; 0]);
+    chat.message("user", "now build a blog with comments", None);
+    assert!(!chat.context().volatile.contains(PLANNING), "a chat goes on like this");
+    chat.tool(false);
+    assert!(chat.request().volatile.contains(PLANNING), "but here work begins");
+    chat.stack.plan(NewFrame::new("Comments").below("f1")).unwrap();
+    assert!(!chat.context().volatile.contains(PLANNING), "it is planned");
+}
+
+#[test]
+fn the_stable_part_of_a_root_does_not_depend_on_its_task() {
+    let mut chat = Chat::new();
+    chat.message("user", "hello", None);
+    let stable = chat.request().stable.clone();
+    let same = |chat: &mut Chat| assert_eq!(chat.request().stable, stable);
+    chat.message("user", "please build a shop", None);
+    same(&mut chat);
+    chat.stack.plan(NewFrame::new("Cart").id("plan-1").below("f1")).unwrap();
+    same(&mut chat);
+    chat.stack.activate("plan-1").unwrap();
+    same(&mut chat);
+    chat.message("user", "how far are you?", None);
+    same(&mut chat);
+}
+
+#[test]
+fn suggestions_end_with_a_compaction_and_never_contradict_each_other() {
+    for summary in [SUMMARY, "Done."] {
+        let mut chat = Chat::new();
+        chat.message("user", "build a compiler", None);
+        chat.failures();
+        chat.message("assistant", "Hm", Some(199_010));
+        let volatile = chat.context().volatile.clone();
+        assert!(volatile.contains("finish f1") && volatile.contains("199010 of 200000 tokens"), "{volatile}");
+        assert_eq!(chat.suggestions(), 1, "the stronger one\n{volatile}");
+        chat.compacted(summary);
+        assert_eq!(chat.suggestions(), 0, "the figures are of the conversation before");
+        (0..4).for_each(|_| chat.tool(false));
+        chat.message("assistant", "On with it", None);
+        assert_eq!(chat.suggestions(), 0, "{}", chat.context().volatile);
+    }
+    let mut chat = Chat::new();
+    chat.message("user", "build a compiler", None);
+    chat.message("assistant", "Hm", Some(199_010));
+    chat.tell(json!({"kind": "sessionCompacted", "sessionID": "root", "messages": []}));
+    assert_eq!(chat.suggestions(), 1, "the compaction has failed");
+}
+
+#[test]
+fn a_suggestion_ends_when_what_was_observed_has_passed() {
+    let mut chat = Chat::new();
+    chat.message("user", "build a compiler", None);
+    chat.failures();
+    (0..3).for_each(|_| chat.tool(false));
+    chat.message("assistant", "It works", None);
+    assert_eq!(chat.suggestions(), 0, "{}", chat.context().volatile);
+}
+
+#[test]
+fn whoever_pushes_or_pops_follows_the_suggestion() {
+    for is_push in [true, false] {
+        let mut chat = Chat::new();
+        chat.message("user", "build a compiler", None);
+        chat.failures();
+        match is_push {
+            true => drop(chat.stack.push(NewFrame::new("Lexer").below("f1")).unwrap()),
+            false => drop(chat.stack.pop("f1", PopStatus::Completed, "It compiles").unwrap()),
+        }
+        assert_eq!(chat.suggestions(), 0);
+        let shown = callstack_core::tools::call(&chat.stack, "root", "stack_auto_suggest", r#"{"showHistory": true}"#);
+        let shown: Value = serde_json::from_str(&shown.text.unwrap()).unwrap();
+        let outcome = if is_push { Outcome::Followed } else { Outcome::Cleared };
+        assert_eq!(shown["history"][0]["outcome"], json!(outcome), "{shown}");
+    }
+}
