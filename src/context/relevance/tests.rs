@@ -4,6 +4,9 @@ use super::*;
 use crate::frame::{Frame, FrameStatus, StackState};
 use crate::steps::steps_of;
 
+/// When the frame started whose siblings are scored.
+const STARTED: u64 = 1_000_000;
+
 /// The children of a root: their titles, and the IDs on which they depend. Their IDs are c0, c1 and so on. All are
 /// finished in this order, except the last one, which started after them; `below` stands below it.
 struct Children(Vec<Frame>);
@@ -25,7 +28,7 @@ impl Children {
             })
             .collect();
         let last = frames.last_mut().unwrap();
-        (last.status, last.created_at) = (FrameStatus::InProgress, 1_000_000);
+        (last.status, last.created_at) = (FrameStatus::InProgress, STARTED);
         Self(frames)
     }
 
@@ -34,9 +37,13 @@ impl Children {
         let below = Frame {
             title: "Below".into(),
             session_id: "below".into(),
-            parent_session_id: Some(self.0.last().unwrap().session_id.clone()),
+            parent_session_id: self
+                .0
+                .iter()
+                .find(|frame| frame.created_at == STARTED)
+                .map(|frame| frame.session_id.clone()),
             status: FrameStatus::InProgress,
-            created_at: 1_000_001,
+            created_at: STARTED + 1,
             ..Frame::default()
         };
         let frames = [root].into_iter().chain(self.0.iter().cloned()).chain([below]).collect();
@@ -137,11 +144,13 @@ fn siblings_that_finish_later_change_no_score_of_the_others() {
         let mut children = Children::new(pairs.chain([("Page of the shop", &[][..])]));
         for (number, frame) in children.0.iter_mut().take(200).enumerate().skip(begun) {
             // They finish after the last child and the frame below it have started.
-            frame.updated_at = 2_000_000 + number as u64;
+            frame.updated_at = 2 * STARTED + number as u64;
             if number >= finished {
                 frame.status = FrameStatus::InProgress;
             }
         }
+        // It was planned before those that finish later, so they have the habit that counts for those before it.
+        children.0[100..].rotate_right(1);
         children.tree()
     };
     for most in [8, 64] {
