@@ -26,7 +26,7 @@ SONAME := -C link-arg=-Wl,-soname,libcallstack.so.$(basename $(VERSION))
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent bindings check test test-rust test-c test-node lint bench bench-node bench-opencode bench-tokens plugin soak fuzz native install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent bindings check test test-rust test-c test-node lint bench bench-node bench-opencode bench-tokens bench-relevance plugin soak fuzz native install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -35,7 +35,7 @@ demo:
 # The demo of the engine: a context from a real plan, how well relevant siblings are found, and a stack on disk.
 demo-engine:
 	$(CARGO) run --quiet --release --example context -- $(PLANS)/testcraft.tasks.json master/34.4
-	$(CARGO) run --quiet --release --example relevance -- $(PLANS)/*.tasks.json $(PLANS)/*.issues.jsonl
+	$(CARGO) run --quiet --release --example relevance -- $(PLANS)/testcraft.tasks.json $(PLANS)/abacus.issues.jsonl
 	$(CARGO) run --quiet --release --example store
 
 # The demo of both agents that manage their own memory, each with a scripted model.
@@ -96,6 +96,10 @@ bench-opencode: native $(NODE_MODULES)
 bench-tokens: export STACK_BENCH_SUBTASKS ?= 2,4,6,12,40
 bench-tokens: native $(NODE_MODULES)
 	$(NPM) run bench:tokens --prefix bindings
+
+# How well contexts find what tasks really depended on, for each plan of the tests and as means over the plans.
+bench-relevance:
+	$(CARGO) run --quiet --release --example relevance -- $(PLANS)/*.tasks.json $(PLANS)/*.issues.jsonl
 
 # Builds the library with the C interface, shared (without symbols, the npm package contains it) and static. It has its
 # own target folder, because cargo gives all library builds the same file name.

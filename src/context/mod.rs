@@ -335,8 +335,8 @@ impl Contexts {
     /// in which they finished.
     fn scores_beside(&self, tree: &Tree, handle: Handle, ancestor: Handle, most: usize) -> Vec<Scored> {
         self.with_siblings(tree, ancestor, |index| {
-            let (query, beside) = (self.query(tree, handle), self.query(tree, ancestor));
-            index.best(&Standpoint::new(tree, handle, ancestor), &query, &beside, most)
+            let query = Query::beside(&self.query(tree, handle), &self.query(tree, ancestor));
+            index.best(&Standpoint::new(tree, handle, ancestor), &query, most)
         })
     }
 

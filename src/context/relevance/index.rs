@@ -17,8 +17,6 @@ const LENGTH_CORRECTION: f32 = 0.6;
 /// Text matches are divided by the best match, but by no less than this share of the highest possible match. Otherwise
 /// the best of several unrelated siblings would look relevant.
 const LEAST_IDEAL_SHARE: f32 = 0.1;
-/// A word of the ancestor beside which a frame stands counts as this part of a word of the frame for which it is scored.
-const ANCESTOR_WEIGHT: f32 = 0.5;
 /// How many of the documents with a word or a name, of the dependents of a document, and of the newest documents are
 /// looked at, newest first, where not all documents are scored.
 const LOOKED_AT: usize = 32;
@@ -28,6 +26,8 @@ const LOOKED_AT: usize = 32;
 #[derive(Debug, Default)]
 pub(in crate::context) struct SiblingIndex {
     documents: Vec<Document>,
+    /// The lengths of the documents: their weighted numbers of words.
+    lengths: Vec<f32>,
     /// For each word, the places of the documents that contain it, in order, each with the weighted number of
     /// occurrences.
     words: KeyMap<u64, Vec<(u32, f32)>>,
@@ -51,7 +51,6 @@ struct Document {
     dependents: Vec<u32>,
     /// False for a failed frame without results, which is never shown unless it is a dependency.
     is_candidate: bool,
-    length: f32,
     /// The sum of the lengths of this document and of all documents before it.
     total_length: f64,
 }
@@ -101,6 +100,7 @@ impl SiblingIndex {
         let position = position(tree.node(parent), handle);
         let dependencies = self.add_dependencies(tree, node, place, position);
         let before = self.documents.last().map_or(0.0, |document| document.total_length);
+        self.lengths.push(length);
         self.documents.push(Document {
             handle,
             settled_revision: node.settled_revision(),
@@ -110,7 +110,6 @@ impl SiblingIndex {
             dependencies,
             dependents: Vec::new(),
             is_candidate: node.status() == FrameStatus::Completed || !results.trim().is_empty(),
-            length,
             total_length: before + f64::from(length),
         });
     }
@@ -152,37 +151,24 @@ impl SiblingIndex {
     /// that is already shown.
     pub(in crate::context) fn scores(&self, from: &Standpoint, query: &Query) -> Vec<Scored> {
         let (base, end) = (self.base(from), self.documents.len());
-        let matches = self.search(&[(query, 1.0)], base, end, usize::MAX);
+        let mut matches = self.search(query, base, end, usize::MAX);
+        matches.compare(0..base);
         let seen = self.see(from, base, matches, 0..base);
         (0..end).filter_map(|place| seen.score(place)).collect()
     }
 
     /// Scores the children for a frame below one of them, and returns the best in the order in which they finished, at
-    /// most `most`. `query` is that of the frame, `beside` that of its ancestor among the children, which is left out.
+    /// most `most`.
     ///
     /// The work does not grow with the number of children: of those that had finished when the frame started, it looks at
     /// the newest, at the newest with each word and name, and at their dependencies. Up to a quarter of `most` is
     /// kept for those that finished later. They follow the others and change nothing about them.
-    pub(in crate::context) fn best(
-        &self,
-        from: &Standpoint,
-        query: &Query,
-        beside: &Query,
-        most: usize,
-    ) -> Vec<Scored> {
+    pub(in crate::context) fn best(&self, from: &Standpoint, query: &Query, most: usize) -> Vec<Scored> {
         let base = self.base(from);
         let end = self.documents.len().min(base + most / 4);
-        let matches = self.search(&[(query, 1.0), (beside, ANCESTOR_WEIGHT)], base, end, LOOKED_AT);
-        let mut places = matches.places.clone();
-        places.extend(&matches.named);
-        places.retain(|place| (*place as usize) < base);
-        places.extend(base.saturating_sub(LOOKED_AT) as u32..base as u32);
-        sort_once(&mut places);
-        for index in 0..places.len() {
-            let document = &self.documents[places[index] as usize];
-            places.extend(document.dependencies.iter().take(LOOKED_AT).inspect(|_| step()));
-        }
-        sort_once(&mut places);
+        let mut matches = self.search(query, base, end, LOOKED_AT);
+        let places = self.places(query, base, &matches.named);
+        matches.compare(places.iter().map(|place| *place as usize));
         let seen = self.see(from, base, matches, places.iter().map(|place| *place as usize));
         let mut scored: Vec<Scored> = places.iter().filter_map(|place| seen.score(*place as usize)).collect();
         keep_best(&mut scored, most - most / 4);
@@ -197,40 +183,71 @@ impl SiblingIndex {
 
     /// Searches the documents before the place `end`. Of those before `base` that have a word or a name, at most
     /// `looked_at` are found, the newest.
-    fn search(&self, queries: &[(&Query, f32)], base: usize, end: usize, looked_at: usize) -> Matches {
-        let mut matches = Matches { texts: vec![0.0; end], places: Vec::new(), named: Vec::new(), best: 0.0 };
+    fn search(&self, query: &Query, base: usize, end: usize, looked_at: usize) -> Matches {
+        let mut texts = vec![0.0; end];
         let dampening = self.dampening(base);
+        let later_dampening: Vec<f32> =
+            (base..end).map(|place| self.dampening(place + 1).of(self.lengths[place])).collect();
         let mut ideal = 0.0;
-        for (query, part) in queries {
-            for (word, weight) in &query.words {
-                let weight = weight * part * (SATURATION + 1.0);
-                let postings = self.words.get(word).map_or(&[][..], Vec::as_slice);
-                let in_base = postings.partition_point(|(place, _)| (*place as usize) < base);
-                let rarity = rarity(base, in_base);
-                ideal += rarity * weight;
-                for (place, count) in &postings[in_base.saturating_sub(looked_at)..in_base] {
-                    let dampening = dampening.of(&self.documents[*place as usize]);
-                    matches.add(*place, rarity * weight * count / (count + dampening));
-                }
-                let later = postings.iter().enumerate().skip(in_base);
-                for (position, (place, count)) in later.take_while(|(_, (place, _))| (*place as usize) < end) {
-                    let known = *place as usize + 1;
-                    let dampening = self.dampening(known).of(&self.documents[*place as usize]);
-                    matches.add(*place, self::rarity(known, position + 1) * weight * count / (count + dampening));
-                }
+        for (word, weight) in &query.words {
+            let weight = weight * (SATURATION + 1.0);
+            let postings = self.words.get(word).map_or(&[][..], Vec::as_slice);
+            let in_base = postings.partition_point(|(place, _)| (*place as usize) < base);
+            let most = rarity(base, in_base) * weight;
+            ideal += most;
+            for (place, count) in &postings[in_base.saturating_sub(looked_at)..in_base] {
+                step();
+                let place = *place as usize;
+                texts[place] += most * count / (count + dampening.of(self.lengths[place]));
             }
-            for name in &query.names {
-                let places = self.names.get(name).map_or(&[][..], Vec::as_slice);
-                let in_base = count_before(places, base);
-                let places = places[in_base.saturating_sub(looked_at)..].iter().inspect(|_| step());
-                matches.named.extend(places.take_while(|place| (**place as usize) < end));
+            let later = postings.iter().enumerate().skip(in_base);
+            for (position, (place, count)) in later.take_while(|(_, (place, _))| (*place as usize) < end) {
+                step();
+                let place = *place as usize;
+                let most = rarity(place + 1, position + 1) * weight;
+                texts[place] += most * count / (count + later_dampening[place - base]);
             }
         }
-        sort_once(&mut matches.named);
-        let texts = matches.places.iter().filter(|place| (**place as usize) < base);
-        let texts = texts.map(|place| matches.texts[*place as usize]);
-        matches.best = texts.fold(ideal * LEAST_IDEAL_SHARE, f32::max);
-        matches
+        let mut named = Vec::new();
+        for name in &query.names {
+            let places = self.names.get(name).map_or(&[][..], Vec::as_slice);
+            let in_base = count_before(places, base);
+            let places = places[in_base.saturating_sub(looked_at)..].iter().inspect(|_| step());
+            named.extend(places.take_while(|place| (**place as usize) < end));
+        }
+        sort_once(&mut named);
+        Matches { texts, named, best: ideal * LEAST_IDEAL_SHARE }
+    }
+
+    /// The places before `base` that are worth a look: the newest, the newest with a word of the query, those that are
+    /// `named`, and the places on which these depend.
+    fn places(&self, query: &Query, base: usize, named: &[u32]) -> Vec<u32> {
+        let newest = base.saturating_sub(LOOKED_AT);
+        let mut is_known = vec![false; newest];
+        let mut older = Vec::new();
+        let mut add = |older: &mut Vec<u32>, place: u32| {
+            step();
+            if (place as usize) < newest && !std::mem::replace(&mut is_known[place as usize], true) {
+                older.push(place);
+            }
+        };
+        named.iter().for_each(|place| add(&mut older, *place));
+        if newest > 0 {
+            for (word, _) in &query.words {
+                let postings = self.words.get(word).map_or(&[][..], Vec::as_slice);
+                let in_base = postings.partition_point(|(place, _)| (*place as usize) < base);
+                let looked_at = &postings[in_base.saturating_sub(LOOKED_AT)..in_base];
+                looked_at.iter().for_each(|(place, _)| add(&mut older, *place));
+            }
+        }
+        let found: Vec<u32> = older.iter().copied().chain(newest as u32..base as u32).collect();
+        for place in &found {
+            let dependencies = self.documents[*place as usize].dependencies.iter().take(LOOKED_AT);
+            dependencies.for_each(|place| add(&mut older, *place));
+        }
+        older.sort_unstable();
+        older.extend(newest as u32..base as u32);
+        older
     }
 
     /// BM25's correction for the lengths of documents, relative to the average of the first `known` ones.
@@ -259,22 +276,16 @@ impl SiblingIndex {
 struct Matches {
     /// The BM25 score of each document.
     texts: Vec<f32>,
-    /// The places of the documents with a score, each once.
-    places: Vec<u32>,
     /// The places of the documents that are named, in order.
     named: Vec<u32>,
-    /// The score by which those of the documents before the base are divided.
+    /// The score by which those of the documents that had finished are divided.
     best: f32,
 }
 
 impl Matches {
-    fn add(&mut self, place: u32, score: f32) {
-        step();
-        let text = &mut self.texts[place as usize];
-        if *text == 0.0 {
-            self.places.push(place);
-        }
-        *text += score;
+    /// Makes the scores of these places the ones with which all are compared.
+    fn compare(&mut self, places: impl Iterator<Item = usize>) {
+        self.best = places.map(|place| self.texts[place]).fold(self.best, f32::max);
     }
 
     /// The text match of a document in relation to the best one, from 0 to 1.
@@ -291,8 +302,8 @@ struct Dampening {
 }
 
 impl Dampening {
-    fn of(&self, document: &Document) -> f32 {
-        SATURATION * (1.0 - LENGTH_CORRECTION) + self.by_length * document.length
+    fn of(&self, length: f32) -> f32 {
+        SATURATION * (1.0 - LENGTH_CORRECTION) + self.by_length * length
     }
 }
 

@@ -23,6 +23,8 @@
 mod habit;
 mod index;
 mod query;
+#[cfg(test)]
+mod tests;
 
 pub(super) use index::SiblingIndex;
 pub(super) use query::Query;

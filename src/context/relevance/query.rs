@@ -6,12 +6,15 @@ use crate::tree::Node;
 
 /// A word of a title counts as often as this number of words of the other texts.
 pub(super) const TITLE_WEIGHT: f32 = 3.0;
+/// A word of the ancestor beside which a frame stands counts as this part of a word of the frame for which it is scored.
+const ANCESTOR_WEIGHT: f32 = 0.5;
 
 /// The words and names in the title and the criteria of a frame.
 #[derive(Debug)]
 pub(in crate::context) struct Query {
-    /// The words with their weights, in order of first appearance.
+    /// The words with their weights, in ascending order.
     pub(super) words: Vec<(u64, f32)>,
+    /// In ascending order.
     pub(super) names: Vec<u64>,
 }
 
@@ -19,22 +22,36 @@ impl Query {
     pub(in crate::context) fn of(node: &Node) -> Self {
         let settled = node.settled();
         let mut counts: KeyMap<u64, f32> = KeyMap::default();
-        let mut order = Vec::new();
         let mut names = Vec::new();
         for (text, weight) in [(settled.title, TITLE_WEIGHT), (settled.success_criteria, 1.0)] {
-            for_each_word(text, |stem| {
-                let term = term(stem);
-                *counts.entry(term).or_insert_with(|| {
-                    order.push(term);
-                    0.0
-                }) += weight;
-            });
+            for_each_word(text, |stem| *counts.entry(term(stem)).or_default() += weight);
             for_each_name(text, |name| names.push(term(name)));
         }
         names.sort_unstable();
         names.dedup();
         // Repetitions of a word raise its weight with saturation: count / (count + 1).
-        let words = order.into_iter().map(|term| (term, counts[&term] / (counts[&term] + 1.0))).collect();
+        let mut words: Vec<(u64, f32)> =
+            counts.into_iter().map(|(word, count)| (word, count / (count + 1.0))).collect();
+        words.sort_unstable_by_key(|(word, _)| *word);
+        Self { words, names }
+    }
+
+    /// The query of a frame for the siblings of its ancestor: the frame's own words, and those of the ancestor with less
+    /// weight.
+    pub(in crate::context) fn beside(frame: &Query, ancestor: &Query) -> Self {
+        let mut words = Vec::with_capacity(frame.words.len() + ancestor.words.len());
+        let mut own = frame.words.iter().copied().peekable();
+        for (word, weight) in &ancestor.words {
+            while let Some(before) = own.next_if(|(other, _)| other < word) {
+                words.push(before);
+            }
+            let same = own.next_if(|(other, _)| other == word).map_or(0.0, |(_, weight)| weight);
+            words.push((*word, same + weight * ANCESTOR_WEIGHT));
+        }
+        words.extend(own);
+        let mut names = [&frame.names[..], &ancestor.names].concat();
+        names.sort_unstable();
+        names.dedup();
         Self { words, names }
     }
 }
