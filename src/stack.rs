@@ -513,7 +513,8 @@ impl Stack {
     /// let root = stack.push(NewFrame::new("Build a shop").id("ses_1"))?;
     /// let cart = stack.push(NewFrame::new("Shopping cart").below(root))?;
     /// stack.pop(cart, PopStatus::Completed, "Totals are right")?;
-    /// let shows_results = || Ok(stack.context(root, &Settings::default())?.xml.contains("Totals are right"));
+    /// let shows_results =
+    ///     || stack.context(root, &Settings::default()).map(|context| context.xml.contains("Totals are right"));
     /// assert!(shows_results()?);
     /// stack.deliver(cart)?;
     /// assert!(!shows_results()?);

@@ -55,8 +55,10 @@ const LETTER: usize = 70;
 const CONTINUATION: usize = 145;
 /// Additional cost of a capitalized part of a word (`Name` in `userName`).
 const PART: usize = 40;
-/// Cost of a listed pair of signs, or of 4, 8 or 16 times the same one.
+/// Cost of a listed pair of signs, or of 4 or 8 times the same one.
 const SIGN_PAIR: usize = 105;
+/// Cost of 16 times the same sign. They are one token, but after a space and one more of them they are two.
+const SIGN_RUN: usize = 120;
 /// Cost of a sign that is in no pair.
 const SIGN: usize = 82;
 const LINE_END: usize = 82;
@@ -116,10 +118,10 @@ fn units(text: &str) -> usize {
             b' ' | b'\t' => {
                 let length = run(at, &|other| other == byte);
                 // Tokenizers divide a gap before its last character, and join that to what follows.
-                let (gap, whole) = ((length - 1).div_ceil(16) * BLANKS, length.div_ceil(16) * BLANKS);
+                let gap = (length - 1).div_ceil(16) * BLANKS;
                 match bytes.get(at + length) {
-                    None => (whole.max(gap + SPACE), length, Before::Other),
-                    Some(next) if is_blank(*next) => (whole, length, Before::Other),
+                    None => (gap + BLANKS, length, Before::Other),
+                    Some(next) if is_blank(*next) => (length.div_ceil(16) * BLANKS, length, Before::Other),
                     Some(_) if byte == b' ' => (gap, length, Before::Space),
                     Some(_) => (gap + SPACE, length, Before::Joining),
                 }
@@ -257,27 +259,31 @@ impl Tables {
         }
         // The last capital belongs to the small letters (HTML|Element), or all capitals together are a word.
         let (one, other) = letters.split_at(capitals - 1);
-        let joined = self.divided(one, before)[0] + self.letters(other, Before::Joining).0;
+        let joined = self.without_word(one, before) + self.letters(other, Before::Joining).0;
         let after_word = self.letters(one, before).0 + self.letters(other, Before::Nothing).0;
         let (word, other) = letters.split_at(capitals);
         let before_small = self.letters(word, before).0 + self.letters(other, Before::Nothing).0;
         (joined.min(after_word).min(before_small), false)
     }
 
-    /// Returns the cheapest cost of letters: as a listed word, as a listed word and what continues it, or as pairs and
-    /// single letters. Also returns whether they are a listed word.
+    /// Returns the cheapest cost of letters: as a listed word, or as [`Tables::without_word`]. Also returns whether they are
+    /// a listed word.
     fn letters(&self, letters: &[u8], before: Before) -> (usize, bool) {
-        let mut words = self.words(letters, before).peekable();
-        let is_word = words.peek().is_some_and(|(length, _)| *length == letters.len());
-        if is_word && words.peek().is_some_and(|(_, cost)| *cost == WORD) {
-            return (part(before) + WORD, true);
+        let word = self.words(letters, before).next().filter(|(length, _)| *length == letters.len());
+        match word {
+            Some((_, WORD)) => (part(before) + WORD, true),
+            Some((_, word)) => (self.without_word(letters, before).min(part(before) + word), true),
+            None => (self.without_word(letters, before), false),
         }
+    }
+
+    /// Returns the cheapest cost of letters that are no listed word as a whole: as a listed word and what continues it, or
+    /// as pairs and single letters.
+    fn without_word(&self, letters: &[u8], before: Before) -> usize {
         let divided = self.divided(letters, before);
-        let with_word = words.map(|(length, word)| {
-            let continuation = if length == letters.len() { 0 } else { CONTINUATION + divided[length] };
-            part(before) + word + continuation
-        });
-        (with_word.fold(divided[0], usize::min), is_word)
+        let shorter = self.words(letters, before).filter(|(length, _)| *length < letters.len());
+        let continued = shorter.map(|(length, word)| part(before) + word + CONTINUATION + divided[length]);
+        continued.fold(divided[0], usize::min)
     }
 
     /// Returns the costs of all letters from each of the first places on, as pairs and single letters.
@@ -338,13 +344,22 @@ impl Tables {
         &self.words[from.min(to)..to]
     }
 
-    /// Returns the cost of signs and line ends: pairs, repeated signs and single ones, in the cheapest way.
+    /// Returns the cost of signs and line ends.
     fn signs(&self, signs: &[u8], before: Before) -> usize {
+        match before {
+            // Never more than apart from the space.
+            Before::Space => self.divided_signs(signs, true).min(BLANKS + self.divided_signs(signs, false)),
+            _ => self.divided_signs(signs, false),
+        }
+    }
+
+    /// Returns the cost of signs and line ends as pairs, repeated signs and single ones, in the cheapest way.
+    fn divided_signs(&self, signs: &[u8], after_space: bool) -> usize {
         // The costs of all signs from a place on, for the 16 places behind the current one.
         let mut rest = [0; 16];
         for (at, sign) in signs.iter().enumerate().rev() {
             let from = |length: usize| rest[(at + length) % 16];
-            let is_spaced = at == 0 && before == Before::Space;
+            let is_spaced = at == 0 && after_space;
             let mut cost = from(1) + if *sign == b'\n' { LINE_END } else { SIGN };
             if let Some(second) = signs.get(at + 1) {
                 let is_listed = |pairs: &[u128]| pairs[usize::from(*sign)] >> second & 1 == 1;
@@ -354,8 +369,10 @@ impl Tables {
             }
             if REPEATED.contains(sign) && !is_spaced {
                 let same = signs[at..].iter().take(16).take_while(|other| *other == sign).count();
-                for length in [4, 8, 16].into_iter().filter(|length| *length <= same) {
-                    cost = cost.min(SIGN_PAIR + from(length));
+                for (length, run) in [(4, SIGN_PAIR), (8, SIGN_PAIR), (16, SIGN_RUN)] {
+                    if length <= same {
+                        cost = cost.min(run + from(length));
+                    }
                 }
             }
             rest[at % 16] = cost;

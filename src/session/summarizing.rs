@@ -24,8 +24,10 @@ impl Turn<'_> {
         let Some(frame) = self.tree.by_id(&session_id) else { return };
         let children = self.finished_children(frame);
         let text = self.sessions.compactions.prompt(&session_id, self.tree.node(frame).record(), &children);
-        // A host can report the end of the compaction later than it asks for the next context.
+        // A host can report the end of the compaction later than it asks for the next context. If the compaction fails,
+        // the context repeats what the conversation still holds.
         self.sessions.autonomy.suggestions.end(frame);
+        self.command(Command::Forget { frame: frame.into() });
         self.log(LogLevel::Info, "Compaction started", json!({ "sessionID": session_id }));
         self.effect(Effect::CompactionPrompt { session_id: session_id.clone(), text });
         self.effect(Effect::ReadMessages { session_id });

@@ -88,10 +88,17 @@ fn blanks_are_shortened_wherever_a_text_of_a_frame_is_shown() {
     assert!(context.xml.contains(&element), "{}", context.xml);
 }
 
-/// Findings of the fuzz target `counter`.
+/// Findings of the fuzz target `counter` and of the property test below.
 #[test]
-fn texts_that_a_fuzzer_found_cost_no_more_than_their_two_parts() {
-    for (one, other) in [("\u{fffd}\u{fffd} ", "\u{fffd}\u{fffd}\u{fffd}"), (" ", "————")] {
+fn texts_that_were_found_cost_no_more_than_their_two_parts() {
+    for (one, other) in [
+        ("\u{fffd}\u{fffd} ", "\u{fffd}\u{fffd}\u{fffd}"),
+        (" ", "————"),
+        ("((( ", "****************"),
+        ("a LICENSE", "ABCFactor"),
+        ("LICENSE", "ABCFactor"),
+        (" LICENSE", "ABCFactor"),
+    ] {
         assert!(Approx.count(&format!("{one}{other}")) <= Approx.count(one) + Approx.count(other), "{one:?} {other:?}");
     }
 }

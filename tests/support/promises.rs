@@ -128,7 +128,8 @@ fn check_what_is_considered(stack: &Stack, frame: Handle, context: &Context) {
             let fits = match section {
                 Section::CurrentFrame => *handle == frame,
                 Section::Ancestors => ancestors.contains(handle),
-                Section::Dependencies => depends(frame) && above != parent,
+                // Roots are no siblings of each other.
+                Section::Dependencies => depends(frame) && (above != parent || parent.is_none()),
                 Section::InheritedDependencies => ancestors.iter().any(|ancestor| depends(*ancestor)),
                 Section::AncestorSiblings => {
                     above.is_some_and(|above| ancestors.contains(&above) && Some(above) != parent)

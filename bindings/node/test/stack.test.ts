@@ -130,7 +130,13 @@ test("a context has three texts and a report, and stays within its budget", () =
   assert.ok(Buffer.byteLength(capped.xml) <= 1200)
   const { details } = fails(() => stack.context(pay, { budget: { bytes: 10 } }), "budget_too_small")
   assert.deepEqual([details.unit, details.total], ["bytes", 10])
-  assert.deepEqual(Object.keys(Stack.settings()).sort(), ["budget", "guidance", "heapCeiling", "minimumRelevance"])
+  assert.deepEqual(Object.keys(Stack.settings()).sort(), [
+    "budget",
+    "finishedChildren",
+    "guidance",
+    "heapCeiling",
+    "minimumRelevance",
+  ])
 })
 
 test("a wrong variable of the environment is reported, and the others count", () => {
