@@ -17,8 +17,8 @@ const CONSIDERED_ABOVE: usize = 96;
 const SHOWN_CHILDREN: usize = 256;
 const SEARCHED_CHILDREN: usize = 1_024;
 
-/// Maximum number of frames of a [`Considered`] that is kept. Each has 4 to 12 bytes.
-const KEPT_CONSIDERED: usize = 1_024;
+/// Maximum size of a [`Considered`] that is kept, in bytes.
+const KEPT_BYTES: usize = 6_144;
 
 /// The frames considered for the context of one frame.
 pub(super) struct Considered {
@@ -46,7 +46,14 @@ pub(super) struct Considered {
 impl Considered {
     /// True if it is small enough to be kept for many frames.
     pub(super) fn is_small(&self) -> bool {
-        self.ancestors.len() + self.siblings.len() + self.children.len() <= KEPT_CONSIDERED
+        let inherited = self.inherited.iter().map(|level| size_of_val(&*level.dependencies));
+        let above = self.ancestor_siblings.iter().map(|level| size_of_val(&*level.siblings));
+        let own = size_of_val(&*self.ancestors)
+            + size_of_val(&*self.dependencies)
+            + size_of_val(&*self.siblings)
+            + size_of_val(&*self.children)
+            + size_of_val(&*self.waiting_for);
+        own + inherited.chain(above).sum::<usize>() <= KEPT_BYTES
     }
 }
 

@@ -85,7 +85,9 @@ impl Fragment {
         } else {
             let criteria = first_filled(settled.success_criteria_compacted, settled.success_criteria);
             levels.text("success-criteria", criteria, TEXT_TOKENS);
-            levels.text("partial-results", settled.dense_results(), TEXT_TOKENS);
+            if settled.has_partial_results {
+                levels.text("partial-results", settled.dense_results(), TEXT_TOKENS);
+            }
         }
         levels.end(DetailLevel::Compact);
         levels.artifacts(settled.artifacts);

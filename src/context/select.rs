@@ -54,8 +54,8 @@ pub enum Section {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Omission {
-    /// The score of the frame is below [`Settings::minimum_relevance`], and the section's quota had no room left for its
-    /// stub.
+    /// The score of the frame is below [`Settings::minimum_relevance`], and the section's quota or the budget had no room
+    /// left for its stub.
     Irrelevant,
     /// The budget had no room left for the frame.
     Budget,

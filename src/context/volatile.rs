@@ -15,7 +15,7 @@ use super::xml::{attribute, content, omitted_blanks, without_long_blanks};
 use super::{Advice, Contexts, skeleton};
 use crate::frame::{FrameStatus, Handle, Registers};
 use crate::text::one_line;
-use crate::tree::{Tree, sibling_order};
+use crate::tree::{SiblingOrder, Tree, sibling_order};
 
 /// Number of planned children that take precedence over the artifacts and decisions of the current frame.
 const FIRST_PLANNED: usize = 8;
@@ -37,6 +37,7 @@ pub(super) struct Volatile {
     planned: Vec<Handle>,
     planned_elements: Vec<String>,
     position: String,
+    blocked_siblings: String,
     next: String,
     warnings: String,
     suggestions: String,
@@ -62,6 +63,7 @@ impl Volatile {
             planned: Vec::new(),
             planned_elements: Vec::new(),
             position: String::new(),
+            blocked_siblings: String::new(),
             next: String::new(),
             warnings: String::new(),
             suggestions: String::new(),
@@ -91,7 +93,11 @@ impl Volatile {
         self.climb(&mut room, DetailLevel::Compact);
         room.text(&mut self.warnings, || waiting_warnings(tree, considered));
         room.text(&mut self.next, || next_action(contexts, &self.wording, tree, considered.handle, &self.planned));
-        room.text(&mut self.position, || position(contexts, tree, considered.handle));
+        let order = sibling_order(tree, considered.handle).filter(|_| !room.spending.is_closed);
+        room.text(&mut self.position, || order.map_or(String::new(), position));
+        if order.is_some_and(|order| order.blocked > 0) {
+            room.text(&mut self.blocked_siblings, || blocked_siblings(contexts, tree, considered.handle));
+        }
         let mut more_warnings = String::new();
         room.text(&mut more_warnings, || state_warnings(contexts, tree, considered.handle));
         self.warnings.push_str(&more_warnings);
@@ -175,6 +181,7 @@ impl Volatile {
             out.push_str(skeleton::PLANNED_CLOSE);
         }
         out.push_str(&self.position);
+        out.push_str(&self.blocked_siblings);
         out.push_str(&self.next);
         out.push_str(&self.warnings);
         out.push_str(&self.suggestions);
@@ -245,10 +252,8 @@ fn id_and_title(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
     format!("id=\"{handle}\" title=\"{}\"{}", attribute(&title), omitted_blanks(omitted))
 }
 
-/// Returns the elements `<position>` and `<sibling-status>`, and one for each blocked sibling with the reason. Empty for
-/// roots and invalidated frames.
-fn position(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
-    let Some(order) = sibling_order(tree, handle) else { return String::new() };
+/// Returns the elements `<position>` and `<sibling-status>`.
+fn position(order: SiblingOrder) -> String {
     let mut text = format!("<position>Task {} of {}</position>\n<sibling-status", order.position, order.total);
     for (name, count) in [
         ("completed", Some(order.completed)),
@@ -262,14 +267,17 @@ fn position(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
         }
     }
     text.push_str("/>\n");
-    if order.blocked > 0 {
-        let blocked = tree.siblings(handle).filter(|sibling| tree.node(*sibling).status() == FrameStatus::Blocked);
-        for sibling in blocked.take(BLOCKED_SIBLINGS) {
-            let (frame, reason) = (id_and_title(contexts, tree, sibling), reason(contexts, tree, sibling));
-            text.push_str(&format!("<blocked-sibling {frame}>{reason}</blocked-sibling>\n"));
-        }
-    }
     text
+}
+
+/// Returns an element for each of the first blocked siblings, with the reason.
+fn blocked_siblings(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
+    let blocked = tree.siblings(handle).filter(|sibling| tree.node(*sibling).status() == FrameStatus::Blocked);
+    let element = |sibling: Handle| {
+        let (frame, reason) = (id_and_title(contexts, tree, sibling), reason(contexts, tree, sibling));
+        format!("<blocked-sibling {frame}>{reason}</blocked-sibling>\n")
+    };
+    blocked.take(BLOCKED_SIBLINGS).map(element).collect()
 }
 
 /// Returns why a frame is blocked, for XML: the results with which it was blocked, on one line. Empty if it has none.

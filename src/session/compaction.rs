@@ -148,7 +148,7 @@ impl Compactions {
 /// Creates the prompt for the summary of a frame's conversation. It contains the situation, the frame's title,
 /// criteria, results, newest artifacts, decisions and chunks, the note, and the topics that the summary must cover.
 ///
-/// `children` names the finished children whose results the frame's context shows after the compaction, oldest first. The
+/// `children` names the newest finished children, whose results the frame's context shows after the compaction, oldest first. The
 /// summary need not repeat them, unless the frame is being finished.
 pub fn prompt(compaction_type: CompactionType, frame: &Frame, children: &[String], note: Option<&str>) -> String {
     let (situation, wanted): (&str, &[&str]) = match compaction_type {
@@ -196,7 +196,7 @@ pub fn prompt(compaction_type: CompactionType, frame: &Frame, children: &[String
     let chunks: Vec<String> = frame.heap.iter().map(|chunk| chunk.name.clone()).collect();
     add("Chunks on the heap (kept verbatim, do not repeat them)", &listed(&chunks));
     if compaction_type != CompactionType::FrameCompletion {
-        add("Finished child frames (their results stay in your context, do not repeat them)", &listed(children));
+        add("Newest finished child frames (their results stay in your context, do not repeat them)", &listed(children));
     }
     add("Special request", note.unwrap_or_default());
     text.push_str("\nWrite about these points, in this order:\n");
@@ -355,7 +355,8 @@ mod tests {
                 assert!(text.contains(part), "{part} is not in\n{text}");
             }
         }
-        let child = "Finished child frames (their results stay in your context, do not repeat them): f7 Read flags\n";
+        let child =
+            "Newest finished child frames (their results stay in your context, do not repeat them): f7 Read flags\n";
         assert_eq!(prompts.each_ref().map(|text| text.contains(child)), [true, false, true]);
         assert!(prompts[0].contains("the very next step"));
         assert!(prompts[1].contains("all that its parent"));

@@ -13,8 +13,12 @@ use crate::tree::Command;
 impl Turn<'_> {
     /// Handles the return of a tool of the session `caller` that has worked in the session `child`.
     pub(super) fn child_returned(&mut self, caller: &str, child: &str, ending: Ending, is_unique: bool) {
-        let is_meant = self.tree.by_id(child).is_some_and(|frame| self.is_started_by(caller, child, frame));
-        if is_meant {
+        let frame = self.tree.by_id(child).filter(|frame| self.is_started_by(caller, child, *frame));
+        if let Some(frame) = frame {
+            // It was popped by its agent, or because it was idle.
+            if self.tree.node(frame).status().is_finished() && matches!(ending, Ending::Answered(_)) {
+                self.command(Command::Deliver { frame: frame.into() });
+            }
             let step = self.sessions.subagents.returned(child, ending, is_unique);
             self.take(step);
         }

@@ -1,6 +1,6 @@
 //! [`Sessions`]: the state that is kept for a host's sessions, such as parents, titles, messages and delayed events.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::autonomy::{Autonomy, Decision, Observation};
 use super::calls::Calls;
@@ -57,6 +57,8 @@ pub struct Sessions {
     pub(super) known: BTreeMap<String, Session>,
     /// Subagents whose messages were requested from the host, because their frames end.
     pub(super) ending: BTreeMap<String, Ending>,
+    /// Sessions with a compaction that the host has begun and not ended yet.
+    pub(super) compacting: BTreeSet<String>,
     observations: BTreeMap<String, Observation>,
     /// Descriptions of child sessions by caller, while it is not known which of them were created for its calls.
     unassigned: BTreeMap<String, Vec<ReceivedEvent>>,
@@ -204,6 +206,7 @@ impl Sessions {
     pub(super) fn forget(&mut self, session_id: &str) {
         self.subagents.deleted(session_id);
         self.compactions.forget(session_id);
+        self.compacting.remove(session_id);
         self.ending.remove(session_id);
         self.known.remove(session_id);
         self.observations.remove(session_id);

@@ -10,6 +10,9 @@ use crate::frame::{Handle, PopStatus, Results};
 use crate::text::one_line;
 use crate::tree::Command;
 
+/// Number of finished children that the prompt of a compaction names. The context has room for so many of usual results.
+const NAMED_CHILDREN: usize = 8;
+
 impl Turn<'_> {
     /// Compacts an idle session if that was requested. The session of a call is compacted when the call ends.
     pub(super) fn compact_if_requested(&mut self, session_id: &str) {
@@ -28,22 +31,27 @@ impl Turn<'_> {
         // the context repeats what the conversation still holds.
         self.sessions.autonomy.suggestions.end(frame);
         self.command(Command::Forget { frame: frame.into() });
+        self.sessions.compacting.insert(session_id.clone());
         self.log(LogLevel::Info, "Compaction started", json!({ "sessionID": session_id }));
         self.effect(Effect::CompactionPrompt { session_id: session_id.clone(), text });
         self.effect(Effect::ReadMessages { session_id });
     }
 
-    /// The finished children whose results the context shows after a compaction: their handles and titles.
+    /// The newest finished children, whose results the context shows after a compaction: their handles and titles.
     fn finished_children(&self, frame: Handle) -> Vec<String> {
         if self.sessions.hides_finished_children {
             return Vec::new();
         }
         let name = |child: Handle| format!("{child} {}", one_line(self.tree.node(child).title()));
-        self.tree.node(frame).finished_children().map(name).collect()
+        let mut names: Vec<String> =
+            self.tree.node(frame).finished_children().rev().take(NAMED_CHILDREN).map(name).collect();
+        names.reverse();
+        names
     }
 
     /// Handles the end of a compaction. An accepted summary becomes the results of the session's frame.
     pub(super) fn compacted(&mut self, session_id: &str, messages: Vec<Message>) {
+        let was_begun = self.sessions.compacting.remove(session_id);
         let Some(frame) = self.open_frame(session_id) else { return self.sessions.compactions.forget(session_id) };
         let judged = judge(&messages, self.tree.node(frame).record());
         let refusal = judged.as_ref().err().copied();
@@ -58,7 +66,9 @@ impl Turn<'_> {
         self.summed_up(session_id, refusal);
         if !messages.is_empty() {
             self.forget_figures(session_id, frame);
-            self.command(Command::Forget { frame: frame.into() });
+            if !was_begun {
+                self.command(Command::Forget { frame: frame.into() });
+            }
         }
         self.keep_messages(session_id, messages);
     }

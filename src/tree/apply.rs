@@ -85,6 +85,9 @@ impl Tree {
             }
             Change::StatusChanged { status, .. } => transition(*status),
             Change::Invalidated { .. } => transition(FrameStatus::Invalidated),
+            Change::Delivered {} if !node.status().is_finished() || node.parent().is_none() => {
+                Some(format!("it delivers results of {}, which is {} or a root", event.handle, node.status()))
+            }
             Change::ActiveChanged { active: true } if !node.status().is_open() => {
                 Some(format!("it makes {} the active frame, which is {}", event.handle, node.status()))
             }
@@ -172,12 +175,13 @@ impl Tree {
             }
             Change::Summarized { results, results_compacted } => {
                 self.remember(handle, false);
-                let Node { frame, before, .. } = &mut self.nodes[handle.index()];
+                let Node { frame, before, has_partial_results, .. } = &mut self.nodes[handle.index()];
+                let were_partial = mem::replace(has_partial_results, true);
                 let (results, compacted) = (Some(results.clone()), Some(results_compacted.clone()));
                 let old =
                     [mem::replace(&mut frame.results, results), mem::replace(&mut frame.results_compacted, compacted)];
                 if let Some(before) = before {
-                    before.results.get_or_insert(old);
+                    before.results.get_or_insert((old, were_partial));
                 }
                 self.touch_at(handle, time);
             }
@@ -233,7 +237,14 @@ impl Tree {
         let Some(handle) = Handle::from_index(self.nodes.len()) else { return };
         let parent = record.parent_session_id.as_ref().and_then(|id| self.by_id(id));
         let (depth, jump) = self.way_up(handle, parent);
-        let frame = Frame { parent_session_id: None, depends_on: Vec::new(), planned_children: None, ..record.clone() };
+        let frame = Frame {
+            parent_session_id: None,
+            depends_on: Vec::new(),
+            planned_children: None,
+            // Only results can have been delivered.
+            delivered_at: record.delivered_at.filter(|_| !record.status.is_unfinished()),
+            ..record.clone()
+        };
         match parent {
             Some(parent) => self.nodes[parent.index()].children.push(handle),
             None => self.roots.push(handle),
@@ -331,6 +342,9 @@ impl Tree {
         time: u64,
     ) {
         self.set_status(handle, status);
+        if results.is_some() || results_compacted.is_some() {
+            self.nodes[handle.index()].has_partial_results = status == FrameStatus::InProgress;
+        }
         let frame = self.frame_mut(handle);
         if let Some(results) = results {
             frame.results = Some(results.clone());
@@ -348,7 +362,8 @@ impl Tree {
 
     /// Notes that the parent's conversation holds the results of a finished frame.
     fn delivered(&mut self, handle: Handle, time: u64) {
-        let Some(parent) = self.node(handle).parent.filter(|_| !self.is_held(handle)) else { return };
+        let is_new = self.node(handle).status().is_finished() && !self.is_held(handle);
+        let Some(parent) = self.node(handle).parent.filter(|_| is_new) else { return };
         // After the moment of forgetting even if both have the same time, or the clock was set back.
         let after = self.node(parent).frame.forgotten_at.map_or(0, |forgotten| forgotten.saturating_add(1));
         self.frame_mut(handle).delivered_at = Some(time.max(after));

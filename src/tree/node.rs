@@ -22,6 +22,8 @@ pub struct Node {
     pub(super) dependents: Vec<Handle>,
     /// Finished children by the place of their finish in the tree's sequence.
     pub(super) finished_children: BTreeMap<u64, Handle>,
+    /// True if the results are those so far of an open frame.
+    pub(super) has_partial_results: bool,
     /// Number of finished children whose results the frame's conversation holds.
     pub(super) held_children: u32,
     /// Number of children that have not ended, or have a frame below them that has not.
@@ -69,6 +71,9 @@ pub struct Settled<'a> {
     pub results: Option<&'a str>,
     /// Compacted results: those so far if the frame is open.
     pub results_compacted: Option<&'a str>,
+    /// True if the frame is open and has recorded results so far. The results of a blocked frame are the reason why it is
+    /// blocked.
+    pub has_partial_results: bool,
     /// Path of the full log, relative to the stack's folder or absolute.
     pub log_path: Option<&'a str>,
 }
@@ -86,8 +91,8 @@ pub(super) struct Before {
     pub(super) decisions: usize,
     pub(super) log_path: Option<String>,
     pub(super) identity: Option<Identity>,
-    /// The full and the compacted results, if they have changed.
-    pub(super) results: Option<[Option<String>; 2]>,
+    /// The full and the compacted results, and whether they are results so far, if they have changed.
+    pub(super) results: Option<([Option<String>; 2], bool)>,
 }
 
 impl Node {
@@ -98,6 +103,7 @@ impl Node {
             parent,
             depth,
             jump,
+            has_partial_results: false,
             held_children: 0,
             busy_children: 0,
             artifact_index: None,
@@ -114,6 +120,7 @@ impl Node {
             before: None,
             conversation: None,
         };
+        node.has_partial_results = node.frame.status == FrameStatus::InProgress && node.frame.results.is_some();
         node.index_artifacts();
         node
     }
@@ -251,13 +258,15 @@ impl Node {
             decisions: &frame.decisions,
             results: frame.results.as_deref(),
             results_compacted: frame.results_compacted.as_deref(),
+            has_partial_results: self.has_partial_results,
             log_path: frame.log_path.as_deref(),
         };
         if let Some(before) = &self.before {
             settled.artifacts = &frame.artifacts[..before.artifacts];
             settled.decisions = &frame.decisions[..before.decisions];
             settled.log_path = before.log_path.as_deref();
-            if let Some(results) = &before.results {
+            if let Some((results, are_partial)) = &before.results {
+                settled.has_partial_results = *are_partial;
                 [settled.results, settled.results_compacted] = results.each_ref().map(Option::as_deref);
             }
             if let Some(identity) = &before.identity {

@@ -170,6 +170,22 @@ fn results_so_far_of_an_open_ancestor_reach_frames_below_it_at_the_next_push() {
 }
 
 #[test]
+fn why_an_ancestor_was_blocked_is_no_result() {
+    let project = Project::new();
+    let stack = &project.0;
+    stack.push(NewFrame::new("Shop").id("shop").below("root")).unwrap();
+    stack.summarize("shop", "Prices are cents").unwrap();
+    stack.pop("shop", PopStatus::Blocked, "Which key?").unwrap();
+    stack.set_status("shop", FrameStatus::InProgress, None).unwrap();
+    stack.push(NewFrame::new("Basket").id("basket").below("shop")).unwrap();
+    assert!(!project.context("basket").xml.contains("Which key?"));
+    stack.summarize("shop", "The key is found").unwrap();
+    stack.push(NewFrame::new("Sum").id("sum").below("basket")).unwrap();
+    let xml = &project.context("sum").xml;
+    assert!(xml.contains("<partial-results>The key is found</partial-results>"), "{xml}");
+}
+
+#[test]
 fn the_parent_and_the_siblings_of_a_blocked_frame_see_why_it_is_blocked() {
     let project = Project::new();
     let stack = &project.0;

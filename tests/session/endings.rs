@@ -67,6 +67,21 @@ fn a_subagent_is_finished_when_its_answer_is_there() {
     assert_eq!((host.tree.active(), host.refused.len()), (host.tree.by_id("root"), 0), "{:?}", host.refused);
 }
 
+/// The parent's conversation has the answer, whoever has finished the frame.
+#[test]
+fn an_answer_is_delivered_even_if_the_frame_is_finished_already() {
+    let mut host = Host::with_subagents(&["popped", "idle"]);
+    let [popped, idle] = ["popped", "idle"].map(|id| host.tree.by_id(id).unwrap());
+    host.pop(popped, "The lexer works");
+    let due = host.about("sessionIdle", "idle").sessions.deadline().unwrap();
+    host.poll(due).last_words("idle", ANSWER);
+    assert_eq!([popped, idle].map(|frame| host.tree.is_held(frame)), [false, false], "the tools still run");
+    host.returned("c1", "popped", "I have popped").returned("c2", "idle", ANSWER);
+    assert_eq!([popped, idle].map(|frame| host.tree.is_held(frame)), [true, true]);
+    assert_eq!(host.results("popped"), "The lexer works");
+    assert_eq!(host.refused, [""; 0]);
+}
+
 #[test]
 fn an_answer_without_the_id_of_its_tool_call_waits_for_the_end_of_the_work() {
     let mut host = Host::with_subagents(&["child"]);

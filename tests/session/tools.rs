@@ -829,5 +829,5 @@ fn the_tools_cost_few_tokens() {
     let cost = |set| tokens(&tools::offered(&HostSettings::default().tools(set)));
     let (standard, all) = (cost(ToolSet::standard()), cost(ToolSet::all()));
     assert!(standard <= 1_700, "the standard tools have {standard} tokens");
-    assert!(all <= 3_900, "all tools have {all} tokens");
+    assert!(all <= 4_000, "all tools have {all} tokens");
 }

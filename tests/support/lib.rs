@@ -230,7 +230,7 @@ pub fn state(random: &mut Random, size: usize) -> StackState {
             log_path: random
                 .once_in(3)
                 .then(|| random.pick(&["Cargo.toml", "src/lib.rs", "no/such/log.jsonl"]).to_owned()),
-            delivered_at: (finished && random.once_in(3)).then(|| 1_000 + random.below(50) as u64),
+            delivered_at: random.once_in(3).then(|| 1_000 + random.below(50) as u64),
             forgotten_at: random.once_in(5).then(|| 1_000 + random.below(50) as u64),
             ..Frame::default()
         });

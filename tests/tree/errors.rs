@@ -3,8 +3,8 @@
 use callstack_core::frame::NewChunk;
 use callstack_core::memory::NewRun;
 use callstack_core::{
-    Budget, Command, Error, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, OutlineOptions, PopStatus,
-    Results, Settings, Stack,
+    Budget, Change, Command, Error, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, OutlineOptions,
+    PopStatus, Results, Settings, Stack, Tree, decide,
 };
 
 fn stack() -> Stack {
@@ -221,6 +221,48 @@ fn only_open_frames_become_active() {
     let stack = stack();
     let message = refused(&stack, "not_open", |stack| stack.set_active("f2"));
     assert!(message.starts_with("frame f2 is planned and cannot be the active frame"), "{message}");
+}
+
+#[test]
+fn only_results_are_delivered() {
+    let stack = stack();
+    let message = refused(&stack, "not_finished", |stack| stack.deliver("f1"));
+    assert!(message.contains("f1 is in_progress and has no results to deliver"), "{message}");
+    stack.pop("f1", PopStatus::Completed, "All of it").unwrap();
+    let before = stack.read(|tree| tree.revision());
+    stack.deliver("f1").unwrap();
+    assert_eq!(stack.read(|tree| tree.revision()), before, "nobody is above a root");
+    // A history from outside cannot say otherwise.
+    let mut tree = Tree::new();
+    let push = Command::Push(NewFrame::new("Build").id("a"));
+    let added = decide(&tree, push, 1).unwrap().events;
+    added.iter().for_each(|event| tree.apply(event));
+    let (revision, handle) = (tree.revision() + 1, Handle::from_index(0).unwrap());
+    let event = Event { revision, time: 2, handle, change: Change::Delivered {} };
+    assert_eq!(tree.replay(&event).unwrap_err().code(), "history");
+}
+
+#[test]
+fn an_imported_frame_that_is_open_has_no_delivered_results() {
+    let stack = Stack::in_memory();
+    let frame = |id: &str, parent: Option<&str>| Frame {
+        session_id: id.into(),
+        title: id.into(),
+        parent_session_id: parent.map(str::to_owned),
+        status: FrameStatus::InProgress,
+        delivered_at: Some(1),
+        ..Frame::default()
+    };
+    stack.import(vec![frame("root", None), frame("child", Some("root"))]).unwrap();
+    stack.pop("child", PopStatus::Completed, "Done").unwrap();
+    let held = |stack: &Stack| {
+        stack.read(|tree| (tree.is_held(tree.by_id("child").unwrap()), tree.node(tree.roots()[0]).held_children()))
+    };
+    assert_eq!(held(&stack), (false, 0));
+    stack.deliver("child").unwrap();
+    assert_eq!(held(&stack), (true, 1));
+    stack.invalidate("child", "not needed").unwrap();
+    assert_eq!(held(&stack), (false, 0));
 }
 
 #[test]

@@ -80,7 +80,7 @@ test("a parent sees the results of its children again once its conversation is c
   const summary = asked.requests.find(({ purpose }) => purpose === "summary")
   assert.match(
     summary?.messages.map((message) => message.text).join("\n") ?? "",
-    /Finished child frames \(their results stay in your context, do not repeat them\): f2 Lexer; f3 Parser; f4 Printer\n/,
+    /Newest finished child frames \(their results stay in your context, do not repeat them\): f2 Lexer; f3 Parser; f4 Printer\n/,
   )
   await server.prompt("Go on", sessionID)
   const { stable } = contextOf(asked.work(sessionID).at(-1))

@@ -42,7 +42,7 @@ impl Draft<'_> {
         if !status.is_finished() {
             return Err(Error::NotFinished { handle, status });
         }
-        if !self.tree.is_held(handle) {
+        if self.tree.node(handle).parent().is_some() && !self.tree.is_held(handle) {
             self.push(handle, Change::Delivered {});
         }
         Ok(())
