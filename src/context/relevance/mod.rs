@@ -9,7 +9,7 @@
 //!                                   c: how many of the d siblings with dependencies depend on the sibling planned p
 //!                                   places before them; 1 / (1 + p) is omitted if it was planned after the frame
 //! + 2 v / (v + 4)                   v: the sum of the texts of the siblings that depend on it
-//! + 1/2                             if the task names it
+//! + 1                               if the task names it
 //! + 1/2 together                    how much nearer its creation is to that of the frame than usual, from 0 to 1
 //! ```
 //!
@@ -17,8 +17,9 @@
 //! declared dependencies they say that tasks often depend on the one planned before them. A sum s gives the score
 //! 100 s / (s + 1), so the newest sibling has at least 33 points, even if it has nothing else.
 //!
-//! `examples/relevance` measures the formula on real plans. Its constants are the roundest on a plateau: no other
-//! choice of them is better by more than 0.01 nDCG@5, whichever plan is left out.
+//! `examples/relevance` measures the formula on real plans, and docs/figures.md says what each signal is worth. The
+//! constants are round ones on a plateau: no others between their halves and their doubles are better by more than 0.011
+//! nDCG@5, whichever plan is left out.
 
 mod habit;
 mod index;
@@ -33,7 +34,7 @@ use crate::frame::Handle;
 use crate::tree::{Node, Tree};
 
 /// The share of the score of a sibling that the task names.
-const NAMED: f32 = 0.5;
+const NAMED: f32 = 1.0;
 /// The largest share of the score of a sibling that was created at the same time as the frame.
 const TOGETHER: f32 = 0.5;
 /// The signal "created together" is halved at this difference of the creation times, in milliseconds.
