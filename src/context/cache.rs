@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Advice, Context, Settings};
+use super::{Advice, Context, Conversation, Settings};
 use crate::frame::Handle;
 use crate::tree::Tree;
 
@@ -55,6 +55,7 @@ struct Entry {
     settings: Settings,
     suggestions: String,
     planning: bool,
+    conversation: Conversation,
     revision: u64,
     made_at: u64,
     used: u64,
@@ -87,6 +88,7 @@ impl Cache {
             let is_same = (ours.is_empty() && theirs.is_empty()) || ours == theirs;
             is_same
                 && entry.planning == key.advice.planning
+                && entry.conversation == key.advice.conversation
                 && entry.revision == key.revision
                 && now.checked_sub(entry.made_at).is_some_and(|age| age < TIME_TO_LIVE)
         });
@@ -105,9 +107,11 @@ impl Cache {
             let oldest = self.entries.iter().enumerate().min_by_key(|(_, entry)| entry.used);
             oldest.filter(|_| full).map(|(place, _)| place)
         });
-        let Key { handle, settings, advice: Advice { suggestions, planning }, revision } = *key;
-        let (settings, suggestions) = (settings.clone(), suggestions.to_owned());
-        let entry = Entry { handle, settings, suggestions, planning, revision, made_at: now, used: self.uses, context };
+        let Key { handle, settings, advice, revision } = *key;
+        let Advice { suggestions, planning, conversation } = advice;
+        let (settings, suggestions, used) = (settings.clone(), suggestions.to_owned(), self.uses);
+        let entry =
+            Entry { handle, settings, suggestions, planning, conversation, revision, made_at: now, used, context };
         match place {
             Some(place) => self.entries[place] = entry,
             None => self.entries.push(entry),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Conversation;
 use super::cost::{Cost, charge};
 use super::tokens::{TokenCounter, truncate_by};
 use super::xml::{content, omitted_blanks, without_long_blanks};
@@ -21,9 +22,11 @@ pub enum DetailLevel {
     /// Also the compacted results; for an open ancestor, the compacted criteria and the results so far; for the current
     /// frame, the compacted criteria. If there is no compacted text, the full one.
     Compact,
-    /// Also the artifacts. For the current frame, the full criteria replace the compacted ones.
+    /// Also the artifacts. For the current frame, the full criteria replace the compacted ones, unless its conversation
+    /// has them.
     Standard,
-    /// Also the decisions and the path of the log. For the current frame, also its results.
+    /// Also the decisions. For the current frame, also its results and the path of its log, unless it is finished and
+    /// was called.
     Full,
 }
 
@@ -43,7 +46,7 @@ pub(super) const CUT: &str = " … [cut]";
 pub(super) struct Fragment {
     text: String,
     closing: &'static str,
-    /// The path of the log that the detail level `Full` names.
+    /// The path of the current frame's log, which the detail level `Full` names.
     log: Option<String>,
     /// For each detail level from `Stub` up: its start and end in the buffer, in bytes, and its cost, including the
     /// closing tag. Costs do not fall from one level to the next.
@@ -74,7 +77,7 @@ impl Fragment {
 
     /// Renders a frame for the stable part, as an ancestor, dependency or sibling. It shows the settled view, so it
     /// stays unchanged until the next push or status change in the tree.
-    pub(super) fn settled(handle: Handle, node: &Node, log: Option<String>, counter: &dyn TokenCounter) -> Self {
+    pub(super) fn settled(handle: Handle, node: &Node, counter: &dyn TokenCounter) -> Self {
         let settled = node.settled();
         let mut levels = FragmentWriter::new("</frame>\n", counter);
         levels.open("frame", handle, node);
@@ -93,13 +96,20 @@ impl Fragment {
         levels.artifacts(settled.artifacts);
         levels.end(DetailLevel::Standard);
         levels.decisions(settled.decisions);
-        levels.log(log);
         levels.end(DetailLevel::Full);
         levels.fragment
     }
 
-    /// Renders the current frame for the end of the volatile part, with its newest values.
-    pub(super) fn current(handle: Handle, node: &Node, log: Option<String>, counter: &dyn TokenCounter) -> Self {
+    /// Renders the current frame for the end of the volatile part, with its newest values. Each request pays for them
+    /// again. If the conversation has the full criteria, the compacted ones remind the agent of them. If it has them
+    /// and the frame is finished, they are not shown. A called frame that is finished has its results in its conversation.
+    pub(super) fn current(
+        handle: Handle,
+        node: &Node,
+        log: Option<String>,
+        conversation: Conversation,
+        counter: &dyn TokenCounter,
+    ) -> Self {
         let frame = node.record();
         let mut levels = FragmentWriter::new("</current-frame>\n", counter);
         let full = first_filled(&frame.success_criteria, &frame.success_criteria_compacted);
@@ -108,7 +118,12 @@ impl Fragment {
         levels.open("current-frame", handle, node);
         levels.title(&frame.title);
         levels.end(DetailLevel::Stub);
-        if counter.count(&compacted) < counter.count(&full) {
+        if conversation.has_criteria {
+            if !node.status().is_finished() {
+                levels.push(&compacted);
+            }
+            levels.end(DetailLevel::Compact);
+        } else if counter.count(&compacted) < counter.count(&full) {
             let head = levels.mark();
             levels.push(&compacted);
             levels.end(DetailLevel::Compact);
@@ -122,8 +137,10 @@ impl Fragment {
         levels.artifacts(&frame.artifacts);
         levels.end(DetailLevel::Standard);
         levels.decisions(&frame.decisions);
-        levels.text("results", frame.dense_results(), TEXT_TOKENS);
-        levels.log(log);
+        if !(conversation.is_called && node.status().is_finished()) {
+            levels.text("results", frame.dense_results(), TEXT_TOKENS);
+            levels.log(log);
+        }
         levels.end(DetailLevel::Full);
         levels.fragment
     }

@@ -17,11 +17,8 @@ pub(super) fn philosophy(tools: &ToolNames) -> String {
 
 /// The rules for a frame below another one.
 pub(super) fn rules(tools: &ToolNames) -> String {
-    let between = "\
-<rule>Meet this frame's success criteria before starting a sibling.</rule>
-<rule>Go depth first: children before siblings.</rule>
-";
-    format!("<rules>\n{between}{}</rules>\n", common_rules(tools))
+    let order = "<rule>Go depth first: children, then this frame's criteria, then siblings.</rule>\n";
+    format!("<rules>\n{order}{}</rules>\n", common_rules(tools))
 }
 
 /// The rules for a root, which has no siblings.
@@ -45,11 +42,11 @@ pub(super) fn when_to_create_child_frames(tools: &ToolNames) -> String {
         "\
 <when-to-create-child-frames>
 Push a child frame{by} for work that
-- has success criteria of its own, or could be retried as a unit
-- can go on without the rest, or tries one of several approaches
+- has criteria of its own, or could be retried as a unit
+- is independent of the rest, or one of several approaches
 - turns to other files or another part of the system
 - is more than this frame was meant for
-- deserves a summary that later frames will read
+- later frames should read a summary of
 </when-to-create-child-frames>
 "
     )

@@ -151,12 +151,23 @@ pub(crate) struct Advice<'a> {
     pub(crate) suggestions: &'a str,
     /// Whether a root without children is advised to plan.
     pub(crate) planning: bool,
+    /// What the context need not say.
+    pub(crate) conversation: Conversation,
 }
 
 impl Default for Advice<'_> {
     fn default() -> Self {
-        Self { suggestions: "", planning: true }
+        Self { suggestions: "", planning: true, conversation: Conversation::default() }
     }
+}
+
+/// What is known about the conversation of a frame's session. The context does not repeat what it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Conversation {
+    /// It was begun by a call of the frame: the caller decides what comes after the frame.
+    pub(crate) is_called: bool,
+    /// It still has the frame's criteria, word for word.
+    pub(crate) has_criteria: bool,
 }
 
 /// Maximum number of frames with cached renderings. If it is exceeded, all are removed.
@@ -185,17 +196,15 @@ pub(crate) struct Contexts {
     cache: Mutex<Cache>,
 }
 
-/// The cached values of a frame, each with the state from which it was made.
+/// The cached values of a frame, each with the state from which it was made: a revision, and what else it depends on.
 #[derive(Default)]
 struct Kept {
-    settled: Option<(MadeFrom, Arc<Fragment>)>,
-    current: Option<(MadeFrom, Arc<Fragment>)>,
-    query: Option<(MadeFrom, Arc<Query>)>,
+    settled: Option<(u64, Arc<Fragment>)>,
+    /// Also made from whether its log exists, and from its conversation.
+    current: Option<((u64, bool, Conversation), Arc<Fragment>)>,
+    query: Option<(u64, Arc<Query>)>,
     considered: Option<((u64, FinishedChildren), Arc<Considered>)>,
 }
-
-/// The revision of the frame, and whether its log existed.
-type MadeFrom = (u64, bool);
 
 impl Contexts {
     pub(crate) fn new(counter: Arc<dyn TokenCounter>, folder: PathBuf) -> Self {
@@ -229,19 +238,21 @@ impl Contexts {
         settings.check()?;
         let wording = self.wording(&settings.tools);
         let considered = self.considered(tree, handle, settings.finished_children);
-        let mut volatile = Volatile::new(self, wording.clone(), tree, handle);
+        let mut volatile = Volatile::new(self, wording.clone(), tree, handle, advice.conversation);
         let stable = select::select(self, &wording, tree, &considered, settings, volatile.cost)?;
         volatile.fill(self, tree, &considered, settings, advice, stable.left);
-        Ok(render::render(self, &wording, &considered, settings, stable, volatile))
+        Ok(render::render(self, &wording, &considered, stable, volatile))
     }
 
     /// Returns the context of a frame from the cache; `None` if it is not cached or not current, or names a log that no
     /// longer exists. `now` is in milliseconds since the Unix epoch.
     pub(crate) fn find(&self, key: &Key<'_>, now: u64) -> Option<Arc<Context>> {
         let cached = self.cache.lock().get(key, now);
-        let has_its_log =
-            |entry: &Entry| entry.log.as_ref().is_none_or(|log| self.existing_log(entry.handle, Some(log)).is_some());
-        cached.filter(|context| context.report.entries.iter().all(has_its_log))
+        cached.filter(|context| {
+            // The first entry is that of the current frame, the only one with a log.
+            let log = context.report.entries.first().and_then(|current| current.log.as_ref());
+            log.is_none_or(|log| self.existing_log(key.handle, Some(log)).is_some())
+        })
     }
 
     /// Assembles the context of a frame and adds it to the cache. `tree` is the tree of the key. `now` is in milliseconds
@@ -310,17 +321,15 @@ impl Contexts {
 
     fn fragment(&self, tree: &Tree, handle: Handle) -> Arc<Fragment> {
         let node = tree.node(handle);
-        let log = self.existing_log(handle, node.settled().log_path);
-        let made_from = (node.settled_revision(), log.is_some());
-        let make = || Fragment::settled(handle, node, log, &*self.counter);
-        self.keep(handle, made_from, |kept| &mut kept.settled, |kept| &kept.settled, make)
+        let make = || Fragment::settled(handle, node, &*self.counter);
+        self.keep(handle, node.settled_revision(), |kept| &mut kept.settled, |kept| &kept.settled, make)
     }
 
-    fn current_fragment(&self, tree: &Tree, handle: Handle) -> Arc<Fragment> {
+    fn current_fragment(&self, tree: &Tree, handle: Handle, conversation: Conversation) -> Arc<Fragment> {
         let node = tree.node(handle);
         let log = self.existing_log(handle, node.record().log_path.as_deref());
-        let made_from = (node.revision(), log.is_some());
-        let make = || Fragment::current(handle, node, log, &*self.counter);
+        let made_from = (node.revision(), log.is_some(), conversation);
+        let make = || Fragment::current(handle, node, log, conversation, &*self.counter);
         self.keep(handle, made_from, |kept| &mut kept.current, |kept| &kept.current, make)
     }
 
@@ -355,8 +364,7 @@ impl Contexts {
 
     fn query(&self, tree: &Tree, handle: Handle) -> Arc<Query> {
         let node = tree.node(handle);
-        let made_from = (node.settled_revision(), false);
-        self.keep(handle, made_from, |kept| &mut kept.query, |kept| &kept.query, || Query::of(node))
+        self.keep(handle, node.settled_revision(), |kept| &mut kept.query, |kept| &kept.query, || Query::of(node))
     }
 
     /// Scores the finished siblings of a frame with the index of its parent's finished children, which is held until the
@@ -384,12 +392,12 @@ impl Contexts {
         score(&index)
     }
 
-    fn keep<T>(
+    fn keep<M: PartialEq, T>(
         &self,
         handle: Handle,
-        made_from: MadeFrom,
-        place: impl Fn(&mut Kept) -> &mut Option<(MadeFrom, Arc<T>)>,
-        look: impl Fn(&Kept) -> &Option<(MadeFrom, Arc<T>)>,
+        made_from: M,
+        place: impl FnOnce(&mut Kept) -> &mut Option<(M, Arc<T>)>,
+        look: impl FnOnce(&Kept) -> &Option<(M, Arc<T>)>,
         make: impl FnOnce() -> T,
     ) -> Arc<T> {
         if let Some(kept) = self.kept(handle, &made_from, look) {
@@ -405,7 +413,7 @@ impl Contexts {
         &self,
         handle: Handle,
         made_from: &M,
-        look: impl Fn(&Kept) -> &Option<(M, Arc<T>)>,
+        look: impl FnOnce(&Kept) -> &Option<(M, Arc<T>)>,
     ) -> Option<Arc<T>> {
         let kept = self.kept.read();
         let (kept_from, made) = look(kept.get(&handle)?).as_ref()?;

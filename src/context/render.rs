@@ -3,7 +3,6 @@
 
 use super::considered::Considered;
 use super::select::{Item, Section, Stable};
-use super::settings::Settings;
 use super::skeleton::{self, Truncation};
 use super::volatile::Volatile;
 use super::wording::Wording;
@@ -14,18 +13,17 @@ pub(super) fn render(
     contexts: &Contexts,
     wording: &Wording,
     considered: &Considered,
-    settings: &Settings,
     selected: Stable,
     volatile: Volatile,
 ) -> Context {
     let handle = considered.handle;
     let mut stable = String::with_capacity(selected.cost.bytes + 64);
-    write_stable(wording, considered, settings, &selected, &mut stable);
+    write_stable(wording, considered, &selected, &mut stable);
     let mut pieces = String::with_capacity(volatile.cost.bytes + 64);
     volatile.write_pieces(&mut pieces);
 
     let xml = [&stable, &pieces, skeleton::STABLE_CLOSE].concat();
-    let now = [volatile.open(), &pieces, skeleton::VOLATILE_CLOSE].concat();
+    let now = [skeleton::VOLATILE_OPEN, &pieces, skeleton::VOLATILE_CLOSE].concat();
     stable.push_str(skeleton::STABLE_CLOSE);
 
     let mut entries = Vec::with_capacity(selected.items.len() + 1);
@@ -45,14 +43,14 @@ pub(super) fn render(
 /// Writes the stable part without its closing tag. Content that changes more often comes later, for prompt caches: a
 /// newly finished sibling after those already shown, the heap (which can change at any time) after all frames, and the
 /// counts at the end.
-fn write_stable(wording: &Wording, considered: &Considered, settings: &Settings, selected: &Stable, out: &mut String) {
+fn write_stable(wording: &Wording, considered: &Considered, selected: &Stable, out: &mut String) {
     let ancestors = &selected.items[..selected.ancestors];
     let hidden = |section: Section| {
         let of_section = |item: &&Item| item.entry.section == section && !item.is_shown();
         selected.items.iter().filter(of_section).count()
     };
 
-    out.push_str(&skeleton::stable_open(considered.handle));
+    out.push_str(skeleton::STABLE_OPEN);
     if selected.brief_guidance {
         out.push_str(skeleton::MANAGEMENT[0]);
         out.push_str(&wording.philosophy);
@@ -95,16 +93,5 @@ fn write_stable(wording: &Wording, considered: &Considered, settings: &Settings,
         chunks: selected.heap.omitted(),
         see: if ancestor_siblings > 0 { root } else { parent },
     };
-    let before = out.len();
-    out.push_str(skeleton::METADATA[0]);
-    let empty = out.len();
-    if selected.budget_element {
-        out.push_str(&skeleton::budget_element(&settings.budget));
-    }
     truncation.write(out);
-    if out.len() == empty {
-        out.truncate(before);
-    } else {
-        out.push_str(skeleton::METADATA[1]);
-    }
 }

@@ -81,7 +81,7 @@ pub struct Entry {
     pub score: f32,
     /// The cost of showing the frame, in tokens; 0 if it is omitted.
     pub tokens: usize,
-    /// The path of the frame's log, if the context names it.
+    /// The path of the current frame's log, if the context names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     /// The reason why the frame is omitted. `None` if it is shown.
@@ -109,8 +109,7 @@ impl Item {
 
     /// Converts the item to the report's entry.
     pub(super) fn into_entry(self) -> Entry {
-        let log = self.fragment.as_ref().and_then(|fragment| fragment.log(self.entry.detail_level));
-        Entry { log: log.cloned(), ..self.entry }
+        self.entry
     }
 
     pub(super) fn is_shown(&self) -> bool {
@@ -144,7 +143,6 @@ pub(super) struct Stable {
     pub(super) heap: Heap,
     pub(super) brief_guidance: bool,
     pub(super) full_guidance: bool,
-    pub(super) budget_element: bool,
     /// Upper bound of the cost of the stable part.
     pub(super) cost: Cost,
     /// The cost that the volatile part may have.
@@ -253,7 +251,6 @@ struct Ladder<'a> {
     quotas: Quotas,
     brief_guidance: bool,
     full_guidance: bool,
-    budget_element: bool,
     spending: Spending,
 }
 
@@ -285,7 +282,6 @@ impl<'a> Ladder<'a> {
             quotas: Quotas { ancestors: budget.ancestors, siblings: budget.siblings, children: budget.children },
             brief_guidance: false,
             full_guidance: false,
-            budget_element: false,
             spending: Spending::new(around, Cost::MAX),
         };
         ladder.add_parts(considered);
@@ -382,7 +378,6 @@ impl<'a> Ladder<'a> {
         self.raise_dependencies(DetailLevel::Stub);
         let cost = if self.ancestors == 0 { self.wording.root_guidance } else { self.wording.brief_guidance };
         self.brief_guidance = self.settings.guidance != Guidance::None && self.spending.spend(cost);
-        self.budget_element = self.spending.spend(skeleton::budget_cost(self.contexts, &self.settings.budget));
         self.raise_dependencies(DetailLevel::Compact);
         self.raise_ends(DetailLevel::Compact);
         for index in (0..self.ancestors).chain(self.dependencies.iter().copied()) {
@@ -493,7 +488,6 @@ impl<'a> Ladder<'a> {
             heap: self.heap,
             brief_guidance: self.brief_guidance,
             full_guidance: self.full_guidance,
-            budget_element: self.budget_element,
             cost: self.spending.spent,
             left: self.settings.budget.cap().saturating_sub(taken),
         }

@@ -7,15 +7,18 @@ use super::Contexts;
 use super::considered::Considered;
 use super::cost::Cost;
 use super::fragment::TITLE_TOKENS;
-use super::settings::{BYTES_PER_TOKEN, Budget};
+use super::settings::BYTES_PER_TOKEN;
 use super::tokens::TokenCounter;
 use crate::frame::{FrameStatus, Handle};
 
+/// It does not name the frame, so that all siblings share a prompt cache up to the end of their ancestors. The element
+/// of the current frame names it.
+pub(super) const STABLE_OPEN: &str = "<stack-context>\n";
 pub(super) const STABLE_CLOSE: &str = "</stack-context>\n";
+pub(super) const VOLATILE_OPEN: &str = "<stack-now>\n";
 pub(super) const VOLATILE_CLOSE: &str = "</stack-now>\n";
 pub(super) const MANAGEMENT: [&str; 2] = ["<stack-task-management>\n", "</stack-task-management>\n"];
 pub(super) const ANCESTORS_CLOSE: &str = "</ancestors>\n";
-pub(super) const METADATA: [&str; 2] = ["<metadata>\n", "</metadata>\n"];
 pub(super) const REGISTERS_CLOSE: &str = "</registers>\n";
 pub(super) const PLANNED_CLOSE: &str = "</planned-children>\n";
 
@@ -42,14 +45,6 @@ pub(super) fn siblings() -> [Cow<'static, str>; 2] {
 /// The tags around the finished children.
 pub(super) fn children() -> [Cow<'static, str>; 2] {
     ["<finished-children>\n".into(), "</finished-children>\n".into()]
-}
-
-pub(super) fn stable_open(handle: Handle) -> String {
-    format!("<stack-context session=\"{handle}\">\n")
-}
-
-pub(super) fn volatile_open(handle: Handle) -> String {
-    format!("<stack-now session=\"{handle}\">\n")
 }
 
 pub(super) fn ancestors_open(count: usize) -> String {
@@ -94,15 +89,6 @@ impl Truncation {
     }
 }
 
-pub(super) fn budget_element(budget: &Budget) -> String {
-    let Budget { total, ancestors, siblings, current, .. } = budget;
-    format!("<budget total=\"{total}\" ancestors=\"{ancestors}\" siblings=\"{siblings}\" current=\"{current}\"/>\n")
-}
-
-pub(super) fn budget_cost(contexts: &Contexts, budget: &Budget) -> Cost {
-    contexts.cost(&budget_element(budget))
-}
-
 pub(super) fn planned_open(count: usize, omitted: usize) -> String {
     match omitted {
         0 => format!("<planned-children count=\"{count}\">\n"),
@@ -115,7 +101,7 @@ pub(super) fn planned_open(count: usize, omitted: usize) -> String {
 pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered, chunks: usize) -> Cost {
     let Considered { handle, ancestors, dependencies, inherited, ancestor_siblings, siblings, .. } = considered;
     let (costs, count) = (&contexts.costs, |text: &str| contexts.cost(text));
-    let mut cost = count(&stable_open(*handle)) + costs.stable_close + costs.metadata;
+    let mut cost = costs.stable;
     let last = ancestors.iter().max().unwrap_or(handle);
     if !ancestors.is_empty() {
         cost += count(&ancestors_open(ancestors.len())) + costs.ancestors_close;
@@ -145,10 +131,11 @@ pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered, chunks: 
 /// tools.
 #[derive(Debug)]
 pub(super) struct Costs {
-    pub(super) stable_close: Cost,
-    pub(super) volatile_close: Cost,
+    /// The tags around the stable part.
+    pub(super) stable: Cost,
+    /// The tags around the volatile part.
+    pub(super) volatile: Cost,
     pub(super) ancestors_close: Cost,
-    pub(super) metadata: Cost,
     /// The maximum cost of a volatile part that contains only the stub of the current frame.
     pub(super) volatile_least: Cost,
 }
@@ -161,12 +148,10 @@ impl Costs {
         let stub = |status: &FrameStatus| count(&format!("<current-frame id=\"{last}\" status=\"{status}\">\n"));
         let stub = FrameStatus::ALL.iter().map(stub).fold(Cost::default(), Cost::max);
         Self {
-            stable_close: count(STABLE_CLOSE),
-            volatile_close: count(VOLATILE_CLOSE),
+            stable: pair([STABLE_OPEN, STABLE_CLOSE]),
+            volatile: pair([VOLATILE_OPEN, VOLATILE_CLOSE]),
             ancestors_close: count(ANCESTORS_CLOSE),
-            metadata: pair(METADATA),
-            volatile_least: count(&volatile_open(last))
-                + count(VOLATILE_CLOSE)
+            volatile_least: pair([VOLATILE_OPEN, VOLATILE_CLOSE])
                 + stub
                 + count("<title>")
                 + Cost { tokens: TITLE_TOKENS, bytes: TITLE_TOKENS * BYTES_PER_TOKEN }

@@ -12,7 +12,7 @@ use super::spending::Spending;
 use super::tokens::{TokenCounter, truncate_by};
 use super::wording::Wording;
 use super::xml::{attribute, content, omitted_blanks, without_long_blanks};
-use super::{Advice, Contexts, skeleton};
+use super::{Advice, Contexts, Conversation, skeleton};
 use crate::frame::{FrameStatus, Handle, Registers};
 use crate::text::one_line;
 use crate::tree::{SiblingOrder, Tree, sibling_order};
@@ -31,7 +31,6 @@ const SUGGESTION_TOKENS: usize = 150;
 /// The pieces of the volatile part, in the order of the text.
 pub(super) struct Volatile {
     wording: Arc<Wording>,
-    open: String,
     initial_planning: bool,
     when_to_create_child_frames: bool,
     planned: Vec<Handle>,
@@ -51,13 +50,17 @@ pub(super) struct Volatile {
 
 impl Volatile {
     /// Creates the part with only the stub of the current frame, which is always shown.
-    pub(super) fn new(contexts: &Contexts, wording: Arc<Wording>, tree: &Tree, handle: Handle) -> Self {
-        let current = contexts.current_fragment(tree, handle);
-        let open = skeleton::volatile_open(handle);
-        let cost = contexts.cost(&open) + contexts.costs.volatile_close + current.cost(DetailLevel::Stub);
+    pub(super) fn new(
+        contexts: &Contexts,
+        wording: Arc<Wording>,
+        tree: &Tree,
+        handle: Handle,
+        conversation: Conversation,
+    ) -> Self {
+        let current = contexts.current_fragment(tree, handle, conversation);
+        let cost = contexts.costs.volatile + current.cost(DetailLevel::Stub);
         Self {
             wording,
-            open,
             initial_planning: false,
             when_to_create_child_frames: false,
             planned: Vec::new(),
@@ -92,9 +95,14 @@ impl Volatile {
 
         self.climb(&mut room, DetailLevel::Compact);
         room.text(&mut self.warnings, || waiting_warnings(tree, considered));
-        room.text(&mut self.next, || next_action(contexts, &self.wording, tree, considered.handle, &self.planned));
+        let is_called = advice.conversation.is_called;
+        room.text(&mut self.next, || {
+            next_action(contexts, &self.wording, tree, considered.handle, &self.planned, is_called)
+        });
         let order = sibling_order(tree, considered.handle).filter(|_| !room.spending.is_closed);
-        room.text(&mut self.position, || order.map_or(String::new(), position));
+        if !is_called {
+            room.text(&mut self.position, || order.map_or(String::new(), position));
+        }
         if order.is_some_and(|order| order.blocked > 0) {
             room.text(&mut self.blocked_siblings, || blocked_siblings(contexts, tree, considered.handle));
         }
@@ -193,10 +201,6 @@ impl Volatile {
         self.current.write(self.detail_level, out);
     }
 
-    pub(super) fn open(&self) -> &str {
-        &self.open
-    }
-
     /// Adds the report's entries of the current frame and of its planned children.
     pub(super) fn report(&self, handle: Handle, counter: &dyn TokenCounter, entries: &mut Vec<Entry>) {
         entries.push(Entry {
@@ -287,7 +291,14 @@ fn reason(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
     content(&truncate_by(&reason, REASON_TOKENS, CUT, &cost)).into_owned()
 }
 
-fn next_action(contexts: &Contexts, wording: &Wording, tree: &Tree, handle: Handle, planned: &[Handle]) -> String {
+fn next_action(
+    contexts: &Contexts,
+    wording: &Wording,
+    tree: &Tree,
+    handle: Handle,
+    planned: &[Handle],
+    is_called: bool,
+) -> String {
     let node = tree.node(handle);
     let mut pointer = String::new();
     let action = match node.status() {
@@ -310,13 +321,13 @@ fn next_action(contexts: &Contexts, wording: &Wording, tree: &Tree, handle: Hand
                 // It has only what the user said last: nothing that could be met for good.
                 return String::new();
             } else {
-                let next = tree
-                    .siblings(handle)
-                    .find(|sibling| tree.node(*sibling).status() == FrameStatus::Planned && tree.is_ready(*sibling));
+                let is_next =
+                    |sibling: &Handle| tree.node(*sibling).status() == FrameStatus::Planned && tree.is_ready(*sibling);
+                let next = tree.siblings(handle).find(is_next).filter(|_| !is_called);
                 if let Some(next) = next {
                     pointer = format!("<next-sibling {}/>\n", id_and_title(contexts, tree, next));
                 }
-                wording.finish_this(next, node.parent())
+                wording.finish_this(next, node.parent(), is_called)
             }
         }
     };

@@ -110,13 +110,14 @@ impl Wording {
     }
 
     /// Returns the next action for a frame without open or planned children: to finish it. Then the next sibling or the
-    /// parent continues.
-    pub(super) fn finish_this(&self, next: Option<Handle>, parent: Option<Handle>) -> String {
+    /// parent continues; the caller of a called frame knows how.
+    pub(super) fn finish_this(&self, next: Option<Handle>, parent: Option<Handle>, is_called: bool) -> String {
         let finish = match self.tool(ToolRole::Pop) {
             Some(pop) => format!("Meet the criteria, then call {pop}"),
             None => "Meet the criteria, then finish this frame".to_owned(),
         };
         match (next, parent) {
+            _ if is_called => format!("{finish}."),
             (Some(next), _) => {
                 let by = self.tool(ToolRole::Activate).map_or(String::new(), |activate| format!("{activate} "));
                 format!("{finish}; next is {by}{next}.")

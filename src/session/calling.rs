@@ -97,7 +97,7 @@ impl Turn<'_> {
         if node.status() == FrameStatus::Planned {
             self.command(Command::Activate { frame: handle.into() });
         }
-        self.sessions.describe_called(&session_id, &caller, node.title());
+        self.sessions.describe_called(&session_id, &caller, node.record());
         let (caller_id, text) = (caller.clone(), calls::prompt(self.tree, handle, &self.sessions.tools));
         self.effect(Effect::Prompt { call: id, session_id, caller_id, text });
         self.release(&caller);

@@ -224,8 +224,7 @@ pub(super) fn prompt(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
     }
     let finish = tools.get(ToolRole::Pop).map_or("finish the frame".to_owned(), |pop| format!("call {pop}"));
     text.push_str(&format!(
-        "When it is, or cannot be, {finish} with what was achieved: your caller sees these results and nothing else of \
-         this conversation."
+        "When it is, or cannot be, {finish}: your caller sees these results and nothing else of this conversation."
     ));
     text
 }

@@ -75,8 +75,9 @@ pub(super) struct Session {
     pub(super) begun_with: Option<String>,
     messages: RecentIds,
     tool_calls: RecentIds,
-    /// True if it was created for a call; then it is not a subagent.
-    is_called: bool,
+    /// The criteria in the prompt of the call for which it was created. `None`: it was not created for a call; then it
+    /// may be a subagent.
+    called_for: Option<String>,
 }
 
 impl Sessions {
@@ -139,7 +140,24 @@ impl Sessions {
 
     /// True if a session was created for a call.
     pub(super) fn is_called(&self, session_id: &str) -> bool {
-        self.known.get(session_id).is_some_and(|session| session.is_called)
+        self.known.get(session_id).is_some_and(|session| session.called_for.is_some())
+    }
+
+    /// True if a call has begun the frame that a session has now.
+    pub(crate) fn is_frame_called(&self, session_id: &str) -> bool {
+        let session = self.known.get(session_id);
+        session.is_some_and(|session| session.called_for.is_some() && session.begun_with.is_none())
+    }
+
+    /// True if the conversation of a session has the criteria of its frame word for word: in the prompt of a call, or in
+    /// a message of the user. False after a compaction.
+    pub(crate) fn has_criteria(&self, session_id: &str, frame: &Frame) -> bool {
+        let criteria = frame.success_criteria.as_str();
+        let said = |session: &Session| {
+            let prompted = session.called_for.as_deref().filter(|_| session.begun_with.is_none());
+            prompted == Some(criteria) || session.topic.is_task(criteria)
+        };
+        frame.forgotten_at.is_none() && self.known.get(session_id).is_some_and(said)
     }
 
     /// Remembers a message. True if it was not reported before.
@@ -164,11 +182,11 @@ impl Sessions {
     }
 
     /// Stores a session that was created for a call.
-    pub(super) fn describe_called(&mut self, session_id: &str, caller: &str, title: &str) {
+    pub(super) fn describe_called(&mut self, session_id: &str, caller: &str, frame: &Frame) {
         let session = self.known.entry(session_id.to_owned()).or_default();
-        session.is_called = true;
+        session.called_for = Some(frame.success_criteria.clone());
         session.parent = Some(caller.to_owned());
-        session.topic.titled(title);
+        session.topic.titled(&frame.title);
     }
 
     /// Delays an event until a session is described. Returns true if it is the first event that waits for this session.

@@ -63,6 +63,11 @@ impl Topic {
         true
     }
 
+    /// True if this text is the task, word for word.
+    pub(super) fn is_task(&self, text: &str) -> bool {
+        self.task.as_deref() == Some(text)
+    }
+
     /// True if the task has fewer words than a task usually has.
     pub(super) fn is_short(&self) -> bool {
         self.task.as_deref().is_none_or(is_short)

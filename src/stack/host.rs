@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::Stack;
-use crate::context::{Advice, Budget, Context, FinishedChildren, Key, Settings};
+use crate::context::{Advice, Budget, Context, Conversation, FinishedChildren, Key, Settings};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Event, FrameStatus, Handle};
 use crate::session::autonomy::{AutonomyLevel, AutonomySettings};
@@ -329,12 +329,10 @@ impl Host<'_> {
     pub fn context(&self, session_id: &str) -> Result<Option<SessionContext>> {
         self.stack.check_working()?;
         let now = self.stack.inner.span_clock.now();
-        let found = {
-            let tree = self.stack.inner.tree.read();
-            tree.by_id(session_id).map(|handle| (handle, tree.node(handle).status().is_open()))
-        };
-        let Some((handle, is_open)) = found else { return Ok(None) };
-        let (settings, suggestions, planning) = {
+        let tree = self.stack.inner.tree.read();
+        let Some(handle) = tree.by_id(session_id) else { return Ok(None) };
+        let frame = tree.node(handle).record();
+        let (settings, suggestions, planning, conversation) = {
             let state = self.stack.inner.host.state.lock();
             let subagents = &state.sessions.subagents;
             if subagents.get(session_id).is_some() && !subagents.settings().inject_parent_context {
@@ -342,12 +340,19 @@ impl Host<'_> {
             }
             let autonomy = &state.sessions.autonomy;
             let level = autonomy.settings.level;
-            let is_shown = is_open && autonomy.settings.suggest_in_context && level != AutonomyLevel::Manual;
+            let is_shown =
+                frame.status.is_open() && autonomy.settings.suggest_in_context && level != AutonomyLevel::Manual;
             let suggestions = is_shown.then(|| autonomy.suggestions.text(handle, now, &state.context.tools)).flatten();
-            (state.context.clone(), suggestions.unwrap_or_default(), state.sessions.needs_planning_advice(session_id))
+            let planning = state.sessions.needs_planning_advice(session_id);
+            let conversation = Conversation {
+                is_called: state.sessions.is_frame_called(session_id),
+                has_criteria: state.sessions.has_criteria(session_id, frame),
+            };
+            (state.context.clone(), suggestions.unwrap_or_default(), planning, conversation)
         };
-        let advice = Advice { suggestions: &suggestions, planning };
-        let key = Key::new(&self.stack.inner.tree.read(), handle, &settings, advice);
+        let advice = Advice { suggestions: &suggestions, planning, conversation };
+        let key = Key::new(&tree, handle, &settings, advice);
+        drop(tree);
         let (context, is_cached) = self.stack.cached_context(&key, now)?;
         let data = json!({ "sessionID": session_id, "handle": handle, "tokens": context.tokens, "cached": is_cached });
         self.stack.inner.host.state.lock().log(LogLevel::Debug, "Context generated", data);

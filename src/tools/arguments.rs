@@ -83,8 +83,9 @@ fn too_long(value: &Value) -> Option<String> {
 }
 
 /// Returns the description of a tool and the JSON Schema of its arguments. The description is the documentation of the
-/// type. Optional arguments are not in `required`, and their types exclude null. Defaults that are false or empty, and a
-/// minimum of 0, are left out.
+/// type. Optional arguments are not in `required`, and their types exclude null. Left out are defaults that are false or
+/// empty, a minimum of 0, and `additionalProperties`: a call with an unknown argument is refused, and the error names the
+/// known ones.
 pub fn describe<T: JsonSchema>() -> (String, Value) {
     described(schema::<T>())
 }
@@ -139,6 +140,9 @@ fn simplify(value: &mut Value) {
             }
             if object.get("minimum").is_some_and(|minimum| *minimum == 0) {
                 object.remove("minimum");
+            }
+            if object.get("additionalProperties").is_some_and(|others| *others == false) {
+                object.remove("additionalProperties");
             }
             if let Some(Value::String(text)) = object.get_mut("description") {
                 *text = text.replace('\n', " ");

@@ -64,7 +64,7 @@ impl AgentTool for Info {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GetSummary {
-    /// Handle or ID; default: the frame of this session.
+    /// Default: this session's frame.
     #[serde(rename = "sessionID")]
     session_id: Option<String>,
 }

@@ -11,14 +11,14 @@ use crate::error::Error;
 use crate::frame::{FrameRef, Identity, NewFrame, PopStatus, Results};
 use crate::tree::OutlineOptions;
 
-/// Run a sub-task that has its own success criteria in a child frame; its results are this tool's answer. The child
-/// sees this frame, not this conversation.
+/// Run a sub-task in a child frame; its results are this tool's answer. The child sees this frame, not this
+/// conversation.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Push {
     /// Two to five words.
     title: String,
-    /// Conditions that can be checked and hold when the work is done.
+    /// Conditions that can be checked.
     success_criteria: String,
     /// The same in one short line.
     success_criteria_compacted: String,
@@ -28,7 +28,7 @@ pub(super) struct Push {
     /// Do not wait for the results.
     #[serde(default)]
     background: bool,
-    /// Milliseconds after which the frame is stopped; 0: never. Default: the host's setting.
+    /// Milliseconds; 0: none.
     time_limit: Option<u64>,
 }
 
@@ -56,7 +56,7 @@ impl AgentTool for Push {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Pop {
-    /// Handle or ID; default: the frame of this session.
+    /// Default: this session's frame.
     #[serde(rename = "frameID")]
     frame_id: Option<String>,
     /// completed: the criteria are met; failed: they cannot be; blocked: the work waits for somebody.
@@ -120,7 +120,7 @@ impl AgentTool for Pop {
     }
 }
 
-/// Show the frame of this session, the running frames, and all frames with their status.
+/// Show all frames with their status, and which of them are running.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Status {}
@@ -178,7 +178,7 @@ impl AgentTool for ShowTree {
     }
 }
 
-/// Show the full record of a frame: criteria, results, artifacts, decisions, times, path of its log.
+/// Show all of a frame: criteria, results, artifacts, decisions, times, path of its log.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Details {
@@ -202,14 +202,13 @@ impl AgentTool for Details {
     }
 }
 
-/// Record a file or another resource that the work has produced. Files of the write and edit tools are recorded
-/// automatically.
+/// Record what the work has made, except files of the write and edit tools, which are recorded automatically.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AddArtifact {
     /// Path, URL or name.
     artifact: String,
-    /// Handle or ID; default: the frame of this session.
+    /// Default: this session's frame.
     #[serde(rename = "frameID")]
     frame_id: Option<String>,
 }
@@ -226,13 +225,13 @@ impl AgentTool for AddArtifact {
     }
 }
 
-/// Record a decision that later work depends on, with its reason.
+/// Record a decision that later work depends on.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AddDecision {
     /// The decision and its reason.
     decision: String,
-    /// Handle or ID; default: the frame of this session.
+    /// Default: this session's frame.
     #[serde(rename = "frameID")]
     frame_id: Option<String>,
 }
@@ -255,12 +254,12 @@ impl AgentTool for AddDecision {
 pub(super) struct Identify {
     /// Two to five words.
     title: String,
-    /// Conditions that can be checked and hold when the work is done.
+    /// Conditions that can be checked.
     success_criteria: String,
     /// The same in one short line.
     #[serde(default)]
     success_criteria_compacted: String,
-    /// Handle or ID; default: the frame of this session.
+    /// Default: this session's frame.
     #[serde(rename = "frameID")]
     frame_id: Option<String>,
 }

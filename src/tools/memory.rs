@@ -13,19 +13,19 @@ use crate::memory::{Operation, stored, updated};
 use crate::text::one_line;
 use crate::tree::HeapUsage;
 
-/// Store a text as a chunk on the heap. Each request of the frames in its scope contains it verbatim, also after a
-/// compaction, until stack_heap_free. For texts that must not be lost or paraphrased: requirements, contracts.
+/// Store a text on the heap. Every request of the frames in its scope has it verbatim, also after a compaction, until
+/// stack_heap_free. For requirements and contracts.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Allocate {
-    /// Words joined by hyphens; not the name of a visible chunk.
+    /// Words joined by hyphens.
     name: String,
     /// The text.
     content: String,
     /// A few words for the index.
     #[serde(default)]
     description: String,
-    /// tree: for all frames; frame: for the frame of this session and those below it.
+    /// tree: all frames; frame: this session's frame and those below it.
     #[serde(default)]
     scope: Scope,
 }
@@ -113,7 +113,7 @@ impl AgentTool for Read {
     }
 }
 
-/// Remove a chunk from the heap, as soon as no frame needs it.
+/// Remove a chunk from the heap when no frame needs it any more.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Free {

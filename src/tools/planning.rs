@@ -18,11 +18,11 @@ use crate::vocabulary::ToolRole;
 pub(super) struct Plan {
     /// Two to five words.
     title: String,
-    /// Conditions that can be checked and hold when the work is done.
+    /// Conditions that can be checked.
     success_criteria: String,
     /// The same in one short line.
     success_criteria_compacted: String,
-    /// The parent, by handle or ID; default: the frame of this session.
+    /// Default: this session's frame.
     #[serde(rename = "parentSessionID")]
     parent: Option<String>,
     /// Handles or IDs of frames whose results it needs.
@@ -54,11 +54,11 @@ impl AgentTool for Plan {
     }
 }
 
-/// Plan one or more frames, which are worked on in this order. If one is invalid, none is planned.
+/// Plan frames, to be worked on in this order.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct PlanChildren {
-    /// The parent, by handle or ID; default: the frame of this session.
+    /// Default: this session's frame.
     #[serde(rename = "parentSessionID")]
     parent: Option<String>,
     /// The frames, in order.
@@ -71,7 +71,7 @@ pub(super) struct PlanChildren {
 struct Child {
     /// Two to five words.
     title: String,
-    /// Conditions that can be checked and hold when the work is done.
+    /// Conditions that can be checked.
     success_criteria: String,
     /// The same in one short line.
     success_criteria_compacted: String,
@@ -133,7 +133,7 @@ pub(super) struct Activate {
     /// Do not wait for the results.
     #[serde(default)]
     background: bool,
-    /// Milliseconds after which the frame is stopped; 0: never. Default: the host's setting.
+    /// Milliseconds; 0: none.
     time_limit: Option<u64>,
 }
 
@@ -147,11 +147,11 @@ impl AgentTool for Activate {
     }
 }
 
-/// Remove a frame and the planned frames below it from the plan. Open frames below it are reported and continue.
+/// Remove a frame, and the planned ones below it, from the plan. Open ones below it are reported and continue.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Invalidate {
-    /// Handle or ID; default: the frame of this session.
+    /// Default: this session's frame.
     #[serde(rename = "sessionID")]
     session_id: Option<String>,
     /// Why it is removed.

@@ -155,13 +155,8 @@ impl Tree {
                 self.id_replaced(handle, session_id, time);
                 self.touch_at(handle, time);
             }
-            Change::LogPathSet { log_path } => {
-                self.remember(handle, false).log_path = Some(log_path.clone());
-                self.touch_at(handle, time);
-            }
-            Change::LogMoved { log_path } => {
-                self.remember(handle, false).log_path = Some(log_path.clone());
-                self.show_moved_log(handle, log_path);
+            Change::LogPathSet { log_path } | Change::LogMoved { log_path } => {
+                self.nodes[handle.index()].frame.log_path = Some(log_path.clone());
                 self.touch_at(handle, time);
             }
             Change::ArtifactAdded { artifact } => {
@@ -521,16 +516,6 @@ impl Tree {
         }
     }
 
-    /// Updates the log's path in the settled view: the stable part must not name a file that was renamed.
-    fn show_moved_log(&mut self, handle: Handle, log_path: &str) {
-        let revision = self.revision;
-        let node = &mut self.nodes[handle.index()];
-        if let Some(shown) = node.before.as_mut().and_then(|before| before.log_path.as_mut()) {
-            log_path.clone_into(shown);
-            node.settled_revision = revision;
-        }
-    }
-
     /// Saves the settled view of a frame before a change that the stable part must not show yet. Returns the frame for
     /// the change.
     fn remember(&mut self, handle: Handle, with_identity: bool) -> &mut Frame {
@@ -543,7 +528,6 @@ impl Tree {
             Box::new(Before {
                 artifacts: frame.artifacts.len(),
                 decisions: frame.decisions.len(),
-                log_path: frame.log_path.clone(),
                 identity: None,
                 results: None,
             })

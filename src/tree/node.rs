@@ -74,8 +74,6 @@ pub struct Settled<'a> {
     /// True if the frame is open and has recorded results so far. The results of a blocked frame are the reason why it is
     /// blocked.
     pub has_partial_results: bool,
-    /// Path of the full log, relative to the stack's folder or absolute.
-    pub log_path: Option<&'a str>,
 }
 
 impl<'a> Settled<'a> {
@@ -89,7 +87,6 @@ impl<'a> Settled<'a> {
 pub(super) struct Before {
     pub(super) artifacts: usize,
     pub(super) decisions: usize,
-    pub(super) log_path: Option<String>,
     pub(super) identity: Option<Identity>,
     /// The full and the compacted results, and whether they are results so far, if they have changed.
     pub(super) results: Option<([Option<String>; 2], bool)>,
@@ -259,12 +256,10 @@ impl Node {
             results: frame.results.as_deref(),
             results_compacted: frame.results_compacted.as_deref(),
             has_partial_results: self.has_partial_results,
-            log_path: frame.log_path.as_deref(),
         };
         if let Some(before) = &self.before {
             settled.artifacts = &frame.artifacts[..before.artifacts];
             settled.decisions = &frame.decisions[..before.decisions];
-            settled.log_path = before.log_path.as_deref();
             if let Some((results, are_partial)) = &before.results {
                 settled.has_partial_results = *are_partial;
                 [settled.results, settled.results_compacted] = results.each_ref().map(Option::as_deref);

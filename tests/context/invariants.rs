@@ -46,7 +46,6 @@ fn assert_grows(smaller: &Context, larger: &Context) {
         "<rules",
         "<when-to-create",
         "<initial-planning",
-        "<budget",
         "<position",
         "<sibling-status",
         "<next-action",

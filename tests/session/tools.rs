@@ -173,10 +173,7 @@ fn the_table_has_the_interface_of_the_specification() {
 fn schemas_are_as_models_take_them() {
     for tool in tools::list(&ToolNames::default()) {
         assert!(tool.description.len() > 30 && !tool.description.contains('\n'), "{}: {}", tool.name, tool.description);
-        assert_eq!(
-            (&tool.parameters["type"], &tool.parameters["additionalProperties"]),
-            (&json!("object"), &json!(false))
-        );
+        assert_eq!(tool.parameters["type"], "object", "{}", tool.name);
         for (name, property) in properties(&tool) {
             assert!(property["description"].as_str().is_some_and(|text| text.len() > 5), "{}: {name}", tool.name);
             assert!(property["type"].is_string(), "{}: {name} has no one type: {property}", tool.name);
@@ -781,7 +778,7 @@ fn texts_name_the_tools_of_the_host() {
         "Agents should use the drawn tree.",
         "STACK SUGGESTION: finish f1 (",
         "without finishing its frame",
-        "finish the frame with what was achieved",
+        "finish the frame: your caller sees these results",
         "go on from it, and finish it.",
         "Next: activate f5 to go on where it stopped; invalidate it to give it up.",
         "activate it to try again.",

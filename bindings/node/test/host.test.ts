@@ -51,8 +51,8 @@ test("a push runs in its own session, and its results answer it", () => {
 test("a session has a context in two parts, or none", () => {
   const stack = shop()
   const context = stack.sessionContext("ses_1")
-  assert.match(context?.stable ?? "", /^<stack-context session="f1">/)
-  assert.match(context?.volatile ?? "", /^<stack-now session="f1">/)
+  assert.match(context?.stable ?? "", /^<stack-context>/)
+  assert.match(context?.volatile ?? "", /^<stack-now>[\s\S]*<current-frame id="f1"/)
   assert.equal(stack.sessionContext("nobody"), undefined)
   assert.ok((stack.deadline() ?? Infinity) <= Date.now())
   assert.deepEqual(

@@ -58,7 +58,7 @@ test("after a kill during the work and a restart, the tree is complete and the w
   const root = before[0]?.sessionID ?? ""
   const { text } = await again.prompt("Go on", root)
   assert.match(text, /^f3 \(Cart\) is completed\.\nResults: Totals are right\n/)
-  assert.match(contextOf(model.work(root).at(-1)).stable, /<stack-context session="f1">/)
+  assert.match(contextOf(model.work(root).at(-1)).volatile, /<current-frame id="f1"/)
   const after = frames()
   assert.deepEqual(
     [...after.values()].map(({ title, status }) => `${title} ${status}`),

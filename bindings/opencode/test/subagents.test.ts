@@ -38,8 +38,8 @@ test("two subagents at once: each has its own context, a frame below the right p
   const handles = new Map<string, string>()
   for (const request of requests) {
     const { stable, volatile } = contextOf(request)
-    const handle = /<stack-context session="(f\d)">/.exec(stable)?.[1] ?? "none"
-    assert.match(volatile, new RegExp(`<stack-now session="${handle}">`), "both parts are of one frame")
+    const handle = /<current-frame id="(f\d)"/.exec(volatile)?.[1] ?? "none"
+    assert.doesNotMatch(stable, new RegExp(`<frame id="${handle}"`), "both parts are of one frame")
     assert.equal(handles.get(request.sessionID) ?? handle, handle, "a session keeps its frame")
     handles.set(request.sessionID, handle)
   }
