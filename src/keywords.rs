@@ -109,6 +109,17 @@ pub(crate) fn for_each_word(text: &str, mut visit: impl FnMut(&str)) {
     finish(&mut word, &mut visit);
 }
 
+/// Returns the number of words of a text. In scripts without spaces between words, two characters count as a word.
+#[cfg(feature = "session")]
+pub(crate) fn word_count(text: &str) -> usize {
+    let words = |part: &str| {
+        let unspaced = part.chars().filter(|character| Class::of(*character) == Class::Unspaced).count();
+        let has_others = part.chars().any(|character| !matches!(Class::of(character), Class::Unspaced | Class::Other));
+        unspaced.div_ceil(2) + usize::from(has_others)
+    };
+    text.split_whitespace().map(words).sum()
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Class {
     Lower,

@@ -82,7 +82,7 @@ struct WholeReport<'a> {
 ///   - `entries`: every frame that was considered; `section` is `"current-frame"`, `"ancestors"`, `"dependencies"`,
 ///     `"inherited-dependencies"`, `"ancestor-siblings"`, `"completed-siblings"`, `"finished-children"` or
 ///     `"planned-children"`; `detailLevel` is `"omitted"`, `"stub"`, `"compact"`, `"standard"` or
-///     `"full"`; an omitted frame has `omission`, which is `"irrelevant"`, `"budget"` or `"rank"`; `log` is the path of
+///     `"full"` or `"whole"`; an omitted frame has `omission`, which is `"irrelevant"`, `"budget"` or `"rank"`; `log` is the path of
 ///     its log, if the context names it;
 ///   - `chunks`: every chunk that the frame sees; absent if there are none; `shown` is `"omitted"`, `"index"` or
 ///     `"whole"`.

@@ -1,4 +1,4 @@
-//! The XML of a frame, rendered once for all detail levels from stub to full, with the cost of each.
+//! The XML of a frame, rendered once for all detail levels from stub to whole, with the cost of each.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,12 +28,16 @@ pub enum DetailLevel {
     /// Also the decisions. For the current frame, also its results and the path of its log, unless it is finished and
     /// was called.
     Full,
+    /// Of a dependency, also up to 2,000 tokens of its results instead of 300.
+    Whole,
 }
 
 /// Maximum length of a title, in tokens. It keeps stubs small.
 pub(super) const TITLE_TOKENS: usize = 48;
 /// Maximum length of a text in a fragment, in tokens.
 const TEXT_TOKENS: usize = 300;
+/// Maximum length of the results at the detail level `Whole`, in tokens.
+const WHOLE_RESULTS_TOKENS: usize = 2_000;
 /// Maximum length of the full criteria of the current frame, in tokens.
 const CRITERIA_TOKENS: usize = 600;
 /// Maximum length of the list of artifacts or of decisions, in tokens. The newest entries are shown.
@@ -50,7 +54,7 @@ pub(super) struct Fragment {
     log: Option<String>,
     /// For each detail level from `Stub` up: its start and end in the buffer, in bytes, and its cost, including the
     /// closing tag. Costs do not fall from one level to the next.
-    levels: [(usize, usize, Cost); 4],
+    levels: [(usize, usize, Cost); 5],
 }
 
 impl Fragment {
@@ -83,8 +87,11 @@ impl Fragment {
         levels.open("frame", handle, node);
         levels.title(settled.title);
         levels.end(DetailLevel::Stub);
+        let (head, mut has_more) = (levels.mark(), false);
         if node.status().is_finished() {
-            levels.text("results", node.record().dense_results(), TEXT_TOKENS);
+            let results = levels.element("results", node.record().dense_results(), TEXT_TOKENS);
+            has_more = results.ends_with(&format!("{CUT}</results>\n"));
+            levels.push(&results);
         } else {
             let criteria = first_filled(settled.success_criteria_compacted, settled.success_criteria);
             levels.text("success-criteria", criteria, TEXT_TOKENS);
@@ -97,6 +104,14 @@ impl Fragment {
         levels.end(DetailLevel::Standard);
         levels.decisions(settled.decisions);
         levels.end(DetailLevel::Full);
+        if has_more {
+            // Longer results replace those that were cut, so the next level starts with a copy of the head.
+            levels.restart(head);
+            levels.text("results", node.record().dense_results(), WHOLE_RESULTS_TOKENS);
+            levels.artifacts(settled.artifacts);
+            levels.decisions(settled.decisions);
+        }
+        levels.end(DetailLevel::Whole);
         levels.fragment
     }
 
@@ -142,6 +157,7 @@ impl Fragment {
             levels.log(log);
         }
         levels.end(DetailLevel::Full);
+        levels.end(DetailLevel::Whole);
         levels.fragment
     }
 }
@@ -157,7 +173,7 @@ struct FragmentWriter<'a> {
 
 impl<'a> FragmentWriter<'a> {
     fn new(closing: &'static str, counter: &'a dyn TokenCounter) -> Self {
-        let fragment = Fragment { text: String::new(), closing, log: None, levels: [(0, 0, Cost::default()); 4] };
+        let fragment = Fragment { text: String::new(), closing, log: None, levels: [(0, 0, Cost::default()); 5] };
         Self { fragment, counter, start: 0, cost: Cost::of(closing, counter) }
     }
 
@@ -246,7 +262,7 @@ impl<'a> FragmentWriter<'a> {
 
     /// Returns the newest entries that fit, in order, and the number of the others.
     fn newest(&self, entries: &[String]) -> (Vec<ListEntry>, usize) {
-        let cost = |part: &str| charge(&content(part), self.counter) + 1;
+        let cost = |part: &str| charge(&content(part), self.counter).saturating_add(1);
         let mut shown = Vec::new();
         let mut left = LIST_TOKENS;
         for entry in entries.iter().rev() {

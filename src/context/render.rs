@@ -35,7 +35,7 @@ pub(super) fn render(
         xml,
         stable,
         volatile: now,
-        tokens: stable_tokens + volatile_tokens,
+        tokens: stable_tokens.saturating_add(volatile_tokens),
         report: Report { handle, stable_tokens, volatile_tokens, entries, chunks },
     }
 }
@@ -44,7 +44,7 @@ pub(super) fn render(
 /// newly finished sibling after those already shown, the heap (which can change at any time) after all frames, and the
 /// counts at the end.
 fn write_stable(wording: &Wording, considered: &Considered, selected: &Stable, out: &mut String) {
-    let ancestors = &selected.items[..selected.ancestors];
+    let shown_ancestors = &selected.items[..selected.ancestors];
     let hidden = |section: Section| {
         let of_section = |item: &&Item| item.entry.section == section && !item.is_shown();
         selected.items.iter().filter(of_section).count()
@@ -60,10 +60,10 @@ fn write_stable(wording: &Wording, considered: &Considered, selected: &Stable, o
         out.push_str(if considered.ancestors.is_empty() { &wording.root_rules } else { &wording.rules });
         out.push_str(skeleton::MANAGEMENT[1]);
     }
-    if let Some(root) = ancestors.last() {
-        out.push_str(&skeleton::ancestors_open(ancestors.len()));
+    if let Some(root) = shown_ancestors.last() {
+        out.push_str(&skeleton::ancestors_open(shown_ancestors.len()));
         root.write(out);
-        let below_root = &ancestors[..ancestors.len() - 1];
+        let below_root = &shown_ancestors[..shown_ancestors.len() - 1];
         let gap: Vec<Handle> =
             below_root.iter().filter(|item| !item.is_shown()).map(|item| item.entry.handle).collect();
         if let (Some(nearest), Some(farthest)) = (gap.first(), gap.last()) {
@@ -81,17 +81,22 @@ fn write_stable(wording: &Wording, considered: &Considered, selected: &Stable, o
         }
     }
     selected.heap.write(out);
+    let [ancestors, siblings] = [Section::Ancestors, Section::CompletedSiblings].map(hidden);
     let ancestor_siblings = considered.other_ancestor_siblings + hidden(Section::AncestorSiblings);
     let ends = [considered.ancestors.last(), considered.ancestors.first()];
     let [root, parent] = ends.map(|end| end.copied().unwrap_or(considered.handle));
     let truncation = Truncation {
-        ancestors: hidden(Section::Ancestors),
+        ancestors,
         dependencies: hidden(Section::Dependencies) + hidden(Section::InheritedDependencies),
         ancestor_siblings,
-        siblings: hidden(Section::CompletedSiblings),
+        siblings,
         children: considered.other_children + hidden(Section::FinishedChildren),
         chunks: selected.heap.omitted(),
-        see: if ancestor_siblings > 0 { root } else { parent },
+        see: match (ancestors + ancestor_siblings, siblings) {
+            (0, 0) => considered.handle,
+            (0, _) => parent,
+            _ => root,
+        },
     };
     truncation.write(out);
 }

@@ -97,6 +97,8 @@ pub(super) struct Item {
     part: Option<usize>,
     /// Factor of the utility, from 0 to 1: less for the siblings of a far ancestor.
     weight: f32,
+    /// True for what the frame or an ancestor depends on.
+    is_dependency: bool,
 }
 
 impl Item {
@@ -104,7 +106,7 @@ impl Item {
         let omission = Some(Omission::Budget);
         let entry =
             Entry { handle, section, detail_level: DetailLevel::Omitted, score, tokens: 0, log: None, omission };
-        Self { entry, fragment: None, part, weight: 1.0 }
+        Self { entry, fragment: None, part, weight: 1.0, is_dependency: false }
     }
 
     /// Converts the item to the report's entry.
@@ -164,12 +166,14 @@ pub(super) fn select(
     check_cap(considered.handle, &settings.budget, least + required)?;
     ladder.spending.limit = ladder.stable_limit(least, required);
     ladder.take_dependencies_and_advice();
-    ladder.heap.take(settings.budget.heap, &mut ladder.spending);
     let spine = ladder.take_spine();
-    ladder.take_children_within_quota();
+    ladder.take_inherited();
+    ladder.heap.take(settings.budget.heap, &mut ladder.spending);
+    ladder.take_children_within_quota(DetailLevel::Compact);
     let Ranked { relevant, others } = ladder.rank();
     let deferred = ladder.take_best_within_quotas(spine, relevant);
     ladder.take_stubs_within_quotas(others);
+    ladder.take_children_within_quota(DetailLevel::Full);
     ladder.take_rest(deferred, spine);
     ladder.heap.take_rest(&mut ladder.spending);
     Ok(ladder.into_stable())
@@ -245,6 +249,8 @@ struct Ladder<'a> {
     parts: Vec<Part>,
     /// The indexes of all finished dependencies: the frame's own, siblings or not, then the inherited ones.
     dependencies: Vec<usize>,
+    /// Number of the frame's own dependencies among them.
+    own_dependencies: usize,
     /// The indexes of the finished children.
     children: Range<usize>,
     heap: Heap,
@@ -277,6 +283,7 @@ impl<'a> Ladder<'a> {
             ancestors: considered.ancestors.len(),
             parts: Vec::new(),
             dependencies: Vec::new(),
+            own_dependencies: 0,
             children: 0..0,
             heap,
             quotas: Quotas { ancestors: budget.ancestors, siblings: budget.siblings, children: budget.children },
@@ -313,7 +320,9 @@ impl<'a> Ladder<'a> {
         let depended_on = considered.siblings.iter().filter(|sibling| sibling.is_dependency).count();
         self.dependencies.extend(self.ancestors..first_inherited);
         self.dependencies.extend(first_sibling..first_sibling + depended_on);
+        self.own_dependencies = self.dependencies.len();
         self.dependencies.extend(first_inherited..after_inherited);
+        self.dependencies.iter().for_each(|index| self.items[*index].is_dependency = true);
     }
 
     /// Adds an element with these frames and their scores, unless there are none.
@@ -375,19 +384,28 @@ impl<'a> Ladder<'a> {
     }
 
     fn take_dependencies_and_advice(&mut self) {
-        self.raise_dependencies(DetailLevel::Stub);
+        self.raise_dependencies(0..self.dependencies.len(), DetailLevel::Stub);
         let cost = if self.ancestors == 0 { self.wording.root_guidance } else { self.wording.brief_guidance };
         self.brief_guidance = self.settings.guidance != Guidance::None && self.spending.spend(cost);
-        self.raise_dependencies(DetailLevel::Compact);
+        self.raise_dependencies(0..self.own_dependencies, DetailLevel::Compact);
         self.raise_ends(DetailLevel::Compact);
-        for index in (0..self.ancestors).chain(self.dependencies.iter().copied()) {
+        for index in 0..self.ancestors {
             let item = &self.items[index];
             self.quotas.charge(item, item.entry.tokens);
         }
     }
 
-    fn raise_dependencies(&mut self, detail_level: DetailLevel) {
-        for place in 0..self.dependencies.len() {
+    /// Takes the compacted results of what the ancestors depend on. They come behind the criteria of the ancestors.
+    fn take_inherited(&mut self) {
+        self.raise_dependencies(self.own_dependencies..self.dependencies.len(), DetailLevel::Compact);
+        for index in self.dependencies.iter().copied() {
+            let item = &self.items[index];
+            self.quotas.charge(item, item.entry.tokens);
+        }
+    }
+
+    fn raise_dependencies(&mut self, places: Range<usize>, detail_level: DetailLevel) {
+        for place in places {
             self.climb(self.dependencies[place], detail_level);
         }
     }
@@ -400,13 +418,27 @@ impl<'a> Ladder<'a> {
         }
     }
 
-    /// Takes the stubs of ancestors, nearest first, with up to half of the ancestors' quota. Returns the number of
-    /// ancestors that fit.
+    /// Takes the stubs of ancestors, nearest first, with up to half of the ancestors' quota, and then their criteria and
+    /// results so far, as many as the quota has room for. Returns the number of ancestors whose stubs fit.
     fn take_spine(&mut self) -> usize {
+        let spine = self.take_stubs_of_ancestors();
+        for index in 0..spine.min(DETAILED_ANCESTORS) {
+            let from = self.items[index].entry.detail_level;
+            let more = self.cost(index, DetailLevel::Compact).tokens.saturating_sub(self.cost(index, from).tokens);
+            if self.spending.is_closed || !self.quotas.allow(&self.items[index], more) {
+                break;
+            }
+            self.quotas.charge(&self.items[index], more);
+            self.climb(index, DetailLevel::Compact);
+        }
+        spine
+    }
+
+    fn take_stubs_of_ancestors(&mut self) -> usize {
         let mut used = 0;
         for index in 0..self.ancestors {
             let cost = self.cost(index, DetailLevel::Stub).tokens;
-            used += cost;
+            used = cost.saturating_add(used);
             if used > self.settings.budget.ancestors / 2 || self.spending.is_closed {
                 return index;
             }
@@ -418,15 +450,16 @@ impl<'a> Ladder<'a> {
         self.ancestors
     }
 
-    /// Takes the finished children with their compacted results, newest first, as many as their quota has room for.
-    fn take_children_within_quota(&mut self) {
+    /// Raises the finished children to a detail level, newest first, as many as their quota has room for.
+    fn take_children_within_quota(&mut self, detail_level: DetailLevel) {
         for index in self.children.clone().rev() {
-            let cost = self.cost(index, DetailLevel::Compact).tokens;
-            if self.spending.is_closed || !self.quotas.allow(&self.items[index], cost) {
+            let from = self.items[index].entry.detail_level;
+            let more = self.cost(index, detail_level).tokens.saturating_sub(self.cost(index, from).tokens);
+            if self.spending.is_closed || !self.quotas.allow(&self.items[index], more) {
                 return;
             }
-            self.quotas.charge(&self.items[index], cost);
-            self.climb(index, DetailLevel::Compact);
+            self.quotas.charge(&self.items[index], more);
+            self.climb(index, detail_level);
         }
     }
 
@@ -529,10 +562,14 @@ impl<'a> Ladder<'a> {
         for index in indexes {
             let mut from = self.items[index].entry.detail_level;
             let mut utility = f32::INFINITY;
-            for (detail_level, weight) in
-                [(DetailLevel::Compact, 1.0), (DetailLevel::Standard, 0.5), (DetailLevel::Full, 0.4)]
-            {
-                if detail_level <= from {
+            let highest = if self.items[index].is_dependency { DetailLevel::Whole } else { DetailLevel::Full };
+            for (detail_level, weight) in [
+                (DetailLevel::Compact, 1.0),
+                (DetailLevel::Standard, 0.5),
+                (DetailLevel::Full, 0.4),
+                (DetailLevel::Whole, 0.3),
+            ] {
+                if detail_level <= from || detail_level > highest {
                     continue;
                 }
                 let more = self.cost(index, detail_level).tokens - self.cost(index, from).tokens;

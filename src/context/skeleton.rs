@@ -56,7 +56,8 @@ pub(super) fn gap(count: usize, from: Handle, to: Handle) -> String {
     format!("<omitted count=\"{count}\" from=\"{from}\" to=\"{to}\"/>\n")
 }
 
-/// The numbers of frames and chunks that the stable part omits. `see` is the frame below which the agent can find them.
+/// The numbers of frames and chunks that the stable part omits. `see` is the frame below which the agent can find
+/// them; its details name what it depends on.
 pub(super) struct Truncation {
     pub(super) ancestors: usize,
     /// Dependencies of the frame or of its ancestors, except its siblings.
@@ -96,13 +97,19 @@ pub(super) fn planned_open(count: usize, omitted: usize) -> String {
     }
 }
 
+/// Returns the element that replaces the planned children if all of them are omitted. It costs less than the tags around
+/// them.
+pub(super) fn planned_omitted(count: usize) -> String {
+    format!("<planned-children count=\"{count}\" omitted=\"{count}\"/>\n")
+}
+
 /// Returns the maximum cost of everything around the frames of a stable part, except the tags of the parts. It depends
 /// on the considered frames, not on the selected ones.
 pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered, chunks: usize) -> Cost {
     let Considered { handle, ancestors, dependencies, inherited, ancestor_siblings, siblings, .. } = considered;
     let (costs, count) = (&contexts.costs, |text: &str| contexts.cost(text));
     let mut cost = costs.stable;
-    let last = ancestors.iter().max().unwrap_or(handle);
+    let last = ancestors.iter().max().map_or(handle, |last| last.max(handle));
     if !ancestors.is_empty() {
         cost += count(&ancestors_open(ancestors.len())) + costs.ancestors_close;
         if ancestors.len() > 2 {

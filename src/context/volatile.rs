@@ -14,7 +14,7 @@ use super::wording::Wording;
 use super::xml::{attribute, content, omitted_blanks, without_long_blanks};
 use super::{Advice, Contexts, Conversation, skeleton};
 use crate::frame::{FrameStatus, Handle, Registers};
-use crate::text::one_line;
+use crate::text::{beginning, one_line};
 use crate::tree::{SiblingOrder, Tree, sibling_order};
 
 /// Number of planned children that take precedence over the artifacts and decisions of the current frame.
@@ -23,6 +23,8 @@ const FIRST_PLANNED: usize = 8;
 const WARNINGS: usize = 5;
 /// Maximum length of the reason why a frame is blocked, in tokens.
 const REASON_TOKENS: usize = 60;
+/// Number of characters that are looked at for a short text.
+const SHORT_CHARACTERS: usize = 1_000;
 /// Maximum number of blocked siblings that are shown with their reasons.
 const BLOCKED_SIBLINGS: usize = 5;
 /// Maximum length of the suggestions, in tokens.
@@ -34,12 +36,16 @@ pub(super) struct Volatile {
     initial_planning: bool,
     when_to_create_child_frames: bool,
     planned: Vec<Handle>,
+    /// True if there is room for the element of the planned children, with their number.
+    has_planned: bool,
     planned_elements: Vec<String>,
     position: String,
     blocked_siblings: String,
     next: String,
     warnings: String,
     suggestions: String,
+    /// True if there is room for the element of the registers, with the number of those that are omitted.
+    has_registers: bool,
     registers: Vec<String>,
     omitted_registers: usize,
     current: Arc<Fragment>,
@@ -64,12 +70,14 @@ impl Volatile {
             initial_planning: false,
             when_to_create_child_frames: false,
             planned: Vec::new(),
+            has_planned: false,
             planned_elements: Vec::new(),
             position: String::new(),
             blocked_siblings: String::new(),
             next: String::new(),
             warnings: String::new(),
             suggestions: String::new(),
+            has_registers: false,
             registers: Vec::new(),
             omitted_registers: 0,
             current,
@@ -93,8 +101,15 @@ impl Volatile {
         self.planned = children.filter(|child| tree.node(*child).status() == FrameStatus::Planned).collect();
         let mut room = Room { counter: &contexts.counts, spending: Spending::new(self.cost, limit) };
 
+        // What is left out is counted, so the elements with the counts come first.
+        let [open, close] = [&skeleton::planned_open(self.planned.len(), self.planned.len()), skeleton::PLANNED_CLOSE];
+        self.has_planned = !self.planned.is_empty()
+            && room.spending.spend(Cost::of(open, room.counter) + Cost::of(close, room.counter));
+        let registers = node.record().registers.as_ref();
+        self.has_registers = registers.is_some_and(|registers| registers.filled().next().is_some())
+            && room.spending.spend(self.wording.registers);
         self.climb(&mut room, DetailLevel::Compact);
-        room.text(&mut self.warnings, || waiting_warnings(tree, considered));
+        room.text(&mut self.warnings, || waiting_warnings(contexts, tree, considered));
         let is_called = advice.conversation.is_called;
         room.text(&mut self.next, || {
             next_action(contexts, &self.wording, tree, considered.handle, &self.planned, is_called)
@@ -109,7 +124,7 @@ impl Volatile {
         let mut more_warnings = String::new();
         room.text(&mut more_warnings, || state_warnings(contexts, tree, considered.handle));
         self.warnings.push_str(&more_warnings);
-        if let Some(registers) = &node.record().registers {
+        if let Some(registers) = registers.filter(|_| self.has_registers) {
             self.show_registers(registers, &mut room);
         }
         if !advice.suggestions.is_empty() {
@@ -148,8 +163,7 @@ impl Volatile {
             let name = register.name();
             let (value, omitted) = without_long_blanks(value);
             let element = format!("<{name}{}>{}</{name}>\n", omitted_blanks(omitted), content(&value));
-            let around = if self.registers.is_empty() { self.wording.registers } else { Cost::default() };
-            if room.spending.spend(around + Cost::of(&element, room.counter)) {
+            if room.spend(&element) {
                 self.registers.push(element);
             } else {
                 self.omitted_registers += 1;
@@ -160,12 +174,6 @@ impl Volatile {
     fn show_planned(&mut self, contexts: &Contexts, tree: &Tree, room: &mut Room<'_>, most: usize) {
         let total = self.planned.len();
         while !room.spending.is_closed && self.planned_elements.len() < total.min(most) {
-            if self.planned_elements.is_empty() {
-                let around = [&skeleton::planned_open(total, total), skeleton::PLANNED_CLOSE];
-                if !room.spending.spend(around.iter().map(|tag| Cost::of(tag, room.counter)).sum()) {
-                    return;
-                }
-            }
             let child = self.planned[self.planned_elements.len()];
             let element = format!("<frame {}/>\n", id_and_title(contexts, tree, child));
             if room.spend(&element) {
@@ -182,18 +190,22 @@ impl Volatile {
         if self.when_to_create_child_frames {
             out.push_str(&self.wording.when_to_create_child_frames);
         }
-        if !self.planned_elements.is_empty() {
+        if self.has_planned {
             let omitted = self.planned.len() - self.planned_elements.len();
-            out.push_str(&skeleton::planned_open(self.planned.len(), omitted));
-            self.planned_elements.iter().for_each(|element| out.push_str(element));
-            out.push_str(skeleton::PLANNED_CLOSE);
+            if self.planned_elements.is_empty() {
+                out.push_str(&skeleton::planned_omitted(omitted));
+            } else {
+                out.push_str(&skeleton::planned_open(self.planned.len(), omitted));
+                self.planned_elements.iter().for_each(|element| out.push_str(element));
+                out.push_str(skeleton::PLANNED_CLOSE);
+            }
         }
         out.push_str(&self.position);
         out.push_str(&self.blocked_siblings);
         out.push_str(&self.next);
         out.push_str(&self.warnings);
         out.push_str(&self.suggestions);
-        if !self.registers.is_empty() {
+        if self.has_registers {
             out.push_str(&self.wording.registers_open(self.omitted_registers));
             self.registers.iter().for_each(|element| out.push_str(element));
             out.push_str(skeleton::REGISTERS_CLOSE);
@@ -284,11 +296,17 @@ fn blocked_siblings(contexts: &Contexts, tree: &Tree, handle: Handle) -> String 
     blocked.take(BLOCKED_SIBLINGS).map(element).collect()
 }
 
-/// Returns why a frame is blocked, for XML: the results with which it was blocked, on one line. Empty if it has none.
+/// Returns why a frame is blocked, for XML: the results with which it was blocked, on one line.
 fn reason(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
+    let reason = short(contexts, tree.node(handle).record().dense_results(), REASON_TOKENS);
+    if reason.is_empty() { "no reason was given".to_owned() } else { reason }
+}
+
+/// Returns a text on one line, cut to `tokens`, for the content of an element.
+fn short(contexts: &Contexts, text: &str, tokens: usize) -> String {
     let cost = |part: &str| charge(&content(part), &contexts.counts);
-    let reason = one_line(tree.node(handle).record().dense_results());
-    content(&truncate_by(&reason, REASON_TOKENS, CUT, &cost)).into_owned()
+    let text = one_line(beginning(text, SHORT_CHARACTERS));
+    content(&truncate_by(&text, tokens, CUT, &cost)).into_owned()
 }
 
 fn next_action(
@@ -302,36 +320,52 @@ fn next_action(
     let node = tree.node(handle);
     let mut pointer = String::new();
     let action = match node.status() {
-        FrameStatus::Planned => wording.begin_this(handle),
+        FrameStatus::Planned => match tree.unfinished_dependencies(handle).next() {
+            Some(dependency) => format!("This frame is planned. It can begin when {dependency} is completed."),
+            None => wording.begin_this(handle),
+        },
         FrameStatus::Invalidated => format!("This frame is out of the plan: {}", go_on_above(tree, handle)),
         FrameStatus::Completed | FrameStatus::Failed => {
             format!("This frame is {}: {}", node.status(), go_on_above(tree, handle))
         }
         FrameStatus::InProgress | FrameStatus::Blocked => {
-            let open = node.children().iter().find(|child| tree.node(**child).status().is_open());
+            let child_that_is = |status| node.children().iter().find(|child| tree.node(**child).status() == status);
             let ready = planned.iter().find(|child| tree.is_ready(**child));
-            if let Some(child) = open {
-                format!("Child {child} is {}: finish it before this frame.", tree.node(*child).status())
+            if let Some(child) = child_that_is(FrameStatus::InProgress) {
+                format!("Child {child} is in_progress: finish it before this frame.")
             } else if let Some(child) = ready {
                 pointer = format!("<first-child {}/>\n", id_and_title(contexts, tree, *child));
                 wording.begin_child(*child)
-            } else if !planned.is_empty() {
-                "No planned child can begin: their dependencies are not completed. Replan them.".to_owned()
+            } else if let Some(child) = child_that_is(FrameStatus::Blocked) {
+                format!("Child {child} is blocked: finish it before this frame.")
+            } else if let Some((child, dependency)) = planned.iter().find_map(|child| waits_for(tree, *child)) {
+                let status = tree.node(dependency).status();
+                let replan = if status.is_open() || status == FrameStatus::Planned { "" } else { " Replan it." };
+                format!("No planned child can begin: {child} waits for {dependency}, which is {status}.{replan}")
             } else if node.parent().is_none() && node.record().placeholder {
                 // It has only what the user said last: nothing that could be met for good.
                 return String::new();
             } else {
-                let is_next =
-                    |sibling: &Handle| tree.node(*sibling).status() == FrameStatus::Planned && tree.is_ready(*sibling);
-                let next = tree.siblings(handle).find(is_next).filter(|_| !is_called);
+                // When the frame is completed, a sibling that depends on it can begin.
+                let is_next = |sibling: &Handle| {
+                    tree.node(*sibling).status() == FrameStatus::Planned
+                        && tree.unfinished_dependencies(*sibling).all(|dependency| dependency == handle)
+                };
+                let next = if is_called { None } else { tree.siblings(handle).find(is_next) };
+                let above = node.parent().and_then(|parent| tree.nearest_open(parent));
                 if let Some(next) = next {
                     pointer = format!("<next-sibling {}/>\n", id_and_title(contexts, tree, next));
                 }
-                wording.finish_this(next, node.parent(), is_called)
+                wording.finish_this(!node.record().dense_criteria().is_empty(), next, above, is_called)
             }
         }
     };
     format!("<next-action>{action}</next-action>\n{pointer}")
+}
+
+/// Returns a frame with its first dependency that is not completed.
+fn waits_for(tree: &Tree, handle: Handle) -> Option<(Handle, Handle)> {
+    tree.unfinished_dependencies(handle).next().map(|dependency| (handle, dependency))
 }
 
 fn go_on_above(tree: &Tree, handle: Handle) -> String {
@@ -341,12 +375,18 @@ fn go_on_above(tree: &Tree, handle: Handle) -> String {
     }
 }
 
-fn waiting_warnings(tree: &Tree, considered: &Considered) -> String {
+fn waiting_warnings(contexts: &Contexts, tree: &Tree, considered: &Considered) -> String {
     warnings(&considered.waiting_for, |Waiting { dependent, dependency }| {
-        let status = tree.node(dependency).status();
+        let node = tree.node(dependency);
+        let status = node.status();
+        let title = short(contexts, node.title(), TITLE_TOKENS);
+        let reason = match status {
+            FrameStatus::Blocked => format!(": {}", reason(contexts, tree, dependency)),
+            _ => ".".to_owned(),
+        };
         match dependent == considered.handle {
-            true => format!("This frame depends on {dependency}, which is {status}."),
-            false => format!("Its ancestor {dependent} depends on {dependency}, which is {status}."),
+            true => format!("This frame depends on {dependency} ({title}), which is {status}{reason}"),
+            false => format!("Its ancestor {dependent} depends on {dependency} ({title}), which is {status}{reason}"),
         }
     })
 }
@@ -356,10 +396,7 @@ fn state_warnings(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
     let node = tree.node(handle);
     let blocked: Vec<Handle> =
         node.children().iter().copied().filter(|child| tree.node(*child).status() == FrameStatus::Blocked).collect();
-    let mut text = warnings(&blocked, |child| match reason(contexts, tree, child) {
-        reason if reason.is_empty() => format!("Child {child} is blocked and gave no reason."),
-        reason => format!("Child {child} is blocked: {reason}"),
-    });
+    let mut text = warnings(&blocked, |child| format!("Child {child} is blocked: {}", reason(contexts, tree, child)));
     let parent = node.parent().map(|parent| (parent, tree.node(parent).status()));
     if let Some((parent, status)) = parent.filter(|(_, status)| node.status().is_open() && !status.is_open()) {
         let state = if status == FrameStatus::Planned { "not activated yet" } else { status.as_str() };

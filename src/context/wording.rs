@@ -111,10 +111,17 @@ impl Wording {
 
     /// Returns the next action for a frame without open or planned children: to finish it. Then the next sibling or the
     /// parent continues; the caller of a called frame knows how.
-    pub(super) fn finish_this(&self, next: Option<Handle>, parent: Option<Handle>, is_called: bool) -> String {
+    pub(super) fn finish_this(
+        &self,
+        has_criteria: bool,
+        next: Option<Handle>,
+        parent: Option<Handle>,
+        is_called: bool,
+    ) -> String {
+        let work = if has_criteria { "Meet the criteria" } else { "Do the work" };
         let finish = match self.tool(ToolRole::Pop) {
-            Some(pop) => format!("Meet the criteria, then call {pop}"),
-            None => "Meet the criteria, then finish this frame".to_owned(),
+            Some(pop) => format!("{work}, then call {pop}"),
+            None => format!("{work}, then finish this frame"),
         };
         match (next, parent) {
             _ if is_called => format!("{finish}."),
@@ -123,7 +130,7 @@ impl Wording {
                 format!("{finish}; next is {by}{next}.")
             }
             (None, Some(parent)) => format!("{finish}; {parent} goes on."),
-            (None, None) => format!("{finish}: the whole task is done."),
+            (None, None) => format!("{finish}, which ends the whole task."),
         }
     }
 }

@@ -14,7 +14,8 @@ impl Turn<'_> {
         let Some(frame) = self.open_frame(session_id) else { return };
         let observation = self.sessions.observe(session_id).clone();
         let node = self.tree.node(frame);
-        let recommended = self.sessions.autonomy.observed(frame, node.record(), &observation, self.now);
+        let (record, is_busy) = (node.record(), node.has_unfinished_below());
+        let recommended = self.sessions.autonomy.observed(frame, record, is_busy, &observation, self.now);
         let Some(assessment) = recommended else { return };
         self.log_suggestion(frame, &assessment);
         // A root frame is the user's task, so it is not popped automatically.

@@ -136,8 +136,14 @@ impl Turn<'_> {
         self.effect(Effect::CompactSession { session_id });
     }
 
+    /// Handles the abort of a caller, which does not see the answer.
+    pub(super) fn call_aborted(&mut self, id: CallId) {
+        self.sessions.calls.unheard(id);
+        self.call_stopped(id, "its caller was aborted".into());
+    }
+
     /// Stops a call: aborts its session and salvages the last message.
-    pub(super) fn call_stopped(&mut self, id: CallId, reason: String) {
+    fn call_stopped(&mut self, id: CallId, reason: String) {
         let Some(call) = self.sessions.calls.get(id) else { return };
         match call.progress.clone() {
             Progress::Creating => self.not_created(id, reason),
@@ -193,7 +199,8 @@ impl Turn<'_> {
         let Some(call) = self.sessions.calls.remove(id) else { return };
         if !call.is_background {
             let parent = self.tree.node(call.handle).parent();
-            if parent.is_some() && parent == self.tree.by_id(&call.caller) && self.is_finished(call.handle) {
+            let is_parent = parent.is_some() && parent == self.tree.by_id(&call.caller);
+            if is_parent && !call.is_unheard && self.is_finished(call.handle) {
                 self.command(Command::Deliver { frame: call.handle.into() });
             }
             self.act(Action::Answer { call: id, handle: call.handle, problem });

@@ -96,6 +96,8 @@ pub(super) struct Call {
     pub(super) handle: Handle,
     pub(super) caller: String,
     pub(super) is_background: bool,
+    /// True if the caller was aborted, so it does not see the answer.
+    pub(super) is_unheard: bool,
     pub(super) progress: Progress,
     /// In milliseconds; 0: no limit.
     time_limit: u64,
@@ -142,7 +144,7 @@ impl Calls {
         let time_limit = options.time_limit.unwrap_or(self.settings.time_limit);
         let (caller, is_background) = (options.caller, options.background);
         self.last += 1;
-        self.insert(self.last, Call { handle, caller, is_background, progress, time_limit });
+        self.insert(self.last, Call { handle, caller, is_background, is_unheard: false, progress, time_limit });
         if time_limit > 0 {
             self.limits.set(self.last, now.saturating_add(time_limit));
         }
@@ -157,6 +159,13 @@ impl Calls {
     pub(super) fn advance(&mut self, id: CallId, progress: Progress) {
         if let Some(call) = self.take(id) {
             self.insert(id, Call { progress, ..call });
+        }
+    }
+
+    /// Notes that the caller of a call was aborted.
+    pub(super) fn unheard(&mut self, id: CallId) {
+        if let Some(call) = self.take(id) {
+            self.insert(id, Call { is_unheard: true, ..call });
         }
     }
 

@@ -18,12 +18,19 @@ impl Turn<'_> {
         let finished = tree.by_id(session_id).filter(|frame| is_finished(tree.node(*frame).status()));
         if let Some(finished) = finished.filter(|_| has_text) {
             session.topic.begun_anew(text);
+            session.criteria = session.topic.task().map(str::to_owned);
             session.begun_with = Some(message_id);
             return self.begin_anew(session_id, finished);
         }
         let is_task = has_text && session.topic.asked(text);
         let is_short = session.topic.is_short();
         let is_root = session.parent.is_none();
+        if is_task && !session.is_called {
+            // What is added to a task is in the conversation together with it, unless that was compacted.
+            let task = session.topic.task().map(str::to_owned);
+            let is_whole = session.criteria.is_some() || task.as_deref().is_some_and(|task| text.contains(task));
+            session.criteria = task.filter(|_| is_whole);
+        }
         if is_task {
             self.sessions.observe(session_id).asked(is_short);
         }

@@ -74,7 +74,7 @@ impl Turn<'_> {
             }
             HostEvent::CallStarted { call, session_id } => self.call_started(call, session_id),
             HostEvent::CallEnded { call, error } => self.call_ended(call, error),
-            HostEvent::CallAborted { call } => self.call_stopped(call, "its caller was aborted".into()),
+            HostEvent::CallAborted { call } => self.call_aborted(call),
         }
     }
 
@@ -89,6 +89,8 @@ impl Turn<'_> {
     }
 
     fn created(&mut self, session_id: &str, parent: Option<String>, title: &str, is_subagent: bool) {
+        // A session that is its own parent is a root.
+        let parent = parent.filter(|parent| parent != session_id);
         if let Some(parent) = &parent
             && self.put_off(session_id, parent, title, is_subagent)
         {

@@ -1,6 +1,6 @@
 //! [`Sessions`]: the state that is kept for a host's sessions, such as parents, titles, messages and delayed events.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use super::autonomy::{Autonomy, Decision, Observation};
 use super::calls::Calls;
@@ -24,10 +24,11 @@ const WAITING_EVENTS: usize = 256;
 /// The state of a host's sessions. [`Sessions::report`] handles an event and returns the actions that follow from it.
 ///
 /// - A root session gets a frame with its first message.
-/// - Until somebody sets the identity of a session's frame for good ([`Command::Identify`](crate::Command::Identify), or a push or plan below it), its
-///   criteria are the session's newest task: the newest message of the user with a text, except that a message of one or
-///   two words does not replace a longer one. Its title is that of the session if the host reported it before the first
-///   message, in place of another title, or after the task; otherwise the first words of the task.
+/// - Until somebody sets the identity of a session's frame for good ([`Command::Identify`](crate::Command::Identify), or a
+///   push or plan below it), its criteria are the session's newest task: the newest message of the user with a text. But a
+///   message with less than half of the task's words adds to the task, and one of one or two words does not change it.
+///   Its title is that of the session if the host reported it before the first message, in place of another title, or
+///   after the task; otherwise the first words of the task.
 /// - A child session gets a frame below the frame of its parent when [`Subagents`] decides so. Parent and child may be
 ///   reported in any order: the host is asked to describe a session that it has not reported.
 /// - A session that continues after its frame is finished gets another frame with its next message. The finished frame
@@ -57,8 +58,6 @@ pub struct Sessions {
     pub(super) known: BTreeMap<String, Session>,
     /// Subagents whose messages were requested from the host, because their frames end.
     pub(super) ending: BTreeMap<String, Ending>,
-    /// Sessions with a compaction that the host has begun and not ended yet.
-    pub(super) compacting: BTreeSet<String>,
     observations: BTreeMap<String, Observation>,
     /// Descriptions of child sessions by caller, while it is not known which of them were created for its calls.
     unassigned: BTreeMap<String, Vec<ReceivedEvent>>,
@@ -75,9 +74,11 @@ pub(super) struct Session {
     pub(super) begun_with: Option<String>,
     messages: RecentIds,
     tool_calls: RecentIds,
-    /// The criteria in the prompt of the call for which it was created. `None`: it was not created for a call; then it
-    /// may be a subagent.
-    called_for: Option<String>,
+    /// True if it was created for a call; then it is not a subagent.
+    pub(super) is_called: bool,
+    /// The criteria that its conversation has word for word: those in the prompt of a call, or the messages of the user.
+    /// `None` after a compaction or a restart.
+    pub(super) criteria: Option<String>,
 }
 
 impl Sessions {
@@ -127,9 +128,14 @@ impl Sessions {
                 suggestions.acted(event.handle, Decision::Pop, now);
             }
             Change::Invalidated { .. } => suggestions.end(event.handle),
-            _ => {
-                let parent = tree.node(event.handle).parent().filter(|_| begins);
-                parent.into_iter().for_each(|parent| suggestions.acted(parent, Decision::Push, now));
+            change => {
+                let Some(parent) = tree.node(event.handle).parent() else { return };
+                if begins {
+                    suggestions.acted(parent, Decision::Push, now);
+                }
+                if matches!(change, Change::Added { .. }) {
+                    suggestions.end_pop(parent);
+                }
             }
         }
     }
@@ -140,24 +146,26 @@ impl Sessions {
 
     /// True if a session was created for a call.
     pub(super) fn is_called(&self, session_id: &str) -> bool {
-        self.known.get(session_id).is_some_and(|session| session.called_for.is_some())
+        self.known.get(session_id).is_some_and(|session| session.is_called)
     }
 
     /// True if a call has begun the frame that a session has now.
     pub(crate) fn is_frame_called(&self, session_id: &str) -> bool {
         let session = self.known.get(session_id);
-        session.is_some_and(|session| session.called_for.is_some() && session.begun_with.is_none())
+        session.is_some_and(|session| session.is_called && session.begun_with.is_none())
     }
 
-    /// True if the conversation of a session has the criteria of its frame word for word: in the prompt of a call, or in
-    /// a message of the user. False after a compaction.
+    /// True if the conversation of a session has the criteria of its frame word for word.
     pub(crate) fn has_criteria(&self, session_id: &str, frame: &Frame) -> bool {
-        let criteria = frame.success_criteria.as_str();
-        let said = |session: &Session| {
-            let prompted = session.called_for.as_deref().filter(|_| session.begun_with.is_none());
-            prompted == Some(criteria) || session.topic.is_task(criteria)
-        };
-        frame.forgotten_at.is_none() && self.known.get(session_id).is_some_and(said)
+        let criteria = self.known.get(session_id).and_then(|session| session.criteria.as_ref());
+        criteria == Some(&frame.success_criteria)
+    }
+
+    /// Notes that the conversation of a session is replaced by a summary.
+    pub(super) fn replaced(&mut self, session_id: &str) {
+        if let Some(session) = self.known.get_mut(session_id) {
+            session.criteria = None;
+        }
     }
 
     /// Remembers a message. True if it was not reported before.
@@ -184,7 +192,8 @@ impl Sessions {
     /// Stores a session that was created for a call.
     pub(super) fn describe_called(&mut self, session_id: &str, caller: &str, frame: &Frame) {
         let session = self.known.entry(session_id.to_owned()).or_default();
-        session.called_for = Some(frame.success_criteria.clone());
+        session.is_called = true;
+        session.criteria = Some(frame.success_criteria.clone());
         session.parent = Some(caller.to_owned());
         session.topic.titled(&frame.title);
     }
@@ -224,7 +233,6 @@ impl Sessions {
     pub(super) fn forget(&mut self, session_id: &str) {
         self.subagents.deleted(session_id);
         self.compactions.forget(session_id);
-        self.compacting.remove(session_id);
         self.ending.remove(session_id);
         self.known.remove(session_id);
         self.observations.remove(session_id);

@@ -31,7 +31,7 @@ impl Turn<'_> {
         // the context repeats what the conversation still holds.
         self.sessions.autonomy.suggestions.end(frame);
         self.command(Command::Forget { frame: frame.into() });
-        self.sessions.compacting.insert(session_id.clone());
+        self.sessions.replaced(&session_id);
         self.log(LogLevel::Info, "Compaction started", json!({ "sessionID": session_id }));
         self.effect(Effect::CompactionPrompt { session_id: session_id.clone(), text });
         self.effect(Effect::ReadMessages { session_id });
@@ -51,7 +51,6 @@ impl Turn<'_> {
 
     /// Handles the end of a compaction. An accepted summary becomes the results of the session's frame.
     pub(super) fn compacted(&mut self, session_id: &str, messages: Vec<Message>) {
-        let was_begun = self.sessions.compacting.remove(session_id);
         let Some(frame) = self.open_frame(session_id) else { return self.sessions.compactions.forget(session_id) };
         let judged = judge(&messages, self.tree.node(frame).record());
         let refusal = judged.as_ref().err().copied();
@@ -66,9 +65,9 @@ impl Turn<'_> {
         self.summed_up(session_id, refusal);
         if !messages.is_empty() {
             self.forget_figures(session_id, frame);
-            if !was_begun {
-                self.command(Command::Forget { frame: frame.into() });
-            }
+            // Also what was delivered since the compaction began: the summary may not mention it.
+            self.command(Command::Forget { frame: frame.into() });
+            self.sessions.replaced(session_id);
         }
         self.keep_messages(session_id, messages);
     }

@@ -2,10 +2,13 @@
 //! it is a placeholder.
 
 use crate::frame::{Frame, Identity};
+use crate::keywords::word_count;
 use crate::text::{beginning, one_line};
 
-/// A message with fewer words does not replace a task with at least as many: "go on", "yes, please".
+/// A message with fewer words does not change a task with at least as many: "go on", "yes, please".
 const TASK_WORDS: usize = 3;
+/// A message with less than this part of a task's words adds to the task: "use Postgres, please".
+const NEW_TASK: usize = 2;
 /// Maximum length of a title that is taken from a message, in words and in characters.
 const TITLE_WORDS: usize = 6;
 const TITLE_CHARACTERS: usize = 60;
@@ -17,11 +20,11 @@ const DEFAULT_TITLES: [&str; 2] = ["New session - ", "Child session - "];
 
 /// What a session is about.
 ///
-/// - The task is the newest message of the user with a text, except that a message of one or two words does not replace a
-///   longer task.
+/// - The task is the newest message of the user with a text. But a message with less than half of the task's words is
+///   an answer or an addition, so it is appended to the task, and a message of one or two words changes nothing.
 /// - The session's title names it. A title that the session had before its first message, or that replaces another title,
-///   was given by a person and stays. Any other title was made from the messages before it, so the first words of the
-///   next task replace it.
+///   was given by a person and stays as long as the process lives. Any other title was made from the messages before it,
+///   so the first words of the next task replace it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Topic {
     task: Option<String>,
@@ -53,19 +56,26 @@ impl Topic {
         }
     }
 
-    /// Takes a message of the user, whose text is not blank. Returns true if it is the task now.
+    /// Takes a message of the user, whose text is not blank. Returns true if it changes the task.
     pub(super) fn asked(&mut self, text: &str) -> bool {
-        if is_short(text) && self.task.as_deref().is_some_and(|task| !is_short(task)) {
-            return false;
+        let text = beginning(text.trim(), CRITERIA_CHARACTERS);
+        match self.task.as_mut().filter(|task| !is_short(task)) {
+            Some(_) if is_short(text) => return false,
+            Some(task) if adds_to(task, text) => {
+                task.push('\n');
+                task.push_str(text);
+            }
+            _ => {
+                self.task = Some(text.to_owned());
+                self.is_current = self.is_given;
+            }
         }
-        self.task = Some(beginning(text.trim(), CRITERIA_CHARACTERS).to_owned());
-        self.is_current = self.is_given;
         true
     }
 
-    /// True if this text is the task, word for word.
-    pub(super) fn is_task(&self, text: &str) -> bool {
-        self.task.as_deref() == Some(text)
+    /// The task. `None` before the first message.
+    pub(super) fn task(&self) -> Option<&str> {
+        self.task.as_deref()
     }
 
     /// True if the task has fewer words than a task usually has.
@@ -97,7 +107,13 @@ impl Topic {
 }
 
 fn is_short(text: &str) -> bool {
-    text.split_whitespace().take(TASK_WORDS).count() < TASK_WORDS
+    word_count(text) < TASK_WORDS
+}
+
+/// True if a message belongs to the task, and there is room for it.
+fn adds_to(task: &str, text: &str) -> bool {
+    let is_part = word_count(text) * NEW_TASK < word_count(task);
+    is_part && task.chars().count() + 1 + text.chars().count() <= CRITERIA_CHARACTERS
 }
 
 /// A title without surrounding whitespace; `None` for an empty one and for a default one of the host.

@@ -88,6 +88,12 @@ impl Tree {
             Change::Delivered {} if !node.status().is_finished() || node.parent().is_none() => {
                 Some(format!("it delivers results of {}, which is {} or a root", event.handle, node.status()))
             }
+            Change::Identified { provisional: true, .. } if !node.record().placeholder => {
+                Some(format!("it gives {} a provisional identity, which has one for good", event.handle))
+            }
+            Change::Summarized { .. } if !node.status().is_open() => {
+                Some(format!("it records results so far of {}, which is {}", event.handle, node.status()))
+            }
             Change::ActiveChanged { active: true } if !node.status().is_open() => {
                 Some(format!("it makes {} the active frame, which is {}", event.handle, node.status()))
             }
@@ -144,11 +150,13 @@ impl Tree {
             Change::StatusChanged { status, results, results_compacted } => {
                 self.status_changed(handle, *status, results.as_ref(), results_compacted.as_ref(), time);
                 self.touch_at(handle, time);
+                self.touch_dependents(handle);
                 self.settle();
             }
             Change::Invalidated { reason } => {
                 self.invalidated(handle, reason, time);
                 self.touch_at(handle, time);
+                self.touch_dependents(handle);
                 self.settle();
             }
             Change::IdReplaced { session_id } => {
@@ -501,6 +509,18 @@ impl Tree {
             node.settled_revision = revision;
         }
         self.touch_parent(handle, is_settled);
+    }
+
+    /// Marks the parents of the frames that depend on a frame as changed: which of their children can begin depends on
+    /// the status of the frame.
+    fn touch_dependents(&mut self, handle: Handle) {
+        let revision = self.revision;
+        for place in 0..self.node(handle).dependents.len() {
+            let dependent = self.node(handle).dependents[place];
+            if let Some(parent) = self.node(dependent).parent {
+                self.nodes[parent.index()].children_revision = revision;
+            }
+        }
     }
 
     /// Marks the parent of a frame as changed by the frame. `is_settled`: the settled view of the frame has changed.

@@ -146,7 +146,7 @@ impl Node {
 
     /// True if the frame has not ended, or a frame below it has not.
     pub(super) fn is_busy(&self) -> bool {
-        self.frame.status.is_unfinished() || self.busy_children > 0
+        self.frame.status.is_unfinished() || self.has_unfinished_below()
     }
 
     /// Number of ancestors; 0 for a root.
@@ -236,6 +236,11 @@ impl Node {
     /// settled view of one of them, or which results the conversation of this frame holds.
     pub fn finished_revision(&self) -> u64 {
         self.finished_revision
+    }
+
+    /// True if a frame below it is planned, in progress or blocked.
+    pub fn has_unfinished_below(&self) -> bool {
+        self.busy_children > 0
     }
 
     /// The conversation of the frame, if it belongs to a run.

@@ -49,8 +49,11 @@ fn a_root_is_named_after_its_newest_task() {
     for short in ["go on", "  ", "Yes, please!"] {
         assert_eq!(host.user(short).identity().1, text, "{short:?} is no task");
     }
-    host.user("And a blog");
-    assert_eq!(host.identity(), named("And a blog", "And a blog"));
+    host.user("use Postgres, please");
+    let both = format!("{text}\nuse Postgres, please");
+    assert_eq!(host.identity(), named("Build a shop where customers can", &both), "an answer belongs to the task");
+    host.user("And now build a blog with a search for its articles");
+    assert_eq!(host.identity().1, "And now build a blog with a search for its articles");
     assert_eq!((host.tree.len(), host.refused.len()), (1, 0), "{:?}", host.refused);
 }
 
@@ -153,4 +156,16 @@ fn a_child_sees_the_task_that_its_ancestor_has_now() {
         json!({"kind": "message", "sessionID": "root", "messageID": "m3", "role": "user", "text": "How far are you?"}),
     );
     assert_eq!(stack.context("child", &Default::default()).unwrap().stable, context.stable);
+}
+
+#[test]
+fn words_of_scripts_without_spaces_count() {
+    let mut host = Host::untitled();
+    let task = "做一个网上商店,要有购物车、支付宝支付和发票";
+    host.user("你好").user(task);
+    assert_eq!(host.identity().1, task);
+    assert_eq!(host.user("开始吧").identity().1, task, "“let's start” is no task");
+    assert_eq!(host.user("请用支付宝沙箱").identity().1, format!("{task}\n请用支付宝沙箱"));
+    let next = "现在修复登录页面上的错误并写测试";
+    assert_eq!(host.user(next).identity().1, next);
 }

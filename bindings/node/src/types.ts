@@ -432,8 +432,8 @@ export interface ReportEntry {
     | "completed-siblings"
     | "finished-children"
     | "planned-children"
-  /** How much of it is shown, from nothing (`"omitted"`) to everything (`"full"`). */
-  detailLevel: "omitted" | "stub" | "compact" | "standard" | "full"
+  /** How much of it is shown, from nothing (`"omitted"`) to everything (`"whole"`: of a dependency, its results at length). */
+  detailLevel: "omitted" | "stub" | "compact" | "standard" | "full" | "whole"
   /** The relevance to the current frame, 0 to 100. */
   score: number
   /** The cost of what is shown, in tokens. */

@@ -152,11 +152,12 @@ impl Autonomy {
 
     /// Assesses both decisions from observations of the frame's session, and returns the one that is recommended, if any;
     /// of two the one with the higher confidence. A suggestion from earlier observations ends if it is not recommended any
-    /// more. `now` is in milliseconds since the Unix epoch.
+    /// more. A frame with unfinished frames below it is not to be popped. `now` is in milliseconds since the Unix epoch.
     pub fn observed(
         &mut self,
         handle: Handle,
         frame: &Frame,
+        has_unfinished_below: bool,
         observation: &Observation,
         now: u64,
     ) -> Option<Assessment> {
@@ -170,7 +171,9 @@ impl Autonomy {
             Assessment::new(Decision::Pop, *pop_threshold, pop),
         ]
         .into_iter()
-        .partition(|assessment| assessment.is_recommended);
+        .partition(|Assessment { decision, is_recommended, .. }| {
+            *is_recommended && !(*decision == Decision::Pop && has_unfinished_below)
+        });
         others.iter().for_each(|assessment| self.suggestions.withdraw(handle, assessment.decision));
         let mut strongest = recommended.into_iter().max_by_key(Assessment::strength)?;
         if self.settings.level != AutonomyLevel::Manual {

@@ -145,6 +145,13 @@ impl Suggestions {
         }
     }
 
+    /// Clears the suggestion to pop a frame, because it has got other work.
+    pub fn end_pop(&mut self, handle: Handle) {
+        if self.pending.get(&handle).is_some_and(|pending| pending.suggestion.decision == Decision::Pop) {
+            self.settle(handle, Outcome::Cleared);
+        }
+    }
+
     /// Clears the suggestion for a frame, because its cause has ended.
     pub fn end(&mut self, handle: Handle) {
         self.settle(handle, Outcome::Cleared);
