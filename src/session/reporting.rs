@@ -89,8 +89,9 @@ impl Turn<'_> {
     }
 
     fn created(&mut self, session_id: &str, parent: Option<String>, title: &str, is_subagent: bool) {
-        // A session that is its own parent is a root.
-        let parent = parent.filter(|parent| parent != session_id);
+        // A session that is its own parent, or waits for itself in a circle, is a root.
+        let is_above = |parent: &String| parent == session_id || self.sessions.is_waiting_for(parent, session_id);
+        let parent = parent.filter(|parent| !is_above(parent));
         if let Some(parent) = &parent
             && self.put_off(session_id, parent, title, is_subagent)
         {
@@ -174,7 +175,9 @@ impl Turn<'_> {
     }
 
     fn session_failed(&mut self, session_id: &str, message: &str) {
-        self.sessions.observe(session_id).failed();
+        if self.sessions.is_observed(session_id, self.tree) {
+            self.sessions.observe(session_id).failed();
+        }
         let data = json!({ "sessionID": session_id, "error": message });
         self.log(LogLevel::Warn, "Session error", data);
     }
@@ -214,13 +217,17 @@ impl Turn<'_> {
 
     fn tool_failed(&mut self, session_id: &str) {
         self.sessions.subagents.activity(session_id, self.now);
-        self.sessions.observe(session_id).failed();
+        if self.sessions.is_observed(session_id, self.tree) {
+            self.sessions.observe(session_id).failed();
+        }
     }
 
     fn tool_worked(&mut self, session_id: &str, tool: &str, path: Option<String>) {
         self.sessions.subagents.activity(session_id, self.now);
         let written = path.filter(|path| !path.is_empty() && WRITING_TOOLS.contains(&tool));
-        self.sessions.observe(session_id).worked(written.as_deref());
+        if self.sessions.is_observed(session_id, self.tree) {
+            self.sessions.observe(session_id).worked(written.as_deref());
+        }
         if let (Some(frame), Some(artifact)) = (self.open_frame(session_id), written) {
             self.command(Command::AddArtifact { frame: frame.into(), artifact });
         }

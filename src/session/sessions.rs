@@ -1,6 +1,6 @@
 //! [`Sessions`]: the state that is kept for a host's sessions, such as parents, titles, messages and delayed events.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::autonomy::{Autonomy, Decision, Observation};
 use super::calls::Calls;
@@ -18,8 +18,10 @@ use crate::vocabulary::ToolNames;
 /// Number of IDs of messages, and of tool calls, kept for each session. With them a message that is reported twice is
 /// counted once.
 const REMEMBERED_IDS: usize = 256;
-/// Maximum number of events that wait for one session. It bounds the process memory if a session is never described.
+/// Maximum number of events that wait for one session, and of sessions for which events wait. They bound the process
+/// memory if sessions are never described.
 const WAITING_EVENTS: usize = 256;
+const AWAITED_SESSIONS: usize = 1_024;
 
 /// The state of a host's sessions. [`Sessions::report`] handles an event and returns the actions that follow from it.
 ///
@@ -140,6 +142,11 @@ impl Sessions {
         }
     }
 
+    /// True if events of a session are observed: it was reported, or it has a frame.
+    pub(super) fn is_observed(&self, session_id: &str, tree: &Tree) -> bool {
+        self.is_known(session_id) || tree.by_id(session_id).is_some()
+    }
+
     pub(super) fn is_known(&self, session_id: &str) -> bool {
         self.known.contains_key(session_id)
     }
@@ -198,8 +205,32 @@ impl Sessions {
         session.topic.titled(&frame.title);
     }
 
+    /// True if a session's description waits for another session, directly or through others.
+    pub(super) fn is_waiting_for(&self, session_id: &str, other: &str) -> bool {
+        let is_description = |event: &ReceivedEvent, of: &str| match &event.event {
+            HostEvent::SessionCreated { session_id, .. } => session_id == of,
+            _ => false,
+        };
+        let mut met = BTreeSet::new();
+        let mut next = session_id;
+        while met.insert(next) {
+            let waits =
+                |(_, events): &(&String, &Vec<ReceivedEvent>)| events.iter().any(|event| is_description(event, next));
+            match self.waiting.iter().find(waits) {
+                Some((awaited, _)) if awaited == other => return true,
+                Some((awaited, _)) => next = awaited,
+                None => return false,
+            }
+        }
+        false
+    }
+
     /// Delays an event until a session is described. Returns true if it is the first event that waits for this session.
+    /// If too many sessions are awaited already, the event is ignored.
     pub(super) fn wait_for(&mut self, session_id: &str, event: ReceivedEvent) -> bool {
+        if self.waiting.len() >= AWAITED_SESSIONS && !self.waiting.contains_key(session_id) {
+            return false;
+        }
         let waiting = self.waiting.entry(session_id.to_owned()).or_default();
         let is_first = waiting.is_empty();
         if waiting.len() < WAITING_EVENTS && !waiting.contains(&event) {

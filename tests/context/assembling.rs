@@ -438,3 +438,118 @@ fn texts_are_truncated_between_words() {
     let short = truncate(&long, 1_000, "…", &Approx);
     assert!(Approx.count(&short) <= 1_000 && short.len() > 4_000);
 }
+
+#[test]
+fn what_ancestors_depend_on_does_not_push_out_their_criteria() {
+    let stack = Stack::in_memory();
+    let criteria = ["WCAG AA; no new dependencies", "Only touch src/area", "The form works"];
+    stack.push(NewFrame::new("Root").id("root").criteria(criteria[0])).unwrap();
+    stack.push(NewFrame::new("Area").id("area").below("root").criteria(criteria[1])).unwrap();
+    let mut form = NewFrame::new("Form").id("form").below("area").criteria(criteria[2]);
+    for number in 0..11 {
+        let id = format!("part-{number}");
+        stack.push(NewFrame::new(format!("Part {number}")).id(&id).below("area")).unwrap();
+        stack.pop(id.as_str(), PopStatus::Completed, "A result of some length. ".repeat(40)).unwrap();
+        form = form.depends_on(id.as_str());
+    }
+    stack.push(form).unwrap();
+    stack.push(NewFrame::new("Field").id("field").below("form")).unwrap();
+    let context = stack.context("field", &Settings::default()).unwrap();
+    for criterion in criteria {
+        assert!(context.stable.contains(criterion), "{criterion} is missing in\n{}", context.stable);
+    }
+    assert_eq!(context.stable.matches("<title>Part ").count(), 11, "{}", context.stable);
+}
+
+#[test]
+fn finished_children_are_shown_with_their_decisions() {
+    let project = Project::new();
+    let stack = &project.0;
+    stack.push(NewFrame::new("Cart").id("cart").below("root")).unwrap();
+    stack.add_decision("cart", "Money is integer cents").unwrap();
+    stack.add_artifact("cart", "src/cart.rs").unwrap();
+    stack.pop("cart", PopStatus::Completed, "The cart works").unwrap();
+    let stable = &project.context("root").stable;
+    let children = stable.split_once("<finished-children>").unwrap().1;
+    for text in ["The cart works", "Money is integer cents", "src/cart.rs"] {
+        assert!(children.contains(text), "{text} is missing in\n{stable}");
+    }
+}
+
+#[test]
+fn a_sibling_that_waits_for_the_frame_alone_is_next() {
+    let project = Project::new();
+    let stack = &project.0;
+    stack.push(NewFrame::new("Tables").id("tables").below("root").criteria("They parse")).unwrap();
+    stack.plan(NewFrame::new("Indexes").id("indexes").below("root").depends_on("tables")).unwrap();
+    stack.plan(NewFrame::new("Queries").id("queries").below("root").depends_on("indexes")).unwrap();
+    let volatile = &project.context("tables").volatile;
+    assert!(volatile.contains("next is stack_frame_activate f3"), "{volatile}");
+    let volatile = &project.context("queries").volatile;
+    assert!(volatile.contains("This frame is planned. It can begin when f3 is completed."), "{volatile}");
+}
+
+#[test]
+fn a_blocked_child_does_not_keep_its_parent_from_what_can_begin() {
+    let project = Project::new();
+    let stack = &project.0;
+    stack.push(NewFrame::new("Payment").id("payment").below("root")).unwrap();
+    stack.plan(NewFrame::new("Invoice").id("invoice").below("root").depends_on("payment")).unwrap();
+    stack.pop("payment", PopStatus::Blocked, "Which provider?").unwrap();
+    let next = |project: &Project| {
+        let volatile = &project.context("root").volatile;
+        volatile.split_once("<next-action>").unwrap().1.split_once("</next-action>").unwrap().0.to_owned()
+    };
+    assert_eq!(next(&project), "Child f2 is blocked: finish it before this frame.");
+    stack.plan(NewFrame::new("Search").id("search").below("root")).unwrap();
+    assert_eq!(next(&project), "Begin the next planned child with stack_frame_activate f4.");
+}
+
+#[test]
+fn truncation_names_the_frame_below_which_the_omitted_ones_are() {
+    let project = Project::new();
+    let stack = &project.0;
+    stack.push(NewFrame::new("Parts").id("parts").below("root")).unwrap();
+    for number in 0..300 {
+        let part = stack.push(NewFrame::new(format!("Part {number}")).below("parts")).unwrap();
+        stack.pop(part, PopStatus::Completed, "It works, and this says how it does").unwrap();
+    }
+    let stable = &project.context("parts").stable;
+    assert!(stable.contains("<truncation omitted-children=") && stable.contains(" see=\"f2\"/>"), "{stable}");
+    stack.push(NewFrame::new("Part 300").id("last").below("parts")).unwrap();
+    let tight = Settings::default().budget(Budget::default().total(400));
+    let stable = &stack.context("last", &tight).unwrap().stable;
+    assert!(stable.contains("<truncation omitted-siblings=") && stable.contains(" see=\"f2\"/>"), "{stable}");
+}
+
+#[test]
+fn planned_children_and_registers_are_counted_even_if_none_fits() {
+    let project = Project::new();
+    let stack = &project.0;
+    let criteria = "many words of criteria ".repeat(40);
+    stack.push(NewFrame::new("Parts").id("parts").below("root").criteria(&criteria)).unwrap();
+    for number in 0..30 {
+        stack.plan(NewFrame::new(format!("Part {number}")).below("parts")).unwrap();
+    }
+    for total in [150, 200, 300] {
+        let volatile =
+            &stack.context("parts", &Settings::default().budget(Budget::default().total(total))).unwrap().volatile;
+        assert!(volatile.contains("<planned-children count=\"30\" omitted=\"30\"/>"), "{total}: {volatile}");
+    }
+}
+
+#[test]
+fn numbers_of_a_counter_do_not_overflow() {
+    struct Large(usize);
+    impl TokenCounter for Large {
+        fn count(&self, text: &str) -> usize {
+            if text.is_empty() { 0 } else { self.0 }
+        }
+    }
+    for count in [usize::MAX, usize::MAX / 2, usize::MAX / 15] {
+        let stack = Stack::with_options(StackOptions::default().counter(Arc::new(Large(count))));
+        stack.push(NewFrame::new("Root").id("root").criteria("It works")).unwrap();
+        let error = stack.context("root", &Settings::default()).unwrap_err();
+        assert_eq!(error.code(), "budget_too_small", "{error}");
+    }
+}

@@ -122,3 +122,25 @@ fn fifty_contexts_are_kept_and_the_least_used_goes_first() {
     setting.stack.clear_cache(None).unwrap();
     assert_eq!(setting.stack.cache_statistics().entries, 0);
 }
+
+#[test]
+fn a_dependency_that_is_finished_in_another_branch_makes_its_dependents_ready() {
+    let stack = Stack::in_memory();
+    stack.push(NewFrame::new("Root").id("root")).unwrap();
+    for branch in ["one", "two"] {
+        stack.push(NewFrame::new(branch).id(branch).below("root")).unwrap();
+    }
+    stack.push(NewFrame::new("Schema").id("schema").below("two")).unwrap();
+    stack.plan(NewFrame::new("Queries").id("queries").below("one").depends_on("schema")).unwrap();
+    let volatile = || stack.context("one", &Settings::default()).unwrap().volatile.clone();
+    let waits = "No planned child can begin: f5 waits for f4, which is in_progress.";
+    assert!(volatile().contains(waits), "{}", volatile());
+    stack.pop("schema", PopStatus::Completed, "Three tables").unwrap();
+    assert!(volatile().contains("stack_frame_activate f5"), "{}", volatile());
+    stack.plan(NewFrame::new("More").id("more").below("one").depends_on("two")).unwrap();
+    stack.pop("queries", PopStatus::Failed, "").unwrap_err();
+    stack.invalidate("two", "not needed").unwrap();
+    assert!(
+        volatile().contains("waits for f3, which is invalidated. Replan it.") || volatile().contains("activate f5")
+    );
+}

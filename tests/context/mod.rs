@@ -2,6 +2,7 @@
 
 mod assembling;
 mod cache;
+mod conversations;
 mod golden;
 mod invariants;
 #[cfg(feature = "tokenizer")]

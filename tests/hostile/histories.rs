@@ -176,3 +176,18 @@ fn events_that_no_command_makes_do_not_break_a_tree() {
     let next = Event { revision: 0, time: 1, handle: handle(1), change: invalidated() };
     assert_eq!(tree.replay(&next).unwrap_err().code(), "history");
 }
+
+#[test]
+fn a_history_cannot_take_over_what_is_fixed() {
+    let mut tree = Tree::default();
+    three().iter().for_each(|event| tree.replay(event).unwrap());
+    let refuse = |change: Change, number: usize, reason: &str| {
+        let event = Event { revision: 4, time: 1, handle: handle(number), change };
+        let error = tree.clone().replay(&event).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+    };
+    let identity = callstack_core::Identity { title: "Evil".into(), ..Default::default() };
+    refuse(Change::Identified { identity, provisional: true }, 1, "which has one for good");
+    let results = || "Evil".to_owned();
+    refuse(Change::Summarized { results: results(), results_compacted: results() }, 2, "which is completed");
+}

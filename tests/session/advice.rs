@@ -169,3 +169,20 @@ fn whoever_pushes_or_pops_follows_the_suggestion() {
         assert_eq!(shown["history"][0]["outcome"], json!(outcome), "{shown}");
     }
 }
+
+#[test]
+fn a_frame_with_work_below_is_not_to_be_finished() {
+    let mut chat = Chat::new();
+    chat.message("user", "build a compiler", None);
+    let is_to_finish = |chat: &Chat| chat.context().volatile.contains("finish f1 with stack_frame_pop (");
+    let fill = |chat: &mut Chat| {
+        chat.tool(false);
+        chat.message("assistant", "Well", Some(199_000));
+    };
+    fill(&mut chat);
+    assert!(is_to_finish(&chat), "its window is full: {}", chat.context().volatile);
+    chat.stack.plan(NewFrame::new("Lexer").below("f1")).unwrap();
+    assert!(!is_to_finish(&chat), "{}", chat.context().volatile);
+    fill(&mut chat);
+    assert!(!is_to_finish(&chat), "{}", chat.context().volatile);
+}

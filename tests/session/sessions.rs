@@ -546,3 +546,49 @@ fn at_the_level_auto_a_recommended_pop_is_carried_out() {
         host.answer(call);
     }
 }
+
+#[test]
+fn a_compaction_that_never_ended_does_not_hide_the_next_one() {
+    let (mut host, child) = Host::with_plan();
+    host.about("sessionCompacting", "root");
+    let call = host.started(child, "root", "child");
+    host.pop(child, "The lexer works");
+    host.ended(call, None);
+    assert!(host.tree.is_held(child));
+    let messages = json!([{"id": "s", "role": "assistant", "summary": true, "text": "Hm"}]);
+    host.tell(json!({"kind": "sessionCompacted", "sessionID": "root", "messages": messages}));
+    assert!(!host.tree.is_held(child), "the summary may not mention it");
+}
+
+#[test]
+fn an_aborted_caller_has_not_got_the_results() {
+    let (mut host, child) = Host::with_plan();
+    let call = host.started(child, "root", "child");
+    host.pop(child, "The lexer works");
+    host.tell(json!({"kind": "callAborted", "call": call}));
+    assert!(!host.tree.is_held(child));
+    host.answer(call);
+}
+
+#[test]
+fn sessions_that_are_above_themselves_are_roots() {
+    let mut host = Host::default();
+    host.created("own", Some("own"), "Own").message("own", "m1", "user", "please build a shop");
+    assert_eq!(host.frame("own").parent_session_id, None);
+    host.created("a", Some("c"), "A").created("b", Some("a"), "B").message("b", "m1", "user", "write the tests of it");
+    host.created("c", Some("b"), "C").message("c", "m1", "user", "please build a blog");
+    assert_eq!(host.frame("c").parent_session_id, None, "{:?}", host.refused);
+    assert_eq!(host.refused, [""; 0]);
+}
+
+#[test]
+fn sessions_that_are_never_described_are_bounded() {
+    let mut host = Host::default();
+    for number in 0..2_000 {
+        host.message(&format!("unknown-{number}"), "m1", "user", "please build a shop");
+    }
+    let asked = host.asked().into_iter().filter(|effect| matches!(effect, Effect::DescribeSession { .. })).count();
+    assert_eq!(asked, 1_024);
+    host.created("unknown-3", None, "");
+    assert_eq!(host.frame("unknown-3").success_criteria, "please build a shop");
+}
