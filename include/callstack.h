@@ -1032,8 +1032,8 @@ CallstackCode callstack_outline(const Callstack *stack,
  *     64 characters), and null means that there is no such tool. The string `"none"`: the text names no tools.
  * - `out_xml`: the whole context as one XML document.
  * - `out_stable`, `out_volatile`: the same in two XML documents, for hosts with a prompt cache. The stable part
- *   belongs in the system prompt: its bytes change only when a frame is pushed, popped or invalidated, or a chunk
- *   that it shows changes. The volatile part belongs after the newest message.
+ *   belongs in the system prompt: its bytes change only when a frame is added or its status changes, a chunk that
+ *   it shows changes, or results are delivered or forgotten (`callstack_deliver`, `callstack_forget`). The volatile part belongs after the newest message.
  * - `out_report`: a JSON object, `{"tokens": 812, "handle": "f3", "stableTokens": 640, "volatileTokens": 172,
  *   "entries": [{"handle": "f1", "section": "ancestors", "detailLevel": "standard", "score": 100, "tokens": 44}],
  *   "chunks": [{"name": "api", "handle": "f1", "shown": "whole", "tokens": 90}]}`:
@@ -1041,7 +1041,7 @@ CallstackCode callstack_outline(const Callstack *stack,
  *   - `entries`: every frame that was considered; `section` is `"current-frame"`, `"ancestors"`, `"dependencies"`,
  *     `"inherited-dependencies"`, `"ancestor-siblings"`, `"completed-siblings"`, `"finished-children"` or
  *     `"planned-children"`; `detailLevel` is `"omitted"`, `"stub"`, `"compact"`, `"standard"` or
- *     `"full"`; an omitted frame has `omission`, which is `"irrelevant"`, `"budget"` or `"rank"`; `log` is the path of
+ *     `"full"` or `"whole"`; an omitted frame has `omission`, which is `"irrelevant"`, `"budget"` or `"rank"`; `log` is the path of
  *     its log, if the context names it;
  *   - `chunks`: every chunk that the frame sees; absent if there are none; `shown` is `"omitted"`, `"index"` or
  *     `"whole"`.

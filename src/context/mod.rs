@@ -8,8 +8,8 @@
 //! 1. Neither the number of tokens nor that of bytes, counted on the final escaped text, exceeds the budget.
 //! 2. The same tree, settings and token counter give the same bytes.
 //! 3. A larger total budget never omits or shortens anything that a smaller one shows.
-//! 4. The current frame, its parent and its root are always shown, at least as stubs. Finished dependencies of the frame,
-//!    then those of its ancestors, have the next priority.
+//! 4. The current frame, its parent and its root are always shown, at least as stubs. Then come finished dependencies of
+//!    the frame, the criteria of its ancestors within their quota, and what the ancestors depend on.
 //! 5. Omitted frames are counted, and can be reached by handle.
 //! 6. The context is well-formed XML 1.0 for any text in the frames. No text becomes an element or an attribute, neither
 //!    for a reader of XML nor for one of HTML.
@@ -17,8 +17,8 @@
 //!    invalidated, if a chunk that it shows changes, if the results of a finished child are delivered to the frame's
 //!    conversation or forgotten there ([`Tree::is_held`]), or if the settings change. In particular, results so far of an
 //!    ancestor appear only with the next push or change of a status. A sibling that finishes is appended after those
-//!    already shown, if the budget has room, and so is a sibling of an ancestor or a child, in its section. (A new ID of a finished sibling also changes the stable part
-//!    if the current frame's criteria contain that ID.)
+//!    already shown, if the budget has room, and so is a sibling of an ancestor or a child, in its section. (A new ID of
+//!    a finished sibling also changes the stable part if the current frame's criteria contain that ID.)
 //! 8. A chunk of the heap is shown as a whole, or as an entry of the index with a note on how to read it, or it is
 //!    counted as omitted. A reader of XML gets its content verbatim, except for line ends, which are line feeds, and
 //!    characters that XML forbids, which a note counts.

@@ -11,8 +11,8 @@ pub(crate) const PLANNED_PREFIX: &str = "plan-";
 /// The complete record of a frame, with the JSON names of the specification (`FrameMetadata` in its
 /// implementation document).
 ///
-/// Times are in milliseconds since the Unix epoch. Keys that the specification does not have
-/// (`dependsOn`, `placeholder`, `deliveredAt`, `forgottenAt`, `heap`, `registers`) are omitted when empty; keys that this version does not know are
+/// Times are in milliseconds since the Unix epoch. Keys that the specification does not have (`dependsOn`, `placeholder`,
+/// `deliveredAt`, `forgottenAt`, `heap`, `registers`) are omitted when empty; keys that this version does not know are
 /// kept in [`Frame::extra`] and written back.
 ///
 /// ```json

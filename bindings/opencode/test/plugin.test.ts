@@ -99,7 +99,7 @@ test("a session that continues after its root was popped gets a new frame", asyn
   const found = frames()
   assert.deepEqual([found.get("Test")?.status, found.get("Now write a blog")?.status], ["completed", "in_progress"])
   assert.equal(found.get("Now write a blog")?.sessionID, sessionID)
-  assert.match(contextOf(model.work(sessionID).at(-1)).stable, /session="f2"/)
+  assert.match(contextOf(model.work(sessionID).at(-1)).volatile, /<current-frame id="f2"/)
 })
 
 test("without the native library the plugin logs one message, and OpenCode continues without it", async (t) => {
