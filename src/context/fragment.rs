@@ -25,8 +25,8 @@ pub enum DetailLevel {
     /// Also the artifacts. For the current frame, the full criteria replace the compacted ones, unless its conversation
     /// has them.
     Standard,
-    /// Also the decisions. For the current frame, also its results and the path of its log, unless it is finished and
-    /// was called.
+    /// Also the decisions. For the current frame, also its results, and the path of its log, unless its conversation has
+    /// them.
     Full,
     /// Of a dependency, also up to 2,000 tokens of its results instead of 300.
     Whole,
@@ -116,8 +116,9 @@ impl Fragment {
     }
 
     /// Renders the current frame for the end of the volatile part, with its newest values. Each request pays for them
-    /// again. If the conversation has the full criteria, the compacted ones remind the agent of them. If it has them
-    /// and the frame is finished, they are not shown. A called frame that is finished has its results in its conversation.
+    /// again. A conversation that has the full criteria was not compacted: the compacted ones remind the agent of them,
+    /// unless the frame is finished, and its log has nothing more. A called frame that is finished has stated its results
+    /// there.
     pub(super) fn current(
         handle: Handle,
         node: &Node,
@@ -154,6 +155,8 @@ impl Fragment {
         levels.decisions(&frame.decisions);
         if !(conversation.is_called && node.status().is_finished()) {
             levels.text("results", frame.dense_results(), TEXT_TOKENS);
+        }
+        if !conversation.has_criteria {
             levels.log(log);
         }
         levels.end(DetailLevel::Full);

@@ -118,13 +118,14 @@ impl Wording {
         parent: Option<Handle>,
         is_called: bool,
     ) -> String {
-        let work = if has_criteria { "Meet the criteria" } else { "Do the work" };
-        let finish = match self.tool(ToolRole::Pop) {
-            Some(pop) => format!("{work}, then call {pop}"),
-            None => format!("{work}, then finish this frame"),
+        let by = match self.tool(ToolRole::Pop) {
+            Some(pop) => format!("call {pop}"),
+            None => "finish this frame".to_owned(),
         };
+        let work = if has_criteria { "Meet the criteria" } else { "Do the work" };
+        let finish = format!("{work}, then {by}");
         match (next, parent) {
-            _ if is_called => format!("{finish}."),
+            _ if is_called => format!("When done, {by}."),
             (Some(next), _) => {
                 let by = self.tool(ToolRole::Activate).map_or(String::new(), |activate| format!("{activate} "));
                 format!("{finish}; next is {by}{next}.")

@@ -13,8 +13,8 @@ use crate::memory::{Operation, stored, updated};
 use crate::text::one_line;
 use crate::tree::HeapUsage;
 
-/// Store a text on the heap. Every request of the frames in its scope has it verbatim, also after a compaction, until
-/// stack_heap_free. For requirements and contracts.
+/// Store a text on the heap. Every request of the frames in its scope has it verbatim until stack_heap_free. For
+/// requirements and contracts.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Allocate {

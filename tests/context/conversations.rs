@@ -25,7 +25,7 @@ impl Chat {
     }
 
     fn tell(&self, event: Value) {
-        self.0.host().report(serde_json::from_value::<HostEvent>(event).unwrap());
+        drop(self.0.host().report(serde_json::from_value::<HostEvent>(event).unwrap()));
     }
 
     fn tool(&self, session: &str, name: &str, arguments: Value) -> Option<u64> {
@@ -62,7 +62,7 @@ fn a_called_frame_is_reminded_of_its_criteria_in_short_until_its_conversation_is
     for decided_by_the_caller in ["<position>", "<sibling-status", "<next-sibling", "stack_frame_activate"] {
         assert!(!called.xml.contains(decided_by_the_caller), "{decided_by_the_caller} is in\n{}", called.xml);
     }
-    assert!(called.volatile.contains("<next-action>Meet the criteria, then call stack_frame_pop.</next-action>"));
+    assert!(called.volatile.contains("<next-action>When done, call stack_frame_pop.</next-action>"));
     assert!(called.tokens < plain.tokens);
     chat.compacted("child");
     let compacted = chat.context("child");
