@@ -373,7 +373,7 @@ impl Contexts {
         &self,
         tree: &Tree,
         handle: Handle,
-        score: impl FnOnce(&SiblingIndex) -> Vec<Scored>,
+        score: impl FnOnce(&mut SiblingIndex) -> Vec<Scored>,
     ) -> Vec<Scored> {
         let node = tree.node(handle);
         let Some(parent) = node.parent() else { return Vec::new() };
@@ -389,7 +389,7 @@ impl Contexts {
         };
         let mut index = index.lock();
         index.update(tree, parent);
-        score(&index)
+        score(&mut index)
     }
 
     fn keep<M: PartialEq, T>(

@@ -2,8 +2,12 @@
 
 use crate::context::keys::KeyMap;
 use crate::keywords::{for_each_name, for_each_word};
+use crate::steps::step;
 use crate::tree::Node;
 
+/// How many characters of a text are read for words and names. What is important in a text stands at its beginning, and
+/// tools may put megabytes into results.
+const READ_CHARACTERS: usize = 16_000;
 /// A word of a title counts as often as this number of words of the other texts.
 pub(super) const TITLE_WEIGHT: f32 = 3.0;
 /// A word of the ancestor beside which a frame stands counts as this part of a word of the frame for which it is scored.
@@ -24,7 +28,11 @@ impl Query {
         let mut counts: KeyMap<u64, f32> = KeyMap::default();
         let mut names = Vec::new();
         for (text, weight) in [(settled.title, TITLE_WEIGHT), (settled.success_criteria, 1.0)] {
-            for_each_word(text, |stem| *counts.entry(term(stem)).or_default() += weight);
+            let text = beginning(text);
+            for_each_word(text, |stem| {
+                step();
+                *counts.entry(term(stem)).or_default() += weight;
+            });
             for_each_name(text, |name| names.push(term(name)));
         }
         names.sort_unstable();
@@ -54,6 +62,27 @@ impl Query {
         names.dedup();
         Self { words, names }
     }
+}
+
+/// The part of a text that is read.
+pub(super) fn beginning(text: &str) -> &str {
+    // A character has at least one byte.
+    if text.len() <= READ_CHARACTERS {
+        return text;
+    }
+    text.char_indices().nth(READ_CHARACTERS).map_or(text, |(end, _)| &text[..end])
+}
+
+/// The parts of the texts of a list that are read: together about as much as of one text.
+pub(super) fn beginnings(texts: &[String]) -> impl Iterator<Item = &str> {
+    let mut left = READ_CHARACTERS;
+    texts.iter().map_while(move |text| {
+        let is_room = left > 0;
+        let read = beginning(text);
+        // Each text counts for a character more: there may be many empty ones.
+        left = left.saturating_sub(read.chars().count() + 1);
+        is_room.then_some(read)
+    })
 }
 
 /// Hashes a word or a name to 64 bits (FNV-1a), with the same result on every machine. A collision of two only makes a

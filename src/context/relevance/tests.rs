@@ -211,7 +211,7 @@ fn the_siblings_of_an_ancestor_are_scored_without_looking_at_all() {
         let links = |number: usize| -> &'static [&'static str] { if number > 0 { &["c0"] } else { &[] } };
         let pairs = titles.iter().enumerate().map(|(number, title)| (title.as_str(), links(number)));
         let tree = Children::new(pairs.chain([("Page 3 of the shop", &[][..])])).tree();
-        let index = index(&tree);
+        let mut index = index(&tree);
         let below = tree.by_id("below").unwrap();
         let beside = tree.node(below).parent().unwrap();
         let query = Query::beside(&Query::of(tree.node(below)), &Query::of(tree.node(beside)));
