@@ -1,5 +1,7 @@
 //! The words and names for which finished siblings are searched, and their hashes.
 
+use std::sync::Arc;
+
 use crate::context::keys::KeyMap;
 use crate::keywords::{for_each_name, for_each_word};
 use crate::steps::step;
@@ -10,8 +12,9 @@ use crate::tree::Node;
 const READ_CHARACTERS: usize = 16_000;
 /// A word of a title counts as often as this number of words of the other texts.
 pub(super) const TITLE_WEIGHT: f32 = 3.0;
-/// A word of the ancestor beside which a frame stands counts as this part of a word of the frame for which it is scored.
-const ANCESTOR_WEIGHT: f32 = 0.5;
+/// A word of the ancestor beside whom a sibling stands, and of a frame between the two, counts as this part of a word of
+/// the frame for which the sibling is scored.
+const ABOVE_WEIGHT: f32 = 0.5;
 
 /// The words and names in the title and the criteria of a frame.
 #[derive(Debug)]
@@ -44,20 +47,22 @@ impl Query {
         Self { words, names }
     }
 
-    /// The query of a frame for the siblings of its ancestor: the frame's own words, and those of the ancestor with less
-    /// weight.
-    pub(in crate::context) fn beside(frame: &Query, ancestor: &Query) -> Self {
-        let mut words = Vec::with_capacity(frame.words.len() + ancestor.words.len());
-        let mut own = frame.words.iter().copied().peekable();
-        for (word, weight) in &ancestor.words {
-            while let Some(before) = own.next_if(|(other, _)| other < word) {
-                words.push(before);
-            }
-            let same = own.next_if(|(other, _)| other == word).map_or(0.0, |(_, weight)| weight);
-            words.push((*word, same + weight * ANCESTOR_WEIGHT));
+    /// The query of a frame for the siblings of its ancestor: the frame's own words, and with less weight those of the
+    /// frames `above` it: the ancestor, and the frames between the two.
+    pub(in crate::context) fn beside(frame: &Query, above: &[Arc<Query>]) -> Self {
+        let mut words = frame.words.clone();
+        for query in above {
+            words.extend(query.words.iter().map(|(word, weight)| (*word, weight * ABOVE_WEIGHT)));
         }
-        words.extend(own);
-        let mut names = [&frame.names[..], &ancestor.names].concat();
+        // The sort keeps the order of equal words, so their weights are always added in the same order.
+        words.sort_by_key(|(word, _)| *word);
+        words.dedup_by(|(word, weight), (first, sum)| {
+            let is_same = word == first;
+            *sum += if is_same { *weight } else { 0.0 };
+            is_same
+        });
+        let mut names = frame.names.clone();
+        above.iter().for_each(|query| names.extend(&query.names));
         names.sort_unstable();
         names.dedup();
         Self { words, names }
