@@ -2,41 +2,104 @@
 
 use std::borrow::Cow;
 
-/// Words that are too common to distinguish tasks. Sorted; each word has at most eight letters.
+/// Words that are too common to distinguish tasks: words of English plans, and the function words of other languages,
+/// which do not tell tasks apart in a plan of few tasks. A word counts in none of the languages, so words that mean
+/// something in plans of software are left out: `ai`, `ci`, `dos`, `er`, `es`, `eu`, `go`, `ha`, `jest`, `nas`, `num`,
+/// `os`, `pod`, `sans`, `ses` and others. Words of one ASCII letter never count.
 #[rustfmt::skip]
-const STOP_WORDS: &[&str] = &[
-    "a", "add", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "do",
-    "does", "done", "each", "for", "from", "had", "has", "have", "here", "how", "if", "in", "into", "is", "it",
-    "its", "more", "must", "new", "no", "not", "of", "on", "only", "or", "other", "our", "per", "should", "so",
-    "such", "than", "that", "the", "their", "then", "there", "these", "they", "this", "those", "to", "use",
-    "used", "using", "via", "was", "we", "were", "what", "when", "which", "who", "will", "with", "yes", "you",
-    "your",
+const STOP_WORDS: [(&str, &str); 9] = [
+    ("English", "a add all also an and any are as at be been but by can do does done each for from had has have here
+        how if in into is it its more must new no not of on only or other our per should so such than that the their
+        then there these they this those to use used using via was we were what when which who will with yes you your"),
+    ("German", "aber als am an auch auf aus bei beim bis dann das dass dem den der des die dies diese dieser durch
+        ein eine einem einen einer eines für gegen hat ich ihr im ins ist kann können mit muss nach nicht noch nur
+        oder ohne sich sie sind soll sollen über um und unter vom von vor was wenn werden wie wir wird zu zum zur"),
+    ("French", "à au aux avec avoir ce ces cette chez comme dans de des du elle elles en est et être été eux il ils
+        la le les leur leurs lors mais ne notre nous on ou où par pas pour qu que qui se si sont sous sur tous
+        toutes un une vers votre vous"),
+    ("Spanish", "al como con cuando de del desde donde el ella ellos en entre esta este están está fue hasta hay
+        la las le les lo los más muy no nos para pero por que qué se ser si sin sobre su sus también un una unas
+        uno unos ya"),
+    ("Portuguese", "ao aos as às com como da das de dela dele depois do é ela ele em entre esta está este foi já
+        mais mas muito na não nem no numa ou para pela pelas pelo pelos por quando que quem são se sem ser seu seus
+        sua suas também um uma uns umas"),
+    ("Italian", "agli al alla alle allo anche che chi come con cui da dalla dalle degli dei del della delle dello di
+        dove è fra gli hanno il in la le lo loro ma nei nel nella nelle non per più quale quando questa questo se
+        sono su sua sue sul sulla sulle suo tra un una uno"),
+    ("Dutch", "aan als bij dan dat de deze die dit door een en geen haar heeft het hij hoe ik in is je kan maar met
+        moet moeten naar niet nog om onder onze ook over te tegen tot uit van veel voor waar wat we wel wordt worden
+        zal ze zich zij zijn zo zonder"),
+    ("Polish", "ale albo bez być był była było były czy dla do gdy ich ile jak jako jego jej już każdy które który
+        która lub ma mają mnie może na nad nie niż od oraz przed przez przy się są ta tak tam te tego tej też to tu
+        tych tylko tym we więc za ze że"),
+    ("Russian", "а без бы был была были было быть в вам вас во вот все вы где да для до его ее её если есть же за и
+        из или им их к как ко когда которая которые который ли мы на над не него нее нет но о об он она они оно от
+        по под при с со так также там то у что чтобы эта эти это этот я"),
 ];
 
-/// The stop words as numbers, because numbers compare faster than texts.
-const STOP_NUMBERS: [u64; STOP_WORDS.len()] = {
-    let mut numbers = [0; STOP_WORDS.len()];
-    let mut index = 0;
-    while index < numbers.len() {
-        numbers[index] = number(STOP_WORDS[index].as_bytes());
-        index += 1;
+/// Number of the stop words of all languages, repetitions included.
+const STOP_WORD_COUNT: usize = {
+    let (mut count, mut language) = (0, 0);
+    while language < STOP_WORDS.len() {
+        let mut words = STOP_WORDS[language].1.as_bytes();
+        while let Some((_, rest)) = next_word(words) {
+            words = rest;
+            count += 1;
+        }
+        language += 1;
+    }
+    count
+};
+
+/// The stop words as sorted numbers, because numbers compare faster than texts.
+const STOP_NUMBERS: [u128; STOP_WORD_COUNT] = {
+    let mut numbers = [0; STOP_WORD_COUNT];
+    let (mut count, mut language) = (0, 0);
+    while language < STOP_WORDS.len() {
+        let mut words = STOP_WORDS[language].1.as_bytes();
+        while let Some((word, rest)) = next_word(words) {
+            words = rest;
+            let number = number(word);
+            let mut place = count;
+            while place > 0 && numbers[place - 1] > number {
+                numbers[place] = numbers[place - 1];
+                place -= 1;
+            }
+            numbers[place] = number;
+            count += 1;
+        }
+        language += 1;
     }
     numbers
 };
 
-/// Packs up to eight bytes into a number, in such a way that numbers have the order of the words.
-const fn number(word: &[u8]) -> u64 {
-    let mut number = 0;
+/// The longest stop word, in bytes.
+const LONGEST_STOP_WORD: usize = size_of::<u128>() - 1;
+
+/// Splits the first word off a list that is separated by blanks.
+const fn next_word(mut words: &[u8]) -> Option<(&[u8], &[u8])> {
+    words = words.trim_ascii_start();
+    let mut length = 0;
+    while length < words.len() && !words[length].is_ascii_whitespace() {
+        length += 1;
+    }
+    if length == 0 { None } else { Some(words.split_at(length)) }
+}
+
+/// Packs a word of at most 15 bytes into a number, after a byte that keeps the length.
+const fn number(word: &[u8]) -> u128 {
+    assert!(word.len() <= LONGEST_STOP_WORD, "a stop word is too long");
+    let mut number = 1;
     let mut index = 0;
-    while index < 8 {
-        number = number << 8 | if index < word.len() { word[index] as u64 } else { 0 };
+    while index < word.len() {
+        number = number << 8 | word[index] as u128;
         index += 1;
     }
     number
 }
 
 fn is_stop_word(word: &str) -> bool {
-    word.len() <= 8 && STOP_NUMBERS.binary_search(&number(word.as_bytes())).is_ok()
+    word.len() <= LONGEST_STOP_WORD && STOP_NUMBERS.binary_search(&number(word.as_bytes())).is_ok()
 }
 
 /// Word endings and their replacements, longest first.
@@ -60,7 +123,7 @@ const ENDINGS: &[(&str, &str)] = &[
 ///
 /// Words are split at characters other than letters and digits, and inside `camelCase`. Stop words and
 /// single ASCII letters and digits are left out. Scripts without spaces between words give pairs of adjacent
-/// characters.
+/// characters, and a pictograph is a word.
 ///
 /// ```
 /// use callstack_core::context::keywords;
@@ -87,7 +150,7 @@ pub(crate) fn for_each_word(text: &str, mut visit: impl FnMut(&str)) {
         let class = Class::of(character);
         let ends = matches!(
             (previous, class),
-            (Class::Lower | Class::Digit, Class::Upper) | (_, Class::Other | Class::Unspaced)
+            (Class::Lower | Class::Digit, Class::Upper) | (_, Class::Other | Class::Unspaced | Class::Picture)
         );
         if ends {
             finish(&mut word, &mut visit);
@@ -100,6 +163,7 @@ pub(crate) fn for_each_word(text: &str, mut visit: impl FnMut(&str)) {
                 visit(&pair);
             }
             Class::Unspaced => {}
+            Class::Picture => visit(character.encode_utf8(&mut [0; 4])),
             _ if character.is_ascii() => word.push(character.to_ascii_lowercase()),
             _ => word.extend(character.to_lowercase()),
         }
@@ -127,6 +191,8 @@ enum Class {
     Digit,
     /// A character of a script without spaces between words: Han, kana, Thai, …
     Unspaced,
+    /// A pictograph, which is a word of its own.
+    Picture,
     Other,
 }
 
@@ -144,6 +210,8 @@ impl Class {
             | '\u{3400}'..='\u{9fff}'
             | '\u{f900}'..='\u{faff}'
             | '\u{20000}'..='\u{3ffff}' => Class::Unspaced,
+            // Without the modifiers of skin tones.
+            '\u{1f300}'..='\u{1f3fa}' | '\u{1f400}'..='\u{1faff}' => Class::Picture,
             _ if character.is_uppercase() => Class::Upper,
             _ if character.is_alphabetic() => Class::Lower,
             _ if character.is_numeric() => Class::Digit,
@@ -199,9 +267,13 @@ mod tests {
 
     #[test]
     fn stop_words_are_found_and_others_are_not() {
-        assert!(STOP_WORDS.is_sorted() && STOP_WORDS.iter().all(|word| word.len() <= 8));
-        assert!(STOP_WORDS.iter().all(|word| is_stop_word(word)));
-        assert!(["the the", "them", "th", "thesaurus", "", "\0"].iter().all(|word| !is_stop_word(word)));
+        let mut words = STOP_WORDS.iter().flat_map(|(_, words)| words.split_whitespace());
+        assert!(words.clone().count() > 400 && words.all(is_stop_word));
+        assert!(STOP_NUMBERS.is_sorted());
+        let others = ["the the", "them", "th", "thesaurus", "est\0", "\0the", ""];
+        assert!(others.iter().all(|word| !is_stop_word(word)));
+        let technical = "ai ci dos er es eu go ha jest nas num os pod sans ses";
+        assert!(technical.split(' ').all(|word| !is_stop_word(word)));
     }
 
     #[test]
@@ -213,6 +285,12 @@ mod tests {
         let has = |name: &str| names.iter().any(|known| known == name);
         assert!(has("src/auth.rs") && has("bd-07b") && has("3") && has("4.2"), "{names:?}");
         assert!(!has("7"), "{names:?}");
+    }
+
+    #[test]
+    fn a_pictograph_is_a_word() {
+        assert_eq!(keywords("🔥"), ["🔥"]);
+        assert_eq!(keywords("Fix🔥parser 👍🏽 – ✅"), ["fix", "🔥", "parser", "👍"]);
     }
 
     #[test]

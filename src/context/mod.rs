@@ -174,6 +174,9 @@ pub(crate) struct Conversation {
 const KEPT_FRAMES: usize = 16_384;
 /// Maximum number of parents with a cached index of their children. If it is exceeded, all are removed.
 const KEPT_INDEXES: usize = 1_024;
+/// Maximum number of frames between a frame and its ancestor whose words count for the ancestor's siblings, the nearest
+/// ones.
+const FRAMES_BETWEEN: usize = 8;
 /// Maximum number of cached wordings besides the default one. If it is exceeded, the oldest is removed.
 const KEPT_WORDINGS: usize = 8;
 
@@ -344,7 +347,9 @@ impl Contexts {
     /// in which they finished.
     fn scores_beside(&self, tree: &Tree, handle: Handle, ancestor: Handle, most: usize) -> Vec<Scored> {
         self.with_siblings(tree, ancestor, |index| {
-            let query = Query::beside(&self.query(tree, handle), &self.query(tree, ancestor));
+            let between = tree.ancestors(handle).take_while(|other| *other != ancestor).take(FRAMES_BETWEEN);
+            let above: Vec<_> = between.chain([ancestor]).map(|other| self.query(tree, other)).collect();
+            let query = Query::beside(&self.query(tree, handle), &above);
             index.best(&Standpoint::new(tree, handle, ancestor), &query, most)
         })
     }
@@ -373,7 +378,7 @@ impl Contexts {
         &self,
         tree: &Tree,
         handle: Handle,
-        score: impl FnOnce(&SiblingIndex) -> Vec<Scored>,
+        score: impl FnOnce(&mut SiblingIndex) -> Vec<Scored>,
     ) -> Vec<Scored> {
         let node = tree.node(handle);
         let Some(parent) = node.parent() else { return Vec::new() };
@@ -389,7 +394,7 @@ impl Contexts {
         };
         let mut index = index.lock();
         index.update(tree, parent);
-        score(&index)
+        score(&mut index)
     }
 
     fn keep<M: PartialEq, T>(

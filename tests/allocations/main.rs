@@ -1,6 +1,7 @@
 //! Tests of the process memory that the library allocates, counted by the allocator. They are a separate program,
 //! because the allocator is set for the whole program. The tests run one at a time.
 
+mod contexts;
 mod frames;
 #[cfg(feature = "session")]
 mod growth;

@@ -15,12 +15,22 @@ pub(super) struct Habit {
 
 impl Habit {
     /// Adds the child at the next place. `distances` says how many places before it its dependencies were planned.
-    pub(super) fn add(&mut self, place: u32, distances: impl Iterator<Item = i64>) {
+    pub(super) fn push(&mut self, place: u32, distances: impl Iterator<Item = i64>) {
         for distance in distances {
             if self.declaring.last() != Some(&place) {
                 self.declaring.push(place);
             }
             self.by_distance.entry(key(distance)).or_default().push(place);
+        }
+    }
+
+    /// Removes the child at the last place. `distances` are those with which it was added.
+    pub(super) fn pop(&mut self, place: u32, distances: impl Iterator<Item = i64>) {
+        self.declaring.pop_if(|last| *last == place);
+        for distance in distances {
+            if let Some(places) = self.by_distance.get_mut(&key(distance)) {
+                places.pop_if(|last| *last == place);
+            }
         }
     }
 

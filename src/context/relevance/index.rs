@@ -1,371 +1,333 @@
-//! The inverted index of a frame's finished children, and their scores.
+//! The inverted index of a frame's finished children, which follows the changes of single children.
 
-use super::habit::{Habit, HabitBefore, count_before};
-use super::query::{Query, TITLE_WEIGHT, term};
-use super::{Scored, Signals, Standpoint, position, together};
+use super::habit::Habit;
+use super::plan::{PlannedOrder, distance};
+use super::query::{TITLE_WEIGHT, beginning, beginnings, term};
+use super::scores::Notes;
 use crate::context::keys::KeyMap;
-use crate::frame::{FrameStatus, Handle, has_handle_form};
+use crate::frame::{FrameStatus, Handle, first_filled, has_handle_form};
 use crate::keywords::for_each_word;
 use crate::steps::step;
 use crate::tree::{Node, Tree};
-
-/// BM25's parameter *k1*, the saturation of repeated terms. Usual values are 1.2 to 2 (Robertson & Zaragoza 2009, "The
-/// Probabilistic Relevance Framework").
-const SATURATION: f32 = 1.5;
-/// BM25's parameter *b*, the correction for long texts, from 0 to 1.
-const LENGTH_CORRECTION: f32 = 0.6;
-/// Text matches are divided by the best match, but by no less than this share of the highest possible match. Otherwise
-/// the best of several unrelated siblings would look relevant.
-const LEAST_IDEAL_SHARE: f32 = 0.1;
-/// How many of the documents with a word or a name, of the dependents of a document, and of the newest documents are
-/// looked at, newest first, where not all documents are scored.
-const LOOKED_AT: usize = 32;
 
 /// The inverted index of a frame's finished children. The documents are in the order in which the children finished; the
 /// position in this order is the *place* of a document.
 #[derive(Debug, Default)]
 pub(in crate::context) struct SiblingIndex {
-    documents: Vec<Document>,
-    /// The lengths of the documents: their weighted numbers of words.
-    lengths: Vec<f32>,
+    pub(super) documents: Vec<Document>,
+    /// The lengths of the documents: their weighted numbers of words, which are whole numbers.
+    pub(super) lengths: Vec<f32>,
+    /// For each document, the sum of its length and those of all documents before it.
+    pub(super) total_lengths: Vec<f64>,
     /// For each word, the places of the documents that contain it, in order, each with the weighted number of
     /// occurrences.
-    words: KeyMap<u64, Vec<(u32, f32)>>,
+    pub(super) words: KeyMap<u64, Vec<(u32, f32)>>,
     /// For each name, the places of the documents that have it, in order.
-    names: KeyMap<u64, Vec<u32>>,
-    habit: Habit,
+    pub(super) names: KeyMap<u64, Vec<u32>>,
+    pub(super) planned: PlannedOrder,
+    pub(super) habit: Habit,
+    pub(super) notes: Notes,
+    /// The parent's revision of its finished children at the last update.
     checked_at: u64,
 }
 
 #[derive(Debug)]
-struct Document {
-    handle: Handle,
+pub(super) struct Document {
+    pub(super) handle: Handle,
     settled_revision: u64,
-    finished: u64,
-    created_at: u64,
-    /// The position among all children of the parent.
-    position: usize,
+    pub(super) finished: u64,
+    pub(super) created_at: u64,
     /// The places of the documents on which it depends; only those that had finished before it.
-    dependencies: Vec<u32>,
+    pub(super) dependencies: Vec<u32>,
     /// The places of the documents that depend on it, in order.
-    dependents: Vec<u32>,
+    pub(super) dependents: Vec<u32>,
+    /// Number of all frames on which it depends. Dependencies are only ever added, so they are the same as long as their
+    /// number is.
+    declared: usize,
     /// False for a failed frame without results, which is never shown unless it is a dependency.
-    is_candidate: bool,
-    /// The sum of the lengths of this document and of all documents before it.
-    total_length: f64,
+    pub(super) is_candidate: bool,
+    /// Its words and its names in the index, each once.
+    words: Box<[u64]>,
+    names: Box<[u64]>,
+}
+
+impl Document {
+    /// A document that is not read yet.
+    fn new(handle: Handle) -> Self {
+        Self {
+            handle,
+            settled_revision: 0,
+            finished: 0,
+            created_at: 0,
+            dependencies: Vec::new(),
+            dependents: Vec::new(),
+            declared: 0,
+            is_candidate: false,
+            words: Box::default(),
+            names: Box::default(),
+        }
+    }
+
+    /// True if its frame is the same in this version of the tree.
+    fn is_current(&self, tree: &Tree) -> bool {
+        self.handle.index() < tree.len() && {
+            let node = tree.node(self.handle);
+            node.settled_revision() == self.settled_revision && node.finished() == Some(self.finished)
+        }
+    }
+
+    /// True if its frame has finished in this version of the tree, at the same time.
+    fn is_finished(&self, tree: &Tree) -> bool {
+        self.handle.index() < tree.len() && {
+            let node = tree.node(self.handle);
+            node.status().is_finished() && node.finished() == Some(self.finished)
+        }
+    }
 }
 
 impl SiblingIndex {
-    /// Updates the index from the tree. Adds the children that have finished since the last update; builds the index
-    /// again if an indexed child has changed.
+    /// Updates the index to a version of the tree, also to an older one. A child that has changed is read again, one that
+    /// finished last is added or removed, all at a cost that does not depend on the other children. If another one has
+    /// come or gone, the places of those after it change; only numbers are changed then, no other child is read.
+    ///
+    /// The revision of a parent says in constant time that no finished child has changed. If one has, a comparison of the
+    /// revisions of all finds it.
     pub(in crate::context) fn update(&mut self, tree: &Tree, parent: Handle) {
         let node = tree.node(parent);
         let count = node.finished_children().len();
         if self.checked_at == node.finished_revision() && self.documents.len() == count {
             return;
         }
-        let holds = self.documents.len() <= count
-            && self.documents.iter().zip(node.finished_children()).all(|(document, handle)| {
-                document.handle == handle && document.settled_revision == tree.node(handle).settled_revision()
-            });
-        if !holds {
-            *self = Self::default();
+        let is_changed = |place: &usize| !self.documents[*place].is_current(tree);
+        let changed: Vec<usize> = (0..self.documents.len()).filter(is_changed).collect();
+        let (changed, mut gone): (Vec<usize>, Vec<usize>) =
+            changed.into_iter().partition(|place| self.documents[*place].is_finished(tree));
+        let mut has_new_links = false;
+        for place in changed {
+            has_new_links |=
+                self.documents[place].declared != tree.node(self.documents[place].handle).dependencies().len();
+            let length = self.lengths[place];
+            self.read(tree, place);
+            if self.lengths[place] != length {
+                self.sum_lengths(place);
+            }
         }
-        for handle in node.finished_children().skip(self.documents.len()) {
-            self.add(tree, parent, handle);
+        while gone.pop_if(|place| *place + 1 == self.documents.len()).is_some() {
+            self.pop();
+        }
+        let newest = self.documents.last().map_or(0, |document| document.finished);
+        let is_new = |child: &Handle| tree.node(*child).finished() > Some(newest);
+        let new: Vec<Handle> = node.finished_children().rev().take_while(is_new).collect();
+        if has_new_links || !gone.is_empty() || self.documents.len() + new.len() != count {
+            self.rearrange(tree, node);
+        } else {
+            new.into_iter().rev().for_each(|child| self.push(tree, child));
         }
         self.checked_at = node.finished_revision();
     }
 
-    fn add(&mut self, tree: &Tree, parent: Handle, handle: Handle) {
-        let place = self.documents.len() as u32;
-        let node = tree.node(handle);
+    /// Adds a child at the end.
+    fn push(&mut self, tree: &Tree, child: Handle) {
+        let place = self.documents.len();
+        self.documents.push(Document::new(child));
+        self.lengths.push(0.0);
+        self.total_lengths.push(0.0);
+        self.read(tree, place);
+        self.sum_lengths(place);
+        self.link(tree, place);
+    }
+
+    /// Removes the last document.
+    fn pop(&mut self) {
+        let Some(document) = self.documents.pop() else { return };
+        let place = self.documents.len();
+        for word in &document.words {
+            remove_at(&mut self.words, *word, |(other, _)| *other as usize, place);
+        }
+        for name in &document.names {
+            remove_at(&mut self.names, *name, |other| *other as usize, place);
+        }
+        self.lengths.pop();
+        self.total_lengths.pop();
+        self.planned.remove(document.handle);
+        for dependency in &document.dependencies {
+            self.documents[*dependency as usize].dependents.pop();
+        }
+        let distances = self.distances(document.handle, &document.dependencies);
+        self.habit.pop(place as u32, distances.into_iter());
+    }
+
+    /// Removes the documents of children that are not finished in this version of the tree, and adds those that are
+    /// missing, also between others.
+    fn rearrange(&mut self, tree: &Tree, parent: &Node) {
+        let old = std::mem::take(&mut self.documents);
+        let old_lengths = std::mem::take(&mut self.lengths);
+        let mut new_places = vec![None; old.len()];
+        let mut missing = Vec::new();
+        let mut old = old.into_iter().enumerate().peekable();
+        for child in parent.finished_children() {
+            let finished = tree.node(child).finished().unwrap_or_default();
+            while old.next_if(|(_, document)| document.finished < finished).is_some() {}
+            let place = self.documents.len();
+            match old.next_if(|(_, document)| document.finished == finished && document.handle == child) {
+                Some((old_place, document)) => {
+                    new_places[old_place] = Some(place as u32);
+                    self.documents.push(document);
+                    self.lengths.push(old_lengths[old_place]);
+                }
+                None => {
+                    missing.push(place);
+                    self.documents.push(Document::new(child));
+                    self.lengths.push(0.0);
+                }
+            }
+        }
+        self.words.retain(|_, postings| {
+            postings.retain_mut(|(place, _)| move_to(place, &new_places));
+            !postings.is_empty()
+        });
+        self.names.retain(|_, places| {
+            places.retain_mut(|place| move_to(place, &new_places));
+            !places.is_empty()
+        });
+        missing.into_iter().for_each(|place| self.read(tree, place));
+        self.total_lengths = vec![0.0; self.documents.len()];
+        self.sum_lengths(0);
+        self.planned = PlannedOrder::default();
+        self.habit = Habit::default();
+        self.documents.iter_mut().for_each(|document| document.dependents.clear());
+        (0..self.documents.len()).for_each(|place| self.link(tree, place));
+    }
+
+    /// Reads the frame of a document, and puts its words and names in the place of the old ones.
+    fn read(&mut self, tree: &Tree, place: usize) {
+        let document = &mut self.documents[place];
+        let node = tree.node(document.handle);
         let (settled, record) = (node.settled(), node.record());
-        let results = record.results.as_deref().or(record.results_compacted.as_deref()).unwrap_or_default();
-        let artifacts = settled.artifacts.iter().map(|text| (text.as_str(), 1.0));
-        let decisions = settled.decisions.iter().map(|text| (text.as_str(), 1.0));
+        let results = first_filled(settled.results.unwrap_or_default(), settled.results_compacted.unwrap_or_default());
+        document.settled_revision = node.settled_revision();
+        document.finished = node.finished().unwrap_or_default();
+        document.created_at = record.created_at;
+        document.declared = node.dependencies().len();
+        document.is_candidate = node.status() == FrameStatus::Completed || !results.trim().is_empty();
         let texts = [(settled.title, TITLE_WEIGHT), (settled.success_criteria, 1.0), (results, 1.0)];
         let mut counts: KeyMap<u64, f32> = KeyMap::default();
         let mut length = 0.0;
-        for (text, weight) in texts.into_iter().chain(artifacts).chain(decisions) {
+        let mut count = |text: &str, weight: f32| {
             for_each_word(text, |stem| {
+                step();
                 *counts.entry(term(stem)).or_default() += weight;
                 length += weight;
             });
+        };
+        texts.into_iter().for_each(|(text, weight)| count(beginning(text), weight));
+        for list in [settled.artifacts, settled.decisions] {
+            beginnings(list).for_each(|text| count(text, 1.0));
+        }
+        self.lengths[place] = length;
+        let names = names(document.handle, &record.session_id);
+        let old_words = std::mem::replace(&mut document.words, counts.keys().copied().collect());
+        let old_names = std::mem::replace(&mut document.names, names);
+        for word in old_words.iter().filter(|word| !counts.contains_key(word)) {
+            remove_at(&mut self.words, *word, |(other, _)| *other as usize, place);
         }
         for (word, count) in counts {
-            self.words.entry(word).or_default().push((place, count));
+            put_at(self.words.entry(word).or_default(), |(other, _)| *other as usize, (place as u32, count));
         }
-        self.add_names(place, handle, &record.session_id);
-        let position = position(tree.node(parent), handle);
-        let dependencies = self.add_dependencies(tree, node, place, position);
-        let before = self.documents.last().map_or(0.0, |document| document.total_length);
-        self.lengths.push(length);
-        self.documents.push(Document {
-            handle,
-            settled_revision: node.settled_revision(),
-            finished: node.finished().unwrap_or_default(),
-            created_at: record.created_at,
-            position,
-            dependencies,
-            dependents: Vec::new(),
-            is_candidate: node.status() == FrameStatus::Completed || !results.trim().is_empty(),
-            total_length: before + f64::from(length),
-        });
-    }
-
-    fn add_names(&mut self, place: u32, handle: Handle, session_id: &str) {
-        let id = session_id.to_lowercase();
-        let last_part = id.rsplit('/').next().unwrap_or(&id);
-        // A text of the form of a handle names the frame with this handle, not the frame with such an ID.
-        let ids = [id.as_str(), last_part].into_iter().filter(|name| !has_handle_form(name));
-        for name in ids.chain([handle.to_string().as_str()]) {
-            let places = self.names.entry(term(name)).or_default();
-            if places.last() != Some(&place) {
-                places.push(place);
-            }
+        for name in old_names.iter().filter(|name| !document.names.contains(name)) {
+            remove_at(&mut self.names, *name, |other| *other as usize, place);
+        }
+        for name in &document.names {
+            put_at(self.names.entry(*name).or_default(), |other| *other as usize, place as u32);
         }
     }
 
-    /// Notes on which documents a new one depends, and returns their places.
-    fn add_dependencies(&mut self, tree: &Tree, node: &Node, place: u32, position: usize) -> Vec<u32> {
+    /// Sums up the lengths again, from a place on.
+    fn sum_lengths(&mut self, place: usize) {
+        let mut total = place.checked_sub(1).map_or(0.0, |before| self.total_lengths[before]);
+        for (sum, length) in self.total_lengths[place..].iter_mut().zip(&self.lengths[place..]) {
+            total += f64::from(*length);
+            *sum = total;
+        }
+    }
+
+    /// Notes on which documents this one depends, and its place in the plan. All documents before it must be linked, and
+    /// none after it.
+    fn link(&mut self, tree: &Tree, place: usize) {
+        let handle = self.documents[place].handle;
+        let node = tree.node(handle);
         let find = |dependency: &Handle| {
             let other = tree.node(*dependency);
             let finished = other.finished().filter(|_| other.parent() == node.parent())?;
-            let found = self.documents.binary_search_by_key(&finished, |document| document.finished).ok()?;
+            let earlier = &self.documents[..place];
+            let found = earlier.binary_search_by_key(&finished, |document| document.finished).ok()?;
             Some(found as u32)
         };
         let dependencies: Vec<u32> = node.dependencies().iter().filter_map(find).collect();
+        let distances = self.distances(handle, &dependencies);
+        self.habit.push(place as u32, distances.into_iter());
         for dependency in &dependencies {
-            self.documents[*dependency as usize].dependents.push(place);
+            self.documents[*dependency as usize].dependents.push(place as u32);
         }
-        let distance = |dependency: &u32| position as i64 - self.documents[*dependency as usize].position as i64;
-        self.habit.add(place, dependencies.iter().map(distance));
+        self.documents[place].dependencies = dependencies;
+        self.planned.insert(handle, place as u32);
+    }
+
+    /// How many places before a child its dependencies were planned, among the children that finished before it.
+    fn distances(&self, child: Handle, dependencies: &[u32]) -> Vec<i64> {
+        if dependencies.is_empty() {
+            return Vec::new();
+        }
+        let own = self.planned.rank(child);
+        let other = |place: &u32| self.documents[*place as usize].handle;
         dependencies
-    }
-
-    /// Scores all candidates except the frame itself, in the order in which they finished.
-    ///
-    /// Each sibling is compared with a fixed set of siblings: those that had finished when the frame started, or, if it
-    /// finished later, all that finished before it. Therefore a sibling that finishes never changes the score of one
-    /// that is already shown.
-    pub(in crate::context) fn scores(&self, from: &Standpoint, query: &Query) -> Vec<Scored> {
-        let (base, end) = (self.base(from), self.documents.len());
-        let mut matches = self.search(query, base, end, usize::MAX);
-        matches.compare(0..base);
-        let seen = self.see(from, base, matches, 0..base);
-        (0..end).filter_map(|place| seen.score(place)).collect()
-    }
-
-    /// Scores the children for a frame below one of them, and returns the best in the order in which they finished, at
-    /// most `most`.
-    ///
-    /// The work does not grow with the number of children: of those that had finished when the frame started, it looks at
-    /// the newest, at the newest with each word and name, and at their dependencies. Up to a quarter of `most` is
-    /// kept for those that finished later. They follow the others and change nothing about them.
-    pub(in crate::context) fn best(&self, from: &Standpoint, query: &Query, most: usize) -> Vec<Scored> {
-        let base = self.base(from);
-        let end = self.documents.len().min(base + most / 4);
-        let mut matches = self.search(query, base, end, LOOKED_AT);
-        let places = self.places(query, base, &matches.named);
-        matches.compare(places.iter().map(|place| *place as usize));
-        let seen = self.see(from, base, matches, places.iter().map(|place| *place as usize));
-        let mut scored: Vec<Scored> = places.iter().filter_map(|place| seen.score(*place as usize)).collect();
-        keep_best(&mut scored, most - most / 4);
-        scored.extend((base..end).filter_map(|place| seen.score(place)));
-        scored
-    }
-
-    /// The number of documents that had finished when the frame started.
-    fn base(&self, from: &Standpoint) -> usize {
-        self.documents.partition_point(|document| document.finished < from.started)
-    }
-
-    /// Searches the documents before the place `end`. Of those before `base` that have a word or a name, at most
-    /// `looked_at` are found, the newest.
-    fn search(&self, query: &Query, base: usize, end: usize, looked_at: usize) -> Matches {
-        let mut texts = vec![0.0; end];
-        let dampening = self.dampening(base);
-        let later_dampening: Vec<f32> =
-            (base..end).map(|place| self.dampening(place + 1).of(self.lengths[place])).collect();
-        let mut ideal = 0.0;
-        for (word, weight) in &query.words {
-            let weight = weight * (SATURATION + 1.0);
-            let postings = self.words.get(word).map_or(&[][..], Vec::as_slice);
-            let in_base = postings.partition_point(|(place, _)| (*place as usize) < base);
-            let most = rarity(base, in_base) * weight;
-            ideal += most;
-            for (place, count) in &postings[in_base.saturating_sub(looked_at)..in_base] {
-                step();
-                let place = *place as usize;
-                texts[place] += most * count / (count + dampening.of(self.lengths[place]));
-            }
-            let later = postings.iter().enumerate().skip(in_base);
-            for (position, (place, count)) in later.take_while(|(_, (place, _))| (*place as usize) < end) {
-                step();
-                let place = *place as usize;
-                let most = rarity(place + 1, position + 1) * weight;
-                texts[place] += most * count / (count + later_dampening[place - base]);
-            }
-        }
-        let mut named = Vec::new();
-        for name in &query.names {
-            let places = self.names.get(name).map_or(&[][..], Vec::as_slice);
-            let in_base = count_before(places, base);
-            let places = places[in_base.saturating_sub(looked_at)..].iter().inspect(|_| step());
-            named.extend(places.take_while(|place| (**place as usize) < end));
-        }
-        sort_once(&mut named);
-        Matches { texts, named, best: ideal * LEAST_IDEAL_SHARE }
-    }
-
-    /// The places before `base` that are worth a look: the newest, the newest with a word of the query, those that are
-    /// `named`, and the places on which these depend.
-    fn places(&self, query: &Query, base: usize, named: &[u32]) -> Vec<u32> {
-        let newest = base.saturating_sub(LOOKED_AT);
-        let mut is_known = vec![false; newest];
-        let mut older = Vec::new();
-        let mut add = |older: &mut Vec<u32>, place: u32| {
-            step();
-            if (place as usize) < newest && !std::mem::replace(&mut is_known[place as usize], true) {
-                older.push(place);
-            }
-        };
-        named.iter().for_each(|place| add(&mut older, *place));
-        if newest > 0 {
-            for (word, _) in &query.words {
-                let postings = self.words.get(word).map_or(&[][..], Vec::as_slice);
-                let in_base = postings.partition_point(|(place, _)| (*place as usize) < base);
-                let looked_at = &postings[in_base.saturating_sub(LOOKED_AT)..in_base];
-                looked_at.iter().for_each(|(place, _)| add(&mut older, *place));
-            }
-        }
-        let found: Vec<u32> = older.iter().copied().chain(newest as u32..base as u32).collect();
-        for place in &found {
-            let dependencies = self.documents[*place as usize].dependencies.iter().take(LOOKED_AT);
-            dependencies.for_each(|place| add(&mut older, *place));
-        }
-        older.sort_unstable();
-        older.extend(newest as u32..base as u32);
-        older
-    }
-
-    /// BM25's correction for the lengths of documents, relative to the average of the first `known` ones.
-    fn dampening(&self, known: usize) -> Dampening {
-        let last = known.checked_sub(1).map(|last| &self.documents[last]);
-        let average = last.map_or(0.0, |last| (last.total_length / known as f64) as f32);
-        Dampening { by_length: SATURATION * LENGTH_CORRECTION / average.max(1.0) }
-    }
-
-    /// Joins what is needed to score documents. `usual` are the places before `base` that are compared with each other.
-    fn see<'a>(
-        &'a self,
-        from: &'a Standpoint,
-        base: usize,
-        matches: Matches,
-        usual: impl ExactSizeIterator<Item = usize>,
-    ) -> Seen<'a> {
-        // If all frames were created simultaneously, the creation time carries no signal.
-        let count = usual.len().max(1) as f32;
-        let sum: f32 = usual.map(|place| together(self.documents[place].created_at, from.created_at)).sum();
-        Seen { index: self, from, base, matches, habit: self.habit.before(base), usual_together: sum / count }
+            .iter()
+            .map(other)
+            .map(|other| distance(own, self.planned.rank(other), other < child, true))
+            .collect()
     }
 }
 
-/// The documents that a search has found.
-struct Matches {
-    /// The BM25 score of each document.
-    texts: Vec<f32>,
-    /// The places of the documents that are named, in order.
-    named: Vec<u32>,
-    /// The score by which those of the documents that had finished are divided.
-    best: f32,
+/// The names of a frame: its ID, the last part of it, and its handle, each once.
+fn names(handle: Handle, session_id: &str) -> Box<[u64]> {
+    let id = session_id.to_lowercase();
+    let last_part = id.rsplit('/').next().unwrap_or(&id);
+    // A text of the form of a handle names the frame with this handle, not the frame with such an ID.
+    let ids = [id.as_str(), last_part].into_iter().filter(|name| !has_handle_form(name));
+    let mut names: Vec<u64> = ids.chain([handle.to_string().as_str()]).map(term).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.into()
 }
 
-impl Matches {
-    /// Makes the scores of these places the ones with which all are compared.
-    fn compare(&mut self, places: impl Iterator<Item = usize>) {
-        self.best = places.map(|place| self.texts[place]).fold(self.best, f32::max);
-    }
-
-    /// The text match of a document in relation to the best one, from 0 to 1.
-    fn text(&self, place: usize) -> f32 {
-        let text = self.texts[place];
-        let best = self.best.max(text);
-        if best > 0.0 { text / best } else { 0.0 }
-    }
+/// Changes a place to the new one; false if it is removed.
+fn move_to(place: &mut u32, new_places: &[Option<u32>]) -> bool {
+    let new_place = new_places[*place as usize];
+    *place = new_place.unwrap_or_default();
+    new_place.is_some()
 }
 
-/// The term of BM25's denominator that reduces the influence of a word's count. It grows with the length of the document.
-struct Dampening {
-    by_length: f32,
-}
-
-impl Dampening {
-    fn of(&self, length: f32) -> f32 {
-        SATURATION * (1.0 - LENGTH_CORRECTION) + self.by_length * length
-    }
-}
-
-/// The documents as a frame sees them.
-struct Seen<'a> {
-    index: &'a SiblingIndex,
-    from: &'a Standpoint,
-    base: usize,
-    matches: Matches,
-    habit: HabitBefore<'a>,
-    usual_together: f32,
-}
-
-impl Seen<'_> {
-    /// The score of a document; `None` if it is no candidate.
-    fn score(&self, place: usize) -> Option<Scored> {
-        step();
-        let document = &self.index.documents[place];
-        if !document.is_candidate || document.handle == self.from.beside {
-            return None;
-        }
-        let signals = Signals {
-            text: self.matches.text(place),
-            finished: self.base.saturating_sub(place).max(1),
-            habit: self.habit.share(self.from.position as i64 - document.position as i64),
-            dependents: self.dependents(document),
-            is_named: self.matches.named.binary_search(&(place as u32)).is_ok(),
-            together: (together(document.created_at, self.from.created_at) - self.usual_together).max(0.0),
-        };
-        Some(Scored { handle: document.handle, score: signals.score() })
-    }
-
-    /// The sum of the text matches of the newest documents that depend on this one.
-    fn dependents(&self, document: &Document) -> f32 {
-        let dependents = &document.dependents[..count_before(&document.dependents, self.base)];
-        let newest = dependents.iter().rev().take(LOOKED_AT).inspect(|_| step());
-        newest.map(|place| self.matches.text(*place as usize)).sum()
-    }
-}
-
-/// BM25's inverse document frequency, in the variant that is never negative. The base-2 logarithm is approximated from
-/// the exponent and mantissa of the number. Unlike the logarithms of system libraries, this gives the same result on
-/// every machine.
-fn rarity(documents: usize, having: usize) -> f32 {
-    let ratio = 1.0 + (documents as f32 - having as f32 + 0.5) / (having as f32 + 0.5);
-    let bits = ratio.to_bits();
-    (bits >> 23) as f32 - 127.0 + (bits & 0x7f_ffff) as f32 / 8_388_608.0
-}
-
-/// Removes all but the `most` best without changing the order. The newer of two equal ones is the better one.
-fn keep_best(scored: &mut Vec<Scored>, most: usize) {
-    if scored.len() <= most {
+/// Puts an entry into a list that is sorted by places, instead of the one with the same place.
+fn put_at<T>(list: &mut Vec<T>, place_of: impl Fn(&T) -> usize, entry: T) {
+    let place = place_of(&entry);
+    if list.last().is_none_or(|last| place_of(last) < place) {
+        list.push(entry);
         return;
     }
-    let better = |one: &Scored, other: &Scored| other.score.total_cmp(&one.score).then(other.handle.cmp(&one.handle));
-    let mut ranked = scored.clone();
-    ranked.select_nth_unstable_by(most, better);
-    let first_left_out = ranked[most];
-    scored.retain(|candidate| better(candidate, &first_left_out).is_lt());
+    match list.binary_search_by_key(&place, &place_of) {
+        Ok(found) => list[found] = entry,
+        Err(found) => list.insert(found, entry),
+    }
 }
 
-fn sort_once(places: &mut Vec<u32>) {
-    places.sort_unstable();
-    places.dedup();
+/// Removes the entry with this place from the list of a term, which is sorted by places, and the list if it is empty.
+fn remove_at<T>(lists: &mut KeyMap<u64, Vec<T>>, term: u64, place_of: impl Fn(&T) -> usize, place: usize) {
+    step();
+    let Some(list) = lists.get_mut(&term) else { return };
+    if let Ok(found) = list.binary_search_by_key(&place, place_of) {
+        list.remove(found);
+    }
+    if list.is_empty() {
+        lists.remove(&term);
+    }
 }

@@ -5,7 +5,8 @@
 //! ```text
 //! text                              its BM25 score divided by the best one, from 0 to 1
 //! + 1 / (1 + f)                     f: its place among the finished siblings, 1 for the newest
-//! + (c + 1 / (1 + p)) / (d + 1)     p: how many places before the frame it was planned, 1 for the one just before;
+//! + (c + 1 / (1 + p)) / (d + 1)     p: how many places before the frame it was planned, 1 for the one just before,
+//!                                   if only siblings count that had finished when the frame started;
 //!                                   c: how many of the d siblings with dependencies depend on the sibling planned p
 //!                                   places before them; 1 / (1 + p) is omitted if it was planned after the frame
 //! + 2 v / (v + 4)                   v: the sum of the texts of the siblings that depend on it
@@ -22,8 +23,12 @@
 //! nDCG@5, whichever plan is left out.
 
 mod habit;
+#[cfg(test)]
+mod history_tests;
 mod index;
+mod plan;
 mod query;
+mod scores;
 #[cfg(test)]
 mod tests;
 
@@ -31,7 +36,7 @@ pub(super) use index::SiblingIndex;
 pub(super) use query::Query;
 
 use crate::frame::Handle;
-use crate::tree::{Node, Tree};
+use crate::tree::Tree;
 
 /// The share of the score of a sibling that the task names.
 const NAMED: f32 = 1.0;
@@ -56,8 +61,6 @@ pub(super) struct Scored {
 pub(super) struct Standpoint {
     /// The frame beside the siblings.
     beside: Handle,
-    /// Its position among the children of its parent.
-    position: usize,
     /// When it was created, in milliseconds since the Unix epoch.
     created_at: u64,
     /// The place in the tree's sequence of starts and finishes from which the siblings are seen.
@@ -67,16 +70,9 @@ pub(super) struct Standpoint {
 impl Standpoint {
     /// The standpoint of a frame that looks at the siblings of `beside`, which is itself or one of its ancestors.
     pub(super) fn new(tree: &Tree, frame: Handle, beside: Handle) -> Self {
-        let node = tree.node(beside);
-        let position = node.parent().map_or(0, |parent| position(tree.node(parent), beside));
         let started = tree.node(frame).started().unwrap_or(u64::MAX);
-        Self { beside, position, created_at: node.record().created_at, started }
+        Self { beside, created_at: tree.node(beside).record().created_at, started }
     }
-}
-
-/// The position of a child among all children of its parent, which never changes.
-fn position(parent: &Node, child: Handle) -> usize {
-    parent.children().partition_point(|other| *other < child)
 }
 
 /// What speaks for a sibling.

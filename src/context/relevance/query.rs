@@ -1,13 +1,20 @@
 //! The words and names for which finished siblings are searched, and their hashes.
 
+use std::sync::Arc;
+
 use crate::context::keys::KeyMap;
 use crate::keywords::{for_each_name, for_each_word};
+use crate::steps::step;
 use crate::tree::Node;
 
+/// How many characters of a text are read for words and names. What is important in a text stands at its beginning, and
+/// tools may put megabytes into results.
+const READ_CHARACTERS: usize = 16_000;
 /// A word of a title counts as often as this number of words of the other texts.
 pub(super) const TITLE_WEIGHT: f32 = 3.0;
-/// A word of the ancestor beside which a frame stands counts as this part of a word of the frame for which it is scored.
-const ANCESTOR_WEIGHT: f32 = 0.5;
+/// A word of the ancestor beside whom a sibling stands, and of a frame between the two, counts as this part of a word of
+/// the frame for which the sibling is scored.
+const ABOVE_WEIGHT: f32 = 0.5;
 
 /// The words and names in the title and the criteria of a frame.
 #[derive(Debug)]
@@ -24,7 +31,11 @@ impl Query {
         let mut counts: KeyMap<u64, f32> = KeyMap::default();
         let mut names = Vec::new();
         for (text, weight) in [(settled.title, TITLE_WEIGHT), (settled.success_criteria, 1.0)] {
-            for_each_word(text, |stem| *counts.entry(term(stem)).or_default() += weight);
+            let text = beginning(text);
+            for_each_word(text, |stem| {
+                step();
+                *counts.entry(term(stem)).or_default() += weight;
+            });
             for_each_name(text, |name| names.push(term(name)));
         }
         names.sort_unstable();
@@ -36,24 +47,47 @@ impl Query {
         Self { words, names }
     }
 
-    /// The query of a frame for the siblings of its ancestor: the frame's own words, and those of the ancestor with less
-    /// weight.
-    pub(in crate::context) fn beside(frame: &Query, ancestor: &Query) -> Self {
-        let mut words = Vec::with_capacity(frame.words.len() + ancestor.words.len());
-        let mut own = frame.words.iter().copied().peekable();
-        for (word, weight) in &ancestor.words {
-            while let Some(before) = own.next_if(|(other, _)| other < word) {
-                words.push(before);
-            }
-            let same = own.next_if(|(other, _)| other == word).map_or(0.0, |(_, weight)| weight);
-            words.push((*word, same + weight * ANCESTOR_WEIGHT));
+    /// The query of a frame for the siblings of its ancestor: the frame's own words, and with less weight those of the
+    /// frames `above` it: the ancestor, and the frames between the two.
+    pub(in crate::context) fn beside(frame: &Query, above: &[Arc<Query>]) -> Self {
+        let mut words = frame.words.clone();
+        for query in above {
+            words.extend(query.words.iter().map(|(word, weight)| (*word, weight * ABOVE_WEIGHT)));
         }
-        words.extend(own);
-        let mut names = [&frame.names[..], &ancestor.names].concat();
+        // The sort keeps the order of equal words, so their weights are always added in the same order.
+        words.sort_by_key(|(word, _)| *word);
+        words.dedup_by(|(word, weight), (first, sum)| {
+            let is_same = word == first;
+            *sum += if is_same { *weight } else { 0.0 };
+            is_same
+        });
+        let mut names = frame.names.clone();
+        above.iter().for_each(|query| names.extend(&query.names));
         names.sort_unstable();
         names.dedup();
         Self { words, names }
     }
+}
+
+/// The part of a text that is read.
+pub(super) fn beginning(text: &str) -> &str {
+    // A character has at least one byte.
+    if text.len() <= READ_CHARACTERS {
+        return text;
+    }
+    text.char_indices().nth(READ_CHARACTERS).map_or(text, |(end, _)| &text[..end])
+}
+
+/// The parts of the texts of a list that are read: together about as much as of one text.
+pub(super) fn beginnings(texts: &[String]) -> impl Iterator<Item = &str> {
+    let mut left = READ_CHARACTERS;
+    texts.iter().map_while(move |text| {
+        let is_room = left > 0;
+        let read = beginning(text);
+        // Each text counts for a character more: there may be many empty ones.
+        left = left.saturating_sub(read.chars().count() + 1);
+        is_room.then_some(read)
+    })
 }
 
 /// Hashes a word or a name to 64 bits (FNV-1a), with the same result on every machine. A collision of two only makes a

@@ -1,6 +1,10 @@
 //! Tests of the scores of siblings.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use super::*;
+use crate::context::{Approx, Contexts};
 use crate::frame::{Frame, FrameStatus, StackState};
 use crate::steps::steps_of;
 
@@ -78,7 +82,7 @@ fn scores(tree: &Tree, id: &str) -> impl Fn(&str) -> f32 + use<> {
 fn best(tree: &Tree, most: usize) -> Vec<Scored> {
     let below = tree.by_id("below").unwrap();
     let beside = tree.node(below).parent().unwrap();
-    let query = Query::beside(&Query::of(tree.node(below)), &Query::of(tree.node(beside)));
+    let query = Query::beside(&Query::of(tree.node(below)), &[Query::of(tree.node(beside)).into()]);
     index(tree).best(&Standpoint::new(tree, below, beside), &query, most)
 }
 
@@ -211,10 +215,10 @@ fn the_siblings_of_an_ancestor_are_scored_without_looking_at_all() {
         let links = |number: usize| -> &'static [&'static str] { if number > 0 { &["c0"] } else { &[] } };
         let pairs = titles.iter().enumerate().map(|(number, title)| (title.as_str(), links(number)));
         let tree = Children::new(pairs.chain([("Page 3 of the shop", &[][..])])).tree();
-        let index = index(&tree);
+        let mut index = index(&tree);
         let below = tree.by_id("below").unwrap();
         let beside = tree.node(below).parent().unwrap();
-        let query = Query::beside(&Query::of(tree.node(below)), &Query::of(tree.node(beside)));
+        let query = Query::beside(&Query::of(tree.node(below)), &[Query::of(tree.node(beside)).into()]);
         let (scored, steps) = steps_of(|| index.best(&Standpoint::new(&tree, below, beside), &query, 64));
         let oldest = tree.by_id("c0").unwrap();
         assert!(scored.iter().any(|sibling| sibling.handle == oldest), "all depend on it");
@@ -223,4 +227,69 @@ fn the_siblings_of_an_ancestor_are_scored_without_looking_at_all() {
     let (some, many) = (steps(1_000), steps(10_000));
     assert!(some > 100, "{some} steps are too few; are they still counted?");
     assert!(many <= some + some / 10, "{some} steps for 1,000 siblings, but {many} for 10,000");
+}
+
+#[test]
+fn the_words_of_the_frames_between_a_frame_and_its_ancestor_count() {
+    let frame = |title: &str, id: &str, parent: &str, status| Frame {
+        title: title.into(),
+        session_id: id.into(),
+        parent_session_id: Some(parent.into()).filter(|parent: &String| !parent.is_empty()),
+        status,
+        ..Frame::default()
+    };
+    let scores = |criteria: &str| {
+        let (open, done) = (FrameStatus::InProgress, FrameStatus::Completed);
+        let mut frames = vec![
+            frame("Shop", "root", "", open),
+            frame("Authentication", "authentication", "root", done),
+            frame("Catalogue", "catalogue", "root", done),
+            frame("Shipping", "shipping", "root", done),
+            frame("Mobile app", "app", "root", open),
+            frame("Log in on the phone", "login", "app", open),
+            frame("Refresh token rotation", "tokens", "login", open),
+        ];
+        frames[1].results = Some("Google OAuth and 2FA work in the browser".into());
+        frames[2].results = Some("Pictures and prices work in the browser".into());
+        frames[5].success_criteria = criteria.into();
+        let (tree, repairs) = Tree::from_state(StackState {
+            frames,
+            revision: 1,
+            root_frame_ids: vec!["root".into()],
+            active_frame_id: Some("tokens".into()),
+            ..StackState::default()
+        });
+        assert!(repairs.is_empty());
+        let contexts = Contexts::new(Arc::new(Approx), PathBuf::new());
+        let [tokens, app] = ["tokens", "app"].map(|id| tree.by_id(id).unwrap());
+        let scored = contexts.scores_beside(&tree, tokens, app, 8);
+        ["authentication", "catalogue"]
+            .map(|id| scored.iter().find(|one| one.handle == tree.by_id(id).unwrap()).unwrap().score)
+    };
+    let [authentication, catalogue] = scores("Google OAuth and 2FA");
+    assert!(authentication > catalogue, "{authentication} {catalogue}");
+    let [authentication, catalogue] = scores("");
+    assert!(authentication < catalogue, "{authentication} {catalogue}");
+}
+
+#[test]
+fn function_words_do_not_decide_in_any_language() {
+    // A task, a sibling with a word of it, and the newest sibling, which has only function words of it.
+    let cases = [
+        ("Order for the customers", "All customers", "Landing page for the shop"),
+        ("Rechnung mit Versandkosten", "Versandkosten", "Übersetzungen (i18n mit Fallback)"),
+        ("Commande pour les clients", "Fiche clients", "Page d'accueil pour les visiteurs"),
+        ("Pagar el pedido con tarjeta", "Datos de tarjeta", "Página de inicio con el menú"),
+        ("Pagamento dos pedidos com cartão", "Validar cartão", "Página inicial com menu"),
+        ("Fattura per gli ordini con IVA", "Calcolo IVA", "Pagina iniziale con gli articoli"),
+        ("Factuur met de verzendkosten", "Verzendkosten", "Startpagina met de artikelen"),
+        ("Faktura dla klienta oraz rabat", "Baza klienta", "Strona dla mobilnych oraz menu"),
+        ("Заказ для клиента", "Карточка клиента", "Главная страница для сайта"),
+        ("🔥", "🔥", "Home"),
+    ];
+    for (task, right, wrong) in cases {
+        let children = [right, "Sweep", wrong, task].map(|title| (title, &[][..]));
+        let score = scores(&Children::new(children).tree(), "c3");
+        assert!(score("c0") > score("c2"), "{task}: {} {}", score("c0"), score("c2"));
+    }
 }
