@@ -7,7 +7,9 @@ use super::effect::{Effect, LogLevel};
 use super::event::HostEvent;
 use super::subagents::Ending;
 use super::titles::ReceivedEvent;
+use super::topic::CRITERIA_CHARACTERS;
 use super::turn::Turn;
+use crate::text::beginning;
 use crate::tree::Command;
 
 /// Names of the tools that write files. The files become artifacts.
@@ -43,8 +45,14 @@ impl Turn<'_> {
             HostEvent::SessionCompacting { session_id } => self.compacting(session_id),
             HostEvent::SessionCompacted { session_id, messages } => self.compacted(&session_id, messages),
             HostEvent::SessionMessages { session_id, messages } => self.messages_read(&session_id, messages),
-            HostEvent::Message { ref session_id, .. } if !self.sessions.is_known(session_id) => {
-                self.wait_for(&session_id.clone(), ReceivedEvent { event, is_subagent });
+            HostEvent::Message { session_id, message_id, role, text, tokens, context_limit }
+                if !self.sessions.is_known(&session_id) =>
+            {
+                // More of the text is not used.
+                let text = beginning(&text, CRITERIA_CHARACTERS).to_owned();
+                let awaited = session_id.clone();
+                let event = HostEvent::Message { session_id, message_id, role, text, tokens, context_limit };
+                self.wait_for(&awaited, ReceivedEvent { event, is_subagent });
             }
             HostEvent::Message { session_id, message_id, role, text, tokens, context_limit } => {
                 if self.sessions.is_new_message(&session_id, &message_id) {

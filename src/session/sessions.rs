@@ -1,6 +1,6 @@
 //! [`Sessions`]: the state that is kept for a host's sessions, such as parents, titles, messages and delayed events.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use super::autonomy::{Autonomy, Decision, Observation};
 use super::calls::Calls;
@@ -21,7 +21,9 @@ const REMEMBERED_IDS: usize = 256;
 /// Maximum number of events that wait for one session, and of sessions for which events wait. They bound the process
 /// memory if sessions are never described.
 const WAITING_EVENTS: usize = 256;
-const AWAITED_SESSIONS: usize = 1_024;
+const AWAITED_SESSIONS: usize = 32_768;
+/// Maximum number of sessions in a circle of parents that is found.
+const SEARCHED_CIRCLE: usize = 256;
 
 /// The state of a host's sessions. [`Sessions::report`] handles an event and returns the actions that follow from it.
 ///
@@ -65,6 +67,8 @@ pub struct Sessions {
     unassigned: BTreeMap<String, Vec<ReceivedEvent>>,
     /// Events by the session that must be described first.
     waiting: BTreeMap<String, Vec<ReceivedEvent>>,
+    /// For each session whose description waits, the session for which it waits.
+    awaited: BTreeMap<String, String>,
 }
 
 /// A session that was reported.
@@ -207,22 +211,8 @@ impl Sessions {
 
     /// True if a session's description waits for another session, directly or through others.
     pub(super) fn is_waiting_for(&self, session_id: &str, other: &str) -> bool {
-        let is_description = |event: &ReceivedEvent, of: &str| match &event.event {
-            HostEvent::SessionCreated { session_id, .. } => session_id == of,
-            _ => false,
-        };
-        let mut met = BTreeSet::new();
-        let mut next = session_id;
-        while met.insert(next) {
-            let waits =
-                |(_, events): &(&String, &Vec<ReceivedEvent>)| events.iter().any(|event| is_description(event, next));
-            match self.waiting.iter().find(waits) {
-                Some((awaited, _)) if awaited == other => return true,
-                Some((awaited, _)) => next = awaited,
-                None => return false,
-            }
-        }
-        false
+        let above = std::iter::successors(Some(session_id), |below| self.awaited.get(*below).map(String::as_str));
+        above.take(SEARCHED_CIRCLE).any(|above| above == other)
     }
 
     /// Delays an event until a session is described. Returns true if it is the first event that waits for this session.
@@ -230,6 +220,9 @@ impl Sessions {
     pub(super) fn wait_for(&mut self, session_id: &str, event: ReceivedEvent) -> bool {
         if self.waiting.len() >= AWAITED_SESSIONS && !self.waiting.contains_key(session_id) {
             return false;
+        }
+        if let HostEvent::SessionCreated { session_id: waiting, .. } = &event.event {
+            self.awaited.insert(waiting.clone(), session_id.to_owned());
         }
         let waiting = self.waiting.entry(session_id.to_owned()).or_default();
         let is_first = waiting.is_empty();
@@ -241,7 +234,13 @@ impl Sessions {
 
     /// Removes and returns the events that wait for a session.
     pub(super) fn take_waiting(&mut self, session_id: &str) -> Vec<ReceivedEvent> {
-        self.waiting.remove(session_id).unwrap_or_default()
+        let waiting = self.waiting.remove(session_id).unwrap_or_default();
+        for event in &waiting {
+            if let HostEvent::SessionCreated { session_id, .. } = &event.event {
+                self.awaited.remove(session_id);
+            }
+        }
+        waiting
     }
 
     /// Keeps the description of a child session until it is known which sessions were created for the caller's calls.

@@ -13,7 +13,7 @@ const NEW_TASK: usize = 2;
 const TITLE_WORDS: usize = 6;
 const TITLE_CHARACTERS: usize = 60;
 /// Maximum length of criteria that are taken from a message, full and compacted, in characters.
-const CRITERIA_CHARACTERS: usize = 2_000;
+pub(super) const CRITERIA_CHARACTERS: usize = 2_000;
 const COMPACTED_CHARACTERS: usize = 150;
 /// Beginnings of titles that a host gives to sessions without a title.
 const DEFAULT_TITLES: [&str; 2] = ["New session - ", "Child session - "];

@@ -584,11 +584,11 @@ fn sessions_that_are_above_themselves_are_roots() {
 #[test]
 fn sessions_that_are_never_described_are_bounded() {
     let mut host = Host::default();
-    for number in 0..2_000 {
+    for number in 0..40_000 {
         host.message(&format!("unknown-{number}"), "m1", "user", "please build a shop");
     }
     let asked = host.asked().into_iter().filter(|effect| matches!(effect, Effect::DescribeSession { .. })).count();
-    assert_eq!(asked, 1_024);
+    assert_eq!(asked, 32_768);
     host.created("unknown-3", None, "");
     assert_eq!(host.frame("unknown-3").success_criteria, "please build a shop");
 }
