@@ -273,12 +273,12 @@ fn the_words_of_the_frames_between_a_frame_and_its_ancestor_count() {
 }
 
 #[test]
-fn function_words_do_not_decide_in_any_language() {
+fn function_words_find_no_siblings_in_any_language() {
     // A task, a sibling with a word of it, and the newest sibling, which has only function words of it.
     let cases = [
         ("Order for the customers", "All customers", "Landing page for the shop"),
         ("Rechnung mit Versandkosten", "Versandkosten", "Übersetzungen (i18n mit Fallback)"),
-        ("Commande pour les clients", "Fiche clients", "Page d'accueil pour les visiteurs"),
+        ("Facture pour les clients", "Fiche clients", "Page d'accueil pour les visiteurs"),
         ("Pagar el pedido con tarjeta", "Datos de tarjeta", "Página de inicio con el menú"),
         ("Pagamento dos pedidos com cartão", "Validar cartão", "Página inicial com menu"),
         ("Fattura per gli ordini con IVA", "Calcolo IVA", "Pagina iniziale con gli articoli"),
