@@ -23,8 +23,6 @@
 //! nDCG@5, whichever plan is left out.
 
 mod habit;
-#[cfg(test)]
-mod history_tests;
 mod index;
 mod plan;
 mod query;

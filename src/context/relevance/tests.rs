@@ -273,7 +273,7 @@ fn the_words_of_the_frames_between_a_frame_and_its_ancestor_count() {
 }
 
 #[test]
-fn function_words_do_not_count_in_any_language() {
+fn function_words_find_no_siblings_in_any_language() {
     // A task, a sibling with a word of it, and the newest sibling, which has only function words of it.
     let cases = [
         ("Order for the customers", "All customers", "Landing page for the shop"),
