@@ -452,7 +452,7 @@ mod tests {
             9 => finished.into_iter().for_each(|child| invalidate(tree, child)),
             10 => chosen(&|_| true)
                 .into_iter()
-                .for_each(|child| replace_id(tree, child, &format!("c{}/new", number * 100 + which))),
+                .for_each(|child| replace_id(tree, child, &format!("c{}/new", tree.revision()))),
             _ => finished.into_iter().for_each(|child| add_artifact(tree, child, &format!("src/page_{which}.rs"))),
         }
     }
