@@ -24,10 +24,7 @@ test("children are planned and run, and the parent and the siblings get their re
   const children = [...new Set(model.requests.map((request) => request.sessionID))].filter((id) => id !== sessionID)
   assert.equal(children.length, 3)
   const [catalogue, cart, totals] = children.map((id) => model.work(id))
-  assert.match(
-    contextOf(catalogue?.[0]).stable,
-    /<stack-context>[\s\S]*<ancestors count="1">\n<frame id="f1"/,
-  )
+  assert.match(contextOf(catalogue?.[0]).stable, /<stack-context>[\s\S]*<ancestors count="1">\n<frame id="f1"/)
   assert.doesNotMatch(contextOf(catalogue?.[0]).stable, /completed-siblings|<dependencies>/)
   assert.match(
     contextOf(cart?.[0]).stable,
