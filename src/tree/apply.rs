@@ -162,6 +162,9 @@ impl Tree {
             Change::IdReplaced { session_id } => {
                 self.id_replaced(handle, session_id, time);
                 self.touch_at(handle, time);
+                // Relevance looks for the ID, also while other changes of the frame are not settled.
+                self.nodes[handle.index()].settled_revision = self.revision;
+                self.touch_parent(handle, true);
             }
             Change::LogPathSet { log_path } | Change::LogMoved { log_path } => {
                 self.nodes[handle.index()].frame.log_path = Some(log_path.clone());

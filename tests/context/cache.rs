@@ -144,3 +144,23 @@ fn a_dependency_that_is_finished_in_another_branch_makes_its_dependents_ready() 
         volatile().contains("waits for f3, which is invalidated. Replan it.") || volatile().contains("activate f5")
     );
 }
+
+#[test]
+fn a_new_id_of_a_finished_sibling_counts_at_once() {
+    let stack = Stack::in_memory();
+    stack.push(NewFrame::new("Root").id("root")).unwrap();
+    for (id, title) in [("one", "Sweep the floor"), ("two", "Water the plants"), ("three", "Cook the soup")] {
+        stack.push(NewFrame::new(title).id(id).below("root")).unwrap();
+        stack.pop(id, PopStatus::Completed, "It is done").unwrap();
+    }
+    stack.push(NewFrame::new("Go on").id("now").below("root").criteria("As in ses-77")).unwrap();
+    let context = || stack.context_uncached("now", &Settings::default()).unwrap();
+    context();
+    stack.add_artifact("one", "broom.rs").unwrap();
+    stack.replace_id("one", "ses-77").unwrap();
+    let kept = context();
+    stack.clear_cache(None).unwrap();
+    assert_eq!(kept, context());
+    let score = kept.report.entries.iter().find(|entry| entry.handle.to_string() == "f2").unwrap().score;
+    assert!(kept.report.entries.iter().all(|entry| entry.score <= score || entry.score == 100.0), "{:#?}", kept.report);
+}
