@@ -24,7 +24,7 @@ mod topic;
 mod turn;
 
 pub use effect::{Action, Effect, LogLevel};
-pub use event::HostEvent;
+pub use event::{FileChange, HostEvent};
 pub use sessions::Sessions;
 pub(crate) use titles::TitlePatterns;
 #[cfg(feature = "tools")]

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::compaction::Message;
 use super::effect::{Effect, LogLevel};
-use super::event::HostEvent;
+use super::event::{FileChange, HostEvent};
 use super::subagents::Ending;
 use super::titles::ReceivedEvent;
 use super::topic::CRITERIA_CHARACTERS;
@@ -12,8 +12,9 @@ use super::turn::Turn;
 use crate::text::beginning;
 use crate::tree::Command;
 
-/// Names of the tools that write files. The files become artifacts.
-const WRITING_TOOLS: [&str; 5] = ["write", "edit", "multiedit", "patch", "apply_patch"];
+/// Names of the tools that write the file with which they are called: those of OpenCode, then those of Claude.
+const WRITING_TOOLS: [&str; 9] =
+    ["write", "edit", "multiedit", "patch", "apply_patch", "Write", "Edit", "MultiEdit", "NotebookEdit"];
 
 impl Turn<'_> {
     /// Handles an event, and the delayed events that it releases. A queue instead of recursion: each of a long chain of
@@ -64,11 +65,11 @@ impl Turn<'_> {
                     }
                 }
             }
-            HostEvent::ToolExecuted { session_id, tool_call_id, tool, path, failed, child_id, answer } => {
+            HostEvent::ToolExecuted { session_id, tool_call_id, tool, path, changes, failed, child_id, answer } => {
                 if self.sessions.is_new_tool_call(&session_id, tool_call_id.as_deref()) {
                     match failed {
                         true => self.tool_failed(&session_id),
-                        false => self.tool_worked(&session_id, &tool, path),
+                        false => self.tool_worked(&session_id, changed_files(&tool, path, changes)),
                     }
                     if let Some(child) = child_id {
                         let ending = match failed {
@@ -230,14 +231,23 @@ impl Turn<'_> {
         }
     }
 
-    fn tool_worked(&mut self, session_id: &str, tool: &str, path: Option<String>) {
+    fn tool_worked(&mut self, session_id: &str, changes: Vec<FileChange>) {
         self.sessions.subagents.activity(session_id, self.now);
-        let written = path.filter(|path| !path.is_empty() && WRITING_TOOLS.contains(&tool));
         if self.sessions.is_observed(session_id, self.tree) {
-            self.sessions.observe(session_id).worked(written.as_deref());
+            self.sessions.observe(session_id).worked(changes.iter().map(FileChange::path));
         }
-        if let (Some(frame), Some(artifact)) = (self.open_frame(session_id), written) {
-            self.command(Command::AddArtifact { frame: frame.into(), artifact });
+        let Some(frame) = self.open_frame(session_id) else { return };
+        for change in changes {
+            self.command(Command::AddArtifact { frame: frame.into(), artifact: change.artifact() });
         }
     }
+}
+
+/// The changes of a tool call: those that the host names, and the file with which a writing tool was called.
+fn changed_files(tool: &str, path: Option<String>, mut changes: Vec<FileChange>) -> Vec<FileChange> {
+    let written =
+        path.filter(|path| WRITING_TOOLS.contains(&tool) && changes.iter().all(|change| change.path() != path));
+    changes.extend(written.map(|path| FileChange::Written { path }));
+    changes.retain(|change| !change.path().trim().is_empty());
+    changes
 }

@@ -156,6 +156,13 @@ impl Host {
             0 => self.message(&session, "user", "Now build that"),
             1 => self.message(&session, "assistant", "I have built a part of it"),
             2 => self.tell(json!({"kind": "sessionIdle", "sessionID": session})),
+            3 if random.once_in(2) => {
+                let changes =
+                    json!([{"kind": "deleted", "path": "a.rs"}, {"kind": "renamed", "from": "b.rs", "to": "a.rs"}]);
+                self.tell(
+                    json!({"kind": "toolExecuted", "sessionID": session, "tool": "apply_patch", "changes": changes}),
+                );
+            }
             3 => self.tell(json!({"kind": "toolExecuted", "sessionID": session, "tool": "write", "path": "a.rs"})),
             4 => self.tell(json!({"kind": "sessionCompacting", "sessionID": session})),
             5 => {

@@ -690,8 +690,10 @@ export type HostEvent =
       /** ID of the tool call. A repeated ID is ignored. */
       toolCallID?: string | undefined
       tool: string
-      /** A file that the tool has written. */
+      /** The file with which the tool was called. It counts as written if the tool is known to write files. */
       path?: string | undefined
+      /** What the tool did to files, whatever its name is. */
+      changes?: readonly FileChange[] | undefined
       failed?: boolean
       /** The child session in which the tool has worked, if it has waited for its end. Its frame ends. */
       childID?: string | undefined
@@ -701,6 +703,9 @@ export type HostEvent =
   | { kind: "callStarted"; call: number; sessionID: string }
   | { kind: "callEnded"; call: number; error?: string | undefined }
   | { kind: "callAborted"; call: number }
+
+/** A change of a file by a tool. */
+export type FileChange = { kind: "written" | "deleted"; path: string } | { kind: "renamed"; from: string; to: string }
 
 /** Something that the host must do. */
 export type Effect =

@@ -5,7 +5,7 @@ import type { Hooks, PluginInput, PluginOptions } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
 import type { Stack, Tool } from "callstack-core"
 import { Context } from "./context.js"
-import { answerOf, childOf, hostEvent, pathOf, textOf } from "./events.js"
+import { answerOf, changesOf, childOf, hostEvent, pathOf, textOf } from "./events.js"
 import { Host } from "./host.js"
 
 /** Starts the plugin for one directory. If the stack cannot be opened, logs one message and registers no hooks. */
@@ -63,9 +63,10 @@ function hooks(host: Host, tools: readonly Tool[]): Hooks {
     }),
     "tool.execute.after": host.safe("tool.execute.after", async ({ tool, sessionID, callID, args }, output) => {
       const path = pathOf(host.directory, args, output?.metadata)
+      const changes = changesOf(host.directory, output?.metadata)
       const childID = childOf(output?.metadata)
       const answer = childID === undefined ? undefined : answerOf(output.output)
-      await host.report({ kind: "toolExecuted", sessionID, toolCallID: callID, tool, path, childID, answer })
+      await host.report({ kind: "toolExecuted", sessionID, toolCallID: callID, tool, path, changes, childID, answer })
     }),
     dispose: async () => host.close(),
   }
