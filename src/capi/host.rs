@@ -68,7 +68,9 @@ pub unsafe extern "C" fn callstack_configure(
 ///     the tool has failed, the error message: the frame of that session ends;
 ///   - `sessionCompacting {sessionID}`: the host is about to ask for a summary;
 ///   - `sessionCompacted {sessionID, messages}`; `sessionMessages {sessionID, messages}`. A message is
-///     `{"id", "role", "text", "summary"?, "parts"?}`;
+///     `{"id", "role", "text", "summary"?, "unfinished"?, "time"?, "parts"?}`; `time` is in milliseconds since the Unix
+///     epoch;
+///   - `messageFinished {sessionID, message}`: a message will not change any more; it is appended to the frame's log;
 ///   - `callStarted {call, sessionID}`, `callEnded {call, error?}`, `callAborted {call}`.
 /// - `out_effects`: a JSON array of what the host must do, in this order, `[{"kind": "describeSession", "sessionID":
 ///   "ses_2"}]`; `"kind"` names the effect:

@@ -99,6 +99,15 @@ pub enum HostEvent {
         #[serde(default)]
         context_limit: Option<u64>,
     },
+    /// A message of a session is finished: it will not change any more. It is appended to the log of the session's frame.
+    /// A host that does not report this has logs that grow only when frames end and conversations are compacted.
+    MessageFinished {
+        /// ID of the session.
+        #[serde(rename = "sessionID")]
+        session_id: String,
+        /// The message.
+        message: Message,
+    },
     /// A tool call finished in a session.
     ToolExecuted {
         /// ID of the session.

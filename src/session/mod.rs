@@ -14,6 +14,7 @@ mod event;
 mod framing;
 #[cfg(test)]
 mod growth_tests;
+mod logging;
 mod reporting;
 mod sessions;
 pub mod subagents;

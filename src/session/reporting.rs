@@ -5,6 +5,7 @@ use serde_json::json;
 use super::compaction::Message;
 use super::effect::{Effect, LogLevel};
 use super::event::{FileChange, HostEvent};
+use super::logging::finished_only;
 use super::subagents::Ending;
 use super::titles::ReceivedEvent;
 use super::topic::CRITERIA_CHARACTERS;
@@ -65,6 +66,7 @@ impl Turn<'_> {
                     }
                 }
             }
+            HostEvent::MessageFinished { session_id, message } => self.message_finished(&session_id, message),
             HostEvent::ToolExecuted { session_id, tool_call_id, tool, path, changes, failed, child_id, answer } => {
                 if self.sessions.is_new_tool_call(&session_id, tool_call_id.as_deref()) {
                     match failed {
@@ -208,10 +210,12 @@ impl Turn<'_> {
     }
 
     fn messages_read(&mut self, session_id: &str, messages: Vec<Message>) {
+        let is_ended = self.is_at_its_end(session_id);
         if let Some(ending) = self.sessions.ending.remove(session_id) {
             self.complete(session_id, ending, &messages);
         }
         self.salvaged(session_id, &messages);
+        let messages = if is_ended { messages } else { finished_only(messages) };
         self.keep_messages(session_id, messages);
     }
 

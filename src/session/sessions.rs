@@ -7,6 +7,7 @@ use super::calls::Calls;
 use super::compaction::Compactions;
 use super::effect::Action;
 use super::event::HostEvent;
+use super::logging::SessionLog;
 use super::subagents::{Ending, Subagents};
 use super::titles::ReceivedEvent;
 use super::topic::Topic;
@@ -78,6 +79,8 @@ pub(super) struct Session {
     pub(super) topic: Topic,
     /// The message with which its current frame began, if it had another frame before.
     pub(super) begun_with: Option<String>,
+    /// What of its conversation is in the log of its frame.
+    pub(super) log: SessionLog,
     messages: RecentIds,
     tool_calls: RecentIds,
     /// True if it was created for a call; then it is not a subagent.
@@ -271,11 +274,11 @@ impl Sessions {
 
 /// The newest IDs of one kind, oldest first.
 #[derive(Debug, Clone, Default)]
-struct RecentIds(VecDeque<String>);
+pub(super) struct RecentIds(VecDeque<String>);
 
 impl RecentIds {
     /// Remembers an ID. True if it was not there before.
-    fn is_new(&mut self, id: &str) -> bool {
+    pub(super) fn is_new(&mut self, id: &str) -> bool {
         if self.0.iter().any(|known| known == id) {
             return false;
         }

@@ -196,13 +196,16 @@ impl AgentTool for Details {
         let record = caller.stack.frame(frame)?;
         let parent = caller.stack.read(|tree| tree.node(frame).parent());
         let children = caller.stack.children(frame)?;
-        let details =
-            json!({ "handle": frame, "parent": parent, "children": children, "frame": with_references(&record) });
+        let mut shown = with_references(&record);
+        if record.log_path.is_some() {
+            shown["logPath"] = caller.stack.log_file(frame).into();
+        }
+        let details = json!({ "handle": frame, "parent": parent, "children": children, "frame": shown });
         Ok(Reply::Text(pretty(&details)))
     }
 }
 
-/// Record what the work has made, except files of the write and edit tools, which are recorded automatically.
+/// Record what the work has made, except files of the tools that write files, which are recorded automatically.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AddArtifact {

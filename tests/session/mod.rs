@@ -6,6 +6,8 @@ mod endings;
 mod host;
 #[cfg(feature = "tools")]
 mod host_model;
+#[cfg(all(feature = "sqlite", feature = "tools"))]
+mod logs;
 mod sessions;
 #[cfg(feature = "tools")]
 mod tools;

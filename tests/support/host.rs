@@ -151,7 +151,12 @@ impl Host {
     /// Reports an event that no effect has caused.
     fn happen(&mut self, random: &mut Random) {
         let session = self.session(random);
-        match random.below(10) {
+        match random.below(11) {
+            10 => {
+                let message =
+                    json!({"id": random.pick(&["w", "s", "x"]), "role": "assistant", "text": "The lexer works"});
+                self.tell(json!({"kind": "messageFinished", "sessionID": session, "message": message}));
+            }
             9 => self.return_from_tool(&session, random),
             0 => self.message(&session, "user", "Now build that"),
             1 => self.message(&session, "assistant", "I have built a part of it"),

@@ -662,6 +662,10 @@ export interface SessionMessage {
   text: string
   /** Whether the host marks it as the summary of a compaction. Default false. */
   summary?: boolean
+  /** Whether it still changes, for example because the model writes it. Default false. */
+  unfinished?: boolean
+  /** When it began, in milliseconds since the epoch. If absent, the log has the time at which it was logged. */
+  time?: number
   /** All its parts as the host stores them, for the log. */
   parts?: readonly unknown[]
 }
@@ -684,6 +688,8 @@ export type HostEvent =
       /** The size of the model's context window, in tokens. */
       contextLimit?: number | undefined
     }
+  /** A message will not change any more. It is appended to the log of the session's frame. */
+  | { kind: "messageFinished"; sessionID: string; message: SessionMessage }
   | {
       kind: "toolExecuted"
       sessionID: string

@@ -56,7 +56,8 @@ export async function hostEvent(event: Event, host: Host): Promise<HostEvent | u
 /** Converts a message, with all its parts for the log. */
 export function sessionMessage({ info, parts }: { info: Message; parts: Part[] }): SessionMessage {
   const summary = info.role === "assistant" && info.summary === true
-  return { id: info.id, role: info.role, text: textOf(parts), summary, parts }
+  const unfinished = info.role === "assistant" && info.time.completed === undefined
+  return { id: info.id, role: info.role, text: textOf(parts), summary, unfinished, time: info.time.created, parts }
 }
 
 /** Returns the text of a message: its text parts, one per line, without those that OpenCode generated. */
