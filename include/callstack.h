@@ -603,8 +603,9 @@ CallstackCode callstack_info(const Callstack *stack,
  *   "successCriteriaCompacted": "CRUD", "sessionID": "ses_7", "parent": "f1", "caller": "ses_1",
  *   "dependsOn": ["auth"]}`. Only `title` is required.
  *   - `sessionID`: the ID of the frame; default: a generated ID of the form `plan-…`.
- *   - `parent`: the frame above the new one, or null for a root. Default: the frame of the session `caller` if it is
- *     in_progress or blocked, else the active frame, else none (the new frame is a root).
+ *   - `parent`: the frame above the new one, or null for a root. Default: the frame of the session `caller`, or the
+ *     nearest one above it, that is in_progress or blocked; if the session has no frame, none (the new frame is a root).
+ *     Without `caller` the active frame, if there is one.
  *   - `dependsOn`: references to the frames whose results this frame needs.
  * - `out_handle`: the handle of the frame, such as `f3`.
  *
@@ -997,6 +998,8 @@ CallstackCode callstack_export_files(const Callstack *stack,
  *   - `style`: `"marked"` (default: branches, a mark for each status, a legend and statistics) or `"indented"`;
  *   - `root`: only this frame and the frames below it; default: all;
  *   - `details`: also criteria, results, artifacts and decisions; default false;
+ *   - `own`: the frame of the reader, which is marked instead of the active frame if it is open; default: the active
+ *     frame;
  *   - `depth`: number of levels below the first; default: all;
  *   - `width`: maximum length of a line, in characters; 0 is no limit; default 120.
  * - `out_outline`: the text, several lines.

@@ -59,6 +59,7 @@ impl Turn<'_> {
             HostEvent::Message { session_id, message_id, role, text, tokens, context_limit } => {
                 if self.sessions.is_new_message(&session_id, &message_id) {
                     let is_user = role == "user";
+                    self.show_as_active(&session_id);
                     self.observe_message(&session_id, is_user, tokens, context_limit);
                     match is_user {
                         true => self.asked(&session_id, message_id, &text),
@@ -226,6 +227,15 @@ impl Turn<'_> {
             self.sessions.ending.remove(session_id);
         }
         self.sessions.observe(session_id).message(!is_user, tokens, context_limit);
+    }
+
+    /// Makes the frame of the session that works now the active one. That is for people who look at the tree: no frame is
+    /// added to the active one because of it.
+    fn show_as_active(&mut self, session_id: &str) {
+        let own = self.open_frame(session_id).filter(|own| self.tree.active() != Some(*own));
+        if let Some(own) = own {
+            self.command(Command::SetActive { frame: own.into() });
+        }
     }
 
     fn tool_failed(&mut self, session_id: &str) {

@@ -12,7 +12,7 @@ use super::subagents::{Ending, Subagents};
 use super::titles::ReceivedEvent;
 use super::topic::Topic;
 use super::turn::Turn;
-use crate::frame::{Change, Event, Frame, FrameStatus};
+use crate::frame::{Change, Event, Frame, FrameStatus, Handle};
 use crate::tree::Tree;
 use crate::vocabulary::ToolNames;
 
@@ -147,6 +147,14 @@ impl Sessions {
                 }
             }
         }
+    }
+
+    /// The frame for which a session works: its own, or that of the nearest session above it that has one.
+    pub(crate) fn served(&self, session_id: &str, tree: &Tree) -> Option<Handle> {
+        let above = |id: &&str| self.known.get(*id).and_then(|session| session.parent.as_deref());
+        let sessions = std::iter::successors(Some(session_id), above);
+        // The parents that a host reports can form a circle.
+        sessions.take(SEARCHED_CIRCLE).find_map(|id| tree.by_id(id))
     }
 
     /// True if events of a session are observed: it was reported, or it has a frame.

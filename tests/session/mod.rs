@@ -8,6 +8,8 @@ mod host;
 mod host_model;
 #[cfg(all(feature = "sqlite", feature = "tools"))]
 mod logs;
+#[cfg(feature = "tools")]
+mod roots;
 mod sessions;
 #[cfg(feature = "tools")]
 mod tools;

@@ -60,8 +60,8 @@ export interface NewFrame {
   /** The ID of the frame: the ID of the host's session. Default: a new ID of the form `plan-…`. */
   sessionID?: string
   /**
-   * The parent; null creates a root. Default: the open frame of the session `caller`; if there is none, the active frame;
-   * if there is none, the frame is a root.
+   * The parent; null creates a root. Default: the open frame of the session `caller`, or the nearest open one above it; if
+   * the session has no frame, the frame is a root. Without `caller` the active frame, if there is one.
    */
   parent?: FrameRef | null
   /** The ID of the session that creates the frame. Only used to find the default parent. */
@@ -450,6 +450,8 @@ export interface OutlineOptions {
   style?: "marked" | "indented"
   /** Show only this frame and the frames below it. Default: all frames. */
   root?: FrameRef
+  /** The frame of the reader. It is marked instead of the active frame, if it is open. Default: the active frame. */
+  own?: FrameRef
   /** Whether criteria, results, artifacts and decisions are shown. Default false. */
   details?: boolean
   /** The number of levels below the first. Default: all. */

@@ -2,10 +2,11 @@
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { type LogLine, Stack } from "callstack-core"
+import { Stack } from "callstack-core"
 import { answers, byTask, call, done, type Project, scenario, task, until, WITH_ALL_TOOLS } from "./harness/index.js"
 
 interface Entry {
+  id: string
   role: string
   text: string
   time: number
@@ -16,14 +17,15 @@ interface Entry {
 function logOf(project: Project, frame: string): Entry[] {
   const stack = Stack.open(project.stack)
   try {
-    return stack.readLog(frame).lines.map(({ entry }: LogLine) => entry as unknown as Entry)
+    return stack.readLog(frame).lines.map(({ entry }) => entry as Entry)
   } finally {
     stack.close()
   }
 }
 
 test("the logs of an open root and of a working child grow with each message", async (t) => {
-  const child = Promise.withResolvers<void>()
+  let release = () => {}
+  const held = new Promise<void>((resolve) => (release = resolve))
   const { server, project, model } = await scenario(
     t,
     byTask({
@@ -35,7 +37,7 @@ test("the logs of an open root and of a working child grow with each message", a
       ],
       "frame f2": [
         call("read", { filePath: "opencode.json" }),
-        { ...call("read", { filePath: "opencode.json" }), after: child.promise },
+        { ...call("read", { filePath: "opencode.json" }), after: held },
         call("stack_frame_pop", done("The cart adds up")),
       ],
     }),
@@ -59,7 +61,7 @@ test("the logs of an open root and of a working child grow with each message", a
       ["user", "assistant"],
     )
   } finally {
-    child.resolve()
+    release()
   }
   const { text } = await answered
   assert.match(text, /The cart adds up/, "an agent finds it in the log of another frame")
@@ -75,6 +77,6 @@ test("the logs of an open root and of a working child grow with each message", a
     entries.map(({ time }) => time),
     entries.map(({ time }) => time).sort(),
   )
-  const ids = logOf(project, "f2").map((entry) => (entry as unknown as { id: string }).id)
+  const ids = logOf(project, "f2").map(({ id }) => id)
   assert.equal(new Set(ids).size, ids.length, "no message is there twice")
 })
