@@ -603,8 +603,9 @@ CallstackCode callstack_info(const Callstack *stack,
  *   "successCriteriaCompacted": "CRUD", "sessionID": "ses_7", "parent": "f1", "caller": "ses_1",
  *   "dependsOn": ["auth"]}`. Only `title` is required.
  *   - `sessionID`: the ID of the frame; default: a generated ID of the form `plan-…`.
- *   - `parent`: the frame above the new one, or null for a root. Default: the frame of the session `caller` if it is
- *     in_progress or blocked, else the active frame, else none (the new frame is a root).
+ *   - `parent`: the frame above the new one, or null for a root. Default: the frame of the session `caller`, or the
+ *     nearest one above it, that is in_progress or blocked; if the session has no frame, none (the new frame is a root).
+ *     Without `caller` the active frame, if there is one.
  *   - `dependsOn`: references to the frames whose results this frame needs.
  * - `out_handle`: the handle of the frame, such as `f3`.
  *
@@ -997,6 +998,8 @@ CallstackCode callstack_export_files(const Callstack *stack,
  *   - `style`: `"marked"` (default: branches, a mark for each status, a legend and statistics) or `"indented"`;
  *   - `root`: only this frame and the frames below it; default: all;
  *   - `details`: also criteria, results, artifacts and decisions; default false;
+ *   - `own`: the frame of the reader, which is marked instead of the active frame if it is open; default: the active
+ *     frame;
  *   - `depth`: number of levels below the first; default: all;
  *   - `width`: maximum length of a line, in characters; 0 is no limit; default 120.
  * - `out_outline`: the text, several lines.
@@ -1328,12 +1331,16 @@ CallstackCode callstack_configure(Callstack *stack,
  *     `sessionIdle {sessionID}`, `sessionError {sessionID, message}`, `sessionDeleted {sessionID}`;
  *   - `message {sessionID, messageID, role, text, tokens?, contextLimit?}`: a new message; `role` is `user` or
  *     `assistant`; `tokens` is the size of the session's context, `contextLimit` the maximum, both in tokens;
- *   - `toolExecuted {sessionID, toolCallID?, tool, path?, failed?, childID?, answer?}`: `path` is a file that the tool
- *     has written; `childID` is the child session in which it has worked, `answer` the answer of that session or, if
+ *   - `toolExecuted {sessionID, toolCallID?, tool, path?, changes?, failed?, childID?, answer?}`: `path` is the file
+ *     with which the tool was called, which counts as written if the tool is known to write files; `changes` is what
+ *     the tool did to files, `[{"kind": "written", "path"}, {"kind": "deleted", "path"}, {"kind": "renamed", "from",
+ *     "to"}]`; `childID` is the child session in which it has worked, `answer` the answer of that session or, if
  *     the tool has failed, the error message: the frame of that session ends;
  *   - `sessionCompacting {sessionID}`: the host is about to ask for a summary;
  *   - `sessionCompacted {sessionID, messages}`; `sessionMessages {sessionID, messages}`. A message is
- *     `{"id", "role", "text", "summary"?, "parts"?}`;
+ *     `{"id", "role", "text", "summary"?, "unfinished"?, "time"?, "parts"?}`; `time` is in milliseconds since the Unix
+ *     epoch;
+ *   - `messageFinished {sessionID, message}`: a message will not change any more; it is appended to the frame's log;
  *   - `callStarted {call, sessionID}`, `callEnded {call, error?}`, `callAborted {call}`.
  * - `out_effects`: a JSON array of what the host must do, in this order, `[{"kind": "describeSession", "sessionID":
  *   "ses_2"}]`; `"kind"` names the effect:

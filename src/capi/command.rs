@@ -18,8 +18,9 @@ use crate::tree::Command;
 ///   "successCriteriaCompacted": "CRUD", "sessionID": "ses_7", "parent": "f1", "caller": "ses_1",
 ///   "dependsOn": ["auth"]}`. Only `title` is required.
 ///   - `sessionID`: the ID of the frame; default: a generated ID of the form `plan-…`.
-///   - `parent`: the frame above the new one, or null for a root. Default: the frame of the session `caller` if it is
-///     in_progress or blocked, else the active frame, else none (the new frame is a root).
+///   - `parent`: the frame above the new one, or null for a root. Default: the frame of the session `caller`, or the
+///     nearest one above it, that is in_progress or blocked; if the session has no frame, none (the new frame is a root).
+///     Without `caller` the active frame, if there is one.
 ///   - `dependsOn`: references to the frames whose results this frame needs.
 /// - `out_handle`: the handle of the frame, such as `f3`.
 ///

@@ -61,12 +61,16 @@ pub unsafe extern "C" fn callstack_configure(
 ///     `sessionIdle {sessionID}`, `sessionError {sessionID, message}`, `sessionDeleted {sessionID}`;
 ///   - `message {sessionID, messageID, role, text, tokens?, contextLimit?}`: a new message; `role` is `user` or
 ///     `assistant`; `tokens` is the size of the session's context, `contextLimit` the maximum, both in tokens;
-///   - `toolExecuted {sessionID, toolCallID?, tool, path?, failed?, childID?, answer?}`: `path` is a file that the tool
-///     has written; `childID` is the child session in which it has worked, `answer` the answer of that session or, if
+///   - `toolExecuted {sessionID, toolCallID?, tool, path?, changes?, failed?, childID?, answer?}`: `path` is the file
+///     with which the tool was called, which counts as written if the tool is known to write files; `changes` is what
+///     the tool did to files, `[{"kind": "written", "path"}, {"kind": "deleted", "path"}, {"kind": "renamed", "from",
+///     "to"}]`; `childID` is the child session in which it has worked, `answer` the answer of that session or, if
 ///     the tool has failed, the error message: the frame of that session ends;
 ///   - `sessionCompacting {sessionID}`: the host is about to ask for a summary;
 ///   - `sessionCompacted {sessionID, messages}`; `sessionMessages {sessionID, messages}`. A message is
-///     `{"id", "role", "text", "summary"?, "parts"?}`;
+///     `{"id", "role", "text", "summary"?, "unfinished"?, "time"?, "parts"?}`; `time` is in milliseconds since the Unix
+///     epoch;
+///   - `messageFinished {sessionID, message}`: a message will not change any more; it is appended to the frame's log;
 ///   - `callStarted {call, sessionID}`, `callEnded {call, error?}`, `callAborted {call}`.
 /// - `out_effects`: a JSON array of what the host must do, in this order, `[{"kind": "describeSession", "sessionID":
 ///   "ses_2"}]`; `"kind"` names the effect:

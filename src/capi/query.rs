@@ -222,6 +222,8 @@ pub unsafe extern "C" fn callstack_export_files(
 ///   - `style`: `"marked"` (default: branches, a mark for each status, a legend and statistics) or `"indented"`;
 ///   - `root`: only this frame and the frames below it; default: all;
 ///   - `details`: also criteria, results, artifacts and decisions; default false;
+///   - `own`: the frame of the reader, which is marked instead of the active frame if it is open; default: the active
+///     frame;
 ///   - `depth`: number of levels below the first; default: all;
 ///   - `width`: maximum length of a line, in characters; 0 is no limit; default 120.
 /// - `out_outline`: the text, several lines.

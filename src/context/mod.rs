@@ -301,7 +301,7 @@ impl Contexts {
     /// Returns the path of a frame's log with the folder prepended, if the file exists and an agent may read it: below the
     /// folder without a link, or a file that the host has named in this process. The history and the folder may come from
     /// a stranger. The state of a stack without a folder comes from the host.
-    fn existing_log(&self, handle: Handle, path: Option<&str>) -> Option<String> {
+    pub(crate) fn existing_log(&self, handle: Handle, path: Option<&str>) -> Option<String> {
         let path = self.folder.join(path?);
         let has_no_folder = self.folder.as_os_str().is_empty();
         let is_of_host = || has_no_folder || self.logs_of_host.lock().contains(&(handle, path.clone()));

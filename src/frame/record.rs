@@ -270,8 +270,8 @@ impl From<String> for Results {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Parent {
-    /// The open frame of the calling session, or else the active frame. If there is neither, the new
-    /// frame becomes a root.
+    /// The open frame of the calling session, or else the nearest open frame above it. A session without a frame gets a
+    /// root. Without a calling session, the active frame; if there is none, the new frame becomes a root.
     #[default]
     Auto,
     /// No parent: the frame becomes a root.
@@ -319,7 +319,7 @@ pub struct NewFrame {
     pub identity: Identity,
     /// The parent. Default [`Parent::Auto`].
     pub parent: Parent,
-    /// ID of the calling session. [`Parent::Auto`] uses its open frame as the parent.
+    /// ID of the calling session, in whose tree [`Parent::Auto`] finds the parent.
     pub caller: Option<String>,
     /// The frames whose results the new frame needs.
     pub depends_on: Vec<FrameRef>,

@@ -48,7 +48,7 @@ pub(crate) fn decide(tree: &Tree, command: RunCommand, now: u64, keeps_logs: boo
 /// Adds the messages of a draft to the logs of their frames. The first message of a new frame is written together with
 /// the first reply to it, so a push creates no file.
 fn log_messages(draft: &mut Draft<'_>) {
-    let tree = draft.tree;
+    let (tree, now) = (draft.tree, draft.now);
     let added = draft.events().iter().filter_map(|event| match &event.change {
         Change::MessagesAdded { messages } if event.handle.index() < tree.len() => Some((event.handle, messages)),
         _ => None,
@@ -60,16 +60,18 @@ fn log_messages(draft: &mut Draft<'_>) {
         let earlier = node.conversation().filter(|_| is_new).map_or(&[][..], |own| own.messages());
         let step = tree.step(handle) + 1;
         let all = earlier.iter().map(|message| &**message).chain(messages);
-        (handle, log_path, all.map(|message| entry(message, step)).collect())
+        (handle, log_path, all.map(|message| entry(message, step, now)).collect())
     });
     for (handle, log_path, entries) in logs.collect::<Vec<_>>() {
         draft.append_log(handle, log_path, entries, true);
     }
 }
 
-/// Returns a message as a log entry. The model's messages have the key `step` with the number of the step.
-fn entry(message: &Message, step: u64) -> Value {
+/// Returns a message as a log entry with the time at which it is logged. The model's messages have the key `step` with the
+/// number of the step.
+fn entry(message: &Message, step: u64, now: u64) -> Value {
     let mut entry = json!(message);
+    entry["time"] = now.into();
     if let Message::Assistant { .. } = message {
         entry["step"] = step.into();
     }

@@ -226,6 +226,13 @@ pub struct Message {
     /// True if the host marks the message as the summary of a compaction. Default false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub summary: bool,
+    /// True if the message still changes, for example because the model writes it. Default false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unfinished: bool,
+    /// Time at which the message began, in milliseconds since the Unix epoch. If it is absent, the frame's log has the time
+    /// at which the message was logged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<u64>,
     /// All text parts of the message, joined.
     pub text: String,
     /// All parts of the message in the host's format, for the log.

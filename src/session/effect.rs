@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::calls::CallId;
 use super::compaction::Message;
-use crate::frame::Handle;
+use crate::frame::{FrameRef, Handle};
 use crate::tree::Command;
 
 /// An action that follows from an event: a change of the tree, or an effect for the host.
@@ -15,12 +15,15 @@ use crate::tree::Command;
 pub enum Action {
     /// Execute this command. If it is refused, log the error and continue with the next action.
     Command(Command),
-    /// Append messages to the log of a frame, except those that the log already contains.
+    /// Append messages to the log of a frame, if the frame exists.
     KeepMessages {
         /// The frame.
-        handle: Handle,
-        /// All messages of the frame's session, oldest first.
+        frame: FrameRef,
+        /// Messages of the frame's session, oldest first.
         messages: Vec<Message>,
+        /// True if these are all messages of the session. Those that the log already contains, and those before them, are
+        /// left out.
+        may_repeat: bool,
     },
     /// Answer a call from the state of the tree after the previous actions:
     /// [`calls::answer`](super::calls::answer).

@@ -99,6 +99,15 @@ pub enum HostEvent {
         #[serde(default)]
         context_limit: Option<u64>,
     },
+    /// A message of a session is finished: it will not change any more. It is appended to the log of the session's frame.
+    /// A host that does not report this has logs that grow only when frames end and conversations are compacted.
+    MessageFinished {
+        /// ID of the session.
+        #[serde(rename = "sessionID")]
+        session_id: String,
+        /// The message.
+        message: Message,
+    },
     /// A tool call finished in a session.
     ToolExecuted {
         /// ID of the session.
@@ -109,9 +118,14 @@ pub enum HostEvent {
         tool_call_id: Option<String>,
         /// The tool's name.
         tool: String,
-        /// Path of the file that the tool wrote, if it wrote one.
+        /// Path of the file that the tool was called with, if there is one. The file counts as written if the tool is known
+        /// to write files: `write`, `edit`, `multiedit`, `patch`, `apply_patch`, `Write`, `Edit`, `MultiEdit`,
+        /// `NotebookEdit`.
         #[serde(default)]
         path: Option<String>,
+        /// What the tool did to files, whatever its name is. Default empty.
+        #[serde(default)]
+        changes: Vec<FileChange>,
         /// True if the tool call failed. Default false.
         #[serde(default)]
         failed: bool,
@@ -147,4 +161,47 @@ pub enum HostEvent {
         /// The call.
         call: CallId,
     },
+}
+
+/// A change of a file by a tool. In JSON the key `kind` names the variant: `{"kind": "written", "path": "src/a.ts"}`,
+/// `{"kind": "deleted", "path": "src/a.ts"}`, `{"kind": "renamed", "from": "src/a.ts", "to": "src/b.ts"}`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum FileChange {
+    /// The file was created or changed.
+    Written {
+        /// Path of the file.
+        path: String,
+    },
+    /// The file was deleted.
+    Deleted {
+        /// Path of the file.
+        path: String,
+    },
+    /// The file has another path, and perhaps another content.
+    Renamed {
+        /// The path before.
+        from: String,
+        /// The path now.
+        to: String,
+    },
+}
+
+impl FileChange {
+    /// The path that the change is about: for a renamed file, its path now.
+    pub fn path(&self) -> &str {
+        match self {
+            FileChange::Written { path } | FileChange::Deleted { path } | FileChange::Renamed { to: path, .. } => path,
+        }
+    }
+
+    /// The artifact that names the change: `src/a.ts`, `src/a.ts (deleted)`, `src/b.ts (renamed from src/a.ts)`.
+    pub fn artifact(&self) -> String {
+        match self {
+            FileChange::Written { path } => path.clone(),
+            FileChange::Deleted { path } => format!("{path} (deleted)"),
+            FileChange::Renamed { from, to } => format!("{to} (renamed from {from})"),
+        }
+    }
 }

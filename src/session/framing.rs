@@ -20,6 +20,7 @@ impl Turn<'_> {
             session.topic.begun_anew(text);
             session.criteria = session.topic.task().map(str::to_owned);
             session.begun_with = Some(message_id);
+            session.log.begun_anew();
             return self.begin_anew(session_id, finished);
         }
         let is_task = has_text && session.topic.asked(text);

@@ -14,6 +14,7 @@ mod event;
 mod framing;
 #[cfg(test)]
 mod growth_tests;
+mod logging;
 mod reporting;
 mod sessions;
 pub mod subagents;
@@ -24,7 +25,7 @@ mod topic;
 mod turn;
 
 pub use effect::{Action, Effect, LogLevel};
-pub use event::HostEvent;
+pub use event::{FileChange, HostEvent};
 pub use sessions::Sessions;
 pub(crate) use titles::TitlePatterns;
 #[cfg(feature = "tools")]

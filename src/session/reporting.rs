@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::compaction::Message;
 use super::effect::{Effect, LogLevel};
-use super::event::HostEvent;
+use super::event::{FileChange, HostEvent};
+use super::logging::finished_only;
 use super::subagents::Ending;
 use super::titles::ReceivedEvent;
 use super::topic::CRITERIA_CHARACTERS;
@@ -12,8 +13,9 @@ use super::turn::Turn;
 use crate::text::beginning;
 use crate::tree::Command;
 
-/// Names of the tools that write files. The files become artifacts.
-const WRITING_TOOLS: [&str; 5] = ["write", "edit", "multiedit", "patch", "apply_patch"];
+/// Names of the tools that write the file with which they are called: those of OpenCode, then those of Claude.
+const WRITING_TOOLS: [&str; 9] =
+    ["write", "edit", "multiedit", "patch", "apply_patch", "Write", "Edit", "MultiEdit", "NotebookEdit"];
 
 impl Turn<'_> {
     /// Handles an event, and the delayed events that it releases. A queue instead of recursion: each of a long chain of
@@ -57,6 +59,7 @@ impl Turn<'_> {
             HostEvent::Message { session_id, message_id, role, text, tokens, context_limit } => {
                 if self.sessions.is_new_message(&session_id, &message_id) {
                     let is_user = role == "user";
+                    self.show_as_active(&session_id);
                     self.observe_message(&session_id, is_user, tokens, context_limit);
                     match is_user {
                         true => self.asked(&session_id, message_id, &text),
@@ -64,11 +67,12 @@ impl Turn<'_> {
                     }
                 }
             }
-            HostEvent::ToolExecuted { session_id, tool_call_id, tool, path, failed, child_id, answer } => {
+            HostEvent::MessageFinished { session_id, message } => self.message_finished(&session_id, message),
+            HostEvent::ToolExecuted { session_id, tool_call_id, tool, path, changes, failed, child_id, answer } => {
                 if self.sessions.is_new_tool_call(&session_id, tool_call_id.as_deref()) {
                     match failed {
                         true => self.tool_failed(&session_id),
-                        false => self.tool_worked(&session_id, &tool, path),
+                        false => self.tool_worked(&session_id, changed_files(&tool, path, changes)),
                     }
                     if let Some(child) = child_id {
                         let ending = match failed {
@@ -207,10 +211,12 @@ impl Turn<'_> {
     }
 
     fn messages_read(&mut self, session_id: &str, messages: Vec<Message>) {
+        let is_ended = self.is_at_its_end(session_id);
         if let Some(ending) = self.sessions.ending.remove(session_id) {
             self.complete(session_id, ending, &messages);
         }
         self.salvaged(session_id, &messages);
+        let messages = if is_ended { messages } else { finished_only(messages) };
         self.keep_messages(session_id, messages);
     }
 
@@ -223,6 +229,15 @@ impl Turn<'_> {
         self.sessions.observe(session_id).message(!is_user, tokens, context_limit);
     }
 
+    /// Makes the frame of the session that works now the active one. That is for people who look at the tree: no frame is
+    /// added to the active one because of it.
+    fn show_as_active(&mut self, session_id: &str) {
+        let own = self.open_frame(session_id).filter(|own| self.tree.active() != Some(*own));
+        if let Some(own) = own {
+            self.command(Command::SetActive { frame: own.into() });
+        }
+    }
+
     fn tool_failed(&mut self, session_id: &str) {
         self.sessions.subagents.activity(session_id, self.now);
         if self.sessions.is_observed(session_id, self.tree) {
@@ -230,14 +245,23 @@ impl Turn<'_> {
         }
     }
 
-    fn tool_worked(&mut self, session_id: &str, tool: &str, path: Option<String>) {
+    fn tool_worked(&mut self, session_id: &str, changes: Vec<FileChange>) {
         self.sessions.subagents.activity(session_id, self.now);
-        let written = path.filter(|path| !path.is_empty() && WRITING_TOOLS.contains(&tool));
         if self.sessions.is_observed(session_id, self.tree) {
-            self.sessions.observe(session_id).worked(written.as_deref());
+            self.sessions.observe(session_id).worked(changes.iter().map(FileChange::path));
         }
-        if let (Some(frame), Some(artifact)) = (self.open_frame(session_id), written) {
-            self.command(Command::AddArtifact { frame: frame.into(), artifact });
+        let Some(frame) = self.open_frame(session_id) else { return };
+        for change in changes {
+            self.command(Command::AddArtifact { frame: frame.into(), artifact: change.artifact() });
         }
     }
+}
+
+/// The changes of a tool call: those that the host names, and the file with which a writing tool was called.
+fn changed_files(tool: &str, path: Option<String>, mut changes: Vec<FileChange>) -> Vec<FileChange> {
+    let written =
+        path.filter(|path| WRITING_TOOLS.contains(&tool) && changes.iter().all(|change| change.path() != path));
+    changes.extend(written.map(|path| FileChange::Written { path }));
+    changes.retain(|change| !change.path().trim().is_empty());
+    changes
 }

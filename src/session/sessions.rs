@@ -7,11 +7,12 @@ use super::calls::Calls;
 use super::compaction::Compactions;
 use super::effect::Action;
 use super::event::HostEvent;
+use super::logging::SessionLog;
 use super::subagents::{Ending, Subagents};
 use super::titles::ReceivedEvent;
 use super::topic::Topic;
 use super::turn::Turn;
-use crate::frame::{Change, Event, Frame, FrameStatus};
+use crate::frame::{Change, Event, Frame, FrameStatus, Handle};
 use crate::tree::Tree;
 use crate::vocabulary::ToolNames;
 
@@ -78,6 +79,8 @@ pub(super) struct Session {
     pub(super) topic: Topic,
     /// The message with which its current frame began, if it had another frame before.
     pub(super) begun_with: Option<String>,
+    /// What of its conversation is in the log of its frame.
+    pub(super) log: SessionLog,
     messages: RecentIds,
     tool_calls: RecentIds,
     /// True if it was created for a call; then it is not a subagent.
@@ -144,6 +147,14 @@ impl Sessions {
                 }
             }
         }
+    }
+
+    /// The frame for which a session works: its own, or that of the nearest session above it that has one.
+    pub(crate) fn served(&self, session_id: &str, tree: &Tree) -> Option<Handle> {
+        let above = |id: &&str| self.known.get(*id).and_then(|session| session.parent.as_deref());
+        let sessions = std::iter::successors(Some(session_id), above);
+        // The parents that a host reports can form a circle.
+        sessions.take(SEARCHED_CIRCLE).find_map(|id| tree.by_id(id))
     }
 
     /// True if events of a session are observed: it was reported, or it has a frame.
@@ -271,11 +282,11 @@ impl Sessions {
 
 /// The newest IDs of one kind, oldest first.
 #[derive(Debug, Clone, Default)]
-struct RecentIds(VecDeque<String>);
+pub(super) struct RecentIds(VecDeque<String>);
 
 impl RecentIds {
     /// Remembers an ID. True if it was not there before.
-    fn is_new(&mut self, id: &str) -> bool {
+    pub(super) fn is_new(&mut self, id: &str) -> bool {
         if self.0.iter().any(|known| known == id) {
             return false;
         }

@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::calls::Progress;
 use super::compaction::{CompactionType, Message, Refusal, Summary, judge};
-use super::effect::{Action, Effect, LogLevel};
+use super::effect::{Effect, LogLevel};
+use super::logging::finished_only;
 use super::turn::Turn;
 use crate::frame::{Handle, PopStatus, Results};
 use crate::text::one_line;
@@ -69,7 +70,7 @@ impl Turn<'_> {
             self.command(Command::Forget { frame: frame.into() });
             self.sessions.replaced(session_id);
         }
-        self.keep_messages(session_id, messages);
+        self.keep_messages(session_id, finished_only(messages));
     }
 
     /// Records a summary as the results of a frame, and pops the frame if the compaction was requested for that.
@@ -91,19 +92,6 @@ impl Turn<'_> {
         match refusal {
             None => self.answer(call, None),
             Some(refusal) => self.salvage(call, session_id.to_owned(), refusal.to_string()),
-        }
-    }
-
-    /// Appends the messages of a session to the log of its frame.
-    pub(super) fn keep_messages(&mut self, session_id: &str, mut messages: Vec<Message>) {
-        let Some(handle) = self.tree.by_id(session_id) else { return };
-        let begun_with = self.sessions.known.get(session_id).and_then(|session| session.begun_with.as_ref());
-        if let Some(first) = messages.iter().position(|message| Some(&message.id) == begun_with) {
-            // The messages before it belong to an earlier frame, which is finished.
-            messages.drain(..first);
-        }
-        if !messages.is_empty() {
-            self.act(Action::KeepMessages { handle, messages });
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The interface of a stack for hosts with sessions: settings, reported events, effects, and contexts of sessions.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, ReentrantMutex};
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::Stack;
 use crate::context::{Advice, Budget, Context, Conversation, FinishedChildren, Key, Settings};
 use crate::error::{Error, Result};
-use crate::frame::{Change, Event, FrameStatus, Handle};
+use crate::frame::{Change, Event, FrameRef, FrameStatus, Handle};
 use crate::session::autonomy::{AutonomyLevel, AutonomySettings};
 use crate::session::calls::{self, CallSettings};
 use crate::session::compaction::Message;
@@ -23,6 +23,10 @@ use crate::vocabulary::{ToolNames, ToolSet};
 
 /// Maximum number of log lines that wait for the host. If there are more, the oldest are dropped.
 const WAITING_LINES: usize = 1_000;
+
+/// Number of lines of a log, the last ones, that are compared with the messages of a session. The messages before the first
+/// one that is found there are older.
+const COMPARED_LINES: usize = 1_000;
 
 /// The data of a stack about its host.
 #[derive(Default)]
@@ -390,7 +394,9 @@ impl Stack {
     fn carry_out(&self, action: Action, effects: &mut Vec<Effect>) {
         let refused = match action {
             Action::Command(command) => self.execute(command).err(),
-            Action::KeepMessages { handle, messages } => self.keep_messages(handle, &messages).err(),
+            Action::KeepMessages { frame, messages, may_repeat } => {
+                self.keep_messages(&frame, messages, may_repeat).err()
+            }
             Action::Answer { call, handle, problem } => {
                 let tools = self.inner.host.state.lock().sessions.tools.clone();
                 let text = calls::answer(&self.inner.tree.read(), handle, problem.as_deref(), &tools);
@@ -405,21 +411,26 @@ impl Stack {
         effects.extend(refused.as_ref().map(self::refused));
     }
 
-    /// Appends the messages of a session to the log of its frame, except those up to the last one that the log
-    /// contains.
-    fn keep_messages(&self, handle: Handle, messages: &[Message]) -> Result<()> {
-        let last = match self.log(handle).read(&LogQuery::default().tail(1)) {
-            // A stack in memory keeps no logs.
-            Err(Error::InMemory { .. }) => return Ok(()),
-            page => page?.lines.pop().and_then(|line| line.entry["id"].as_str().map(str::to_owned)),
-        };
-        let known = messages.iter().rposition(|message| last.as_deref() == Some(&message.id));
-        let new = &messages[known.map_or(0, |known| known + 1)..];
-        if new.is_empty() {
+    /// Appends messages of a session to the log of its frame, each with a time. If they may repeat messages of the log,
+    /// those and the ones before them are left out: messages before the first one of a log belong to other frames.
+    fn keep_messages(&self, frame: &FrameRef, mut messages: Vec<Message>, may_repeat: bool) -> Result<()> {
+        if self.inner.log_folder.is_none() || self.resolve(frame.clone()).is_err() {
             return Ok(());
         }
-        let entries: Vec<Value> = new.iter().map(|message| json!(message)).collect();
-        self.log(handle).append(&entries)
+        if may_repeat {
+            let page = self.log(frame.clone()).read(&LogQuery::default().tail(COMPARED_LINES))?;
+            let logged: HashSet<&str> = page.lines.iter().filter_map(|line| line.entry["id"].as_str()).collect();
+            let is_logged = |message: &Message| logged.contains(&*message.id);
+            let first = messages.iter().position(is_logged).unwrap_or(0);
+            messages = messages.into_iter().skip(first).filter(|message| !is_logged(message)).collect();
+        }
+        if messages.is_empty() {
+            return Ok(());
+        }
+        let now = (self.inner.clock)();
+        let timed = |message: Message| json!(Message { time: message.time.or(Some(now)), ..message });
+        let entries: Vec<Value> = messages.into_iter().map(timed).collect();
+        self.log(frame.clone()).append(&entries)
     }
 
     /// Ends the suggestions that are followed by events of frames, and adds log lines for the events (specification,

@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use super::Stack;
 use crate::error::{Error, Result};
+#[cfg(feature = "tools")]
+use crate::frame::Handle;
 use crate::frame::{FrameRef, own_log_path};
 use crate::store::folder::Folder;
 use crate::store::{LogPage, LogQuery, logs};
@@ -39,6 +41,13 @@ impl Stack {
     /// ```
     pub fn log(&self, frame: impl Into<FrameRef>) -> FrameLog<'_> {
         FrameLog { stack: self, frame: frame.into() }
+    }
+
+    /// The path of a frame's log for the file tools of an agent: absolute, if the file exists and an agent may read it.
+    #[cfg(feature = "tools")]
+    pub(crate) fn log_file(&self, handle: Handle) -> Option<String> {
+        let log_path = self.inner.tree.read().node(handle).record().log_path.clone()?;
+        self.inner.contexts.existing_log(handle, Some(&log_path))
     }
 
     fn log_folder(&self) -> Result<&Folder> {

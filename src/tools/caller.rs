@@ -2,10 +2,11 @@
 
 use super::Reply;
 use crate::error::{Error, Result};
-use crate::frame::Handle;
+use crate::frame::{FrameStatus, Handle, Parent};
 use crate::session::calls::{self, CallOptions};
 use crate::session::{Effect, Turn};
 use crate::stack::{Stack, Turns};
+use crate::tree::{OutlineOptions, Tree};
 use crate::vocabulary::{ToolNames, ToolRole};
 
 /// The session that calls a tool, and the effects that the host must carry out.
@@ -62,11 +63,62 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Returns the default parent of a new frame: the frame of the calling session if it is open, otherwise the active
-    /// frame.
-    pub(super) fn parent(&self) -> Option<Handle> {
-        let own = self.own();
-        self.stack.read(|tree| own.filter(|own| tree.node(*own).status().is_open()).or(tree.active()))
+    /// Returns the frame for which the calling session works: its own, or if it has none, that of the nearest session above
+    /// it that has one.
+    pub(super) fn served(&mut self) -> Option<Handle> {
+        let session_id = self.session_id;
+        self.turn(|turn| turn.sessions.served(session_id, turn.tree))
+    }
+
+    /// Returns the default parent of a new frame: the nearest open frame of those from which the calling session works. `None`:
+    /// the new frame is a root.
+    ///
+    /// # Errors
+    /// [`Error::ParentClosed`] if all of them are closed: the task of this session is over.
+    pub(super) fn parent(&mut self) -> Result<Option<Handle>> {
+        let Some(served) = self.served() else { return Ok(None) };
+        let parent = |tree: &Tree| match tree.nearest_open(served) {
+            Some(open) => Ok(Some(open)),
+            None => Err(Error::ParentClosed { handle: served, status: tree.node(served).status() }),
+        };
+        self.stack.read(parent)
+    }
+
+    /// Returns the parent that an argument names; without an argument, the default one.
+    ///
+    /// # Errors
+    /// As [`Caller::parent`].
+    pub(super) fn named_parent(&mut self, name: Option<String>) -> Result<Parent> {
+        let found = |parent: Option<Handle>| parent.map_or(Parent::Root, |parent| Parent::Frame(parent.into()));
+        name.map_or_else(|| self.parent().map(found), |name| Ok(Parent::Frame(name.into())))
+    }
+
+    /// Returns the outline of the caller's tree with the caller's mark, and one line that counts the other trees; with
+    /// `all`, or if the caller works for no frame, the outline of all trees.
+    ///
+    /// # Errors
+    /// As [`Stack::outline`].
+    pub(super) fn outline(&mut self, all: bool, options: OutlineOptions) -> Result<String> {
+        let Some(own) = self.served() else { return self.stack.outline(&options) };
+        let (root, others) = self.stack.read(|tree| {
+            let root = tree.root(own);
+            let others = tree.roots().iter().filter(|other| **other != root);
+            (root, others.map(|other| tree.node(*other).status()).collect::<Vec<_>>())
+        });
+        let is_whole_tree = options.root.is_none() && !all;
+        let shown = if is_whole_tree { Some(root.into()) } else { options.root.clone() };
+        let mut text = self.stack.outline(&options.root(shown).own(Some(own.into())))?;
+        if is_whole_tree && !others.is_empty() {
+            let counted = FrameStatus::ALL.iter().filter_map(|status| {
+                let count = others.iter().filter(|other| *other == status).count();
+                (count > 0).then(|| format!("{count} {status}"))
+            });
+            let counts = counted.collect::<Vec<_>>().join(", ");
+            let see = ["stack_status", "stack_tree"].into_iter().find_map(self.naming());
+            let see = see.map_or(String::new(), |tool| format!("; {tool} with \"all\": true shows them"));
+            text.push_str(&format!("Trees of other sessions: {} ({counts}){see}.\n", others.len()));
+        }
+        Ok(text)
     }
 
     /// Returns the handle and title of a frame, such as `f1 (Shop)`.

@@ -84,7 +84,7 @@ impl AgentTool for GetSummary {
             "resultsCompacted": frame.results_compacted,
             "artifacts": frame.artifacts,
             "decisions": frame.decisions,
-            "logPath": frame.log_path,
+            "logPath": caller.stack.log_file(handle),
         });
         Ok(Reply::Text(pretty(&summary)))
     }

@@ -8,7 +8,7 @@ use super::caller::{Caller, listed};
 use super::json::{escaped, pretty, with_references};
 use super::{AgentTool, Reply};
 use crate::error::Error;
-use crate::frame::{FrameRef, Identity, NewFrame, PopStatus, Results};
+use crate::frame::{FrameRef, Handle, Identity, NewFrame, PopStatus, Results};
 use crate::tree::OutlineOptions;
 
 /// Run a sub-task in a child frame; its results are this tool's answer. The child sees this frame, not this
@@ -37,7 +37,7 @@ impl AgentTool for Push {
     const EXAMPLE: &'static str = r#"{"title": "Parse the options", "successCriteria": "All flags of the README are read; errors name the flag; tests pass", "successCriteriaCompacted": "flags read, errors named, tests"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        let parent = caller.parent();
+        let parent = caller.parent()?;
         caller.turn(|turn| turn.check_depth(parent))?;
         // Planned first: if the host dies before it has created the session, the planned frame can be started later.
         let identity = Identity {
@@ -46,8 +46,8 @@ impl AgentTool for Push {
             success_criteria_compacted: self.success_criteria_compacted,
         };
         let depends_on = self.depends_on.into_iter().map(FrameRef::from).collect();
-        let frame = NewFrame { identity, depends_on, ..NewFrame::default() };
-        let frame = caller.stack.plan(frame.caller(caller.session_id))?;
+        let parent = caller.named_parent(None)?;
+        let frame = caller.stack.plan(NewFrame { identity, depends_on, parent, ..NewFrame::default() })?;
         caller.call(frame, self.background, self.time_limit)
     }
 }
@@ -120,10 +120,14 @@ impl AgentTool for Pop {
     }
 }
 
-/// Show all frames with their status, and which of them are running.
+/// Show the frames of this task with their status, and which of them are running.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Status {}
+pub(super) struct Status {
+    /// Also the trees of other sessions.
+    #[serde(default)]
+    all: bool,
+}
 
 impl AgentTool for Status {
     const NAME: &'static str = "stack_status";
@@ -138,11 +142,15 @@ impl AgentTool for Status {
             }
             None => "This session has no frame.\n".to_owned(),
         };
-        let running: Vec<_> = caller.turn(|turn| turn.sessions.calls.frames().collect());
+        let served = caller.served().filter(|_| !self.all);
+        let running: Vec<_> = caller.turn(|turn| {
+            let is_shown = |frame: &Handle| served.is_none_or(|own| turn.tree.root(own) == turn.tree.root(*frame));
+            turn.sessions.calls.frames().filter(is_shown).collect()
+        });
         if !running.is_empty() {
             text.push_str(&format!("Running now: {}.\n", listed(&running)));
         }
-        text.push_str(&caller.stack.outline(&OutlineOptions::default())?);
+        text.push_str(&caller.outline(self.all, OutlineOptions::default())?);
         Ok(Reply::Text(text))
     }
 }
@@ -154,6 +162,9 @@ pub(super) struct ShowTree {
     /// false: only the frame of this session and those below it.
     #[serde(default = "yes")]
     show_full: bool,
+    /// Also the trees of other sessions.
+    #[serde(default)]
+    all: bool,
     /// Show only this frame (handle or ID) and those below it.
     #[serde(rename = "rootID")]
     root_id: Option<String>,
@@ -174,7 +185,7 @@ impl AgentTool for ShowTree {
         let own = if self.show_full { None } else { caller.own().map(FrameRef::from) };
         let root = self.root_id.map(FrameRef::from).or(own);
         let options = OutlineOptions { root, details: self.show_details, ..OutlineOptions::default() };
-        caller.stack.outline(&options).map(Reply::Text)
+        caller.outline(self.all, options).map(Reply::Text)
     }
 }
 
@@ -196,13 +207,16 @@ impl AgentTool for Details {
         let record = caller.stack.frame(frame)?;
         let parent = caller.stack.read(|tree| tree.node(frame).parent());
         let children = caller.stack.children(frame)?;
-        let details =
-            json!({ "handle": frame, "parent": parent, "children": children, "frame": with_references(&record) });
+        let mut shown = with_references(&record);
+        if record.log_path.is_some() {
+            shown["logPath"] = caller.stack.log_file(frame).into();
+        }
+        let details = json!({ "handle": frame, "parent": parent, "children": children, "frame": shown });
         Ok(Reply::Text(pretty(&details)))
     }
 }
 
-/// Record what the work has made, except files of the write and edit tools, which are recorded automatically.
+/// Record what the work has made, except files of the tools that write files, which are recorded automatically.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AddArtifact {

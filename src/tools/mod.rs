@@ -26,6 +26,7 @@ mod context;
 mod docs;
 mod frames;
 mod json;
+mod log;
 mod memory;
 mod planning;
 mod subagents;
@@ -181,12 +182,13 @@ impl<Run> Entry<Run> {
 }
 
 #[rustfmt::skip]
-const TABLE: [Entry<RunTool>; 33] = [
+const TABLE: [Entry<RunTool>; 34] = [
     Entry::of::<frames::Push>(Group::Frames),
     Entry::of::<frames::Pop>(Group::Frames),
     Entry::of::<frames::Status>(Group::Frames),
     Entry::of::<frames::ShowTree>(Group::Frames),
     Entry::of::<frames::Details>(Group::Frames),
+    Entry::of::<log::Log>(Group::Frames),
     Entry::of::<frames::AddArtifact>(Group::Frames),
     Entry::of::<frames::AddDecision>(Group::Frames),
     Entry::of::<frames::Identify>(Group::Frames),

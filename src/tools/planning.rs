@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::caller::{Caller, listed};
 use super::{AgentTool, Reply};
 use crate::error::Error;
-use crate::frame::{FrameRef, Handle, Identity, NewFrame, Parent, has_handle_form};
+use crate::frame::{FrameRef, Handle, Identity, NewFrame, has_handle_form};
 use crate::tree::Command;
 use crate::vocabulary::ToolRole;
 
@@ -41,11 +41,8 @@ impl AgentTool for Plan {
             success_criteria_compacted: self.success_criteria_compacted,
         };
         let depends_on = self.depends_on.into_iter().map(FrameRef::from).collect();
-        let frame = NewFrame { identity, depends_on, ..NewFrame::default() }.caller(caller.session_id);
-        let frame = caller.stack.plan(match self.parent {
-            Some(parent) => frame.below(parent),
-            None => frame,
-        })?;
+        let parent = caller.named_parent(self.parent)?;
+        let frame = caller.stack.plan(NewFrame { identity, depends_on, parent, ..NewFrame::default() })?;
         let name = caller.name(frame);
         Ok(Reply::Text(match caller.tools().get(ToolRole::Activate) {
             Some(activate) => format!("{name} is planned. Begin it with {activate} {frame}."),
@@ -108,7 +105,7 @@ impl AgentTool for PlanChildren {
             };
             children.push(NewFrame { identity, depends_on, ..NewFrame::default() }.id(session_id));
         }
-        let parent = self.parent.map_or(Parent::Auto, |parent| Parent::Frame(parent.into()));
+        let parent = caller.named_parent(self.parent)?;
         let command = Command::PlanChildren { parent, caller: Some(caller.session_id.to_owned()), children };
         caller.stack.execute(command)?;
         let planned: Vec<Handle> = caller.stack.read(|tree| ids.iter().filter_map(|id| tree.by_id(id)).collect());

@@ -21,7 +21,7 @@ pub enum Command {
     PlanChildren {
         /// The parent of all children.
         parent: Parent,
-        /// ID of the calling session. [`Parent::Auto`] uses its open frame as the parent.
+        /// ID of the calling session, in whose tree [`Parent::Auto`] finds the parent.
         caller: Option<String>,
         /// The children, in their order as siblings.
         children: Vec<NewFrame>,

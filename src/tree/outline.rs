@@ -39,6 +39,8 @@ pub struct OutlineOptions {
     pub style: OutlineStyle,
     /// Show only this frame and the frames below it. Default `None`: all frames.
     pub root: Option<FrameRef>,
+    /// The frame of the reader. It is marked instead of the active frame, if it is open. Default `None`: the active frame.
+    pub own: Option<FrameRef>,
     /// Show ID, criteria, results, artifacts, decisions, reason of the invalidation and duration below each frame.
     /// Default false.
     pub details: bool,
@@ -52,6 +54,7 @@ impl OutlineOptions {
     setters! {
         style: OutlineStyle,
         root: Option<FrameRef>,
+        own: Option<FrameRef>,
         details: bool,
         depth: Option<usize>,
         width: usize,
@@ -60,7 +63,7 @@ impl OutlineOptions {
 
 impl Default for OutlineOptions {
     fn default() -> Self {
-        Self { style: OutlineStyle::Marked, root: None, details: false, depth: None, width: 120 }
+        Self { style: OutlineStyle::Marked, root: None, own: None, details: false, depth: None, width: 120 }
     }
 }
 
@@ -80,13 +83,17 @@ impl Default for OutlineOptions {
 ///
 /// # Errors
 /// [`Error::UnknownFrame`](crate::Error::UnknownFrame) or [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame) for
-/// [`OutlineOptions::root`].
+/// [`OutlineOptions::root`] or [`OutlineOptions::own`].
 pub fn outline(tree: &Tree, options: &OutlineOptions) -> Result<String> {
     let first = match &options.root {
         Some(root) => vec![tree.resolve(root)?],
         None => tree.roots().to_vec(),
     };
-    let mut drawing = Drawing { tree, options, first, text: String::new(), last: Vec::new() };
+    let marked = match &options.own {
+        Some(own) => Some(tree.resolve(own)?).filter(|own| tree.node(*own).status().is_open()),
+        None => tree.active(),
+    };
+    let mut drawing = Drawing { tree, options, first, marked, text: String::new(), last: Vec::new() };
     match options.style {
         OutlineStyle::Marked => drawing.marked(),
         OutlineStyle::Indented => drawing.indented(),
@@ -99,6 +106,8 @@ struct Drawing<'a> {
     options: &'a OutlineOptions,
     /// The frames of the first level.
     first: Vec<Handle>,
+    /// The frame with the mark of the active one.
+    marked: Option<Handle>,
     text: String,
     /// For each level of the current path: true if the frame is the last of its siblings.
     last: Vec<bool>,
@@ -112,7 +121,7 @@ impl Drawing<'_> {
         }
         let shown = self.walk(|drawing, handle| {
             let node = drawing.tree.node(handle);
-            let active = if drawing.tree.active() == Some(handle) { "  <-- ACTIVE" } else { "" };
+            let active = if drawing.marked == Some(handle) { "  <-- ACTIVE" } else { "" };
             let line = format!("{} {handle} {}", mark(node.status()), one_line(node.title()));
             drawing.line(true, &line, active);
             if drawing.options.details {
@@ -134,7 +143,7 @@ impl Drawing<'_> {
             let _ = write!(self.text, "{} {count} {status}", if index == 0 { ":" } else { "," });
         }
         self.text.push('\n');
-        match self.tree.active() {
+        match self.marked {
             Some(handle) => {
                 let line = format!("Active: {handle} {}", one_line(self.tree.node(handle).title()));
                 self.plain_line(&line);
@@ -148,7 +157,7 @@ impl Drawing<'_> {
         self.walk(|drawing, handle| {
             let node = drawing.tree.node(handle);
             // Titles have no two spaces in a row, so that no title ends like this.
-            let current = if drawing.tree.active() == Some(handle) { "  <-- CURRENT" } else { "" };
+            let current = if drawing.marked == Some(handle) { "  <-- CURRENT" } else { "" };
             drawing.line(true, &format!("[{}] {}", node.status(), one_line(node.title())), current);
             if drawing.options.details {
                 drawing.details(handle);

@@ -32,13 +32,14 @@ const fn other(name: &'static str, reason: &'static str) -> Known {
 
 /// All tools, in the order of the table in `tools`.
 #[rustfmt::skip]
-const TOOLS: [Known; 33] = [
+const TOOLS: [Known; 34] = [
     standard("stack_frame_push", "The only way to a sub-task that nobody has planned."),
     standard("stack_frame_pop", "The only way to hand over results."),
     standard("stack_status", "Finds frames that the context leaves out, and calls that run in the background."),
     other("stack_tree", "stack_status shows the same frames; legend, statistics and parts of the tree are for people."),
     standard("stack_frame_details", "Reads what the context shows in short, or leaves out."),
-    standard("stack_add_artifact", "Keeps what a command has made; only files of the write and edit tools are recorded automatically."),
+    other("stack_frame_log", "stack_frame_details names the file of a log, and an agent can read and search files."),
+    standard("stack_add_artifact", "Keeps what a command has made; only files of the tools that write files are recorded automatically."),
     standard("stack_add_decision", "The only way to hand a decision to later frames before the results."),
     other("stack_frame_identify", "A plan or a push sets the identity; until then it follows the newest task."),
     other("stack_get_state", "For programs and user interfaces."),

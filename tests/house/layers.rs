@@ -20,7 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("import", &["error", "frame", "text", "tree"]),
     ("store", &["error", "frame", "text"]),
     ("stack", &["error", "frame", "text", "tree", "variables", "vocabulary", "context", "memory", "session", "store"]),
-    ("tools", &["error", "frame", "text", "tree", "vocabulary", "context", "memory", "session", "stack"]),
+    ("tools", &["error", "frame", "text", "tree", "vocabulary", "context", "memory", "session", "store", "stack"]),
     (
         "capi",
         &["error", "frame", "tree", "vocabulary", "context", "memory", "import", "session", "store", "stack", "tools"],
@@ -114,7 +114,7 @@ fn layers_contain_nothing_that_is_forbidden_there() {
         let (name, layer) = name_and_layer(&path, &root);
         let text = std::fs::read_to_string(&path).unwrap();
         for (row, (forbidding, strings)) in FORBIDDEN.iter().enumerate() {
-            if !forbidding.is_empty() && *forbidding != layer {
+            if name.ends_with("tests.rs") || (!forbidding.is_empty() && *forbidding != layer) {
                 continue;
             }
             for line in code(&text) {

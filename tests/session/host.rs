@@ -45,7 +45,8 @@ impl Host {
                     Ok(commit) => commit.events.iter().for_each(|event| self.tree.apply(event)),
                     Err(error) => self.refused.push(error.to_string()),
                 },
-                Action::KeepMessages { handle, messages } => {
+                Action::KeepMessages { frame, messages, .. } => {
+                    let Ok(handle) = self.tree.resolve(&frame) else { continue };
                     let log = self.logs.entry(handle).or_default();
                     log.extend(messages.into_iter().map(|message| message.id));
                 }

@@ -6,6 +6,10 @@ mod endings;
 mod host;
 #[cfg(feature = "tools")]
 mod host_model;
+#[cfg(all(feature = "sqlite", feature = "tools"))]
+mod logs;
+#[cfg(feature = "tools")]
+mod roots;
 mod sessions;
 #[cfg(feature = "tools")]
 mod tools;

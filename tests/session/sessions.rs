@@ -107,6 +107,36 @@ fn files_that_tools_write_become_artifacts() {
 }
 
 #[test]
+fn all_files_of_a_patch_become_artifacts_deleted_and_renamed_ones_too() {
+    let mut host = Host::default();
+    host.created("ses_1", None, "One").message("ses_1", "m1", "user", "Go");
+    let changes = json!([
+        {"kind": "written", "path": "src/a.ts"}, {"kind": "deleted", "path": "src/old.ts"},
+        {"kind": "renamed", "from": "src/b.ts", "to": "src/c.ts"}, {"kind": "written", "path": " "}]);
+    host.tell(json!({"kind": "toolExecuted", "sessionID": "ses_1", "tool": "apply_patch", "path": "src/a.ts", "changes": changes}));
+    let artifacts = ["src/a.ts", "src/old.ts (deleted)", "src/c.ts (renamed from src/b.ts)"];
+    assert_eq!(host.frame("ses_1").artifacts, artifacts);
+    let changes = json!([{"kind": "written", "path": "src/d.ts"}]);
+    host.tell(
+        json!({"kind": "toolExecuted", "sessionID": "ses_1", "tool": "patch", "failed": true, "changes": changes}),
+    );
+    assert_eq!(host.frame("ses_1").artifacts, artifacts, "a failed tool has changed nothing");
+    host.tell(json!({"kind": "toolExecuted", "sessionID": "ses_1", "tool": "generate", "changes": changes}));
+    assert_eq!(host.frame("ses_1").artifacts.last().unwrap(), "src/d.ts", "the host knows what a tool of its own does");
+    assert_eq!(host.refused, [""; 0]);
+}
+
+#[test]
+fn the_writing_tools_of_claude_are_known() {
+    let mut host = Host::default();
+    host.created("ses_1", None, "One").message("ses_1", "m1", "user", "Go");
+    for (number, tool) in ["Write", "Edit", "MultiEdit", "NotebookEdit", "Read"].into_iter().enumerate() {
+        host.tool("ses_1", tool, &format!("{number}.rs"));
+    }
+    assert_eq!(host.frame("ses_1").artifacts, ["0.rs", "1.rs", "2.rs", "3.rs"]);
+}
+
+#[test]
 fn an_idle_subagent_is_finished_with_its_last_words() {
     let mut host = Host::default();
     host.created("root", None, "Root").message("root", "m1", "user", "Build it");

@@ -41,6 +41,7 @@ stack_should_pop: successSignals? array, failureSignals? array, noProgressTurns?
 stack_auto_suggest: enable? boolean, clearPending? boolean, showHistory? boolean
 stack_autonomy_stats: reset? boolean
 stack_get_state:
+stack_frame_log: frameID? string, from? integer, to? integer, search? string, tail? integer
 stack_frame_identify: title string, successCriteria string, successCriteriaCompacted? string, frameID? string
 stack_heap_alloc: name string, content string, description? string, scope? tree|frame
 stack_heap_write: name string, content string
@@ -139,7 +140,7 @@ fn is_required(tool: &Tool, name: &str) -> bool {
 #[test]
 fn the_table_has_the_interface_of_the_specification() {
     let lines: Vec<&str> = INTERFACE.trim().lines().collect();
-    assert_eq!((lines.len(), tools::list(&ToolNames::default()).len()), (33, 33));
+    assert_eq!((lines.len(), tools::list(&ToolNames::default()).len()), (34, 34));
     for line in lines {
         let (name, arguments) = line.split_once(':').unwrap();
         let tool = tool(name);
@@ -288,7 +289,7 @@ proptest! {
 
     #[test]
     fn no_arguments_make_a_tool_panic_or_change_half_of_something(
-        index in 0usize..33, values in proptest::collection::vec(any_value(), 9), session in "(ses_1|nobody||💥)"
+        index in 0usize..34, values in proptest::collection::vec(any_value(), 9), session in "(ses_1|nobody||💥)"
     ) {
         let host = Host::new();
         let tool = &tools::list(&ToolNames::default())[index];

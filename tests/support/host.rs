@@ -151,11 +151,23 @@ impl Host {
     /// Reports an event that no effect has caused.
     fn happen(&mut self, random: &mut Random) {
         let session = self.session(random);
-        match random.below(10) {
+        match random.below(11) {
+            10 => {
+                let message =
+                    json!({"id": random.pick(&["w", "s", "x"]), "role": "assistant", "text": "The lexer works"});
+                self.tell(json!({"kind": "messageFinished", "sessionID": session, "message": message}));
+            }
             9 => self.return_from_tool(&session, random),
             0 => self.message(&session, "user", "Now build that"),
             1 => self.message(&session, "assistant", "I have built a part of it"),
             2 => self.tell(json!({"kind": "sessionIdle", "sessionID": session})),
+            3 if random.once_in(2) => {
+                let changes =
+                    json!([{"kind": "deleted", "path": "a.rs"}, {"kind": "renamed", "from": "b.rs", "to": "a.rs"}]);
+                self.tell(
+                    json!({"kind": "toolExecuted", "sessionID": session, "tool": "apply_patch", "changes": changes}),
+                );
+            }
             3 => self.tell(json!({"kind": "toolExecuted", "sessionID": session, "tool": "write", "path": "a.rs"})),
             4 => self.tell(json!({"kind": "sessionCompacting", "sessionID": session})),
             5 => {

@@ -1,7 +1,7 @@
 //! Tests of `Stack`: parents, pops, invalidation, ready frames, threads.
 
 use callstack_core::{
-    Change, Command, FrameRef, FrameStatus, Handle, Identity, NewFrame, PopStatus, Results, Settings, Stack,
+    Change, Command, Error, FrameRef, FrameStatus, Handle, Identity, NewFrame, PopStatus, Results, Settings, Stack,
     StackOptions,
 };
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn plan(stack: &Stack, id: &str, parent: &str) -> Handle {
 }
 
 #[test]
-fn the_parent_is_explicit_or_the_callers_frame_or_the_active_one() {
+fn a_caller_names_the_tree_of_the_parent_and_only_calls_without_one_use_the_active_frame() {
     let stack = Stack::in_memory();
     let parent = |frame: Handle| stack.frame(frame).unwrap().parent_session_id;
     let first = stack.push(NewFrame::new("First").id("first")).unwrap();
@@ -26,10 +26,19 @@ fn the_parent_is_explicit_or_the_callers_frame_or_the_active_one() {
     assert_eq!(parent(child).as_deref(), Some("first"), "the caller's frame");
     stack.pop("first", PopStatus::Completed, Results::new("done").compacted("d")).unwrap();
     stack.set_active("second").unwrap();
-    let late = stack.push(NewFrame::new("Late").id("late").caller("first")).unwrap();
-    assert_eq!(parent(late).as_deref(), Some("second"), "the caller's frame is not open: the active one");
+    let closed = stack.push(NewFrame::new("Late").caller("first")).unwrap_err();
+    assert!(matches!(closed, Error::ParentClosed { handle, .. } if handle == first), "never another tree: {closed}");
+    let late = stack.push(NewFrame::new("Late").id("late")).unwrap();
+    assert_eq!(parent(late).as_deref(), Some("second"), "nobody calls: the active one");
+    stack.pop("late", PopStatus::Completed, Results::new("done").compacted("d")).unwrap();
+    let later = stack.plan(NewFrame::new("Later").caller("late")).unwrap();
+    assert_eq!(
+        parent(later).as_deref(),
+        Some("second"),
+        "the caller's frame is not open: the nearest open one above it"
+    );
     let unknown = stack.plan(NewFrame::new("Unknown").caller("never seen")).unwrap();
-    assert_eq!(parent(unknown).as_deref(), Some("late"), "the caller has no frame: the active one");
+    assert_eq!(parent(unknown), None, "the caller has no frame: a root");
     let explicit = stack.plan(NewFrame::new("Explicit").below("second").caller("late")).unwrap();
     assert_eq!(parent(explicit).as_deref(), Some("second"));
     assert_eq!(parent(push(&stack, "own", None)), None, "a root on request");

@@ -60,8 +60,8 @@ export interface NewFrame {
   /** The ID of the frame: the ID of the host's session. Default: a new ID of the form `plan-…`. */
   sessionID?: string
   /**
-   * The parent; null creates a root. Default: the open frame of the session `caller`; if there is none, the active frame;
-   * if there is none, the frame is a root.
+   * The parent; null creates a root. Default: the open frame of the session `caller`, or the nearest open one above it; if
+   * the session has no frame, the frame is a root. Without `caller` the active frame, if there is one.
    */
   parent?: FrameRef | null
   /** The ID of the session that creates the frame. Only used to find the default parent. */
@@ -450,6 +450,8 @@ export interface OutlineOptions {
   style?: "marked" | "indented"
   /** Show only this frame and the frames below it. Default: all frames. */
   root?: FrameRef
+  /** The frame of the reader. It is marked instead of the active frame, if it is open. Default: the active frame. */
+  own?: FrameRef
   /** Whether criteria, results, artifacts and decisions are shown. Default false. */
   details?: boolean
   /** The number of levels below the first. Default: all. */
@@ -662,6 +664,10 @@ export interface SessionMessage {
   text: string
   /** Whether the host marks it as the summary of a compaction. Default false. */
   summary?: boolean
+  /** Whether it still changes, for example because the model writes it. Default false. */
+  unfinished?: boolean
+  /** When it began, in milliseconds since the epoch. If absent, the log has the time at which it was logged. */
+  time?: number
   /** All its parts as the host stores them, for the log. */
   parts?: readonly unknown[]
 }
@@ -684,14 +690,18 @@ export type HostEvent =
       /** The size of the model's context window, in tokens. */
       contextLimit?: number | undefined
     }
+  /** A message will not change any more. It is appended to the log of the session's frame. */
+  | { kind: "messageFinished"; sessionID: string; message: SessionMessage }
   | {
       kind: "toolExecuted"
       sessionID: string
       /** ID of the tool call. A repeated ID is ignored. */
       toolCallID?: string | undefined
       tool: string
-      /** A file that the tool has written. */
+      /** The file with which the tool was called. It counts as written if the tool is known to write files. */
       path?: string | undefined
+      /** What the tool did to files, whatever its name is. */
+      changes?: readonly FileChange[] | undefined
       failed?: boolean
       /** The child session in which the tool has worked, if it has waited for its end. Its frame ends. */
       childID?: string | undefined
@@ -701,6 +711,9 @@ export type HostEvent =
   | { kind: "callStarted"; call: number; sessionID: string }
   | { kind: "callEnded"; call: number; error?: string | undefined }
   | { kind: "callAborted"; call: number }
+
+/** A change of a file by a tool. */
+export type FileChange = { kind: "written" | "deleted"; path: string } | { kind: "renamed"; from: string; to: string }
 
 /** Something that the host must do. */
 export type Effect =

@@ -1,8 +1,8 @@
 // Converts OpenCode's events into events of the engine.
 
-import { isAbsolute, relative } from "node:path"
+import { isAbsolute, relative, sep } from "node:path"
 import type { Event, Message, Part } from "@opencode-ai/sdk"
-import type { HostEvent, SessionMessage } from "callstack-core"
+import type { FileChange, HostEvent, SessionMessage } from "callstack-core"
 import type { Host } from "./host.js"
 
 /** Converts an event of OpenCode; returns undefined for an event that the engine does not use. */
@@ -56,7 +56,8 @@ export async function hostEvent(event: Event, host: Host): Promise<HostEvent | u
 /** Converts a message, with all its parts for the log. */
 export function sessionMessage({ info, parts }: { info: Message; parts: Part[] }): SessionMessage {
   const summary = info.role === "assistant" && info.summary === true
-  return { id: info.id, role: info.role, text: textOf(parts), summary, parts }
+  const unfinished = info.role === "assistant" && info.time.completed === undefined
+  return { id: info.id, role: info.role, text: textOf(parts), summary, unfinished, time: info.time.created, parts }
 }
 
 /** Returns the text of a message: its text parts, one per line, without those that OpenCode generated. */
@@ -65,12 +66,39 @@ export function textOf(parts: readonly Part[]): string {
   return texts.filter((text) => text !== "").join("\n")
 }
 
-/** Returns the path of the file that a tool wrote: relative to the project's folder if the file is inside it. */
+/** Returns the path of the file with which a tool was called: relative to the project's folder if the file is inside it. */
 export function pathOf(directory: string, args: unknown, metadata: unknown): string | undefined {
   const path = textAt(metadata, "filepath") ?? textAt(args, "filePath")
-  if (path === undefined || !isAbsolute(path)) return path
+  return path && within(directory, path)
+}
+
+/** Returns the changes of a tool that changes several files, such as `apply_patch`. Its metadata lists them. */
+export function changesOf(directory: string, metadata: unknown): FileChange[] {
+  const files = typeof metadata === "object" && metadata !== null && "files" in metadata ? metadata.files : undefined
+  return Array.isArray(files) ? files.flatMap((file: unknown) => changeOf(directory, file) ?? []) : []
+}
+
+function changeOf(directory: string, file: unknown): FileChange | undefined {
+  const filePath = textAt(file, "filePath")
+  if (filePath === undefined) return undefined
+  const path = within(directory, filePath)
+  switch (textAt(file, "type")) {
+    case "add":
+    case "update":
+      return { kind: "written", path }
+    case "delete":
+      return { kind: "deleted", path }
+    case "move":
+      return { kind: "renamed", from: path, to: within(directory, textAt(file, "movePath") ?? filePath) }
+    default:
+      return undefined
+  }
+}
+
+function within(directory: string, path: string): string {
+  if (!isAbsolute(path)) return path
   const inside = relative(directory, path)
-  return inside.startsWith("..") ? path : inside
+  return inside === ".." || inside.startsWith(`..${sep}`) ? path : inside
 }
 
 /** Returns the session in which the Task tool has worked; undefined if it does not wait for that session. */

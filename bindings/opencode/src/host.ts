@@ -88,6 +88,12 @@ export class Host {
     return (data ?? []).map(sessionMessage)
   }
 
+  /** Reports a message that is finished, with all its parts. */
+  async reportFinished(sessionID: string, messageID: string): Promise<void> {
+    const { data } = await this.client.session.message({ path: { id: sessionID, messageID } })
+    if (data !== undefined) await this.report({ kind: "messageFinished", sessionID, message: sessionMessage(data) })
+  }
+
   /** Stops the timer and closes the stack. */
   close(): void {
     this.#isClosed = true

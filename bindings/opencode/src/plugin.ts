@@ -5,7 +5,7 @@ import type { Hooks, PluginInput, PluginOptions } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
 import type { Stack, Tool } from "callstack-core"
 import { Context } from "./context.js"
-import { answerOf, childOf, hostEvent, pathOf, textOf } from "./events.js"
+import { answerOf, changesOf, childOf, hostEvent, pathOf, sessionMessage, textOf } from "./events.js"
 import { Host } from "./host.js"
 
 /** Starts the plugin for one directory. If the stack cannot be opened, logs one message and registers no hooks. */
@@ -35,6 +35,7 @@ function hooks(host: Host, tools: readonly Tool[]): Hooks {
     void context.prepare()
     const reported = await hostEvent(event, host)
     if (reported !== undefined) await host.report(reported)
+    if (reported?.kind === "message") await host.reportFinished(reported.sessionID, reported.messageID)
   })
   const schemas = new Map(tools.map((tool) => [tool.name, tool.parameters]))
   return {
@@ -48,6 +49,7 @@ function hooks(host: Host, tools: readonly Tool[]): Hooks {
     "chat.message": host.safe("chat.message", async ({ sessionID, agent, model }, { message, parts }) => {
       host.modes.set(sessionID, { agent: agent ?? message.agent, model: model ?? message.model })
       await host.report({ kind: "message", sessionID, messageID: message.id, role: "user", text: textOf(parts) })
+      await host.report({ kind: "messageFinished", sessionID, message: sessionMessage({ info: message, parts }) })
     }),
     "experimental.chat.messages.transform": host.safe("messages.transform", (_, { messages }) => {
       context.addVolatile(messages)
@@ -63,9 +65,10 @@ function hooks(host: Host, tools: readonly Tool[]): Hooks {
     }),
     "tool.execute.after": host.safe("tool.execute.after", async ({ tool, sessionID, callID, args }, output) => {
       const path = pathOf(host.directory, args, output?.metadata)
+      const changes = changesOf(host.directory, output?.metadata)
       const childID = childOf(output?.metadata)
       const answer = childID === undefined ? undefined : answerOf(output.output)
-      await host.report({ kind: "toolExecuted", sessionID, toolCallID: callID, tool, path, childID, answer })
+      await host.report({ kind: "toolExecuted", sessionID, toolCallID: callID, tool, path, changes, childID, answer })
     }),
     dispose: async () => host.close(),
   }

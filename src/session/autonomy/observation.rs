@@ -68,13 +68,13 @@ impl Observation {
         }
     }
 
-    /// Notes a successful tool call and the path of the file that it changed, if any. Each success reduces the number
-    /// of errors by one.
-    pub fn worked(&mut self, changed: Option<&str>) {
+    /// Notes a successful tool call and the paths of the files that it changed. Each success reduces the number of errors
+    /// by one.
+    pub fn worked<'a>(&mut self, changed: impl IntoIterator<Item = &'a str>) {
         self.called();
         self.has_worked = true;
         self.errors = self.errors.saturating_sub(1);
-        if let Some(path) = changed {
+        for path in changed {
             self.files.retain(|file| file != path);
             self.files.push(path.to_owned());
             if self.files.len() > FILES {
@@ -129,7 +129,7 @@ mod tests {
         seen.failed();
         seen.message(true, None, None);
         assert_eq!((seen.pop_signals().no_progress_turns, seen.push_signals().error_count), (4, 1));
-        seen.worked(Some("a.rs"));
+        seen.worked(["a.rs"]);
         seen.message(true, Some(5_000), Some(200_000));
         let (push, pop) = (seen.push_signals(), seen.pop_signals());
         assert_eq!((push.error_count, push.recent_messages, push.token_count), (0, 5, 5_000));
@@ -162,15 +162,15 @@ mod tests {
         seen.asked(false);
         seen.failed();
         assert_eq!(advised(&mut seen, 9), 3, "now build a blog");
-        seen.worked(None);
+        seen.worked([]);
         assert_eq!(advised(&mut seen, 9), 0, "it goes on");
     }
 
     #[test]
     fn the_newest_files_are_remembered_once() {
         let mut seen = Observation::default();
-        (0..60).for_each(|number| seen.worked(Some(&format!("{number}.rs"))));
-        seen.worked(Some("20.rs"));
+        (0..60).for_each(|number| seen.worked([format!("{number}.rs").as_str()]));
+        seen.worked(["20.rs"]);
         let files = seen.push_signals().recent_file_changes;
         assert_eq!((files.len(), files[0].as_str(), files[FILES - 1].as_str()), (FILES, "10.rs", "20.rs"));
     }

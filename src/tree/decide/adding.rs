@@ -233,14 +233,16 @@ fn open_parent(tree: &Tree, parent: &Parent, caller: Option<&str>, child: FrameS
     Ok(parent)
 }
 
-/// The explicit parent. For [`Parent::Auto`] the open frame of the calling session, or else the active frame.
+/// The explicit parent. For [`Parent::Auto`] the open frame of the calling session, or else the nearest open one above it;
+/// for a session without a frame none. Without a calling session, the active frame.
 fn resolve_parent(tree: &Tree, parent: &Parent, caller: Option<&str>) -> Result<Option<Handle>> {
     match parent {
         Parent::Frame(reference) => tree.resolve(reference).map(Some),
         Parent::Root => Ok(None),
         Parent::Auto => {
-            let own = caller.and_then(|caller| tree.by_id(caller));
-            Ok(own.filter(|frame| tree.node(*frame).status().is_open()).or(tree.active()))
+            let Some(caller) = caller else { return Ok(tree.active()) };
+            // If all frames of the caller's branch are closed, its own is the parent, which is an error.
+            Ok(tree.by_id(caller).map(|own| tree.nearest_open(own).unwrap_or(own)))
         }
     }
 }

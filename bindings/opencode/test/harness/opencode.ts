@@ -168,7 +168,8 @@ function configuration(modelUrl: string, { wire = "chat", plugin, config }: Proj
     npm: WIRES[wire],
     name: "Scripted",
     options: { baseURL: modelUrl, apiKey: "none" },
-    models: { main: model, small: model },
+    // OpenCode gives models of this name the tool apply_patch in place of write and edit.
+    models: { main: model, small: model, "gpt-5": model },
   }
   return {
     autoupdate: false,
