@@ -18,7 +18,7 @@ FEATURES ?= capi
 # Settings of the released library: smaller, slower to compile. Less inlining saves a tenth of it; a call from Node does
 # not take longer by what can be measured.
 COMPACT := CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_STRIP=symbols \
-	CARGO_PROFILE_RELEASE_OPT_LEVEL=2 RUSTFLAGS="-C llvm-args=-inline-threshold=75"
+	CARGO_PROFILE_RELEASE_OPT_LEVEL=2 RUSTFLAGS="-C llvm-args=-inline-threshold=45"
 # The name by which programs load the shared library: the version without its last number.
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 ifeq ($(shell uname),Linux)
