@@ -115,6 +115,7 @@ impl Drawing<'_> {
             let active = if drawing.tree.active() == Some(handle) { "  <-- ACTIVE" } else { "" };
             let line = format!("{} {handle} {}", mark(node.status()), one_line(node.title()));
             drawing.line(true, &line, active);
+            drawing.waiting(handle);
             if drawing.options.details {
                 drawing.details(handle);
             }
@@ -150,6 +151,7 @@ impl Drawing<'_> {
             // Titles have no two spaces in a row, so that no title ends like this.
             let current = if drawing.tree.active() == Some(handle) { "  <-- CURRENT" } else { "" };
             drawing.line(true, &format!("[{}] {}", node.status(), one_line(node.title())), current);
+            drawing.waiting(handle);
             if drawing.options.details {
                 drawing.details(handle);
             } else if let Some(summary) = said(node.record().dense_results()) {
@@ -187,6 +189,28 @@ impl Drawing<'_> {
             }
         }
         seen
+    }
+
+    /// Says what a blocked frame waits for, and for which frames a planned one does.
+    fn waiting(&mut self, handle: Handle) {
+        let frame = self.tree.node(handle).record();
+        let awaited = match frame.status {
+            FrameStatus::Blocked => said(frame.waits_for()),
+            FrameStatus::Planned => {
+                let dependencies = self.tree.unfinished_dependencies(handle).map(|dependency| {
+                    let node = self.tree.node(dependency);
+                    format!("{dependency} {} ({})", one_line(node.title()), node.status())
+                });
+                join(&dependencies.collect::<Vec<_>>(), ", ")
+            }
+            _ => None,
+        };
+        if let Some(awaited) = awaited {
+            self.line(false, &format!("Waits for: {awaited}"), "");
+        }
+        if let Some(answer) = frame.pending_answer().and_then(said) {
+            self.line(false, &format!("Answered: {answer}"), "");
+        }
     }
 
     fn details(&mut self, handle: Handle) {
