@@ -408,7 +408,7 @@ fn go_on_above(tree: &Tree, handle: Handle) -> String {
     match tree.node(handle).parent().and_then(|parent| tree.nearest_open(parent)) {
         Some(above) => format!("end your turn; {above} goes on."),
         None => match tree.unfinished_below(handle).find(|below| tree.node(*below).status().is_open()) {
-            Some(below) => format!("but {below} below it is still {}: finish or invalidate it.", tree.node(below).status()),
+            Some(below) => format!("{below} below it is still {}. Finish or invalidate it.", tree.node(below).status()),
             None => "its tree is done.".to_owned(),
         },
     }

@@ -154,7 +154,7 @@ impl Drawing<'_> {
             drawing.waiting(handle);
             if drawing.options.details {
                 drawing.details(handle);
-            } else if let Some(summary) = said(node.record().dense_results()) {
+            } else if let Some(summary) = drawing.results(handle) {
                 drawing.line(false, &format!("Summary: {summary}"), "");
             }
         });
@@ -191,6 +191,12 @@ impl Drawing<'_> {
         seen
     }
 
+    /// The results on one line, unless they say what a blocked frame waits for.
+    fn results(&self, handle: Handle) -> Option<String> {
+        let frame = self.tree.node(handle).record();
+        said(frame.dense_results()).filter(|_| frame.status != FrameStatus::Blocked || frame.has_partial_results())
+    }
+
     /// Says what a blocked frame waits for, and for which frames a planned one does.
     fn waiting(&mut self, handle: Handle) {
         let frame = self.tree.node(handle).record();
@@ -214,7 +220,7 @@ impl Drawing<'_> {
     }
 
     fn details(&mut self, handle: Handle) {
-        let frame = self.tree.node(handle).record();
+        let (frame, results) = (self.tree.node(handle).record(), self.results(handle));
         let mut detail = |name: &str, text: Option<String>| {
             if let Some(text) = text {
                 self.line(false, &format!("{name}: {text}"), "");
@@ -225,7 +231,7 @@ impl Drawing<'_> {
         let id = reference_to_id(&frame.session_id).replace(is_line_end, " ");
         detail("ID", Some(visible(&id).into_owned()));
         detail("Criteria", said(frame.dense_criteria()));
-        detail("Results", said(frame.dense_results()));
+        detail("Results", results);
         detail("Artifacts", join(&frame.artifacts, ", "));
         detail("Decisions", join(&frame.decisions, "; "));
         detail("Invalidated", frame.invalidation_reason.as_deref().map(one_line));
