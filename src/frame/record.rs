@@ -449,6 +449,7 @@ mod tests {
             placeholder: true,
             delivered_at: Some(1),
             forgotten_at: Some(1),
+            questions: vec![Question::default()],
             heap: vec![Chunk::default()],
             registers: Some(Box::default()),
             ..Frame::default()

@@ -252,6 +252,14 @@ pub(super) fn resumption(tree: &Tree, handle: Handle, tools: &ToolNames) -> Stri
             "Frame {handle} was blocked{waited_for}\nThe answer: {}\nGo on with it from what is there already",
             quoted(answer)
         ),
+        (FrameStatus::Blocked, None) if frame.current_question().is_none() => {
+            // Most such frames were salvaged: their sessions ended without saying what they wait for.
+            let reported = match quoted(frame.dense_results()) {
+                nothing if nothing.is_empty() => " ".to_owned(),
+                words => format!("\nIt had reported: {words}\n"),
+            };
+            format!("Your work on frame {handle} was interrupted.{reported}Look at what is there already, go on from it")
+        }
         (FrameStatus::Blocked, None) => format!(
             "Frame {handle} was blocked{waited_for}\nIt is to go on, without an answer. Look at what is there now, go on from it"
         ),
@@ -329,7 +337,10 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNa
         lines.push(format!("Still open below it: {}.", open.join(", ")));
     }
     lines.push(match node.status() {
-        FrameStatus::Blocked => resume_or_give_up(handle, frame.pending_answer().is_some(), tools),
+        FrameStatus::Blocked => {
+            let is_asking = frame.current_question().is_some_and(|current| current.answer.is_none());
+            resume_or_give_up(handle, is_asking, tools)
+        }
         _ => next(tree, handle, tools),
     });
     lines.join("\n")
@@ -341,8 +352,8 @@ pub(crate) fn name(tree: &Tree, handle: Handle) -> String {
 }
 
 /// The next steps for the caller of a blocked frame.
-fn resume_or_give_up(handle: Handle, is_answered: bool, tools: &ToolNames) -> String {
-    let answer = if is_answered { "" } else { " with the answer" };
+fn resume_or_give_up(handle: Handle, is_asking: bool, tools: &ToolNames) -> String {
+    let answer = if is_asking { " with the answer" } else { "" };
     let resume = match tools.get(ToolRole::Activate) {
         Some(activate) => format!("{activate} {handle}{answer} goes on where it stopped"),
         None => format!("activate {handle}{answer} to go on where it stopped"),

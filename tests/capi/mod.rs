@@ -373,7 +373,7 @@ fn errors_name_the_thing_and_change_nothing() {
         let failed = frames(stack, r#"{"relation": "cousins"}"#).unwrap_err();
         assert!(failed.message.contains("unknown variant `cousins`"), "{}", failed.message);
 
-        for (status, code) in [(CALLSTACK_STATUS_PLANNED, "0"), (6, "6"), (-1, "-1"), (i32::MAX, "2147483647")] {
+        for (status, code) in [(CALLSTACK_STATUS_PLANNED, "planned (0)"), (6, "6"), (-1, "-1"), (i32::MAX, "2147483647")] {
             let failed =
                 ask(|out, error| callstack_pop(stack, p("f1"), 2, status, NULL, 0, NULL, 0, out, error)).unwrap_err();
             assert_eq!((failed.code, &failed.details["value"]), (CALLSTACK_ERROR_SETTING, &json!(code)));
@@ -628,7 +628,7 @@ fn a_host_tells_of_its_sessions_and_runs_frames_in_them() {
     assert!(refused["isError"] == true && refused["text"].as_str().unwrap().contains("Example: {"));
     // SAFETY: the only arguments are valid outputs.
     let tools = ask(|out, error| unsafe { callstack_tools(out, error) }).map(parsed).unwrap();
-    assert_eq!(tools.as_array().unwrap().len(), 33);
+    assert_eq!(tools.as_array().unwrap().len(), 34);
     assert_eq!(tools[0]["name"], "stack_frame_push");
     // SAFETY: the handle is open, the outputs are valid.
     let offered = || ask(|out, error| unsafe { callstack_offered_tools(stack, out, error) }).map(parsed).unwrap();
@@ -661,7 +661,7 @@ fn descriptions_of_tools_mention_the_names_of_the_host() {
     for (names, mentioned) in [(names, "until zub."), (r#""none""#, "until it is freed.")] {
         let renamed = named(Some(names)).unwrap();
         let renamed = renamed.as_array().unwrap();
-        assert_eq!(renamed.len(), 33);
+        assert_eq!(renamed.len(), 34);
         for (tool, default) in renamed.iter().zip(tools.as_array().unwrap()) {
             assert_eq!(tool["name"], default["name"], "callstack_tool takes the default names");
             assert_eq!(tool["example"], default["example"]);
