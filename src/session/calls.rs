@@ -258,7 +258,9 @@ pub(super) fn resumption(tree: &Tree, handle: Handle, tools: &ToolNames) -> Stri
                 nothing if nothing.is_empty() => " ".to_owned(),
                 words => format!("\nIt had reported: {words}\n"),
             };
-            format!("Your work on frame {handle} was interrupted.{reported}Look at what is there already, go on from it")
+            format!(
+                "Your work on frame {handle} was interrupted.{reported}Look at what is there already, go on from it"
+            )
         }
         (FrameStatus::Blocked, None) => format!(
             "Frame {handle} was blocked{waited_for}\nIt is to go on, without an answer. Look at what is there now, go on from it"
@@ -269,7 +271,9 @@ pub(super) fn resumption(tree: &Tree, handle: Handle, tools: &ToolNames) -> Stri
             let answered = answered.map_or(" ".to_owned(), |(last, answer)| {
                 format!("\nIt was asked: {}\nThe answer: {}\n", quoted(&last.question), quoted(answer))
             });
-            format!("Your work on frame {handle} was interrupted.{answered}Look at what is there already, go on from it")
+            format!(
+                "Your work on frame {handle} was interrupted.{answered}Look at what is there already, go on from it"
+            )
         }
     };
     format!("{happened}, and {finish}.\n\n{}", prompt(tree, handle, tools))

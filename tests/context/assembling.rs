@@ -500,7 +500,10 @@ fn a_blocked_child_does_not_keep_its_parent_from_what_can_begin() {
         let volatile = &project.context("root").volatile;
         volatile.split_once("<next-action>").unwrap().1.split_once("</next-action>").unwrap().0.to_owned()
     };
-    assert_eq!(next(&project), "Child f2 is blocked: answer it with stack_frame_activate f2 (answer), or stack_frame_invalidate it.");
+    assert_eq!(
+        next(&project),
+        "Child f2 is blocked: answer it with stack_frame_activate f2 (answer), or stack_frame_invalidate it."
+    );
     stack.plan(NewFrame::new("Search").id("search").below("root")).unwrap();
     assert_eq!(next(&project), "Begin the next planned child with stack_frame_activate f4.");
 }

@@ -34,7 +34,7 @@ test("arguments that the types forbid are errors", () => {
     fails(() => loose.setStatus("f1", "done"), "setting").message,
     /`done`, but must be one of planned, in_progress/,
   )
-  assert.match(fails(() => loose.pop("f1", "planned", ""), "setting").message, /must be 2 \(completed\)/)
+  assert.match(fails(() => loose.pop("f1", "planned", ""), "setting").message, /^status is `planned \(0\)`, but must be completed \(2\)/)
   assert.match(fails(() => loose.push({ titel: "Build" }), "json").message, /unknown field `titel`/)
   assert.match(fails(() => loose.push({ title: 5 }), "json").message, /expected a string/)
   fails(() => loose.push(), "json")
