@@ -212,16 +212,18 @@ test("a blocked child asks, its parent answers, another process answers, and it 
   const second = await server.prompt("20 %, says the user", first.sessionID)
   assert.match(second.text, /^f2 \(Taxes\) is blocked\.\nIt waits for: And for books\?\n/)
   const child = () => model.work(frames().get("Taxes")?.sessionID ?? "")
-  assert.match(
-    child().map((request) => request.messages.at(-1)?.text ?? "").join("\n"),
-    /Frame f2 was blocked: Which VAT rate\? Ask the user\nThe answer: 20 %/,
+  const prompts = child().flatMap((request) => request.messages.map((message) => message.text))
+  assert.ok(
+    prompts.some((text) => text.startsWith("Frame f2 was blocked: Which VAT rate? Ask the user\nThe answer: 20 %")),
+    "the session is prompted with the question and the answer",
   )
 
   const other = Stack.open(project.stack)
   other.answer("f2", "7 %")
   other.close()
   await until("the child has gone on and popped", () => frames().get("Taxes")?.status === "completed")
-  assert.match(contextOf(child().at(-2)).volatile, /<question>And for books\?<\/question>\n<answer>7 %<\/answer>/)
+  const contexts = child().map((request) => contextOf(request).volatile).join("\n")
+  assert.match(contexts, /<question>And for books\?<\/question>\n<answer>7 %<\/answer>/)
   await server.prompt("What is there now?", first.sessionID)
   assert.match(contextOf(model.work(first.sessionID).at(-1)).stable, /<finished-children[\s\S]*of 7 % for books/)
   await logged("Frame answered")
