@@ -24,10 +24,7 @@ test("children are planned and run, and the parent and the siblings get their re
   const children = [...new Set(model.requests.map((request) => request.sessionID))].filter((id) => id !== sessionID)
   assert.equal(children.length, 3)
   const [catalogue, cart, totals] = children.map((id) => model.work(id))
-  assert.match(
-    contextOf(catalogue?.[0]).stable,
-    /<stack-context>[\s\S]*<ancestors count="1">\n<frame id="f1"/,
-  )
+  assert.match(contextOf(catalogue?.[0]).stable, /<stack-context>[\s\S]*<ancestors count="1">\n<frame id="f1"/)
   assert.doesNotMatch(contextOf(catalogue?.[0]).stable, /completed-siblings|<dependencies>/)
   assert.match(
     contextOf(cart?.[0]).stable,
@@ -182,7 +179,12 @@ test("a child that never pops, and one that meets an error, are salvaged, and th
 
 // The child waits twice: for its parent, who asks the user, and for a person, who answers from another process.
 test("a blocked child asks, its parent answers, another process answers, and it goes on", async (t) => {
-  const asking = { status: "blocked", question: "Which VAT rate? Ask the user", results: "Net totals work", resultsCompacted: "net" }
+  const asking = {
+    status: "blocked",
+    question: "Which VAT rate? Ask the user",
+    results: "Net totals work",
+    resultsCompacted: "net",
+  }
   const { model, server, project, frames, logged } = await scenario(
     t,
     byTask({
@@ -222,7 +224,9 @@ test("a blocked child asks, its parent answers, another process answers, and it 
   other.answer("f2", "7 %")
   other.close()
   await until("the child has gone on and popped", () => frames().get("Taxes")?.status === "completed")
-  const contexts = child().map((request) => contextOf(request).volatile).join("\n")
+  const contexts = child()
+    .map((request) => contextOf(request).volatile)
+    .join("\n")
   assert.match(contexts, /<question>And for books\?<\/question>\n<answer>7 %<\/answer>/)
   await server.prompt("What is there now?", first.sessionID)
   assert.match(contextOf(model.work(first.sessionID).at(-1)).stable, /<finished-children[\s\S]*of 7 % for books/)
