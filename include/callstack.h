@@ -389,6 +389,11 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_NOT_FINISHED 138
 
 /**
+ * The frame is not blocked, so it waits for no answer.
+ */
+#define CALLSTACK_ERROR_NOT_BLOCKED 139
+
+/**
  * `planned`: not begun.
  */
 #define CALLSTACK_STATUS_PLANNED 0
@@ -748,8 +753,8 @@ CallstackCode callstack_set_status(Callstack *stack,
  * is in_progress or blocked becomes active, or no frame if there is none. A root can be popped too.
  *
  * - `frame`: the frame, in_progress or blocked.
- * - `status`: CALLSTACK_STATUS_COMPLETED, _FAILED or _BLOCKED. A blocked frame can be resumed with
- *   `callstack_set_status`.
+ * - `status`: CALLSTACK_STATUS_COMPLETED, _FAILED or _BLOCKED. _BLOCKED is `callstack_block` without a question: the
+ *   results say what the frame waits for.
  * - `results`: the results in full; NULL is the empty text.
  * - `results_compacted`: a short form for the prompts of other frames; NULL or empty: the full results are used.
  * - `out_popped`: a JSON object, `{"handle": "f3", "parent": "f1", "active": "f1", "stillOpen": [],
@@ -768,6 +773,48 @@ CallstackCode callstack_pop(Callstack *stack,
                             size_t results_compacted_len,
                             CallstackText *out_popped,
                             CallstackError **error);
+
+/**
+ * Blocks a frame: it waits for something from outside. The active frame changes as by `callstack_pop`. The contexts of
+ * the parent, of the siblings and of the frames that depend on it show the question.
+ *
+ * - `frame`: the frame, in_progress or blocked.
+ * - `question`: what it needs, and from whom. NULL or empty: the results say it.
+ * - `results`: the results so far, in full. NULL or empty: the frame keeps those that it has.
+ * - `results_compacted`: a short form; NULL or empty: the full results are used.
+ * - `out_popped`: as in `callstack_pop`.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION; the storage errors.
+ */
+CallstackCode callstack_block(Callstack *stack,
+                              const char *frame,
+                              size_t frame_len,
+                              const char *question,
+                              size_t question_len,
+                              const char *results,
+                              size_t results_len,
+                              const char *results_compacted,
+                              size_t results_compacted_len,
+                              CallstackText *out_popped,
+                              CallstackError **error);
+
+/**
+ * Answers a blocked frame. It stays blocked until somebody resumes it: a process that runs its session and calls
+ * `callstack_poll`, the agent's tool `stack_frame_activate`, or `callstack_set_status` with
+ * CALLSTACK_STATUS_IN_PROGRESS. That succeeds once, so of several processes one goes on with the frame. The contexts of the
+ * frame show the answer until it is finished. A second answer to one question is added to the first.
+ *
+ * - `frame`: the frame, blocked.
+ * - `answer`: the answer. Must not be empty.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NOT_BLOCKED, _EMPTY for the answer; the storage errors.
+ */
+CallstackCode callstack_answer(Callstack *stack,
+                               const char *frame,
+                               size_t frame_len,
+                               const char *answer,
+                               size_t answer_len,
+                               CallstackError **error);
 
 /**
  * Records that the conversation of the frame's parent has received the results of the frame, for example as the answer
@@ -930,7 +977,8 @@ CallstackCode callstack_active(const Callstack *stack, CallstackText *out_handle
  *   "artifacts": [], "decisions": []}`. `parentSessionID` is absent for a root, and the results are absent before
  *   they are set. Present only if they apply: `dependsOn` (IDs), `logPath`, `invalidationReason`, `invalidatedAt`,
  *   `plannedChildren` (IDs), `placeholder` (true), `deliveredAt` and `forgottenAt` (see `callstack_deliver` and
- *   `callstack_forget`), `heap` (the chunks of this frame, each as `chunk` in
+ *   `callstack_forget`), `questions` (see `callstack_block` and `callstack_answer`: `[{"question": "Which VAT rate?",
+ *   "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}]`), `heap` (the chunks of this frame, each as `chunk` in
  *   `callstack_chunks`), `registers` (an object of the registers that are not empty), and unknown keys of an imported
  *   frame. Times are milliseconds since the Unix epoch.
  *
@@ -1533,7 +1581,7 @@ CallstackCode callstack_set_log_path(Callstack *stack,
  *   - `"kind"`: only events of this kind: `added`, `imported`, `dependenciesAdded`, `identified`, `statusChanged`,
  *     `invalidated`, `idReplaced`, `logPathSet`, `logMoved`, `artifactAdded`, `decisionAdded`, `activeChanged`, `summarized`,
  *     `chunkAllocated`, `chunkWritten`, `chunkFreed`, `registersChanged`, `runStarted`, `called`, `messagesAdded`,
- *     `delivered` or `forgotten`;
+ *     `delivered`, `forgotten`, `asked` or `answered`;
  *   - `"limit"`: at most this number of events, the oldest ones.
  * - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":
  *   "decisionAdded", "decision": "Use SQLite"}]`.

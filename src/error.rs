@@ -101,7 +101,7 @@ pub enum Error {
         field: &'static str,
     },
     /// The table of legal transitions ([`FrameStatus::can_become`]) does not contain this one.
-    #[error("frame {handle} is {from} and cannot become {to}; {}", .from.advice())]
+    #[error("frame {handle} is {from} and cannot become {to}; {}", .from.advice(*.to))]
     Transition {
         /// The frame.
         handle: Handle,
@@ -157,6 +157,14 @@ pub enum Error {
     /// The active frame must be in_progress or blocked, and this frame is not.
     #[error("frame {handle} is {status} and cannot be the active frame; only in_progress and blocked frames can")]
     NotOpen {
+        /// The frame.
+        handle: Handle,
+        /// Its status.
+        status: FrameStatus,
+    },
+    /// Only a blocked frame waits for an answer.
+    #[error("frame {handle} is {status} and waits for no answer; {}", .status.advice_instead_of_answer())]
+    NotBlocked {
         /// The frame.
         handle: Handle,
         /// Its status.
@@ -485,6 +493,7 @@ impl Error {
             Error::Dependency { .. } => "dependency",
             Error::ParentCircle { .. } => "parent_circle",
             Error::NotOpen { .. } => "not_open",
+            Error::NotBlocked { .. } => "not_blocked",
             Error::NotFinished { .. } => "not_finished",
             Error::ResultsFixed { .. } => "results_fixed",
             Error::NoFrame { .. } => "no_frame",

@@ -451,7 +451,7 @@ impl Stack {
     }
 
     /// Changes the status, as [`FrameStatus::can_become`] allows. Without results the frame keeps its results. With
-    /// results both texts are replaced, as by [`Stack::pop`]; [`Command::SetStatus`] can replace one of them.
+    /// results both texts are replaced, as by [`Stack::pop`], which for the status blocked says what the frame waits for; [`Command::SetStatus`] can replace one of them.
     ///
     /// A frame that becomes in_progress becomes the active frame. The status invalidated does the same as
     /// [`Stack::invalidate`]; the full results are then the reason.
@@ -467,7 +467,8 @@ impl Stack {
         self.execute(Command::SetStatus { frame: frame.into(), status, results, results_compacted }).map(drop)
     }
 
-    /// Finishes a frame, or marks it as blocked, with results. If the active frame is this frame or a frame below it,
+    /// Finishes a frame with results, or blocks it: then the results are what it waits for, as in [`Stack::block`] without
+    /// a question. If the active frame is this frame or a frame below it,
     /// the nearest open ancestor becomes the active frame. A root can be popped too: that finishes its task.
     ///
     /// If the frame and its parent use registers, the parent's registers are updated.
@@ -488,8 +489,61 @@ impl Stack {
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is neither in_progress
     /// nor blocked.
     pub fn pop(&self, frame: impl Into<FrameRef>, status: PopStatus, results: impl Into<Results>) -> Result<Popped> {
-        let handle =
-            first_handle(self.execute(Command::Pop { frame: frame.into(), status, results: results.into() })?);
+        self.ended(Command::Pop { frame: frame.into(), status, results: results.into() })
+    }
+
+    /// Blocks a frame: it waits for something from outside. `question` says what it needs, and from whom; `results` are
+    /// the results so far, and `None` keeps those that the frame has. With an empty question the results say what the frame
+    /// needs; results so far are kept all the same.
+    ///
+    /// The context of the parent, of the siblings and of the frames that depend on it show the question, and so does
+    /// [`Stack::outline`]. [`Stack::answer`] answers it.
+    ///
+    /// ```
+    /// use callstack_core::{FrameStatus, NewFrame, Settings, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let root = stack.push(NewFrame::new("Build a shop").id("ses_1"))?;
+    /// let tax = stack.push(NewFrame::new("Taxes").below(root))?;
+    /// stack.block(tax, "Which VAT rate? The user knows", Some("Totals without VAT work".into()))?;
+    /// let context = stack.context(root, &Settings::default())?;
+    /// assert!(context.xml.contains("Child f2 (Taxes) is blocked: Which VAT rate? The user knows"));
+    /// stack.answer(tax, "20 %")?;
+    /// stack.set_status(tax, FrameStatus::InProgress, None)?;
+    /// let context = stack.context(tax, &Settings::default())?;
+    /// assert!(context.xml.contains("<answer>20 %</answer>"));
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Stack::pop`].
+    pub fn block(
+        &self,
+        frame: impl Into<FrameRef>,
+        question: impl Into<String>,
+        results: Option<Results>,
+    ) -> Result<Popped> {
+        self.ended(Command::Block { frame: frame.into(), question: Some(question.into()), results })
+    }
+
+    /// Answers a blocked frame. The frame stays blocked until somebody resumes it: `Stack::host` in a process that runs the
+    /// frame's session, the agent's tool `stack_frame_activate`, or [`Stack::set_status`] with in_progress. The command that
+    /// resumes it succeeds once, so of several processes only one goes on with the frame; and if the process ends in
+    /// between, the answer is still there.
+    ///
+    /// The answer is shown in the contexts of the frame until the frame is finished. A second answer to one question is
+    /// added to the first.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::NotBlocked`] if the frame is not blocked;
+    /// [`Error::Empty`] if the answer is blank.
+    pub fn answer(&self, frame: impl Into<FrameRef>, answer: impl Into<String>) -> Result<()> {
+        self.execute(Command::Answer { frame: frame.into(), answer: answer.into() }).map(drop)
+    }
+
+    /// Executes a command that finishes or blocks a frame.
+    fn ended(&self, command: Command) -> Result<Popped> {
+        let handle = first_handle(self.execute(command)?);
         let tree = self.inner.tree.read();
         let below = |is| unfinished_below(&tree, handle, is);
         Ok(Popped {

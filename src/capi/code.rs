@@ -97,6 +97,8 @@ pub const CALLSTACK_ERROR_INSIDE_READ: CallstackCode = 136;
 pub const CALLSTACK_ERROR_REPLACED: CallstackCode = 137;
 /// The frame is neither completed nor failed, so it has no results to deliver.
 pub const CALLSTACK_ERROR_NOT_FINISHED: CallstackCode = 138;
+/// The frame is not blocked, so it waits for no answer.
+pub const CALLSTACK_ERROR_NOT_BLOCKED: CallstackCode = 139;
 
 /// The status of a frame. In JSON the name is used, such as `"in_progress"`.
 pub type CallstackStatus = i32;
@@ -143,6 +145,7 @@ pub(super) const fn code_of(error: &Error) -> CallstackCode {
         Error::Full { .. } => CALLSTACK_ERROR_FULL,
         Error::ResultsFixed { .. } => CALLSTACK_ERROR_RESULTS_FIXED,
         Error::NotFinished { .. } => CALLSTACK_ERROR_NOT_FINISHED,
+        Error::NotBlocked { .. } => CALLSTACK_ERROR_NOT_BLOCKED,
         Error::NoFrame { .. } => CALLSTACK_ERROR_NO_FRAME,
         Error::TooDeep { .. } => CALLSTACK_ERROR_TOO_DEEP,
         Error::Running { .. } => CALLSTACK_ERROR_RUNNING,
@@ -161,15 +164,7 @@ pub(super) const fn code_of(error: &Error) -> CallstackCode {
 
 /// Converts a number to a status.
 pub(super) fn status(number: CallstackStatus) -> Result<FrameStatus, Error> {
-    match number {
-        CALLSTACK_STATUS_PLANNED => Ok(FrameStatus::Planned),
-        CALLSTACK_STATUS_IN_PROGRESS => Ok(FrameStatus::InProgress),
-        CALLSTACK_STATUS_COMPLETED => Ok(FrameStatus::Completed),
-        CALLSTACK_STATUS_FAILED => Ok(FrameStatus::Failed),
-        CALLSTACK_STATUS_BLOCKED => Ok(FrameStatus::Blocked),
-        CALLSTACK_STATUS_INVALIDATED => Ok(FrameStatus::Invalidated),
-        _ => Err(no_status(number, "0 to 5 (CALLSTACK_STATUS_…)")),
-    }
+    known_status(number).ok_or_else(|| no_status(number, "0 to 5 (CALLSTACK_STATUS_…)"))
 }
 
 /// Converts a number to a status that a pop can set.
@@ -178,10 +173,24 @@ pub(super) fn pop_status(number: CallstackStatus) -> Result<PopStatus, Error> {
         CALLSTACK_STATUS_COMPLETED => Ok(PopStatus::Completed),
         CALLSTACK_STATUS_FAILED => Ok(PopStatus::Failed),
         CALLSTACK_STATUS_BLOCKED => Ok(PopStatus::Blocked),
-        _ => Err(no_status(number, "2 (completed), 3 (failed) or 4 (blocked)")),
+        _ => Err(no_status(number, "completed (2), failed (3) or blocked (4)")),
     }
 }
 
+const fn known_status(number: CallstackStatus) -> Option<FrameStatus> {
+    match number {
+        CALLSTACK_STATUS_PLANNED => Some(FrameStatus::Planned),
+        CALLSTACK_STATUS_IN_PROGRESS => Some(FrameStatus::InProgress),
+        CALLSTACK_STATUS_COMPLETED => Some(FrameStatus::Completed),
+        CALLSTACK_STATUS_FAILED => Some(FrameStatus::Failed),
+        CALLSTACK_STATUS_BLOCKED => Some(FrameStatus::Blocked),
+        CALLSTACK_STATUS_INVALIDATED => Some(FrameStatus::Invalidated),
+        _ => None,
+    }
+}
+
+/// The error for a number. It names the status, because a binding may have taken the number from that name.
 fn no_status(number: CallstackStatus, expected: &'static str) -> Error {
-    Error::Setting { name: "status".into(), value: number.to_string(), expected }
+    let value = known_status(number).map_or(number.to_string(), |status| format!("{status} ({number})"));
+    Error::Setting { name: "status".into(), value, expected }
 }

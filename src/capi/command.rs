@@ -247,8 +247,8 @@ pub unsafe extern "C" fn callstack_set_status(
 /// is in_progress or blocked becomes active, or no frame if there is none. A root can be popped too.
 ///
 /// - `frame`: the frame, in_progress or blocked.
-/// - `status`: CALLSTACK_STATUS_COMPLETED, _FAILED or _BLOCKED. A blocked frame can be resumed with
-///   `callstack_set_status`.
+/// - `status`: CALLSTACK_STATUS_COMPLETED, _FAILED or _BLOCKED. _BLOCKED is `callstack_block` without a question: the
+///   results say what the frame waits for.
 /// - `results`: the results in full; NULL is the empty text.
 /// - `results_compacted`: a short form for the prompts of other frames; NULL or empty: the full results are used.
 /// - `out_popped`: a JSON object, `{"handle": "f3", "parent": "f1", "active": "f1", "stillOpen": [],
@@ -280,6 +280,70 @@ pub unsafe extern "C" fn callstack_pop(
                 code::pop_status(status)?,
                 Results::new(results).compacted(results_compacted),
             )?))
+        })
+    }
+}
+
+/// Blocks a frame: it waits for something from outside. The active frame changes as by `callstack_pop`. The contexts of
+/// the parent, of the siblings and of the frames that depend on it show the question.
+///
+/// - `frame`: the frame, in_progress or blocked.
+/// - `question`: what it needs, and from whom. NULL or empty: the results say it.
+/// - `results`: the results so far, in full. NULL or empty: the frame keeps those that it has.
+/// - `results_compacted`: a short form; NULL or empty: the full results are used.
+/// - `out_popped`: as in `callstack_pop`.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION; the storage errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_block(
+    stack: *mut Callstack,
+    frame: *const c_char,
+    frame_len: usize,
+    question: *const c_char,
+    question_len: usize,
+    results: *const c_char,
+    results_len: usize,
+    results_compacted: *const c_char,
+    results_compacted_len: usize,
+    out_popped: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, out_popped, error, |stack| {
+            let frame = text("frame", frame, frame_len)?;
+            let question = text("question", question, question_len)?;
+            let results = text("results", results, results_len)?;
+            let results_compacted = text("results_compacted", results_compacted, results_compacted_len)?;
+            let results = Results::new(results).compacted(results_compacted);
+            let results = Some(results).filter(|results| !results.dense().trim().is_empty());
+            Ok(to_json(&stack.block(frame, question, results)?))
+        })
+    }
+}
+
+/// Answers a blocked frame. It stays blocked until somebody resumes it: a process that runs its session and calls
+/// `callstack_poll`, the agent's tool `stack_frame_activate`, or `callstack_set_status` with
+/// CALLSTACK_STATUS_IN_PROGRESS. That succeeds once, so of several processes one goes on with the frame. The contexts of the
+/// frame show the answer until it is finished. A second answer to one question is added to the first.
+///
+/// - `frame`: the frame, blocked.
+/// - `answer`: the answer. Must not be empty.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NOT_BLOCKED, _EMPTY for the answer; the storage errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_answer(
+    stack: *mut Callstack,
+    frame: *const c_char,
+    frame_len: usize,
+    answer: *const c_char,
+    answer_len: usize,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, (), error, |stack| {
+            Ok(stack.answer(text("frame", frame, frame_len)?, text("answer", answer, answer_len)?)?)
         })
     }
 }

@@ -32,7 +32,7 @@ struct HistoryQuery {
 ///   - `"kind"`: only events of this kind: `added`, `imported`, `dependenciesAdded`, `identified`, `statusChanged`,
 ///     `invalidated`, `idReplaced`, `logPathSet`, `logMoved`, `artifactAdded`, `decisionAdded`, `activeChanged`, `summarized`,
 ///     `chunkAllocated`, `chunkWritten`, `chunkFreed`, `registersChanged`, `runStarted`, `called`, `messagesAdded`,
-///     `delivered` or `forgotten`;
+///     `delivered`, `forgotten`, `asked` or `answered`;
 ///   - `"limit"`: at most this number of events, the oldest ones.
 /// - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":
 ///   "decisionAdded", "decision": "Use SQLite"}]`.

@@ -72,7 +72,8 @@ fn numbered(tree: &Tree, handle: Handle) -> Numbered {
 ///   "artifacts": [], "decisions": []}`. `parentSessionID` is absent for a root, and the results are absent before
 ///   they are set. Present only if they apply: `dependsOn` (IDs), `logPath`, `invalidationReason`, `invalidatedAt`,
 ///   `plannedChildren` (IDs), `placeholder` (true), `deliveredAt` and `forgottenAt` (see `callstack_deliver` and
-///   `callstack_forget`), `heap` (the chunks of this frame, each as `chunk` in
+///   `callstack_forget`), `questions` (see `callstack_block` and `callstack_answer`: `[{"question": "Which VAT rate?",
+///   "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}]`), `heap` (the chunks of this frame, each as `chunk` in
 ///   `callstack_chunks`), `registers` (an object of the registers that are not empty), and unknown keys of an imported
 ///   frame. Times are milliseconds since the Unix epoch.
 ///

@@ -153,7 +153,9 @@ impl Fragment {
         levels.artifacts(&frame.artifacts);
         levels.end(DetailLevel::Standard);
         levels.decisions(&frame.decisions);
-        if !(conversation.is_called && node.status().is_finished()) {
+        if frame.has_partial_results() {
+            levels.text("partial-results", frame.dense_results(), TEXT_TOKENS);
+        } else if !node.status().is_open() && !(conversation.is_called && node.status().is_finished()) {
             levels.text("results", frame.dense_results(), TEXT_TOKENS);
         }
         if !conversation.has_criteria {

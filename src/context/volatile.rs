@@ -21,8 +21,11 @@ use crate::tree::{SiblingOrder, Tree, sibling_order};
 const FIRST_PLANNED: usize = 8;
 /// Maximum number of warnings of one kind. The others are counted.
 const WARNINGS: usize = 5;
-/// Maximum length of the reason why a frame is blocked, in tokens.
+/// Maximum length of what a blocked frame waits for, in tokens.
 const REASON_TOKENS: usize = 60;
+/// Maximum length of an answer, in tokens, and maximum number of answers that the context of a frame shows.
+const ANSWER_TOKENS: usize = 120;
+const ANSWERS: usize = 3;
 /// Number of characters that are looked at for a short text.
 const SHORT_CHARACTERS: usize = 1_000;
 /// Maximum number of blocked siblings that are shown with their reasons.
@@ -43,6 +46,7 @@ pub(super) struct Volatile {
     blocked_siblings: String,
     next: String,
     warnings: String,
+    answers: String,
     suggestions: String,
     /// True if there is room for the element of the registers, with the number of those that are omitted.
     has_registers: bool,
@@ -76,6 +80,7 @@ impl Volatile {
             blocked_siblings: String::new(),
             next: String::new(),
             warnings: String::new(),
+            answers: String::new(),
             suggestions: String::new(),
             has_registers: false,
             registers: Vec::new(),
@@ -110,6 +115,7 @@ impl Volatile {
             && room.spending.spend(self.wording.registers);
         self.climb(&mut room, DetailLevel::Compact);
         room.text(&mut self.warnings, || waiting_warnings(contexts, tree, considered));
+        room.text(&mut self.answers, || answers(contexts, tree, considered.handle));
         let is_called = advice.conversation.is_called;
         room.text(&mut self.next, || {
             next_action(contexts, &self.wording, tree, considered.handle, &self.planned, is_called)
@@ -204,6 +210,7 @@ impl Volatile {
         out.push_str(&self.blocked_siblings);
         out.push_str(&self.next);
         out.push_str(&self.warnings);
+        out.push_str(&self.answers);
         out.push_str(&self.suggestions);
         if self.has_registers {
             out.push_str(&self.wording.registers_open(self.omitted_registers));
@@ -296,10 +303,34 @@ fn blocked_siblings(contexts: &Contexts, tree: &Tree, handle: Handle) -> String 
     blocked.take(BLOCKED_SIBLINGS).map(element).collect()
 }
 
-/// Returns why a frame is blocked, for XML: the results with which it was blocked, on one line.
+/// Returns what a blocked frame waits for, and whether it was answered, for XML on one line.
 fn reason(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
-    let reason = short(contexts, tree.node(handle).record().dense_results(), REASON_TOKENS);
-    if reason.is_empty() { "no reason was given".to_owned() } else { reason }
+    let frame = tree.node(handle).record();
+    let reason = short(contexts, frame.waits_for(), REASON_TOKENS);
+    let reason = if reason.is_empty() { "no reason was given".to_owned() } else { reason };
+    match frame.pending_answer() {
+        Some(answer) => format!("{reason} (answered: {})", short(contexts, answer, ANSWER_TOKENS)),
+        None => reason,
+    }
+}
+
+/// Returns the newest answers that an open frame has got, with their questions, oldest first.
+fn answers(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
+    let frame = tree.node(handle).record();
+    if !frame.status.is_open() {
+        return String::new();
+    }
+    let answered = frame.questions.iter().rev().filter_map(|asked| Some((asked, asked.answer.as_deref()?)));
+    let mut elements: Vec<String> = answered
+        .take(ANSWERS)
+        .map(|(asked, answer)| {
+            let [question, answer] = [(&*asked.question, REASON_TOKENS), (answer, ANSWER_TOKENS)]
+                .map(|(text, tokens)| short(contexts, text, tokens));
+            format!("<answered>\n<question>{question}</question>\n<answer>{answer}</answer>\n</answered>\n")
+        })
+        .collect();
+    elements.reverse();
+    elements.concat()
 }
 
 /// Returns a text on one line, cut to `tokens`, for the content of an element.
@@ -337,11 +368,16 @@ fn next_action(
                 pointer = format!("<first-child {}/>\n", id_and_title(contexts, tree, *child));
                 wording.begin_child(*child)
             } else if let Some(child) = child_that_is(FrameStatus::Blocked) {
-                format!("Child {child} is blocked: finish it before this frame.")
+                wording.answer_child(*child, tree.node(*child).record().pending_answer().is_some())
             } else if let Some((child, dependency)) = planned.iter().find_map(|child| waits_for(tree, *child)) {
                 let status = tree.node(dependency).status();
                 let replan = if status.is_open() || status == FrameStatus::Planned { "" } else { " Replan it." };
                 format!("No planned child can begin: {child} waits for {dependency}, which is {status}.{replan}")
+            } else if node.status() == FrameStatus::Blocked {
+                match node.record().pending_answer() {
+                    Some(_) => "This frame is blocked, and its question is answered: it can go on.".to_owned(),
+                    None => "This frame is blocked: end your turn; it goes on when it is answered.".to_owned(),
+                }
             } else if node.parent().is_none() && node.record().placeholder {
                 // It has only what the user said last: nothing that could be met for good.
                 return String::new();
@@ -371,7 +407,10 @@ fn waits_for(tree: &Tree, handle: Handle) -> Option<(Handle, Handle)> {
 fn go_on_above(tree: &Tree, handle: Handle) -> String {
     match tree.node(handle).parent().and_then(|parent| tree.nearest_open(parent)) {
         Some(above) => format!("end your turn; {above} goes on."),
-        None => "its tree is done.".to_owned(),
+        None => match tree.unfinished_below(handle).find(|below| tree.node(*below).status().is_open()) {
+            Some(below) => format!("{below} below it is still {}. Finish or invalidate it.", tree.node(below).status()),
+            None => "its tree is done.".to_owned(),
+        },
     }
 }
 
@@ -396,7 +435,10 @@ fn state_warnings(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
     let node = tree.node(handle);
     let blocked: Vec<Handle> =
         node.children().iter().copied().filter(|child| tree.node(*child).status() == FrameStatus::Blocked).collect();
-    let mut text = warnings(&blocked, |child| format!("Child {child} is blocked: {}", reason(contexts, tree, child)));
+    let mut text = warnings(&blocked, |child| {
+        let title = short(contexts, tree.node(child).title(), TITLE_TOKENS);
+        format!("Child {child} ({title}) is blocked: {}", reason(contexts, tree, child))
+    });
     let parent = node.parent().map(|parent| (parent, tree.node(parent).status()));
     if let Some((parent, status)) = parent.filter(|(_, status)| node.status().is_open() && !status.is_open()) {
         let state = if status == FrameStatus::Planned { "not activated yet" } else { status.as_str() };

@@ -109,6 +109,19 @@ impl Wording {
         }
     }
 
+    /// Returns the next action for a frame with a blocked child.
+    pub(super) fn answer_child(&self, child: Handle, is_answered: bool) -> String {
+        let give_up = self.tool(ToolRole::Invalidate).map_or("invalidate it".to_owned(), |tool| format!("{tool} it"));
+        match (self.tool(ToolRole::Activate), is_answered) {
+            (Some(activate), false) => {
+                format!("Child {child} is blocked: answer it with {activate} {child} (answer), or {give_up}.")
+            }
+            (None, false) => format!("Child {child} is blocked: answer it, or {give_up}."),
+            (Some(activate), true) => format!("Child {child} is answered: run it with {activate} {child}."),
+            (None, true) => format!("Child {child} is answered: it can go on."),
+        }
+    }
+
     /// Returns the next action for a frame without open or planned children: to finish it. Then the next sibling or the
     /// parent continues; the caller of a called frame knows how.
     pub(super) fn finish_this(

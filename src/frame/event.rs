@@ -74,6 +74,16 @@ pub enum Change {
         /// The compacted results so far.
         results_compacted: String,
     },
+    /// The frame, which was blocked in the same command, waits for this.
+    Asked {
+        /// What it needs, and from whom. Empty if nobody has said it.
+        question: String,
+    },
+    /// The blocked frame was answered. It can be resumed.
+    Answered {
+        /// The answer.
+        answer: String,
+    },
     /// The frame was removed from the plan.
     Invalidated {
         /// The reason.
@@ -183,6 +193,8 @@ impl Change {
         "logMoved",
         "delivered",
         "forgotten",
+        "asked",
+        "answered",
     ];
 
     /// The name of the variant: the value of the JSON key `kind`.
@@ -210,6 +222,8 @@ impl Change {
             Change::LogMoved { .. } => 19,
             Change::Delivered {} => 20,
             Change::Forgotten {} => 21,
+            Change::Asked { .. } => 22,
+            Change::Answered { .. } => 23,
         };
         Change::KINDS[place]
     }
@@ -252,6 +266,8 @@ struct FlatEvent {
     tools: String,
     call: Option<String>,
     messages: Option<Vec<Message>>,
+    question: Option<String>,
+    answer: Option<String>,
 }
 
 impl TryFrom<FlatEvent> for Event {
@@ -281,6 +297,8 @@ impl TryFrom<FlatEvent> for Event {
             "logMoved" => Change::LogMoved { log_path: event.log_path.ok_or_else(|| lacks("logPath"))? },
             "delivered" => Change::Delivered {},
             "forgotten" => Change::Forgotten {},
+            "asked" => Change::Asked { question: event.question.ok_or_else(|| lacks("question"))? },
+            "answered" => Change::Answered { answer: event.answer.ok_or_else(|| lacks("answer"))? },
             "artifactAdded" => Change::ArtifactAdded { artifact: event.artifact.ok_or_else(|| lacks("artifact"))? },
             "decisionAdded" => Change::DecisionAdded { decision: event.decision.ok_or_else(|| lacks("decision"))? },
             "activeChanged" => Change::ActiveChanged { active: event.active.ok_or_else(|| lacks("active"))? },
@@ -350,6 +368,8 @@ mod tests {
             Change::LogMoved { log_path: text() },
             Change::Delivered {},
             Change::Forgotten {},
+            Change::Asked { question: text() },
+            Change::Answered { answer: text() },
         ];
         assert_eq!(changes.each_ref().map(Change::kind), *Change::KINDS);
         for change in changes {

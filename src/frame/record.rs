@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Chunk, FrameRef, FrameStatus, Registers};
+use super::{Chunk, FrameRef, FrameStatus, Question, Registers};
 
 /// Prefix of the IDs of frames that have no session yet.
 pub(crate) const PLANNED_PREFIX: &str = "plan-";
@@ -12,7 +12,7 @@ pub(crate) const PLANNED_PREFIX: &str = "plan-";
 /// implementation document).
 ///
 /// Times are in milliseconds since the Unix epoch. Keys that the specification does not have (`dependsOn`, `placeholder`,
-/// `deliveredAt`, `forgottenAt`, `heap`, `registers`) are omitted when empty; keys that this version does not know are
+/// `deliveredAt`, `forgottenAt`, `questions`, `heap`, `registers`) are omitted when empty; keys that this version does not know are
 /// kept in [`Frame::extra`] and written back.
 ///
 /// ```json
@@ -80,6 +80,10 @@ pub struct Frame {
     /// conversation holds only those results of children that were delivered after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forgotten_at: Option<u64>,
+    /// What the frame has waited for, with the answers, oldest first. The last one is open while the frame is blocked. A
+    /// frame that is blocked and has none waits for what its results say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<Question>,
     /// The frame's own chunks on the heap, in order of allocation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub heap: Vec<Chunk>,
@@ -99,7 +103,7 @@ const KEYS: &[&str] = &[
     "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "results",
     "resultsCompacted", "createdAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
     "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "deliveredAt", "forgottenAt",
-    "heap", "registers", REVISION_KEY,
+    "questions", "heap", "registers", REVISION_KEY,
 ];
 
 /// The key of a frame's file that holds the revision of the tree at which the file was written. Records have no such key.
@@ -135,6 +139,33 @@ impl Frame {
         let [compacted, full] =
             [&self.results_compacted, &self.results].map(|text| text.as_deref().unwrap_or_default());
         first_filled(compacted, full)
+    }
+
+    /// The question of a blocked frame, with its answer if it has one. `None` if the frame is not blocked, or was blocked
+    /// without a question; its results then say what it waits for.
+    pub fn current_question(&self) -> Option<&Question> {
+        self.questions.last().filter(|_| self.status == FrameStatus::Blocked)
+    }
+
+    /// What a blocked frame waits for: its question, or its results if it was blocked without one. Empty if nobody has
+    /// said it, or if the frame is not blocked.
+    pub fn waits_for(&self) -> &str {
+        match self.current_question() {
+            Some(current) => &current.question,
+            None if self.status == FrameStatus::Blocked => self.dense_results(),
+            None => "",
+        }
+    }
+
+    /// The answer to a blocked frame with which it can go on. `None` if the frame is not blocked or has no answer yet.
+    pub fn pending_answer(&self) -> Option<&str> {
+        self.current_question()?.answer.as_deref()
+    }
+
+    /// True if the frame is open and its results are those so far: not what it waits for.
+    pub fn has_partial_results(&self) -> bool {
+        let is_reason = self.status == FrameStatus::Blocked && self.questions.is_empty();
+        self.status.is_open() && self.results.is_some() && !is_reason
     }
 
     /// Removes the revision from a record that was read from a frame's file, and returns it; 0 if the file has none.
@@ -418,6 +449,7 @@ mod tests {
             placeholder: true,
             delivered_at: Some(1),
             forgotten_at: Some(1),
+            questions: vec![Question::default()],
             heap: vec![Chunk::default()],
             registers: Some(Box::default()),
             ..Frame::default()

@@ -290,6 +290,7 @@ fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Fr
         planned_children: fields.texts("plannedChildren"),
         delivered_at: fields.number("deliveredAt"),
         forgotten_at: fields.number("forgottenAt"),
+        questions: fields.read("questions", "a list of questions").unwrap_or_default(),
         heap: fields.read("heap", "a list of chunks").unwrap_or_default(),
         registers: fields.read("registers", "an object of registers"),
         session_id,

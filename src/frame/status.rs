@@ -89,16 +89,30 @@ impl FrameStatus {
         }
     }
 
-    /// The possible next commands for a frame in this status, for error messages.
-    pub(crate) const fn advice(self) -> &'static str {
+    /// The possible next commands for a frame in this status that cannot become `to`, for error messages.
+    pub(crate) fn advice(self, to: FrameStatus) -> &'static str {
         match self {
+            FrameStatus::InProgress if to == self => {
+                "somebody has begun it already: leave it to them, or choose another frame"
+            }
             FrameStatus::Planned => "activate it first, or invalidate it",
             FrameStatus::InProgress => "pop it as completed, failed or blocked, or invalidate it",
-            FrameStatus::Blocked => "resume it, pop it as completed or failed, or invalidate it",
+            FrameStatus::Blocked => "answer or resume it, pop it as completed or failed, or invalidate it",
             FrameStatus::Completed | FrameStatus::Failed => {
                 "it is finished; push a new frame for further work, or invalidate it"
             }
             FrameStatus::Invalidated => "an invalidated frame cannot be restored; plan a new frame instead",
+        }
+    }
+
+    /// What to do with a frame in this status, which cannot be answered, for error messages.
+    pub(crate) const fn advice_instead_of_answer(self) -> &'static str {
+        match self {
+            FrameStatus::Planned => "activate it, and put what it must know into its criteria or its parent",
+            FrameStatus::InProgress => "it works: write to its session, or wait until it asks",
+            FrameStatus::Blocked => "answer it",
+            FrameStatus::Completed | FrameStatus::Failed => "it is finished; push a new frame for further work",
+            FrameStatus::Invalidated => "it is out of the plan; plan a new frame instead",
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::answering::resumed;
 use super::calls::{self, CallId, CallOptions, Progress};
 use super::compaction::{CompactionType, Message, closing_results};
 use super::effect::{Action, Effect, LogLevel};
@@ -41,7 +42,11 @@ impl Turn<'_> {
         Ok(if has_session { self.resume(handle, options) } else { self.create_session(handle, options) })
     }
 
-    fn check_callable(&self, handle: Handle, caller: &str) -> Result<()> {
+    /// Checks that a session may call a frame: that [`Turn::call`] accepts it.
+    ///
+    /// # Errors
+    /// As [`Turn::call`].
+    pub fn check_callable(&self, handle: Handle, caller: &str) -> Result<()> {
         let node = self.tree.node(handle);
         self.check_depth(node.parent())?;
         if !node.status().is_open() && node.status() != FrameStatus::Planned {
@@ -63,24 +68,11 @@ impl Turn<'_> {
         call
     }
 
-    /// Starts the call of a frame that was interrupted. It continues in its session.
-    fn resume(&mut self, handle: Handle, options: CallOptions) -> CallId {
-        let node = self.tree.node(handle);
-        let (session_id, caller_id) = (node.session_id().to_owned(), options.caller.clone());
-        let running = Progress::Running { session_id: session_id.clone() };
+    /// Starts the call of a frame that was interrupted or blocked. It continues in its session.
+    pub(super) fn resume(&mut self, handle: Handle, options: CallOptions) -> CallId {
+        let running = Progress::Running { session_id: self.tree.node(handle).session_id().to_owned() };
         let call = self.sessions.calls.begin(handle, options, running, self.now);
-        if node.status() == FrameStatus::Blocked {
-            let status = FrameStatus::InProgress;
-            let (frame, results, results_compacted) = (handle.into(), None, None);
-            self.command(Command::SetStatus { frame, status, results, results_compacted });
-        }
-        self.command(Command::SetActive { frame: handle.into() });
-        self.effect(Effect::Prompt {
-            call,
-            session_id,
-            caller_id,
-            text: calls::resumption(self.tree, handle, &self.sessions.tools),
-        });
+        self.go_on(call, handle);
         call
     }
 
@@ -94,8 +86,10 @@ impl Turn<'_> {
         self.sessions.calls.advance(id, Progress::Running { session_id: session_id.clone() });
         let node = self.tree.node(handle);
         self.command(Command::ReplaceId { frame: handle.into(), session_id: session_id.clone() });
-        if node.status() == FrameStatus::Planned {
-            self.command(Command::Activate { frame: handle.into() });
+        match node.status() {
+            FrameStatus::Planned => self.command(Command::Activate { frame: handle.into() }),
+            FrameStatus::Blocked => self.command(resumed(handle)),
+            _ => {}
         }
         self.sessions.describe_called(&session_id, &caller, node.record());
         let (caller_id, text) = (caller.clone(), calls::prompt(self.tree, handle, &self.sessions.tools));
@@ -113,10 +107,14 @@ impl Turn<'_> {
         }
     }
 
-    /// Handles the end of a running call's session. Answers the call if the frame was finished; else asks for a summary
-    /// if one was requested; else salvages the last message.
+    /// Handles the end of a running call's session. Answers the call if the frame was finished or blocked, but continues
+    /// if it was answered meanwhile; else asks for a summary if one was requested; else salvages the last message.
     fn run_ended(&mut self, id: CallId, session_id: String, error: Option<String>) {
-        if self.open_frame(&session_id).is_none() {
+        if self.unfinished_frame(&session_id).is_none() {
+            let answered = self.open_frame(&session_id).filter(|frame| self.is_answered(*frame));
+            if let Some(frame) = answered.filter(|_| error.is_none()) {
+                return self.go_on(id, frame);
+            }
             self.effect(Effect::ReadMessages { session_id });
             return self.answer(id, None);
         }
@@ -149,7 +147,7 @@ impl Turn<'_> {
             Progress::Creating => self.not_created(id, reason),
             Progress::Running { session_id } | Progress::SummingUp { session_id } => {
                 self.effect(Effect::AbortSession { session_id: session_id.clone() });
-                match self.open_frame(&session_id) {
+                match self.unfinished_frame(&session_id) {
                     Some(_) => self.salvage(id, session_id, reason),
                     None => self.answer(id, None),
                 }
@@ -186,7 +184,7 @@ impl Turn<'_> {
     pub(super) fn salvaged(&mut self, session_id: &str, messages: &[Message]) {
         let Some((id, call)) = self.sessions.calls.of_session(session_id) else { return };
         let Progress::Salvaging { reason, .. } = &call.progress else { return };
-        if let Some(frame) = self.open_frame(session_id) {
+        if let Some(frame) = self.unfinished_frame(session_id) {
             let results = closing_results(messages, self.tree.node(frame).record());
             let results = calls::salvaged_results(reason, results);
             self.command(Command::Pop { frame: frame.into(), status: PopStatus::Blocked, results });
@@ -205,6 +203,10 @@ impl Turn<'_> {
             }
             self.act(Action::Answer { call: id, handle: call.handle, problem });
         }
+    }
+
+    fn is_answered(&self, handle: Handle) -> bool {
+        self.tree.node(handle).record().pending_answer().is_some()
     }
 
     /// True if a frame is finished, or a command of this turn finishes it.

@@ -238,13 +238,45 @@ pub(super) fn prompt(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
     text
 }
 
-/// The prompt for a session that was interrupted before its frame was finished.
+/// The prompt for a session whose frame goes on: after an answer, after it was blocked, or after an interruption.
 pub(super) fn resumption(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
+    let frame = tree.node(handle).record();
     let finish = tools.get(ToolRole::Pop).map_or("finish it".to_owned(), |pop| format!("finish with {pop}"));
-    format!(
-        "Your work on frame {handle} was interrupted. Look at what is there already, go on from it, and {finish}.\n\n{}",
-        prompt(tree, handle, tools)
-    )
+    let quoted = |text: &str| hanging_indent(beginning(text.trim(), RESULTS_CHARACTERS)).into_owned();
+    let waited_for = match quoted(frame.waits_for()) {
+        nothing if nothing.is_empty() => ".".to_owned(),
+        question => format!(": {question}"),
+    };
+    let happened = match (frame.status, frame.pending_answer()) {
+        (_, Some(answer)) => format!(
+            "Frame {handle} was blocked{waited_for}\nThe answer: {}\nGo on with it from what is there already",
+            quoted(answer)
+        ),
+        (FrameStatus::Blocked, None) if frame.current_question().is_none() => {
+            // Most such frames were salvaged: their sessions ended without saying what they wait for.
+            let reported = match quoted(frame.dense_results()) {
+                nothing if nothing.is_empty() => " ".to_owned(),
+                words => format!("\nIt had reported: {words}\n"),
+            };
+            format!(
+                "Your work on frame {handle} was interrupted.{reported}Look at what is there already, go on from it"
+            )
+        }
+        (FrameStatus::Blocked, None) => format!(
+            "Frame {handle} was blocked{waited_for}\nIt is to go on, without an answer. Look at what is there now, go on from it"
+        ),
+        _ => {
+            // The session may have ended before it got its newest answer.
+            let answered = frame.questions.last().and_then(|last| Some((last, last.answer.as_deref()?)));
+            let answered = answered.map_or(" ".to_owned(), |(last, answer)| {
+                format!("\nIt was asked: {}\nThe answer: {}\n", quoted(&last.question), quoted(answer))
+            });
+            format!(
+                "Your work on frame {handle} was interrupted.{answered}Look at what is there already, go on from it"
+            )
+        }
+    };
+    format!("{happened}, and {finish}.\n\n{}", prompt(tree, handle, tools))
 }
 
 /// The results of a salvaged frame: the last message of its session, marked with the reason of the salvage.
@@ -275,15 +307,22 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNa
         return format!("{name} could not be started: {}. It is {}; {again}.", one_line(problem), node.status());
     }
     let mut lines = vec![format!("{name} is {}.", node.status())];
-    let results = frame.results.as_deref().unwrap_or_default().trim();
-    if !results.is_empty() {
-        let shown = beginning(results, RESULTS_CHARACTERS);
+    let question = frame.current_question().map(|current| current.question.as_str()).unwrap_or_default();
+    let answer = frame.pending_answer().unwrap_or_default();
+    let results = frame.results.as_deref().unwrap_or_default();
+    let heading = if frame.has_partial_results() { "Results so far" } else { "Results" };
+    for (heading, text) in [("It waits for", question), ("It was answered", answer), (heading, results)] {
+        let text = text.trim();
+        if text.is_empty() {
+            continue;
+        }
+        let shown = beginning(text, RESULTS_CHARACTERS);
         let cut = match tools.get(ToolRole::Details) {
-            _ if shown.len() == results.len() => String::new(),
+            _ if shown.len() == text.len() => String::new(),
             Some(details) => format!("… ({details} {handle} has all)"),
             None => "… (cut)".to_owned(),
         };
-        lines.push(format!("Results: {}{cut}", hanging_indent(shown)));
+        lines.push(format!("{heading}: {}{cut}", hanging_indent(shown)));
     }
     for (heading, entries) in [("Artifacts", &frame.artifacts), ("Decisions", &frame.decisions)] {
         let skipped = entries.len().saturating_sub(LISTED);
@@ -302,7 +341,10 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNa
         lines.push(format!("Still open below it: {}.", open.join(", ")));
     }
     lines.push(match node.status() {
-        FrameStatus::Blocked => resume_or_give_up(handle, tools),
+        FrameStatus::Blocked => {
+            let is_asking = frame.current_question().is_some_and(|current| current.answer.is_none());
+            resume_or_give_up(handle, is_asking, tools)
+        }
         _ => next(tree, handle, tools),
     });
     lines.join("\n")
@@ -314,10 +356,11 @@ pub(crate) fn name(tree: &Tree, handle: Handle) -> String {
 }
 
 /// The next steps for the caller of a blocked frame.
-fn resume_or_give_up(handle: Handle, tools: &ToolNames) -> String {
+fn resume_or_give_up(handle: Handle, is_asking: bool, tools: &ToolNames) -> String {
+    let answer = if is_asking { " with the answer" } else { "" };
     let resume = match tools.get(ToolRole::Activate) {
-        Some(activate) => format!("{activate} {handle} goes on where it stopped"),
-        None => format!("activate {handle} to go on where it stopped"),
+        Some(activate) => format!("{activate} {handle}{answer} goes on where it stopped"),
+        None => format!("activate {handle}{answer} to go on where it stopped"),
     };
     let give_up = match tools.get(ToolRole::Invalidate) {
         Some(invalidate) => format!("{invalidate} {handle} gives it up"),

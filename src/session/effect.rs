@@ -15,6 +15,16 @@ use crate::tree::Command;
 pub enum Action {
     /// Execute this command. If it is refused, log the error and continue with the next action.
     Command(Command),
+    /// Resume a blocked frame. Only if that is accepted, pass the prompt to the host: another process can have resumed the
+    /// frame. Otherwise end the call: [`Turn`](super::Turn) answers it with the reason.
+    Resume {
+        /// The call that runs the frame.
+        call: CallId,
+        /// The frame.
+        handle: Handle,
+        /// The prompt for the session of the frame.
+        prompt: Effect,
+    },
     /// Append messages to the log of a frame, if the frame exists.
     KeepMessages {
         /// The frame.

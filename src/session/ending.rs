@@ -25,7 +25,7 @@ impl Turn<'_> {
     }
 
     /// The frame of a session, unless its agent has popped it already: as completed, failed or blocked.
-    fn unfinished_frame(&self, session_id: &str) -> Option<Handle> {
+    pub(super) fn unfinished_frame(&self, session_id: &str) -> Option<Handle> {
         self.open_frame(session_id).filter(|frame| self.tree.node(*frame).status() == FrameStatus::InProgress)
     }
 
@@ -82,17 +82,6 @@ impl Turn<'_> {
         self.command(Command::Pop { frame: frame.into(), status, results });
         if is_delivered && self.tree.node(frame).parent().is_some() {
             self.command(Command::Deliver { frame: frame.into() });
-        }
-    }
-
-    /// Resumes the blocked frame of a subagent whose session has got a new message.
-    pub(super) fn resume_subagent(&mut self, session_id: &str) {
-        let Some(frame) = self.open_frame(session_id) else { return };
-        let is_ended = self.sessions.subagents.get(session_id).is_some_and(|subagent| subagent.completed_at.is_some());
-        if is_ended && self.tree.node(frame).status() == FrameStatus::Blocked {
-            self.sessions.subagents.revived(session_id);
-            let (frame, status) = (frame.into(), FrameStatus::InProgress);
-            self.command(Command::SetStatus { frame, status, results: None, results_compacted: None });
         }
     }
 }

@@ -10,7 +10,9 @@ use crate::tree::Command;
 impl Turn<'_> {
     /// Handles a user's message.
     pub(super) fn asked(&mut self, session_id: &str, message_id: String, text: &str) {
-        self.resume_subagent(session_id);
+        if self.take_answer(session_id, text) {
+            return;
+        }
         let tree = self.tree;
         let Some(session) = self.sessions.known.get_mut(session_id) else { return };
         let has_text = !text.trim().is_empty();

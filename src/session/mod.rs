@@ -3,6 +3,7 @@
 //! This layer knows frames and trees. It reads no clock and performs no actions: it gets events with their times, and
 //! returns actions.
 
+mod answering;
 mod assessing;
 pub mod autonomy;
 mod calling;
@@ -24,6 +25,7 @@ mod titles;
 mod topic;
 mod turn;
 
+pub(crate) use answering::resumed;
 pub use effect::{Action, Effect, LogLevel};
 pub use event::{FileChange, HostEvent};
 pub use sessions::Sessions;

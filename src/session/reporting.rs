@@ -10,6 +10,7 @@ use super::subagents::Ending;
 use super::titles::ReceivedEvent;
 use super::topic::CRITERIA_CHARACTERS;
 use super::turn::Turn;
+use crate::frame::FrameStatus;
 use crate::text::beginning;
 use crate::tree::Command;
 
@@ -90,13 +91,14 @@ impl Turn<'_> {
         }
     }
 
-    /// Handles everything that is due: expired suggestions, idle subagents, and calls that have reached their time
-    /// limit.
+    /// Handles everything that is due: expired suggestions, idle subagents, calls that have reached their time limit, and
+    /// blocked frames that were answered.
     pub fn poll(&mut self) {
         self.sessions.autonomy.suggestions.expire(self.now);
         let steps = self.sessions.subagents.poll(self.now);
         self.take(steps);
         self.stop_overdue_calls();
+        self.resume_answered();
         self.handle_released();
     }
 
@@ -110,8 +112,12 @@ impl Turn<'_> {
             return;
         }
         let tree = self.tree;
-        let frame = tree.by_id(session_id).map(|frame| tree.node(frame).record());
-        self.sessions.describe(session_id, parent.clone(), title, frame);
+        let frame = tree.by_id(session_id);
+        let record = frame.map(|frame| tree.node(frame).record());
+        self.sessions.describe(session_id, parent.clone(), title, record);
+        if let Some(frame) = frame.filter(|frame| tree.node(*frame).status() == FrameStatus::Blocked) {
+            self.sessions.watch(frame, self.now);
+        }
         if let Some(parent) = parent {
             self.child_created(session_id, &parent, title, is_subagent);
         }

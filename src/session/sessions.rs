@@ -1,6 +1,6 @@
 //! [`Sessions`]: the state that is kept for a host's sessions, such as parents, titles, messages and delayed events.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::autonomy::{Autonomy, Decision, Observation};
 use super::calls::Calls;
@@ -23,6 +23,8 @@ const REMEMBERED_IDS: usize = 256;
 /// memory if sessions are never described.
 const WAITING_EVENTS: usize = 256;
 const AWAITED_SESSIONS: usize = 32_768;
+/// Time between two looks at blocked frames, which other processes can answer, in milliseconds.
+const LOOK_INTERVAL: u64 = 1_000;
 /// Maximum number of sessions in a circle of parents that is found.
 const SEARCHED_CIRCLE: usize = 256;
 
@@ -70,6 +72,9 @@ pub struct Sessions {
     waiting: BTreeMap<String, Vec<ReceivedEvent>>,
     /// For each session whose description waits, the session for which it waits.
     awaited: BTreeMap<String, String>,
+    /// The blocked frames of known sessions, and the time of the next look at them.
+    blocked: BTreeSet<Handle>,
+    next_look: u64,
 }
 
 /// A session that was reported.
@@ -85,6 +90,8 @@ pub(super) struct Session {
     tool_calls: RecentIds,
     /// True if it was created for a call; then it is not a subagent.
     pub(super) is_called: bool,
+    /// The newest prompt for a frame that goes on. The host reports it as a message of the user.
+    prompt: Option<String>,
     /// The criteria that its conversation has word for word: those in the prompt of a call, or the messages of the user.
     /// `None` after a compaction or a restart.
     pub(super) criteria: Option<String>,
@@ -110,7 +117,8 @@ impl Sessions {
     /// The time at which [`Sessions::poll`] should be called, on the clock of [`Turn::now`]. `None` if nothing is
     /// pending.
     pub fn deadline(&self) -> Option<u64> {
-        [self.subagents.deadline(), self.calls.deadline()].into_iter().flatten().min()
+        let look = (!self.blocked.is_empty()).then_some(self.next_look);
+        [self.subagents.deadline(), self.calls.deadline(), look].into_iter().flatten().min()
     }
 
     /// The observation of a session: the data for the heuristics.
@@ -124,8 +132,54 @@ impl Sessions {
         self.observations.get(session_id).is_none_or(Observation::needs_planning_advice)
     }
 
-    /// Notes a change of the tree: the suggestion that it follows, or whose frame it ends, is not pending any more.
+    /// Watches a frame that is blocked, until it is not.
+    pub(super) fn watch(&mut self, handle: Handle, now: u64) {
+        if self.blocked.is_empty() {
+            self.next_look = now.saturating_add(LOOK_INTERVAL);
+        }
+        self.blocked.insert(handle);
+    }
+
+    /// Looks at the blocked frames, if that is due. Returns those that are answered and that no call runs.
+    pub(super) fn answered(&mut self, tree: &Tree, now: u64) -> Vec<Handle> {
+        if now < self.next_look {
+            return Vec::new();
+        }
+        self.next_look = now.saturating_add(LOOK_INTERVAL);
+        let Self { blocked, known, calls, .. } = self;
+        blocked.retain(|handle| {
+            let node = tree.node(*handle);
+            node.status() == FrameStatus::Blocked && known.contains_key(node.session_id())
+        });
+        let is_answered = |handle: &Handle| tree.node(*handle).record().pending_answer().is_some();
+        blocked.iter().copied().filter(|handle| is_answered(handle) && !calls.runs(*handle)).collect()
+    }
+
+    /// Remembers a prompt for a frame that goes on.
+    pub(super) fn prompted(&mut self, session_id: &str, text: &str) {
+        if let Some(session) = self.known.get_mut(session_id) {
+            session.prompt = Some(text.trim().to_owned());
+        }
+    }
+
+    /// True if a message is the prompt that was remembered. It is then forgotten.
+    pub(super) fn take_prompt(&mut self, session_id: &str, text: &str) -> bool {
+        let prompt = self.known.get_mut(session_id).map(|session| &mut session.prompt);
+        prompt.and_then(|prompt| prompt.take_if(|prompt| prompt == text.trim())).is_some()
+    }
+
+    /// Notes a change of the tree: a frame is blocked or answered; the suggestion that it follows, or whose frame it ends,
+    /// is not pending any more.
     pub(crate) fn changed(&mut self, tree: &Tree, event: &Event, now: u64) {
+        match &event.change {
+            Change::StatusChanged { status: FrameStatus::Blocked, .. }
+                if self.is_known(tree.node(event.handle).session_id()) =>
+            {
+                self.watch(event.handle, now);
+            }
+            Change::Answered { .. } if self.blocked.contains(&event.handle) => self.next_look = now,
+            _ => {}
+        }
         let suggestions = &mut self.autonomy.suggestions;
         let begins = match &event.change {
             Change::Added { frame } => !frame.placeholder && frame.status == FrameStatus::InProgress,

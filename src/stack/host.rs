@@ -13,10 +13,10 @@ use crate::context::{Advice, Budget, Context, Conversation, FinishedChildren, Ke
 use crate::error::{Error, Result};
 use crate::frame::{Change, Event, FrameRef, FrameStatus, Handle};
 use crate::session::autonomy::{AutonomyLevel, AutonomySettings};
-use crate::session::calls::{self, CallSettings};
+use crate::session::calls::{self, CallId, CallSettings};
 use crate::session::compaction::Message;
 use crate::session::subagents::SubagentSettings;
-use crate::session::{Action, Effect, HostEvent, LogLevel, Sessions, TitlePatterns, Turn};
+use crate::session::{Action, Effect, HostEvent, LogLevel, Sessions, TitlePatterns, Turn, resumed};
 use crate::store::LogQuery;
 use crate::variables;
 use crate::vocabulary::{ToolNames, ToolSet};
@@ -288,13 +288,16 @@ impl Host<'_> {
         self.turn(self.stack, |turn| turn.report(event))
     }
 
-    /// Handles everything that is due: the work of [`Stack::poll`], idle subagents, calls that have reached their time
-    /// limit, and expired suggestions. Returns the effects, including the collected log lines. Call it at the time that
+    /// Handles everything that is due: the work of [`Stack::refresh`] and [`Stack::poll`], idle subagents, calls that have
+    /// reached their time limit, expired suggestions, and answers to blocked frames, also of other processes: while the frame
+    /// of a known session is blocked, a poll is due each second. Returns the effects, including the collected log lines. Call it at the time that
     /// [`Host::deadline`] returns. After the first call, commands leave writing `state.json` to it.
     #[must_use = "the host has to carry out the effects"]
     pub fn poll(&self) -> Vec<Effect> {
         self.stack.inner.host.state.lock().is_polling = true;
         let call = self.stack.as_one_call();
+        // The next command reports an error of the store.
+        let _ = call.refresh();
         call.poll();
         self.turn(&call, |turn| turn.poll())
     }
@@ -391,9 +394,17 @@ impl Stack {
         Ok(run(&Turns { stack: &stack }))
     }
 
-    fn carry_out(&self, action: Action, effects: &mut Vec<Effect>) {
+    /// Carries out an action. Returns the call that has to end because its frame could not be resumed, and the reason.
+    fn carry_out(&self, action: Action, effects: &mut Vec<Effect>) -> Option<(CallId, String)> {
         let refused = match action {
             Action::Command(command) => self.execute(command).err(),
+            Action::Resume { call, handle, prompt } => match self.execute(resumed(handle)) {
+                Err(error) => return Some((call, error.to_string())),
+                Ok(_) => {
+                    effects.push(prompt);
+                    None
+                }
+            },
             Action::KeepMessages { frame, messages, may_repeat } => {
                 self.keep_messages(&frame, messages, may_repeat).err()
             }
@@ -409,6 +420,7 @@ impl Stack {
             }
         };
         effects.extend(refused.as_ref().map(self::refused));
+        None
     }
 
     /// Appends messages of a session to the log of its frame, each with a time. If they may repeat messages of the log,
@@ -457,6 +469,7 @@ impl Stack {
                 },
                 Change::Invalidated { .. } => "Frame invalidated",
                 Change::Summarized { .. } => "Frame summarized",
+                Change::Answered { .. } => "Frame answered",
                 _ => continue,
             };
             let data = json!({ "handle": event.handle, "sessionID": record.session_id, "title": record.title });
@@ -479,9 +492,17 @@ pub(crate) struct Turns<'a> {
 impl Turns<'_> {
     /// Runs `decide` with a turn, executes the actions of the turn, and returns the value and the effects for the host.
     pub(crate) fn turn<T>(&self, decide: impl FnOnce(&mut Turn<'_>) -> T) -> (T, Vec<Effect>) {
+        let (value, actions) = self.decide(decide);
+        let mut effects = self.carry_out(actions);
+        let mut lines: Vec<Effect> = self.stack.inner.host.state.lock().waiting.drain(..).collect();
+        lines.append(&mut effects);
+        (value, lines)
+    }
+
+    fn decide<T>(&self, decide: impl FnOnce(&mut Turn<'_>) -> T) -> (T, Vec<Action>) {
         let Stack { inner, .. } = self.stack;
         let now = inner.span_clock.now();
-        let (value, actions) = inner.tree.lend(|tree| {
+        inner.tree.lend(|tree| {
             let mut state = inner.host.state.lock();
             state.is_attached = true;
             let mut turn = Turn::new(&mut state.sessions, tree, now);
@@ -489,13 +510,19 @@ impl Turns<'_> {
                 let value = decide(&mut turn);
                 (value, turn.into_actions())
             })
-        });
+        })
+    }
+
+    /// Executes actions in their order, and ends the calls whose frames could not be resumed.
+    fn carry_out(&self, actions: Vec<Action>) -> Vec<Effect> {
         let mut effects = Vec::new();
-        let mut carry_out = |action| self.stack.carry_out(action, &mut effects);
-        self.stack.broken_by_panic(|| actions.into_iter().for_each(&mut carry_out));
-        let mut lines: Vec<Effect> = inner.host.state.lock().waiting.drain(..).collect();
-        lines.append(&mut effects);
-        (value, lines)
+        let carry_out = |action| self.stack.carry_out(action, &mut effects);
+        let ended: Vec<_> = self.stack.broken_by_panic(|| actions.into_iter().filter_map(carry_out).collect());
+        for (call, problem) in ended {
+            let ((), actions) = self.decide(|turn| turn.not_resumed(call, problem));
+            effects.extend(self.carry_out(actions));
+        }
+        effects
     }
 }
 

@@ -176,7 +176,7 @@ impl EventQuery {
                 expected: "added, imported, dependenciesAdded, identified, statusChanged, invalidated, idReplaced, \
                            logPathSet, artifactAdded, decisionAdded, activeChanged, summarized, chunkAllocated, \
                            chunkWritten, chunkFreed, registersChanged, runStarted, called, messagesAdded, logMoved, \
-                           delivered or forgotten",
+                           delivered, forgotten, asked or answered",
             }),
             _ => Ok(()),
         }

@@ -8,7 +8,7 @@ use super::caller::{Caller, listed};
 use super::json::{escaped, pretty, with_references};
 use super::{AgentTool, Reply};
 use crate::error::Error;
-use crate::frame::{FrameRef, Handle, Identity, NewFrame, PopStatus, Results};
+use crate::frame::{FrameRef, FrameStatus, Handle, Identity, NewFrame, PopStatus, Results};
 use crate::tree::OutlineOptions;
 
 /// Run a sub-task in a child frame; its results are this tool's answer. The child sees this frame, not this
@@ -61,6 +61,8 @@ pub(super) struct Pop {
     frame_id: Option<String>,
     /// completed: the criteria are met; failed: they cannot be; blocked: the work waits for somebody.
     status: Ended,
+    /// blocked: what the work needs, and from whom. The results are then those so far.
+    question: Option<String>,
     /// The results in full.
     results: String,
     /// In a few short sentences: what exists now, where, and how it is used.
@@ -91,11 +93,15 @@ impl AgentTool for Pop {
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.named_or_own(self.frame_id.as_deref())?;
-        let popped = caller.stack.pop(
-            frame,
-            self.status.into(),
-            Results::new(self.results).compacted(self.results_compacted),
-        )?;
+        let results = Results::new(self.results).compacted(self.results_compacted);
+        let popped = match (self.question, self.status) {
+            (None, status) => caller.stack.pop(frame, status.into(), results)?,
+            (Some(question), Ended::Blocked) => caller.stack.block(frame, question, Some(results))?,
+            (Some(value), _) => {
+                let expected = "left out unless the status is blocked";
+                return Err(Error::Setting { name: "question".into(), value, expected });
+            }
+        };
         caller.finished(&[frame], false);
         let status = caller.stack.read(|tree| tree.node(frame).status());
         // The caller has written the results itself, so its conversation holds them.
@@ -109,14 +115,42 @@ impl AgentTool for Pop {
         if !popped.still_planned.is_empty() {
             text.push_str(&format!(" Planned below it and not started: {}.", listed(&popped.still_planned)));
         }
+        let is_blocked = status == FrameStatus::Blocked;
         text.push_str(&match popped.parent {
+            None if is_blocked => " No parent can answer: ask the user, and end your turn now.".to_owned(),
+            None if !popped.still_open.is_empty() => {
+                " It is the root frame: nobody else finishes or invalidates what is open.".to_owned()
+            }
             None => " It is the root frame: no parent waits for its results.".to_owned(),
             Some(parent) if caller.own() == Some(frame) => {
-                format!(" {} receives the results; end your turn now.", caller.name(parent))
+                let received = if is_blocked { "learns what it waits for" } else { "receives the results" };
+                format!(" {} {received}; end your turn now.", caller.name(parent))
             }
             Some(parent) => format!(" Its parent is {}.", caller.name(parent)),
         });
         Ok(Reply::Text(text))
+    }
+}
+
+/// Answer a blocked frame. If this host runs its session, it goes on by itself.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Answer {
+    /// Handle or ID.
+    #[serde(rename = "frameID")]
+    frame_id: String,
+    /// What the frame needs to know.
+    answer: String,
+}
+
+impl AgentTool for Answer {
+    const NAME: &'static str = "stack_frame_answer";
+    const EXAMPLE: &'static str = r#"{"frameID": "f2", "answer": "20 %"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let frame = caller.stack.resolve(self.frame_id.as_str())?;
+        caller.stack.answer(frame, self.answer)?;
+        Ok(Reply::Text(format!("{} is answered.", caller.name(frame))))
     }
 }
 

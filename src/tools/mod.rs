@@ -182,9 +182,10 @@ impl<Run> Entry<Run> {
 }
 
 #[rustfmt::skip]
-const TABLE: [Entry<RunTool>; 34] = [
+const TABLE: [Entry<RunTool>; 35] = [
     Entry::of::<frames::Push>(Group::Frames),
     Entry::of::<frames::Pop>(Group::Frames),
+    Entry::of::<frames::Answer>(Group::Frames),
     Entry::of::<frames::Status>(Group::Frames),
     Entry::of::<frames::ShowTree>(Group::Frames),
     Entry::of::<frames::Details>(Group::Frames),

@@ -120,13 +120,15 @@ impl AgentTool for PlanChildren {
     }
 }
 
-/// Run a planned frame, or resume one that was interrupted; its results are this tool's answer.
+/// Run a planned frame, or resume one that was interrupted or blocked; its results are this tool's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Activate {
     /// Handle or ID.
     #[serde(rename = "sessionID")]
     session_id: String,
+    /// What a blocked frame waits for.
+    answer: Option<String>,
     /// Do not wait for the results.
     #[serde(default)]
     background: bool,
@@ -140,6 +142,12 @@ impl AgentTool for Activate {
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.stack.resolve(self.session_id.as_str())?;
+        if let Some(answer) = self.answer {
+            // An answer to a frame that cannot go on would be refused together with the call.
+            let session_id = caller.session_id;
+            caller.turn(|turn| turn.check_callable(frame, session_id))?;
+            caller.stack.answer(frame, answer)?;
+        }
         caller.call(frame, self.background, self.time_limit)
     }
 }

@@ -8,7 +8,7 @@ use super::Tree;
 use super::memory::{Conversation, RunState};
 use super::node::{Before, Node};
 use crate::error::{Error, Result};
-use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Identity, Message};
+use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Identity, Message, Question};
 
 impl Tree {
     /// Applies the next event of a history, if it fits the events before it. Replaying a whole history on an empty tree
@@ -93,6 +93,12 @@ impl Tree {
             }
             Change::Summarized { .. } if !node.status().is_open() => {
                 Some(format!("it records results so far of {}, which is {}", event.handle, node.status()))
+            }
+            Change::Asked { .. } if node.status() != FrameStatus::Blocked => {
+                Some(format!("it records what {} waits for, which is {}", event.handle, node.status()))
+            }
+            Change::Answered { .. } if node.status() != FrameStatus::Blocked => {
+                Some(format!("it answers {}, which is {}", event.handle, node.status()))
             }
             Change::ActiveChanged { active: true } if !node.status().is_open() => {
                 Some(format!("it makes {} the active frame, which is {}", event.handle, node.status()))
@@ -181,14 +187,24 @@ impl Tree {
             }
             Change::Summarized { results, results_compacted } => {
                 self.remember(handle, false);
-                let Node { frame, before, has_partial_results, .. } = &mut self.nodes[handle.index()];
-                let were_partial = mem::replace(has_partial_results, true);
+                let Node { frame, before, .. } = &mut self.nodes[handle.index()];
+                let were_partial = frame.has_partial_results();
+                // Otherwise the new results would take the place of what the frame waits for.
+                keep_reason(frame);
                 let (results, compacted) = (Some(results.clone()), Some(results_compacted.clone()));
                 let old =
                     [mem::replace(&mut frame.results, results), mem::replace(&mut frame.results_compacted, compacted)];
                 if let Some(before) = before {
                     before.results.get_or_insert((old, were_partial));
                 }
+                self.touch_at(handle, time);
+            }
+            Change::Asked { question } => {
+                self.asked(handle, question, time);
+                self.touch_at(handle, time);
+            }
+            Change::Answered { answer } => {
+                self.answered(handle, answer, time);
                 self.touch_at(handle, time);
             }
             Change::Delivered {} => {
@@ -347,10 +363,12 @@ impl Tree {
         results_compacted: Option<&String>,
         time: u64,
     ) {
-        self.set_status(handle, status);
-        if results.is_some() || results_compacted.is_some() {
-            self.nodes[handle.index()].has_partial_results = status == FrameStatus::InProgress;
+        let is_replaced = status == FrameStatus::Blocked && (results.is_some() || results_compacted.is_some());
+        if status.is_open() && !is_replaced {
+            // What the frame has waited for is no result of the work that goes on.
+            keep_reason(self.frame_mut(handle));
         }
+        self.set_status(handle, status);
         let frame = self.frame_mut(handle);
         if let Some(results) = results {
             frame.results = Some(results.clone());
@@ -363,6 +381,31 @@ impl Tree {
         let is_called = self.node(handle).conversation.as_ref().is_some_and(|own| own.call.is_some());
         if is_called && status.is_finished() {
             self.delivered(handle, time);
+        }
+    }
+
+    /// Records what a blocked frame waits for. A question that nobody has answered is replaced.
+    fn asked(&mut self, handle: Handle, question: &str, time: u64) {
+        let questions = &mut self.frame_mut(handle).questions;
+        if questions.last().is_some_and(|last| last.answer.is_none()) {
+            questions.pop();
+        }
+        questions.push(Question { question: question.to_owned(), asked_at: time, ..Question::default() });
+    }
+
+    /// Records an answer to a blocked frame. It does not replace an earlier one, which may be another person's.
+    fn answered(&mut self, handle: Handle, answer: &str, time: u64) {
+        let frame = self.frame_mut(handle);
+        keep_reason(frame);
+        if frame.questions.is_empty() {
+            frame.questions.push(Question { asked_at: frame.updated_at, ..Question::default() });
+        }
+        if let Some(last) = frame.questions.last_mut() {
+            match &mut last.answer {
+                Some(earlier) => *earlier = format!("{earlier}\n{answer}"),
+                None => last.answer = Some(answer.to_owned()),
+            }
+            last.answered_at = Some(time);
         }
     }
 
@@ -571,6 +614,15 @@ impl Tree {
             node.settled_revision = revision;
             self.touch_parent(handle, true);
         }
+    }
+}
+
+/// Makes the results of a frame that was blocked without a question its question.
+fn keep_reason(frame: &mut Frame) {
+    if frame.status == FrameStatus::Blocked && frame.questions.is_empty() && frame.results.is_some() {
+        let [full, compacted] = [frame.results.take(), frame.results_compacted.take()].map(Option::unwrap_or_default);
+        let question = if full.trim().is_empty() { compacted } else { full };
+        frame.questions.push(Question { question, asked_at: frame.updated_at, ..Question::default() });
     }
 }
 

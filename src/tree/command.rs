@@ -72,7 +72,7 @@ pub enum Command {
         /// Compacted results. `None`: the frame keeps them. Not used for the status invalidated.
         results_compacted: Option<String>,
     },
-    /// Finish or block a frame, with results. If the active frame is this frame or a frame below it, the nearest open
+    /// Finish a frame with results; or block it, as [`Command::Block`] without a question. If the active frame is this frame or a frame below it, the nearest open
     /// ancestor becomes the active frame.
     Pop {
         /// The frame.
@@ -81,6 +81,22 @@ pub enum Command {
         status: PopStatus,
         /// Its results.
         results: Results,
+    },
+    /// Block a frame: it waits for something from outside. The active frame changes as by [`Command::Pop`].
+    Block {
+        /// The frame.
+        frame: FrameRef,
+        /// What it needs, and from whom. `None` or blank: the results say it.
+        question: Option<String>,
+        /// The results so far. `None`: the frame keeps those that it has. Without a question the results are the question.
+        results: Option<Results>,
+    },
+    /// Answer a blocked frame. It stays blocked until it is resumed.
+    Answer {
+        /// The frame.
+        frame: FrameRef,
+        /// The answer. It must not be blank.
+        answer: String,
     },
     /// Record the results so far of an open frame. Its status does not change.
     Summarize {

@@ -22,8 +22,6 @@ pub struct Node {
     pub(super) dependents: Vec<Handle>,
     /// Finished children by the place of their finish in the tree's sequence.
     pub(super) finished_children: BTreeMap<u64, Handle>,
-    /// True if the results are those so far of an open frame.
-    pub(super) has_partial_results: bool,
     /// Number of finished children whose results the frame's conversation holds.
     pub(super) held_children: u32,
     /// Number of children that have not ended, or have a frame below them that has not.
@@ -71,8 +69,7 @@ pub struct Settled<'a> {
     pub results: Option<&'a str>,
     /// Compacted results: those so far if the frame is open.
     pub results_compacted: Option<&'a str>,
-    /// True if the frame is open and has recorded results so far. The results of a blocked frame are the reason why it is
-    /// blocked.
+    /// True if the frame is open and its results are those so far: [`Frame::has_partial_results`].
     pub has_partial_results: bool,
 }
 
@@ -88,7 +85,7 @@ pub(super) struct Before {
     pub(super) artifacts: usize,
     pub(super) decisions: usize,
     pub(super) identity: Option<Identity>,
-    /// The full and the compacted results, and whether they are results so far, if they have changed.
+    /// The full and the compacted results, and whether they were results so far, if they have changed.
     pub(super) results: Option<([Option<String>; 2], bool)>,
 }
 
@@ -100,7 +97,6 @@ impl Node {
             parent,
             depth,
             jump,
-            has_partial_results: false,
             held_children: 0,
             busy_children: 0,
             artifact_index: None,
@@ -117,7 +113,6 @@ impl Node {
             before: None,
             conversation: None,
         };
-        node.has_partial_results = node.frame.status == FrameStatus::InProgress && node.frame.results.is_some();
         node.index_artifacts();
         node
     }
@@ -260,7 +255,7 @@ impl Node {
             decisions: &frame.decisions,
             results: frame.results.as_deref(),
             results_compacted: frame.results_compacted.as_deref(),
-            has_partial_results: self.has_partial_results,
+            has_partial_results: frame.has_partial_results(),
         };
         if let Some(before) = &self.before {
             settled.artifacts = &frame.artifacts[..before.artifacts];

@@ -124,6 +124,7 @@ impl Drawing<'_> {
             let active = if drawing.marked == Some(handle) { "  <-- ACTIVE" } else { "" };
             let line = format!("{} {handle} {}", mark(node.status()), one_line(node.title()));
             drawing.line(true, &line, active);
+            drawing.waiting(handle);
             if drawing.options.details {
                 drawing.details(handle);
             }
@@ -159,9 +160,10 @@ impl Drawing<'_> {
             // Titles have no two spaces in a row, so that no title ends like this.
             let current = if drawing.marked == Some(handle) { "  <-- CURRENT" } else { "" };
             drawing.line(true, &format!("[{}] {}", node.status(), one_line(node.title())), current);
+            drawing.waiting(handle);
             if drawing.options.details {
                 drawing.details(handle);
-            } else if let Some(summary) = said(node.record().dense_results()) {
+            } else if let Some(summary) = drawing.results(handle) {
                 drawing.line(false, &format!("Summary: {summary}"), "");
             }
         });
@@ -198,8 +200,36 @@ impl Drawing<'_> {
         seen
     }
 
-    fn details(&mut self, handle: Handle) {
+    /// The results on one line, unless they say what a blocked frame waits for.
+    fn results(&self, handle: Handle) -> Option<String> {
         let frame = self.tree.node(handle).record();
+        said(frame.dense_results()).filter(|_| frame.status != FrameStatus::Blocked || frame.has_partial_results())
+    }
+
+    /// Says what a blocked frame waits for, and for which frames a planned one does.
+    fn waiting(&mut self, handle: Handle) {
+        let frame = self.tree.node(handle).record();
+        let awaited = match frame.status {
+            FrameStatus::Blocked => said(frame.waits_for()),
+            FrameStatus::Planned => {
+                let dependencies = self.tree.unfinished_dependencies(handle).map(|dependency| {
+                    let node = self.tree.node(dependency);
+                    format!("{dependency} {} ({})", one_line(node.title()), node.status())
+                });
+                join(&dependencies.collect::<Vec<_>>(), ", ")
+            }
+            _ => None,
+        };
+        if let Some(awaited) = awaited {
+            self.line(false, &format!("Waits for: {awaited}"), "");
+        }
+        if let Some(answer) = frame.pending_answer().and_then(said) {
+            self.line(false, &format!("Answered: {answer}"), "");
+        }
+    }
+
+    fn details(&mut self, handle: Handle) {
+        let (frame, results) = (self.tree.node(handle).record(), self.results(handle));
         let mut detail = |name: &str, text: Option<String>| {
             if let Some(text) = text {
                 self.line(false, &format!("{name}: {text}"), "");
@@ -210,7 +240,7 @@ impl Drawing<'_> {
         let id = reference_to_id(&frame.session_id).replace(is_line_end, " ");
         detail("ID", Some(visible(&id).into_owned()));
         detail("Criteria", said(frame.dense_criteria()));
-        detail("Results", said(frame.dense_results()));
+        detail("Results", results);
         detail("Artifacts", join(&frame.artifacts, ", "));
         detail("Decisions", join(&frame.decisions, "; "));
         detail("Invalidated", frame.invalidation_reason.as_deref().map(one_line));

@@ -32,9 +32,10 @@ const fn other(name: &'static str, reason: &'static str) -> Known {
 
 /// All tools, in the order of the table in `tools`.
 #[rustfmt::skip]
-const TOOLS: [Known; 34] = [
+const TOOLS: [Known; 35] = [
     standard("stack_frame_push", "The only way to a sub-task that nobody has planned."),
     standard("stack_frame_pop", "The only way to hand over results."),
+    other("stack_frame_answer", "stack_frame_activate takes the answer and goes on with the frame."),
     standard("stack_status", "Finds frames that the context leaves out, and calls that run in the background."),
     other("stack_tree", "stack_status shows the same frames; legend, statistics and parts of the tree are for people."),
     standard("stack_frame_details", "Reads what the context shows in short, or leaves out."),

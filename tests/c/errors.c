@@ -40,6 +40,7 @@ int main(int argc, char **argv) {
     FAILS(CALLSTACK_ERROR_IN_MEMORY, callstack_append_log(stack, TEXT("f1"), TEXT("[1]"), &error));
     FAILS(CALLSTACK_ERROR_SETTING,
           callstack_pop(stack, TEXT("f1"), CALLSTACK_STATUS_PLANNED, NULL, 0, NULL, 0, NULL, &error));
+    FAILS(CALLSTACK_ERROR_NOT_BLOCKED, callstack_answer(stack, TEXT("f1"), TEXT("20 %"), &error));
     FAILS(CALLSTACK_ERROR_JSON, callstack_push(stack, TEXT("{\"title\": "), NULL, &error));
     FAILS(CALLSTACK_ERROR_BUDGET_TOO_SMALL,
           callstack_context(stack, TEXT("f1"), TEXT("{\"budget\": {\"total\": 3}}"), NULL, NULL, NULL, NULL, &error));

@@ -34,6 +34,9 @@ static void a_folder_lasts(const char *folder) {
     CHECK(is_new == 1);
     check_handles(stack, "[\"f1\",\"f2\"]");
     close_stack(other);
+    OK(callstack_block(stack, TEXT("f2"), TEXT("Which grammar?"), NULL, 0, NULL, 0, NULL, &error));
+    OK(callstack_answer(stack, TEXT("f2"), TEXT("LL(1)"), &error));
+    OK(callstack_set_status(stack, TEXT("f2"), CALLSTACK_STATUS_IN_PROGRESS, NULL, 0, NULL, 0, &error));
     OK(callstack_pop(stack, TEXT("f2"), CALLSTACK_STATUS_COMPLETED, TEXT("It parses"), TEXT("parses"), &text, &error));
     CHECK_TEXT(text.data, "{\"handle\":\"f2\",\"parent\":\"f1\",\"active\":\"f1\",\"stillOpen\":[],\"stillPlanned\":[]}");
     callstack_text_free(&text);

@@ -179,6 +179,15 @@ fn commands_and_queries_do_what_the_stack_does() {
             .unwrap();
         run(|error| callstack_set_status(stack, p("f5"), 2, CALLSTACK_STATUS_BLOCKED, p("waits"), 5, NULL, 0, error))
             .unwrap();
+        let popped =
+            ask(|out, error| callstack_block(stack, p("f5"), 2, p("Who reads?"), 10, NULL, 0, NULL, 0, out, error));
+        assert_eq!(parsed(popped.unwrap())["handle"], "f5");
+        run(|error| callstack_answer(stack, p("f5"), 2, p("We do"), 5, error)).unwrap();
+        let frame = parsed(ask(|out, error| callstack_frame(stack, p("f5"), 2, out, error)).unwrap());
+        let [last] = frame["questions"].as_array().unwrap().as_slice() else { panic!("{frame}") };
+        assert_eq!((&last["question"], &last["answer"]), (&json!("Who reads?"), &json!("We do")));
+        let failed = run(|error| callstack_answer(stack, p("f2"), 2, p("no"), 2, error)).unwrap_err();
+        assert_eq!((failed.code, &failed.details["status"]), (CALLSTACK_ERROR_NOT_BLOCKED, &json!("completed")));
         run(|error| callstack_set_active(stack, p("f5"), 2, error)).unwrap();
         run(|error| callstack_summarize(stack, p("f5"), 2, p("half"), 4, NULL, 0, error)).unwrap();
         let failed = run(|error| callstack_summarize(stack, p("f2"), 2, p("more"), 4, NULL, 0, error)).unwrap_err();
@@ -373,11 +382,17 @@ fn errors_name_the_thing_and_change_nothing() {
         let failed = frames(stack, r#"{"relation": "cousins"}"#).unwrap_err();
         assert!(failed.message.contains("unknown variant `cousins`"), "{}", failed.message);
 
-        for (status, code) in [(CALLSTACK_STATUS_PLANNED, "0"), (6, "6"), (-1, "-1"), (i32::MAX, "2147483647")] {
+        for (status, code) in
+            [(CALLSTACK_STATUS_PLANNED, "planned (0)"), (6, "6"), (-1, "-1"), (i32::MAX, "2147483647")]
+        {
             let failed =
                 ask(|out, error| callstack_pop(stack, p("f1"), 2, status, NULL, 0, NULL, 0, out, error)).unwrap_err();
             assert_eq!((failed.code, &failed.details["value"]), (CALLSTACK_ERROR_SETTING, &json!(code)));
         }
+        let failed =
+            ask(|out, error| callstack_pop(stack, p("f1"), 2, CALLSTACK_STATUS_PLANNED, NULL, 0, NULL, 0, out, error));
+        let message = "status is `planned (0)`, but must be completed (2), failed (3) or blocked (4)";
+        assert_eq!(failed.unwrap_err().message, message);
         let failed = run(|error| callstack_set_status(stack, p("f1"), 2, 9, NULL, 0, NULL, 0, error)).unwrap_err();
         assert_eq!(failed.message, "status is `9`, but must be 0 to 5 (CALLSTACK_STATUS_…)");
         // A NUL in the name of a frame does not cut the message.

@@ -197,8 +197,8 @@ fn the_parent_and_the_siblings_of_a_blocked_frame_see_why_it_is_blocked() {
     push("now");
     let xml = &project.context("root").xml;
     let why = "Which key? The &lt;old&gt; one is expired";
-    assert!(xml.contains(&format!("<warning>Child f2 is blocked: {why}</warning>")), "{xml}");
-    assert!(xml.contains("<warning>Child f3 is blocked: no reason was given</warning>"), "{xml}");
+    assert!(xml.contains(&format!("<warning>Child f2 (Deploy) is blocked: {why}</warning>")), "{xml}");
+    assert!(xml.contains("<warning>Child f3 (Deploy) is blocked: no reason was given</warning>"), "{xml}");
     let xml = &project.context("now").xml;
     assert!(xml.contains(&format!("<blocked-sibling id=\"f2\" title=\"Deploy\">{why}</blocked-sibling>")), "{xml}");
     stack.set_status("blocked", FrameStatus::InProgress, None).unwrap();
@@ -500,7 +500,10 @@ fn a_blocked_child_does_not_keep_its_parent_from_what_can_begin() {
         let volatile = &project.context("root").volatile;
         volatile.split_once("<next-action>").unwrap().1.split_once("</next-action>").unwrap().0.to_owned()
     };
-    assert_eq!(next(&project), "Child f2 is blocked: finish it before this frame.");
+    assert_eq!(
+        next(&project),
+        "Child f2 is blocked: answer it with stack_frame_activate f2 (answer), or stack_frame_invalidate it."
+    );
     stack.plan(NewFrame::new("Search").id("search").below("root")).unwrap();
     assert_eq!(next(&project), "Begin the next planned child with stack_frame_activate f4.");
 }

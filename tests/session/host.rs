@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use callstack_core::session::calls::{self, CallId, CallOptions};
 use callstack_core::session::{Action, Effect, HostEvent, LogLevel, Sessions, Turn};
-use callstack_core::{Command, Frame, Handle, NewFrame, PopStatus, Tree, decide};
+use callstack_core::{Command, Frame, FrameStatus, Handle, NewFrame, PopStatus, Tree, decide};
 use serde_json::{Value, json};
 
 /// A title of a subagent.
@@ -53,6 +53,11 @@ impl Host {
                 Action::Answer { call, handle, problem } => {
                     let text = calls::answer(&self.tree, handle, problem.as_deref(), &self.sessions.tools);
                     self.effects.push(Effect::Answer { call, text });
+                }
+                Action::Resume { handle, prompt, .. } => {
+                    let (frame, status) = (handle.into(), FrameStatus::InProgress);
+                    let resume = Command::SetStatus { frame, status, results: None, results_compacted: None };
+                    self.carry_out(vec![Action::Command(resume), Action::Effect(prompt)]);
                 }
                 Action::Effect(effect) => self.effects.push(effect),
                 other => panic!("this host cannot carry out {other:?}"),

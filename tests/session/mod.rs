@@ -2,6 +2,7 @@
 
 #[cfg(feature = "tools")]
 mod advice;
+mod answers;
 mod endings;
 mod host;
 #[cfg(feature = "tools")]

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 /// The tools of the specification, then ours: their arguments, with `?` for optional ones, and the allowed values.
 const INTERFACE: &str = "
 stack_frame_push: title string, successCriteria string, successCriteriaCompacted string
-stack_frame_pop: frameID? string, status completed|failed|blocked, results string, resultsCompacted string
+stack_frame_pop: frameID? string, status completed|failed|blocked, question? string, results string, resultsCompacted string
 stack_status:
 stack_tree: showFull? boolean true, rootID? string, showDetails? boolean false
 stack_frame_details: frameID string
@@ -33,7 +33,7 @@ stack_subagent_complete: sessionID? string, status? completed|failed|blocked, su
 stack_subagent_list: filter? all|active|completed
 stack_frame_plan: title string, successCriteria string, successCriteriaCompacted string, parentSessionID? string
 stack_frame_plan_children: parentSessionID? string, children array
-stack_frame_activate: sessionID string
+stack_frame_activate: sessionID string, answer? string
 stack_frame_invalidate: sessionID? string, reason string
 stack_autonomy: level? manual|suggest|auto, pushThreshold? integer, popThreshold? integer, suggestInContext? boolean, reset? boolean, enableHeuristic? failure_boundary|context_switch|complexity|duration|goal_completion|stagnation|context_overflow, disableHeuristic? failure_boundary|context_switch|complexity|duration|goal_completion|stagnation|context_overflow
 stack_should_push: potentialGoal? string, recentMessages? integer, errorCount? integer, tokenCount? integer, recentFileChanges? array
@@ -47,6 +47,7 @@ stack_heap_alloc: name string, content string, description? string, scope? tree|
 stack_heap_write: name string, content string
 stack_heap_read: name? string
 stack_heap_free: name string
+stack_frame_answer: frameID string, answer string
 stack_registers_update: R0_GOAL? string, R1_PLAN? string, R2_NEXT? string, R3_PHASE? string, R4_CONSTRAINTS? string, R5_ASSUMPTIONS? string, R6_OPEN_QUESTIONS? string, R7_STATUS? string
 ";
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Random, options_at};
 
 /// Tools that change frames.
-const OFTEN: [&str; 7] = [
+const OFTEN: [&str; 8] = [
     "stack_frame_push",
     "stack_frame_pop",
     "stack_add_artifact",
@@ -20,6 +20,7 @@ const OFTEN: [&str; 7] = [
     "stack_frame_plan_children",
     "stack_frame_activate",
     "stack_frame_invalidate",
+    "stack_frame_answer",
 ];
 /// Number of random actions of one run.
 const STEPS: usize = 60;
@@ -98,9 +99,17 @@ impl Host {
                     assert!(!text.is_empty());
                     self.answered.insert(call, text);
                 }
+                Effect::Prompt { session_id, .. } if self.is_prompted(&session_id) => {
+                    panic!("{session_id} is prompted while it works")
+                }
                 other => self.pending.push(other),
             }
         }
+    }
+
+    fn is_prompted(&self, session: &str) -> bool {
+        let is_prompt = |effect: &Effect| matches!(effect, Effect::Prompt { session_id, .. } if session_id == session);
+        self.pending.iter().any(is_prompt)
     }
 
     fn forget_prompt(&mut self, session: &str) {
@@ -130,6 +139,13 @@ impl Host {
             arguments["background"] = random.once_in(4).into();
             arguments["timeLimit"] = (random.below(4) * 1_000).into();
         }
+        if name == "stack_frame_pop" && random.once_in(3) {
+            arguments["status"] = "blocked".into();
+            arguments["question"] = ["", "Which rate?"][random.below(2)].into();
+        }
+        if name == "stack_frame_activate" && random.once_in(4) {
+            arguments["answer"] = "20 %".into();
+        }
         if name == "stack_autonomy" {
             arguments["level"] = ["manual", "suggest", "auto"][random.below(3)].into();
         }
@@ -153,9 +169,14 @@ impl Host {
         let session = self.session(random);
         match random.below(11) {
             10 => {
-                let message =
-                    json!({"id": random.pick(&["w", "s", "x"]), "role": "assistant", "text": "The lexer works"});
-                self.tell(json!({"kind": "messageFinished", "sessionID": session, "message": message}));
+                if random.once_in(2) {
+                    let message =
+                        json!({"id": random.pick(&["w", "s", "x"]), "role": "assistant", "text": "The lexer works"});
+                    self.tell(json!({"kind": "messageFinished", "sessionID": session, "message": message}));
+                } else {
+                    // Somebody answers who is no session of this host. Only a blocked frame can be answered.
+                    let _ = self.stack.answer(format!("f{}", 1 + random.below(12)), "20 %");
+                }
             }
             9 => self.return_from_tool(&session, random),
             0 => self.message(&session, "user", "Now build that"),
@@ -248,8 +269,17 @@ impl Host {
             }
             Effect::Prompt { call, session_id, text, .. } => {
                 self.message(&session_id, "user", &text);
+                let answers = |stack: &Stack| {
+                    let answers =
+                        |tree: &Tree, frame| tree.frame(frame).questions.into_iter().filter_map(|asked| asked.answer);
+                    stack.read(|tree| tree.handles().flat_map(|frame| answers(tree, frame)).collect::<String>())
+                };
+                assert!(!answers(&self.stack).contains(&text), "a prompt is taken for an answer");
                 if random.once_in(2) {
-                    let arguments = r#"{"status": "completed", "results": "Done", "resultsCompacted": ""}"#;
+                    let arguments = match random.once_in(3) {
+                        true => r#"{"status": "blocked", "question": "Which?", "results": "", "resultsCompacted": ""}"#,
+                        false => r#"{"status": "completed", "results": "Done", "resultsCompacted": ""}"#,
+                    };
                     let answer = tools::call(&self.stack, &session_id, "stack_frame_pop", arguments);
                     self.take(answer.effects);
                 }

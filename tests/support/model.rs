@@ -15,6 +15,8 @@ struct Plain {
     status: FrameStatus,
     title: String,
     results: Option<String>,
+    /// What it has waited for, with the answers.
+    questions: Vec<(String, Option<String>)>,
     artifacts: Vec<String>,
     decisions: Vec<String>,
     depends_on: Vec<usize>,
@@ -45,6 +47,8 @@ enum Ask {
     ReplaceId { frame: usize, id: String },
     SetStatus { frame: usize, status: FrameStatus },
     Pop { frame: usize, status: PopStatus },
+    Block { frame: usize, question: String, results: Option<String> },
+    Answer { frame: usize, answer: String },
     Invalidate { frame: usize, reason: String },
     AddArtifact { frame: usize, artifact: String },
     AddDecision { frame: usize, decision: String },
@@ -69,7 +73,12 @@ fn random_ask(random: &mut Random, count: usize) -> Ask {
     let status = FrameStatus::ALL[random.below(6)];
     let name = |random: &mut Random| ["", "one", "two", "three", "tw\no"][random.below(5)].to_owned();
     let content = |random: &mut Random| "x".repeat([0, 5, 100_000, 100_001][random.below(4)]);
-    match random.below(29) {
+    match random.below(33) {
+        29..31 => {
+            let [question, results] = [["", "which?"], ["", "half"]].map(|texts| texts[random.below(2)].to_owned());
+            Ask::Block { frame, question, results: (!random.once_in(3)).then_some(results) }
+        }
+        31..33 => Ask::Answer { frame, answer: ["", "that one"][random.below(2)].into() },
         26..28 => Ask::Deliver { frame },
         28 => Ask::Forget { frame },
         20..22 => Ask::AllocateChunk { frame, name: name(random), content: content(random) },
@@ -158,6 +167,12 @@ fn command(model: &Model, ask: &Ask) -> Command {
         Ask::Pop { frame: at, status } => {
             Command::Pop { frame: frame(at), status: *status, results: Results::new("done").compacted("d") }
         }
+        Ask::Block { frame: at, question, results } => Command::Block {
+            frame: frame(at),
+            question: Some(question.clone()),
+            results: results.clone().map(Results::new),
+        },
+        Ask::Answer { frame: at, answer } => Command::Answer { frame: frame(at), answer: answer.clone() },
         Ask::Invalidate { frame: at, reason } => Command::Invalidate { frame: frame(at), reason: reason.clone() },
         Ask::AddArtifact { frame: at, artifact } => {
             Command::AddArtifact { frame: frame(at), artifact: artifact.clone() }
@@ -255,6 +270,42 @@ impl Model {
         {
             self.active = self.above(frame).into_iter().find(|above| self.is_open(*above));
         }
+        Ok(())
+    }
+
+    /// The results of a frame that was blocked without a question say what it waits for: they become its question.
+    fn keep_reason(&mut self, frame: usize) {
+        let frame = &mut self.frames[frame];
+        if frame.status == FrameStatus::Blocked && frame.questions.is_empty() {
+            frame.questions.extend(frame.results.take().map(|reason| (reason, None)));
+        }
+    }
+
+    /// Blocks a frame with a question, results so far, or both.
+    fn block(&mut self, frame: usize, question: &str, results: Option<&str>) -> Answer {
+        let plain = &self.frames[frame];
+        let was_blocked = plain.status == FrameStatus::Blocked;
+        let has_partial = plain.results.is_some() && !(was_blocked && plain.questions.is_empty());
+        let has_own_texts = self.is_open(frame) && has_partial || !plain.questions.is_empty();
+        let mut after = self.clone();
+        after.change(frame, FrameStatus::Blocked)?;
+        let is_asked = !question.is_empty() || has_own_texts;
+        let results = results.filter(|results| !results.is_empty() || !is_asked);
+        let replaces = results.is_some() && (!question.is_empty() || !has_own_texts);
+        if was_blocked && !replaces {
+            after.keep_reason(frame);
+        }
+        let plain = &mut after.frames[frame];
+        if replaces {
+            plain.results = results.map(str::to_owned);
+        }
+        let asked = if question.is_empty() { results.unwrap_or_default() } else { question };
+        let is_known = asked.is_empty() && was_blocked;
+        if is_asked && !is_known {
+            plain.questions.pop_if(|(_, answer)| answer.is_none());
+            plain.questions.push((asked.to_owned(), None));
+        }
+        *self = after;
         Ok(())
     }
 
@@ -408,10 +459,46 @@ impl Model {
                 self.there(*frame)?;
                 self.invalidate(*frame, "because")?;
             }
+            Ask::SetStatus { frame, status: FrameStatus::Blocked } => {
+                self.there(*frame)?;
+                self.block(*frame, "", Some("because"))?;
+            }
+            Ask::Block { frame, question, results } => {
+                self.there(*frame)?;
+                self.block(*frame, question, results.as_deref())?;
+                if let Some(results) = results.as_ref().filter(|results| !results.is_empty() && !question.is_empty()) {
+                    self.end_registers(*frame, results);
+                }
+            }
+            Ask::Answer { frame, answer } => {
+                self.there(*frame)?;
+                match (self.frames[*frame].status, answer.is_empty()) {
+                    (FrameStatus::Blocked, false) => {}
+                    (FrameStatus::Blocked, true) => return Err("empty"),
+                    _ => return Err("not_blocked"),
+                }
+                self.keep_reason(*frame);
+                let questions = &mut self.frames[*frame].questions;
+                if questions.is_empty() {
+                    questions.push((String::new(), None));
+                }
+                let last = &mut questions.last_mut().unwrap().1;
+                *last = Some(last.take().map_or(answer.clone(), |earlier| format!("{earlier}\n{answer}")));
+            }
             Ask::SetStatus { frame, status } => {
                 self.there(*frame)?;
-                self.change(*frame, *status)?;
+                let mut after = self.clone();
+                if *status == FrameStatus::InProgress {
+                    after.keep_reason(*frame);
+                }
+                after.change(*frame, *status)?;
+                *self = after;
                 self.frames[*frame].results = Some("because".into());
+            }
+            Ask::Pop { frame, status: PopStatus::Blocked } => {
+                self.there(*frame)?;
+                self.block(*frame, "", Some("done"))?;
+                self.end_registers(*frame, "d");
             }
             Ask::Pop { frame, status } => {
                 self.there(*frame)?;
@@ -442,7 +529,10 @@ impl Model {
                 match (self.is_open(*frame), results.is_empty()) {
                     (false, _) => return Err("results_fixed"),
                     (_, true) => return Err("empty"),
-                    _ => self.frames[*frame].results = Some(results.clone()),
+                    _ => {
+                        self.keep_reason(*frame);
+                        self.frames[*frame].results = Some(results.clone());
+                    }
                 }
             }
             Ask::Deliver { frame } => {
@@ -524,6 +614,7 @@ fn view(tree: &Tree) -> Model {
             status: frame.status,
             title: frame.title,
             results: frame.results,
+            questions: frame.questions.into_iter().map(|asked| (asked.question, asked.answer)).collect(),
             artifacts: frame.artifacts,
             decisions: frame.decisions,
             depends_on: node.dependencies().iter().map(|dependency| dependency.index()).collect(),

@@ -37,9 +37,10 @@ fn ten_thousand_frames_have_a_line_each() {
     let mut random = support::Random::new(7);
     let state = support::state(&mut random, 10_000);
     let text = support::stack_of(&state).outline(&OutlineOptions::default()).unwrap();
-    let lines: Vec<&str> = text.lines().collect();
+    assert!(text.lines().all(|line| line.chars().count() <= 120 || line.starts_with("Legend:")));
+    let is_waiting = |line: &str| line.contains("    Waits for: ");
+    let lines: Vec<&str> = text.lines().filter(|line| !is_waiting(line)).collect();
     assert_eq!(lines.len(), 10_000 + 4, "a line a frame, and an empty one, the legend, the counts, the active frame");
-    assert!(lines.iter().take(10_000).all(|line| line.chars().count() <= 120));
 }
 
 #[test]

@@ -48,6 +48,7 @@ export type ErrorCode =
   | "broken"
   | "replaced"
   | "not_finished"
+  | "not_blocked"
   | "inside_read"
   /** The stack was closed. */
   | "closed"

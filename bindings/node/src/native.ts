@@ -38,6 +38,8 @@ export const SIGNATURES = {
   replace_id: "tt",
   set_status: "tnt?t?",
   pop: "tntt?o",
+  block: "ttt?t?o",
+  answer: "tt",
   deliver: "t",
   forget: "t",
   summarize: "ttt?",

@@ -285,7 +285,8 @@ export class Stack implements Disposable {
   }
 
   /**
-   * Finishes a frame. If it or a frame below it was active, the nearest open ancestor becomes active.
+   * Finishes a frame. If it or a frame below it was active, the nearest open ancestor becomes active. With `"blocked"` it is
+   * {@link block} without a question: the results say what the frame waits for.
    *
    * ```js
    * stack.pop(cart, "completed", "Cart with totals in src/cart.ts, 12 tests", "src/cart.ts: total()")
@@ -297,6 +298,36 @@ export class Stack implements Disposable {
    */
   pop(frame: FrameRef, status: PopStatus, results: string, resultsCompacted?: string): Popped {
     return this.#record("pop", frame, numberOf(status), results, resultsCompacted)
+  }
+
+  /**
+   * Blocks a frame: it waits for something from outside. The contexts of its parent, its siblings and the frames that
+   * depend on it show the question.
+   *
+   * ```js
+   * stack.block(tax, "Which VAT rate? The user knows", "Totals without VAT work")
+   * stack.answer(tax, "20 %")
+   * stack.setStatus(tax, "in_progress")
+   * ```
+   *
+   * @param question - What it needs, and from whom. Empty: the results say it.
+   * @param results - The results so far. Without them the frame keeps those that it has.
+   * @param resultsCompacted - A short form for the contexts of other frames.
+   * @throws `transition` if the present status does not allow it.
+   */
+  block(frame: FrameRef, question: string, results?: string, resultsCompacted?: string): Popped {
+    return this.#record("block", frame, question, results, resultsCompacted)
+  }
+
+  /**
+   * Answers a blocked frame. It stays blocked until somebody resumes it: a process that runs its session, when it polls;
+   * the agent's tool `stack_frame_activate`; or {@link setStatus} with `"in_progress"`. The contexts of the frame show the
+   * answer until it is finished. A second answer to one question is added to the first.
+   *
+   * @throws `not_blocked` if the frame is not blocked, `empty` for an empty answer.
+   */
+  answer(frame: FrameRef, answer: string): void {
+    this.#native.run("answer", this.#address, frame, answer)
   }
 
   /**

@@ -80,6 +80,18 @@ export interface Identity {
   successCriteriaCompacted?: string
 }
 
+/** What a blocked frame waits for, and the answer. Times are in milliseconds since the Unix epoch. */
+export interface Question {
+  /** What the frame needs, and from whom. Empty if nobody has said it. */
+  question: string
+  /** When the frame was blocked. */
+  askedAt: number
+  /** The answer. Several answers to one question are lines of one text. */
+  answer?: string
+  /** When the newest answer was given. */
+  answeredAt?: number
+}
+
 /**
  * The record of a frame. Times are milliseconds since the Unix epoch. A frame from an imported file may have more keys;
  * {@link unknownKey} reads them.
@@ -125,6 +137,8 @@ export interface FrameRecord {
   deliveredAt?: number
   /** When the frame's own conversation was compacted or begun anew, in milliseconds since the Unix epoch. */
   forgottenAt?: number
+  /** What the frame has waited for, with the answers, oldest first. The last one is open while the frame is blocked. */
+  questions?: Question[]
   /** The chunks that belong to the frame. */
   heap?: Chunk[]
   /** The registers that are not empty, if the frame uses registers. */
@@ -521,6 +535,10 @@ export type Change =
   | { kind: "delivered" }
   /** The conversation of the frame was compacted or begun anew. */
   | { kind: "forgotten" }
+  /** The frame, which was blocked in the same command, waits for this. */
+  | { kind: "asked"; question: string }
+  /** The blocked frame was answered. It can be resumed. */
+  | { kind: "answered"; answer: string }
   /** An artifact was recorded. */
   | { kind: "artifactAdded"; artifact: string }
   /** A decision was recorded. */

@@ -26,6 +26,12 @@ test("frames are pushed, planned, activated, popped and invalidated", () => {
   assert.equal(stack.addArtifact("f2", "src/parser.ts"), false)
   stack.addDecision("f2", "LL(1)")
   stack.replaceId("parser", "ses_2")
+  stack.block("ses_2", "Which grammar?", "Half of it")
+  stack.answer("ses_2", "LL(1)")
+  const { status: asked, questions } = stack.frame("ses_2")
+  assert.deepEqual([asked, questions?.[0]?.question, questions?.[0]?.answer], ["blocked", "Which grammar?", "LL(1)"])
+  stack.setStatus("ses_2", "in_progress")
+  assert.throws(() => stack.answer("ses_2", "again"), { code: "not_blocked" })
   const popped = stack.pop("ses_2", "completed", "It parses", "parses")
   assert.deepEqual(popped, { handle: "f2", parent: "f1", active: "f1", stillOpen: [], stillPlanned: [] })
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { test } from "node:test"
-import type { FrameRecord, StackState } from "callstack-core"
+import { type FrameRecord, Stack, type StackState } from "callstack-core"
 import { answers, byTask, call, contextOf, done, PLUGIN, readJson, scenario, task, until } from "./harness/index.js"
 import { shop } from "./harness/shop.js"
 
@@ -175,6 +175,62 @@ test("a child that never pops, and one that meets an error, are salvaged, and th
   assert.deepEqual([found.get("Forgetful")?.status, found.get("Unlucky")?.status], ["completed", "blocked"])
   assert.deepEqual(found.get("Forgetful")?.artifacts, ["lexer.ts"])
   await logged("Frame salvaged")
+})
+
+// The child waits twice: for its parent, who asks the user, and for a person, who answers from another process.
+test("a blocked child asks, its parent answers, another process answers, and it goes on", async (t) => {
+  const asking = {
+    status: "blocked",
+    question: "Which VAT rate? Ask the user",
+    results: "Net totals work",
+    resultsCompacted: "net",
+  }
+  const { model, server, project, frames, logged } = await scenario(
+    t,
+    byTask({
+      "Build a shop": [
+        call("stack_frame_push", task("Taxes")),
+        (request) => ({ text: answers(request)[0] ?? "" }),
+        call("stack_frame_activate", { sessionID: "f2", answer: "20 %" }),
+        (request) => ({ text: answers(request).at(-1) ?? "" }),
+        { text: "The shop is open" },
+      ],
+      "frame f2": [
+        call("stack_frame_pop", asking),
+        { text: "I wait for the rate" },
+        call("stack_frame_pop", { ...asking, question: "And for books?" }),
+        { text: "I wait again" },
+        call("stack_frame_pop", done("VAT of 20 %, of 7 % for books")),
+        { text: "Done" },
+      ],
+    }),
+  )
+  const first = await server.prompt("Build a shop")
+  assert.match(
+    first.text,
+    /^f2 \(Taxes\) is blocked\.\nIt waits for: Which VAT rate\? Ask the user\nResults so far: Net totals work\nNext: stack_frame_activate f2 with the answer/,
+  )
+  assert.equal(frames().get("Taxes")?.results, "Net totals work", "nothing is salvaged")
+  const second = await server.prompt("20 %, says the user", first.sessionID)
+  assert.match(second.text, /^f2 \(Taxes\) is blocked\.\nIt waits for: And for books\?\n/)
+  const child = () => model.work(frames().get("Taxes")?.sessionID ?? "")
+  const prompts = child().flatMap((request) => request.messages.map((message) => message.text))
+  assert.ok(
+    prompts.some((text) => text.startsWith("Frame f2 was blocked: Which VAT rate? Ask the user\nThe answer: 20 %")),
+    "the session is prompted with the question and the answer",
+  )
+
+  const other = Stack.open(project.stack)
+  other.answer("f2", "7 %")
+  other.close()
+  await until("the child has gone on and popped", () => frames().get("Taxes")?.status === "completed")
+  const contexts = child()
+    .map((request) => contextOf(request).volatile)
+    .join("\n")
+  assert.match(contexts, /<question>And for books\?<\/question>\n<answer>7 %<\/answer>/)
+  await server.prompt("What is there now?", first.sessionID)
+  assert.match(contextOf(model.work(first.sessionID).at(-1)).stable, /<finished-children[\s\S]*of 7 % for books/)
+  await logged("Frame answered")
 })
 
 test("a child that is aborted, and one over its time limit, are salvaged, and the parent continues", async (t) => {

@@ -97,6 +97,7 @@ test("every tool answers, and explains what is wrong with invalid arguments", as
   assert.equal(tools.length, 34)
   // Arguments for this test; otherwise a tool's example. The tools that run or finish a frame come last.
   const named: Record<string, object> = {
+    stack_frame_answer: { frameID: "f4", answer: "Go on" },
     stack_frame_details: { frameID: "f1" },
     stack_tree: { rootID: "f1", showDetails: true },
     stack_cache_clear: { sessionID: "f1" },

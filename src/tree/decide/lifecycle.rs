@@ -34,7 +34,56 @@ impl Draft<'_> {
         Ok(())
     }
 
+    pub(super) fn block(&mut self, handle: Handle, question: Option<String>, results: Option<Results>) -> Result<()> {
+        let Some(question) = question.filter(|question| !question.trim().is_empty()) else {
+            let (full, compacted) = results.map(|results| (results.full, results.compacted)).unzip();
+            return self.set_status(handle, FrameStatus::Blocked, full, compacted);
+        };
+        let results = results.filter(|results| !results.dense().trim().is_empty());
+        let returned = results.as_ref().and_then(|results| returned_registers(self.tree, handle, results));
+        let (full, compacted) = results.map(|results| (results.full, results.compacted)).unzip();
+        self.change_status(handle, FrameStatus::Blocked, full, compacted)?;
+        self.push(handle, Change::Asked { question });
+        if let Some((parent, registers)) = returned {
+            self.push(parent, Change::RegistersChanged { registers });
+        }
+        Ok(())
+    }
+
+    pub(super) fn answer(&mut self, handle: Handle, answer: String) -> Result<()> {
+        let status = self.tree.node(handle).status();
+        if status != FrameStatus::Blocked {
+            return Err(Error::NotBlocked { handle, status });
+        }
+        not_empty("answer", &answer)?;
+        self.push(handle, Change::Answered { answer });
+        Ok(())
+    }
+
+    /// Changes the status. Texts for a blocked frame say what it waits for; they do not replace its results so far.
     pub(super) fn set_status(
+        &mut self,
+        handle: Handle,
+        status: FrameStatus,
+        results: Option<String>,
+        results_compacted: Option<String>,
+    ) -> Result<()> {
+        let frame = self.tree.node(handle).record();
+        let has_own_texts = frame.has_partial_results() || !frame.questions.is_empty();
+        if status != FrameStatus::Blocked || !has_own_texts {
+            return self.change_status(handle, status, results, results_compacted);
+        }
+        let [full, compacted] = [results, results_compacted].map(Option::unwrap_or_default);
+        let question = if full.trim().is_empty() { compacted } else { full };
+        let is_known = question.trim().is_empty() && frame.current_question().is_some();
+        self.change_status(handle, status, None, None)?;
+        if !is_known {
+            self.push(handle, Change::Asked { question });
+        }
+        Ok(())
+    }
+
+    fn change_status(
         &mut self,
         handle: Handle,
         status: FrameStatus,

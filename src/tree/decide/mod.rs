@@ -21,11 +21,11 @@ pub(crate) use memory::known_chunk;
 /// The reason why the command is refused:
 ///
 /// - [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]: a reference to a frame, of any command.
-/// - [`Error::Empty`]: an ID, title, reason, artifact, decision, log path, chunk name or summary is blank.
+/// - [`Error::Empty`]: an ID, title, reason, artifact, decision, log path, chunk name, answer or summary is blank.
 /// - [`Error::DuplicateId`], [`Error::ParentClosed`], [`Error::ParentPlanned`], [`Error::Dependency`],
 ///   [`Error::ParentCircle`], [`Error::Full`]: commands that create frames; [`Error::DuplicateId`] also for
 ///   [`Command::ReplaceId`].
-/// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::NotFinished`],
+/// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::NotFinished`], [`Error::NotBlocked`],
 ///   [`Error::IdentityFixed`]: the frame's status, or its identity, does not allow the command.
 /// - [`Error::ChunkExists`], [`Error::UnknownChunk`], [`Error::TooLong`], [`Error::NotOneLine`]: commands for chunks.
 /// - [`Error::Json`]: an entry of [`Command::AppendLog`] is nested more than 100 levels deep.
@@ -50,6 +50,8 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
             draft.set_status(tree.resolve(&frame)?, status, results, results_compacted)?;
         }
         Command::Pop { frame, status, results } => draft.pop(tree.resolve(&frame)?, status, results)?,
+        Command::Block { frame, question, results } => draft.block(tree.resolve(&frame)?, question, results)?,
+        Command::Answer { frame, answer } => draft.answer(tree.resolve(&frame)?, answer)?,
         Command::Invalidate { frame, reason } => draft.invalidate(tree.resolve(&frame)?, reason)?,
         Command::SetActive { frame } => draft.set_active(tree.resolve(&frame)?)?,
         Command::ReplaceId { frame, session_id } => draft.replace_id(tree.resolve(&frame)?, session_id)?,

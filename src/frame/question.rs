@@ -1,0 +1,22 @@
+//! Questions: what blocked frames wait for, and what they were answered.
+
+use serde::{Deserialize, Serialize};
+
+/// What a blocked frame waits for, and the answer.
+///
+/// In JSON: `{"question": "Which VAT rate?", "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}`.
+/// The answer and its time are omitted until there is one. A frame can also be resumed without an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Question {
+    /// What the frame needs, and from whom. Empty if nobody has said it.
+    pub question: String,
+    /// Time at which the frame was blocked, in milliseconds since the Unix epoch.
+    pub asked_at: u64,
+    /// The answer. Several answers to one question are lines of one text, in their order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// Time of the newest answer, in milliseconds since the Unix epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answered_at: Option<u64>,
+}
