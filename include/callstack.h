@@ -1289,6 +1289,13 @@ CallstackCode callstack_advance_run(Callstack *stack,
                                     CallstackError **error);
 
 /**
+ * Returns all runs, finished or not, in the order in which they were started.
+ *
+ * - `out_runs`: a JSON array of the handles of their root frames, `["f1", "f7"]`.
+ */
+CallstackCode callstack_runs(const Callstack *stack, CallstackText *out_runs, CallstackError **error);
+
+/**
  * Returns the position of a run.
  *
  * - `run`: the root frame of the run.

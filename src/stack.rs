@@ -367,7 +367,7 @@ impl Stack {
     }
 
     /// Creates a frame with the status in_progress and makes it the active frame. Without [`NewFrame::below`] and
-    /// [`NewFrame::root`], its parent is found as [`Parent::Auto`](crate::Parent::Auto) says. If the parent uses registers, the
+    /// [`NewFrame::root`], its parent is found as [`Parent::Auto`] says. If the parent uses registers, the
     /// frame inherits some of them. A frame without an ID gets one of the form `plan-…`.
     ///
     /// # Errors

@@ -243,6 +243,19 @@ pub unsafe extern "C" fn callstack_advance_run(
     }
 }
 
+/// Returns all runs, finished or not, in the order in which they were started.
+///
+/// - `out_runs`: a JSON array of the handles of their root frames, `["f1", "f7"]`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_runs(
+    stack: *const Callstack,
+    out_runs: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe { Callstack::read(stack, out_runs, error, |stack| Ok(to_json(&stack.runs()))) }
+}
+
 /// Returns the position of a run.
 ///
 /// - `run`: the root frame of the run.

@@ -35,6 +35,8 @@ pub(super) struct Considered {
     pub(super) other_ancestor_siblings: usize,
     /// Finished siblings: first the dependencies, then the others, each group in the order in which they finished.
     pub(super) siblings: Vec<Sibling>,
+    /// Number of finished siblings that are not among `siblings`: they failed without results.
+    pub(super) other_siblings: usize,
     /// Finished children that are to be shown, in the order in which they finished.
     pub(super) children: Vec<Handle>,
     /// Number of finished children that are to be shown and are not among `children`, because they are too many.
@@ -127,6 +129,9 @@ pub(super) fn consider(
         score: scored.score,
         is_dependency: false,
     }));
+    let finished = parent.map_or(0, |parent| tree.node(parent).finished_children().len());
+    let itself = usize::from(parent.is_some() && tree.node(handle).status().is_finished());
+    let other_siblings = finished - itself - siblings.len();
     let ancestor_siblings = ancestor_siblings(contexts, tree, handle, &ancestors, &known);
     let considered: usize = ancestor_siblings.iter().map(|level| level.siblings.len()).sum();
     let other_ancestor_siblings = finished_beside(tree, &ancestors, &known) - considered;
@@ -141,6 +146,7 @@ pub(super) fn consider(
         ancestor_siblings,
         other_ancestor_siblings,
         siblings,
+        other_siblings,
         waiting_for,
     }
 }

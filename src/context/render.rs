@@ -82,6 +82,7 @@ fn write_stable(wording: &Wording, considered: &Considered, selected: &Stable, o
     }
     selected.heap.write(out);
     let [ancestors, siblings] = [Section::Ancestors, Section::CompletedSiblings].map(hidden);
+    let siblings = considered.other_siblings + siblings;
     let ancestor_siblings = considered.other_ancestor_siblings + hidden(Section::AncestorSiblings);
     let ends = [considered.ancestors.last(), considered.ancestors.first()];
     let [root, parent] = ends.map(|end| end.copied().unwrap_or(considered.handle));

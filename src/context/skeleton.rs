@@ -125,7 +125,7 @@ pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered, chunks: 
             + depended_on
             + inherited.iter().map(|level| level.dependencies.len()).sum::<usize>(),
         ancestor_siblings: considered.other_ancestor_siblings + scored,
-        siblings: siblings.len(),
+        siblings: siblings.len() + considered.other_siblings,
         children: considered.children.len() + considered.other_children,
         chunks,
         see: *last,

@@ -152,12 +152,25 @@ impl Turn<'_> {
         if is_resumed || self.sessions.is_called(session_id) {
             return;
         }
+        let was_detected = self.is_detected(session_id);
         let step = self.sessions.subagents.created(session_id, parent, title, is_subagent, self.now);
-        if !is_tracked && self.sessions.subagents.get(session_id).is_some_and(|session| session.is_subagent) {
+        self.log_detection(session_id, was_detected);
+        self.take(step);
+    }
+
+    /// True if a title of a child session has shown that it is a subagent.
+    fn is_detected(&self, session_id: &str) -> bool {
+        self.sessions.subagents.get(session_id).is_some_and(|session| session.is_subagent)
+    }
+
+    /// Logs that a child session is a subagent, if that was not known before its newest title.
+    fn log_detection(&mut self, session_id: &str, was_detected: bool) {
+        let subagent = self.sessions.subagents.get(session_id);
+        if let Some(subagent) = subagent.filter(|subagent| subagent.is_subagent && !was_detected) {
+            let (parent, title) = (&subagent.parent_session_id, &subagent.title);
             let data = json!({ "sessionID": session_id, "parentSessionID": parent, "title": title });
             self.log(LogLevel::Info, "Subagent detected", data);
         }
-        self.take(step);
     }
 
     /// Handles the delayed child sessions of a caller, when none of its calls waits for its session any more.
@@ -176,9 +189,11 @@ impl Turn<'_> {
     }
 
     fn updated(&mut self, session_id: &str, title: &str, is_subagent: bool) {
+        let was_detected = self.is_detected(session_id);
         if let Some(session) = self.sessions.known.get_mut(session_id) {
             session.topic.titled(title);
             let step = self.sessions.subagents.titled(session_id, title, is_subagent);
+            self.log_detection(session_id, was_detected);
             self.take(step);
             if self.tree.by_id(session_id).is_some() {
                 self.identify(session_id);

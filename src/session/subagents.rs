@@ -6,7 +6,8 @@
 //! duration and the minimum number of messages in the settings.
 //!
 //! A subagent is completed when the tool that has started it returns with its answer. For hosts that do not report this,
-//! a subagent that is idle for a delay is completed; any activity before the end of the delay cancels the completion.
+//! a child session with a frame that is idle for a delay is completed; any activity before the end of the delay cancels the
+//! completion.
 //!
 //! ```
 //! use callstack_core::Tree;
@@ -358,20 +359,23 @@ impl Subagents {
             Some(ending) => return Some(Step::End(session_id.to_owned(), ending)),
             None => {}
         }
-        let completes = settings.enabled && settings.auto_complete_on_idle && session.is_subagent;
+        let is_long = now.saturating_sub(session.created_at) >= settings.min_duration;
+        let gets_frame = !session.has_frame
+            && !was_idle
+            && settings.enabled
+            && is_long
+            && session.message_count >= settings.min_message_count;
+        let is_completed = session.is_subagent || session.has_frame || gets_frame;
+        let completes = settings.enabled && settings.auto_complete_on_idle && is_completed;
         if completes && session.completes_at.is_none() {
             let moment = now.saturating_add(settings.idle_completion_delay);
             session.completes_at = Some(moment);
             self.completions.set(session_id.to_owned(), moment);
         }
-        if session.has_frame || was_idle {
-            return None;
-        }
-        let is_long = now.saturating_sub(session.created_at) >= settings.min_duration;
-        if settings.enabled && is_long && session.message_count >= settings.min_message_count {
+        if gets_frame {
             return Some(Step::CreateFrame(session_id.to_owned()));
         }
-        self.statistics.too_short += 1;
+        self.statistics.too_short += u64::from(!session.has_frame && !was_idle);
         None
     }
 

@@ -241,6 +241,7 @@ impl Host<'_> {
         (state.is_attached, state.is_polling) = (true, true);
         state.sessions.hides_finished_children = settings.context.finished_children == FinishedChildren::None;
         state.offer(settings.tools, settings.context);
+        state.sessions.autonomy.host_settings.clone_from(&settings.autonomy);
         state.sessions.autonomy.settings = settings.autonomy;
         state.sessions.calls.settings = settings.calls;
         state.sessions.subagents.set(settings.subagents, patterns);

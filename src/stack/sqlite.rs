@@ -11,7 +11,8 @@ use crate::store::{DATABASE, SqliteOptions, SqliteStore, damaged_database, layou
 use crate::tree::{Commit, Tree};
 
 impl Stack {
-    /// Opens the stack in a folder. Creates the folder and the stack if they do not exist.
+    /// Opens the stack in a folder. Creates the folder and the stack if they do not exist. A new folder gets a `.gitignore`
+    /// that excludes it from git; delete that file to commit the stack.
     ///
     /// The folder contains `stack.db`, the database with all events; `state.json` and `frames/`, the current state for
     /// people and other tools; and `logs/`. If there is no database, but files of the original plugin or of a lost
@@ -36,7 +37,7 @@ impl Stack {
     /// [`Error::Damaged`] if a file cannot be read, [`Error::Version`] if a newer version of the library wrote it; the
     /// file is not changed. [`Error::ReadOnly`], [`Error::DiskFull`], [`Error::Busy`], [`Error::Io`].
     pub fn open(folder: impl AsRef<Path>, options: StackOptions) -> Result<Self> {
-        let folder = &Folder::open_or_create(folder.as_ref())?;
+        let folder = &open_folder(folder.as_ref())?;
         let deadline = Deadline::begin(options.busy_limit()).started();
         let store = deadline.stated(open_database(folder, &options))?;
         Self::opened(folder, store, options, &deadline).map_err(|error| match error {
@@ -53,7 +54,7 @@ impl Stack {
     /// [`Error::NotEmpty`] if the folder contains a stack; [`Error::Json`] with the line, or [`Error::History`] with
     /// the event, for an invalid history; the errors of [`Stack::open`].
     pub fn rebuild(folder: impl AsRef<Path>, history: impl BufRead, options: StackOptions) -> Result<Self> {
-        let folder = &Folder::open_or_create(folder.as_ref())?;
+        let folder = &open_folder(folder.as_ref())?;
         let not_empty = || Error::NotEmpty { path: folder.path().display().to_string() };
         if folder.is_taken(layout::STATE) {
             return Err(not_empty());
@@ -70,6 +71,18 @@ impl Stack {
         })?;
         if founded { Ok(stack) } else { Err(not_empty()) }
     }
+}
+
+/// Opens the folder of a stack. A folder that is made here gets a file that excludes it from git: conversations do not
+/// belong into a repository unless somebody wants that.
+fn open_folder(path: &Path) -> Result<Folder> {
+    let is_new = !path.exists();
+    let folder = Folder::open_or_create(path)?;
+    if is_new {
+        // The stack works without the file, so a failure is ignored.
+        let _ = folder.create(".gitignore", "*\n");
+    }
+    Ok(folder)
 }
 
 fn open_database(folder: &Folder, options: &StackOptions) -> Result<SqliteStore> {

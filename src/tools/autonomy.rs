@@ -9,7 +9,7 @@ use super::json::pretty;
 use super::{AgentTool, Reply};
 use crate::error::Error;
 use crate::frame::{Handle, NewFrame};
-use crate::session::autonomy::{Assessment, Autonomy, AutonomyLevel, AutonomySettings, Heuristic};
+use crate::session::autonomy::{Assessment, Autonomy, AutonomyLevel, Heuristic};
 use crate::session::title_of;
 
 /// Show or change the settings of autonomy. Omitted arguments change nothing. Levels: manual (assess when asked),
@@ -29,7 +29,7 @@ pub(super) struct Configure {
     pop_threshold: Option<u8>,
     /// Whether contexts show the pending suggestions.
     suggest_in_context: Option<bool>,
-    /// Restore the defaults before applying the other arguments.
+    /// Restore the settings of the host before applying the other arguments.
     #[serde(default)]
     reset: bool,
     /// A heuristic to enable.
@@ -64,9 +64,10 @@ impl AgentTool for Configure {
             }
         }
         let settings = caller.turn(|turn| {
-            let settings = &mut turn.sessions.autonomy.settings;
+            let autonomy = &mut turn.sessions.autonomy;
+            let settings = &mut autonomy.settings;
             if self.reset {
-                *settings = AutonomySettings::default();
+                settings.clone_from(&autonomy.host_settings);
             }
             settings.level = self.level.unwrap_or(settings.level);
             settings.push_threshold = self.push_threshold.unwrap_or(settings.push_threshold);

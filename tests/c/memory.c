@@ -46,6 +46,9 @@ int main(int argc, char **argv) {
     FAILS(CALLSTACK_ERROR_OUT_OF_TURN, callstack_run_answer(other, TEXT(run.data), TEXT("a"), TEXT("again"), 0, &error));
     OK(callstack_refresh(stack, NULL, &error));
     advances(stack, run.data, "\"next\":\"ask\",\"step\":2");
+    OK(callstack_runs(stack, &text, &error));
+    CHECK_TEXT(text.data, "[\"f2\"]");
+    callstack_text_free(&text);
     OK(callstack_run_status(stack, TEXT(run.data), &text, &error));
     CHECK(strstr(text.data, "\"steps\":1") != NULL);
     callstack_text_free(&text);

@@ -740,6 +740,7 @@ fn chunks_registers_and_runs() {
         run(|error| callstack_run_answer(stack, p("f2"), 2, p("a"), 1, p("hi"), 2, 1, error)).unwrap();
         assert_eq!(advance(), json!({"next": "over", "status": "completed", "results": "hello"}));
         let status = parsed(ask(|out, error| callstack_run_status(stack, p("f2"), 2, out, error)).unwrap());
+        assert_eq!(parsed(ask(|out, error| callstack_runs(stack, out, error)).unwrap()), json!(["f2"]));
         assert_eq!((&status["steps"], &status["settings"]["maxDepth"]), (&json!(1), &json!(5)));
         let none = ask(|out, error| callstack_run_status(stack, p("f1"), 2, out, error)).unwrap_err();
         assert_eq!(none.code, CALLSTACK_ERROR_NO_RUN);

@@ -526,6 +526,22 @@ fn truncation_names_the_frame_below_which_the_omitted_ones_are() {
 }
 
 #[test]
+fn siblings_that_failed_without_results_are_counted_beside_a_frame_and_below_it() {
+    let project = Project::new();
+    let stack = &project.0;
+    stack.push(NewFrame::new("Parts").id("parts").below("root")).unwrap();
+    for (number, results) in ["", "It does not compile because of the old toolchain", ""].into_iter().enumerate() {
+        let part = stack.push(NewFrame::new(format!("Part {number}")).below("parts")).unwrap();
+        stack.pop(part, PopStatus::Failed, results).unwrap();
+    }
+    stack.push(NewFrame::new("Newcomer").id("newcomer").below("parts")).unwrap();
+    stack.push(NewFrame::new("Nephew").id("nephew").below("newcomer")).unwrap();
+    let (newcomer, nephew) = (&project.context("newcomer").stable, &project.context("nephew").stable);
+    assert!(newcomer.contains("<truncation omitted-siblings=\"2\""), "{newcomer}");
+    assert!(nephew.contains("omitted-ancestor-siblings=\"2\""), "{nephew}");
+}
+
+#[test]
 fn planned_children_and_registers_are_counted_even_if_none_fits() {
     let project = Project::new();
     let stack = &project.0;

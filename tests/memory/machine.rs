@@ -341,6 +341,7 @@ fn conversations_stay_in_the_logs_of_their_frames() {
     assert_eq!(roles(child), ["usernull", "assistant2", "toolnull", "assistant3"]);
     assert_eq!(roles(agent.run), ["usernull", "assistant1", "toolnull"]);
     assert_eq!(lines(child)[3]["calls"][0]["name"], "pop_frame");
+    assert!(lines(child).iter().chain(&lines(agent.run)).all(|entry| entry["time"].is_u64()), "when each was logged");
     let frame = agent.stack.frame(child).unwrap();
     assert!(folder.path().join(frame.log_path.unwrap()).exists());
 }

@@ -107,6 +107,44 @@ fn files_that_tools_write_become_artifacts() {
 }
 
 #[test]
+fn a_subagent_that_is_known_by_a_later_title_is_logged_once() {
+    let mut host = Host::default();
+    host.created("root", None, "Root").message("root", "m1", "user", "Build it");
+    host.created("child", Some("root"), "New session");
+    let detected = |host: &mut Host| host.logged().iter().filter(|(_, line)| line == "Subagent detected").count();
+    assert_eq!(detected(&mut host), 0);
+    for _ in 0..2 {
+        host.tell(json!({"kind": "sessionUpdated", "sessionID": "child", "title": SUBAGENT}));
+    }
+    assert_eq!(detected(&mut host), 1);
+}
+
+#[test]
+fn a_child_session_with_a_frame_ends_whatever_its_title_is() {
+    let mut host = Host::default();
+    host.created("root", None, "Root").message("root", "m1", "user", "Build it");
+    host.created("child", Some("root"), "Some work");
+    for number in 0..3 {
+        host.now += 30_000;
+        host.message("child", &format!("c{number}"), "assistant", "Working");
+    }
+    host.about("sessionIdle", "child");
+    assert_eq!(host.frame("child").status, FrameStatus::InProgress, "it is old enough for a frame");
+    let due = host.sessions.deadline().expect("it ends when it stays idle");
+    host.asked();
+    host.poll(due);
+    assert_eq!(host.asked(), [Effect::ReadMessages { session_id: "child".into() }]);
+    let words = json!([{"role": "assistant", "text": "There are three modules: parser, printer, tests"}]);
+    host.tell(json!({"kind": "sessionMessages", "sessionID": "child", "messages": words}));
+    assert_eq!(host.frame("child").status, FrameStatus::Completed);
+    // It works again, in its next frame, and ends again.
+    host.message("child", "c9", "user", "Now the lexer").about("sessionIdle", "child");
+    host.asked();
+    host.poll(host.sessions.deadline().unwrap());
+    assert_eq!(host.asked(), [Effect::ReadMessages { session_id: "child".into() }]);
+}
+
+#[test]
 fn all_files_of_a_patch_become_artifacts_deleted_and_renamed_ones_too() {
     let mut host = Host::default();
     host.created("ses_1", None, "One").message("ses_1", "m1", "user", "Go");

@@ -329,6 +329,19 @@ fn any_value() -> impl Strategy<Value = Value> {
 }
 
 #[test]
+fn a_reset_of_autonomy_returns_to_the_settings_of_the_host() {
+    let host = Host::new();
+    let mut settings = HostSettings::default().tools(ToolSet::all());
+    (settings.autonomy.level, settings.autonomy.push_threshold) = (AutonomyLevel::Manual, 55);
+    assert_eq!(host.stack.host().configure(settings.clone()), []);
+    host.good("ses_1", "stack_autonomy", json!({"level": "auto", "pushThreshold": 99, "disableHeuristic": "duration"}));
+    host.good("ses_1", "stack_autonomy", json!({"reset": true}));
+    assert_eq!(host.stack.host().settings().autonomy, settings.autonomy);
+    let answer = host.good("ses_1", "stack_autonomy", json!({"reset": true, "popThreshold": 12}));
+    assert!(answer.contains("\"manual\"") && answer.contains("55") && answer.contains("12"), "{answer}");
+}
+
+#[test]
 fn what_the_tools_say() {
     let mut host = Host::new();
     let mut text = String::new();

@@ -632,3 +632,22 @@ fn statuses_and_links_that_cannot_be_are_repaired_and_reported() {
     let handle = stack.resolve("ses_1").unwrap();
     stack.pop(handle, PopStatus::Completed, "goes on").unwrap();
 }
+
+#[test]
+fn a_folder_that_the_stack_makes_is_not_for_git_and_an_existing_one_stays_as_it_is() {
+    let project = tempdir().unwrap();
+    let made = project.path().join("state/stack");
+    let options = StackOptions::default;
+    Stack::open(&made, options()).unwrap().close().unwrap();
+    assert_eq!(fs::read_to_string(made.join(".gitignore")).unwrap(), "*\n");
+    fs::write(made.join(".gitignore"), "stack.db*\n").unwrap();
+    Stack::open(&made, options()).unwrap().close().unwrap();
+    assert_eq!(fs::read_to_string(made.join(".gitignore")).unwrap(), "stack.db*\n", "it is never overwritten");
+    fs::remove_file(made.join(".gitignore")).unwrap();
+    Stack::open(&made, options()).unwrap().close().unwrap();
+    let existing = tempdir().unwrap();
+    Stack::open(existing.path(), options()).unwrap().close().unwrap();
+    for folder in [&*made, existing.path()] {
+        assert!(!folder.join(".gitignore").exists(), "somebody wants to commit {}", folder.display());
+    }
+}

@@ -198,8 +198,11 @@ fn check_counts(stack: &Stack, frame: Handle, settings: &Settings, context: &Con
     for (name, expected) in [
         ("omitted-ancestors", omitted(Section::Ancestors)),
         ("omitted-dependencies", dependencies),
-        ("omitted-siblings", omitted(Section::CompletedSiblings)),
-        ("omitted-ancestor-siblings", ancestor_siblings(stack, frame, context)),
+        ("omitted-siblings", hidden_beside(stack, &[frame], context)),
+        (
+            "omitted-ancestor-siblings",
+            hidden_beside(stack, &stack.read(|tree| tree.ancestors(frame).collect::<Vec<_>>()), context),
+        ),
         ("omitted-children", finished_children(stack, frame, settings, context)),
     ] {
         assert_eq!(attribute("truncation", name), expected, "5: {name}");
@@ -242,8 +245,8 @@ fn finished_children(stack: &Stack, frame: Handle, settings: &Settings, context:
     wanted.len() - shown.len()
 }
 
-/// The number of finished siblings of ancestors that the context shows nowhere, dependencies excepted.
-fn ancestor_siblings(stack: &Stack, frame: Handle, context: &Context) -> usize {
+/// The number of finished siblings of these frames that the context shows nowhere, dependencies excepted.
+fn hidden_beside(stack: &Stack, frames: &[Handle], context: &Context) -> usize {
     let elsewhere = |handle: Handle| {
         context.report.entries.iter().any(|entry| {
             let is_dependency = matches!(entry.section, Section::Dependencies | Section::InheritedDependencies);
@@ -251,8 +254,8 @@ fn ancestor_siblings(stack: &Stack, frame: Handle, context: &Context) -> usize {
         })
     };
     stack.read(|tree| {
-        let ancestors = tree.ancestors(frame).filter(|ancestor| tree.node(*ancestor).parent().is_some());
-        let beside = ancestors.flat_map(|ancestor| tree.siblings(ancestor));
+        let below_others = frames.iter().filter(|frame| tree.node(**frame).parent().is_some());
+        let beside = below_others.flat_map(|frame| tree.siblings(*frame));
         beside.filter(|other| tree.node(*other).status().is_finished() && !elsewhere(*other)).count()
     })
 }

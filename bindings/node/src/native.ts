@@ -66,6 +66,7 @@ export const SIGNATURES = {
   memory_tools: "Nto",
   start_run: "to",
   advance_run: "to",
+  runs: "o",
   run_status: "to",
   run_reply: "tt",
   run_answer: "tttn",

@@ -630,6 +630,11 @@ export class Stack implements Disposable {
     return this.#record("advance_run", run)
   }
 
+  /** Returns the root frames of all runs, finished or not, in the order in which they were started. */
+  runs(): Handle[] {
+    return readJson(this.#native.text("runs", this.#address))
+  }
+
   /**
    * Returns the settings and the progress of a run.
    *

@@ -91,6 +91,7 @@ test("a run is driven step by step, and continues after a restart", () => {
   assert.deepEqual([third.frame, third.depth], [run, 0])
   assert.match(third.messages.at(-1)?.text ?? "", /^Sub-task completed: Write calc\.py\nResult: calc\.py is there/)
   assert.deepEqual(stack.runStatus(run).steps, 2)
+  assert.deepEqual(stack.runs(), [run])
   stack.runReply(run, { calls: [call("e", "pop_frame", { result: "Done" })] })
   assert.deepEqual(stack.advanceRun(run), { next: "over", status: "completed", results: "Done" })
   fails(() => stack.advanceRun("f2"), "no_run")

@@ -24,7 +24,7 @@ function logOf(project: Project, frame: string): Entry[] {
 }
 
 test("the logs of an open root and of a working child grow with each message", async (t) => {
-  let release = () => {}
+  let release: () => void = () => undefined
   const held = new Promise<void>((resolve) => (release = resolve))
   const { server, project, model } = await scenario(
     t,

@@ -5,7 +5,7 @@ import { test } from "node:test"
 import { answers, byTask, call, contextOf, done, scenario, task } from "./harness/index.js"
 
 test("two roots at once: neither lands in the tree of the other", async (t) => {
-  let release = () => {}
+  let release: () => void = () => undefined
   const held = new Promise<void>((resolve) => (release = resolve))
   const { server, frames, model } = await scenario(
     t,

@@ -9,7 +9,6 @@ mod retry;
 mod work;
 mod workspace;
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use callstack_core::memory::NewRun;
@@ -58,7 +57,6 @@ async fn work(arguments: &AgentArguments) -> Result<End, String> {
         return Err(format!("{} is not a folder; give the workspace with --dir", arguments.dir.display()));
     }
     let stack = Stack::open(&folder, StackOptions::default()).map_err(|error| error.to_string())?;
-    ignore_in_git(&folder);
     let run = the_run(&stack, arguments)?;
     let environment = Environment::without_secrets(key.as_deref());
     let workspace = Workspace::open(&arguments.dir, &folder, environment)
@@ -83,13 +81,4 @@ fn the_run(stack: &Stack, arguments: &AgentArguments) -> Result<Handle, String> 
     let unfinished = stack.runs().into_iter().rev().find(is_open);
     unfinished
         .ok_or_else(|| format!("{} has no unfinished run; start one with a task", arguments.state_folder().display()))
-}
-
-/// Excludes the saved run from git, if the workspace is a git repository.
-fn ignore_in_git(folder: &Path) {
-    let path = folder.join(".gitignore");
-    if !path.exists() {
-        // The file is optional, so an error is ignored.
-        let _ = std::fs::write(path, "*\n");
-    }
 }

@@ -46,6 +46,7 @@ pub(super) struct Document {
     declared: usize,
     /// False for a failed frame without results, which is never shown unless it is a dependency.
     pub(super) is_candidate: bool,
+    pub(super) is_failed: bool,
     /// Its words and its names in the index, each once.
     words: Box<[u64]>,
     names: Box<[u64]>,
@@ -63,6 +64,7 @@ impl Document {
             dependents: Vec::new(),
             declared: 0,
             is_candidate: false,
+            is_failed: false,
             words: Box::default(),
             names: Box::default(),
         }
@@ -209,7 +211,8 @@ impl SiblingIndex {
         document.finished = node.finished().unwrap_or_default();
         document.created_at = record.created_at;
         document.declared = node.dependencies().len();
-        document.is_candidate = node.status() == FrameStatus::Completed || !results.trim().is_empty();
+        document.is_failed = node.status() == FrameStatus::Failed;
+        document.is_candidate = !document.is_failed || !results.trim().is_empty();
         let texts = [(settled.title, TITLE_WEIGHT), (settled.success_criteria, 1.0), (results, 1.0)];
         let mut counts: KeyMap<u64, f32> = KeyMap::default();
         let mut length = 0.0;

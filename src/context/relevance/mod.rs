@@ -15,8 +15,9 @@
 //! ```
 //!
 //! The third and the fourth line are the habit of the plan: tasks depend on what earlier tasks depended on. Without
-//! declared dependencies they say that tasks often depend on the one planned before them. A sum s gives the score
-//! 100 s / (s + 1), so the newest sibling has at least 33 points, even if it has nothing else.
+//! declared dependencies they say that tasks often depend on the one planned before them. Three quarters of the
+//! sum of a failed sibling count. A sum s gives the score 100 s / (s + 1), so the newest completed sibling has at least 33
+//! points, even if it has nothing else.
 //!
 //! `examples/relevance` measures the formula on real plans, and docs/figures.md says what each signal is worth. The
 //! constants are round ones on a plateau: no others between their halves and their doubles are better by more than 0.011
@@ -40,6 +41,8 @@ use crate::tree::Tree;
 const NAMED: f32 = 1.0;
 /// The largest share of the score of a sibling that was created at the same time as the frame.
 const TOGETHER: f32 = 0.5;
+/// The share of its sum that a failed sibling keeps. Its results are lessons; those of a completed one can be used.
+const FAILED: f32 = 0.75;
 /// The signal "created together" is halved at this difference of the creation times, in milliseconds.
 const TOGETHER_HALF: f32 = 1_800_000.0;
 /// The largest share of the score of a sibling on which similar siblings depend, and the sum of their texts at which it
@@ -84,6 +87,7 @@ struct Signals {
     /// The sum of the texts of the siblings that depend on it.
     dependents: f32,
     is_named: bool,
+    is_failed: bool,
     /// From 0 to 1.
     together: f32,
 }
@@ -96,6 +100,7 @@ impl Signals {
             + DEPENDENTS * self.dependents / (self.dependents + DEPENDENTS_HALF)
             + if self.is_named { NAMED } else { 0.0 }
             + TOGETHER * self.together;
+        let sum = if self.is_failed { FAILED * sum } else { sum };
         (1000.0 * sum / (sum + 1.0)).round() / 10.0
     }
 }

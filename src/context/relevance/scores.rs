@@ -278,6 +278,7 @@ impl Seen<'_> {
             habit: self.habit.share(distance),
             dependents: self.dependents(document),
             is_named: self.matches.named.binary_search(&(place as u32)).is_ok(),
+            is_failed: document.is_failed,
             together: (together(document.created_at, self.from.created_at) - self.usual_together).max(0.0),
         };
         Some(Scored { handle: document.handle, score: signals.score() })

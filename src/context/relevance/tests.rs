@@ -100,6 +100,20 @@ fn the_newest_sibling_passes_the_minimum_without_a_common_word() {
 }
 
 #[test]
+fn a_failed_sibling_scores_below_a_completed_one_that_says_the_same() {
+    let mut children = Children::new([("Sweep the floor", &[][..]), ("Sweep the floor", &[]), ("Sweep the hall", &[])]);
+    let completed = scores(&children.tree(), "c2")("c1");
+    let nephew = best(&children.tree(), 8)[1].score;
+    children.0[1].status = FrameStatus::Failed;
+    children.0[1].results = Some("The broom".into());
+    children.0[0].results = Some("The broom".into());
+    let score = scores(&children.tree(), "c2");
+    assert!(score("c1") < score("c0"), "the newer one failed: {} {}", score("c1"), score("c0"));
+    assert!(score("c1") < completed && score("c1") > 0.0, "{} {completed}", score("c1"));
+    assert!(best(&children.tree(), 8)[1].score < nephew, "also for a nephew");
+}
+
+#[test]
 fn a_sibling_on_which_similar_ones_depended_is_better() {
     let children = |with: &'static [&'static str]| {
         let titles = ["Sweep the floor", "Water the plants", "Page of users", "Feed the cat", "Page of orders"];

@@ -125,6 +125,8 @@ fn confidence(scores: impl IntoIterator<Item = u8>) -> u8 {
 pub struct Autonomy {
     /// The level, thresholds and enabled heuristics.
     pub settings: AutonomySettings,
+    /// The settings of the host, to which an agent can return.
+    pub host_settings: AutonomySettings,
     /// The pending and past suggestions.
     pub suggestions: Suggestions,
     /// Number of assessments of a push.

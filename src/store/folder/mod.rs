@@ -144,6 +144,14 @@ impl Folder {
         Ok(Some(bytes))
     }
 
+    /// Creates a file with this text, unless the name is taken.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn create(&self, name: &str, text: &str) -> Result<()> {
+        let (directory, file) = self.existing_place(name)?;
+        let created = directory.open_file(file, Access::Create).and_then(|mut file| file.write_all(text.as_bytes()));
+        created.map_err(writing(&self.path_of(name)))
+    }
+
     /// Creates a subfolder, but not the folders above it. An existing one is not an error.
     pub(crate) fn make_subfolder(&self, name: &str) -> Result<()> {
         let path = self.path_of(name);
