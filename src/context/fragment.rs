@@ -155,7 +155,7 @@ impl Fragment {
         levels.decisions(&frame.decisions);
         if frame.has_partial_results() {
             levels.text("partial-results", frame.dense_results(), TEXT_TOKENS);
-        } else if !node.status().is_open() && !(conversation.is_called && node.status().is_finished()) {
+        } else if !(node.status().is_open() || conversation.is_called && node.status().is_finished()) {
             levels.text("results", frame.dense_results(), TEXT_TOKENS);
         }
         if !conversation.has_criteria {

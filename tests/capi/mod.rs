@@ -183,8 +183,8 @@ fn commands_and_queries_do_what_the_stack_does() {
             ask(|out, error| callstack_block(stack, p("f5"), 2, p("Who reads?"), 10, NULL, 0, NULL, 0, out, error));
         assert_eq!(parsed(popped.unwrap())["handle"], "f5");
         run(|error| callstack_answer(stack, p("f5"), 2, p("We do"), 5, error)).unwrap();
-        let frame = parsed(ask(|out, error| callstack_frame(stack, p("f5"), 2, out, error)).unwrap());
-        let [last] = frame["questions"].as_array().unwrap().as_slice() else { panic!("{frame}") };
+        let asking = parsed(ask(|out, error| callstack_frame(stack, p("f5"), 2, out, error)).unwrap());
+        let [last] = asking["questions"].as_array().unwrap().as_slice() else { panic!("{asking}") };
         assert_eq!((&last["question"], &last["answer"]), (&json!("Who reads?"), &json!("We do")));
         let failed = run(|error| callstack_answer(stack, p("f2"), 2, p("no"), 2, error)).unwrap_err();
         assert_eq!((failed.code, &failed.details["status"]), (CALLSTACK_ERROR_NOT_BLOCKED, &json!("completed")));
