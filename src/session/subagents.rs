@@ -536,7 +536,7 @@ mod tests {
         subagents.message("c", false, 60_001);
         assert_eq!(subagents.idle("c", 60_002), create("c"));
         subagents.framed("c");
-        assert_eq!(subagents.deadline(), None, "it is no subagent, so nobody else completes it");
+        assert_eq!(subagents.deadline(), Some(65_002), "it has a frame, which nobody else completes");
 
         created(&mut subagents, "d", "another", 60_000);
         (0..9).for_each(|time| subagents.message("d", false, 60_000 + time));
