@@ -10,7 +10,7 @@ use crate::tree::Command;
 
 impl Turn<'_> {
     /// Handles a message of the user in the session of a blocked frame: it is the answer, and the session works already.
-    /// Returns true if the message is a prompt of this library, which is neither an answer nor a task.
+    /// Returns true if the message is a prompt of this library, which is no answer.
     pub(super) fn take_answer(&mut self, session_id: &str, text: &str) -> bool {
         let is_prompt = self.sessions.take_prompt(session_id, text);
         let Some(frame) = self.open_frame(session_id) else { return is_prompt };

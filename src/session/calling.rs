@@ -93,6 +93,7 @@ impl Turn<'_> {
         }
         self.sessions.describe_called(&session_id, &caller, node.record());
         let (caller_id, text) = (caller.clone(), calls::prompt(self.tree, handle, &self.sessions.tools));
+        self.sessions.prompted(&session_id, &text);
         self.effect(Effect::Prompt { call: id, session_id, caller_id, text });
         self.release(&caller);
     }

@@ -10,7 +10,8 @@ use crate::tree::Command;
 impl Turn<'_> {
     /// Handles a user's message.
     pub(super) fn asked(&mut self, session_id: &str, message_id: String, text: &str) {
-        if self.take_answer(session_id, text) {
+        // A prompt is the task of a session that works for a call, and of no other.
+        if self.take_answer(session_id, text) && !self.sessions.is_called(session_id) {
             return;
         }
         let tree = self.tree;

@@ -90,7 +90,7 @@ pub(super) struct Session {
     tool_calls: RecentIds,
     /// True if it was created for a call; then it is not a subagent.
     pub(super) is_called: bool,
-    /// The newest prompt for a frame that goes on. The host reports it as a message of the user.
+    /// The newest prompt of this library. The host reports it as a message of the user.
     prompt: Option<String>,
     /// The criteria that its conversation has word for word: those in the prompt of a call, or the messages of the user.
     /// `None` after a compaction or a restart.
@@ -155,7 +155,7 @@ impl Sessions {
         blocked.iter().copied().filter(|handle| is_answered(handle) && !calls.runs(*handle)).collect()
     }
 
-    /// Remembers a prompt for a frame that goes on.
+    /// Remembers a prompt for a session.
     pub(super) fn prompted(&mut self, session_id: &str, text: &str) {
         if let Some(session) = self.known.get_mut(session_id) {
             session.prompt = Some(text.trim().to_owned());

@@ -372,3 +372,16 @@ fn the_loser_of_a_race_and_a_root_with_open_work_are_told_what_is_so() {
     assert!(volatile.contains("f2 below it is still in_progress. Finish or invalidate it."), "{volatile}");
     assert!(!volatile.contains("its tree is done"), "{volatile}");
 }
+
+#[test]
+fn a_prompt_that_is_reported_after_the_frame_was_blocked_is_no_answer() {
+    let host = Host::new();
+    let arguments = json!({"title": "Pay", "successCriteria": "It pays", "successCriteriaCompacted": ""});
+    let call = host.tool("root", "stack_frame_push", arguments).call.unwrap();
+    let effects = host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "second"}));
+    let [Effect::Prompt { text, .. }] = &effects[..] else { panic!("{effects:?}") };
+    host.stack.block("f3", QUESTION, None).unwrap();
+    host.message("second", "m9", text);
+    let frame = host.stack.frame("f3").unwrap();
+    assert_eq!((frame.status, frame.pending_answer()), (FrameStatus::Blocked, None));
+}
