@@ -643,7 +643,7 @@ fn a_host_tells_of_its_sessions_and_runs_frames_in_them() {
     assert!(refused["isError"] == true && refused["text"].as_str().unwrap().contains("Example: {"));
     // SAFETY: the only arguments are valid outputs.
     let tools = ask(|out, error| unsafe { callstack_tools(out, error) }).map(parsed).unwrap();
-    assert_eq!(tools.as_array().unwrap().len(), 34);
+    assert_eq!(tools.as_array().unwrap().len(), 35);
     assert_eq!(tools[0]["name"], "stack_frame_push");
     // SAFETY: the handle is open, the outputs are valid.
     let offered = || ask(|out, error| unsafe { callstack_offered_tools(stack, out, error) }).map(parsed).unwrap();
@@ -676,7 +676,7 @@ fn descriptions_of_tools_mention_the_names_of_the_host() {
     for (names, mentioned) in [(names, "until zub."), (r#""none""#, "until it is freed.")] {
         let renamed = named(Some(names)).unwrap();
         let renamed = renamed.as_array().unwrap();
-        assert_eq!(renamed.len(), 34);
+        assert_eq!(renamed.len(), 35);
         for (tool, default) in renamed.iter().zip(tools.as_array().unwrap()) {
             assert_eq!(tool["name"], default["name"], "callstack_tool takes the default names");
             assert_eq!(tool["example"], default["example"]);
