@@ -2,6 +2,7 @@
 
 mod assembling;
 mod cache;
+#[cfg(feature = "tools")]
 mod conversations;
 mod golden;
 mod invariants;
