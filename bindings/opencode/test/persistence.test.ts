@@ -75,7 +75,7 @@ test("two servers on one project share its tree without losing a change", async 
     byTask({
       First: record("one"),
       Second: record("two"),
-      Look: [call("stack_status"), (request) => ({ text: answers(request)[0] ?? "" })],
+      Look: [call("stack_status", { all: true }), (request) => ({ text: answers(request)[0] ?? "" })],
     }),
   )
   t.after(() => model.stop())
