@@ -151,7 +151,7 @@ pub(crate) struct Advice<'a> {
     pub(crate) suggestions: &'a str,
     /// Whether a root without children is advised to plan.
     pub(crate) planning: bool,
-    /// What the context need not say.
+    /// The state of the frame's conversation, which decides what the context leaves out.
     pub(crate) conversation: Conversation,
 }
 

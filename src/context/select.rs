@@ -422,15 +422,7 @@ impl<'a> Ladder<'a> {
     /// results so far, as many as the quota has room for. Returns the number of ancestors whose stubs fit.
     fn take_spine(&mut self) -> usize {
         let spine = self.take_stubs_of_ancestors();
-        for index in 0..spine.min(DETAILED_ANCESTORS) {
-            let from = self.items[index].entry.detail_level;
-            let more = self.cost(index, DetailLevel::Compact).tokens.saturating_sub(self.cost(index, from).tokens);
-            if self.spending.is_closed || !self.quotas.allow(&self.items[index], more) {
-                break;
-            }
-            self.quotas.charge(&self.items[index], more);
-            self.climb(index, DetailLevel::Compact);
-        }
+        self.raise_within_quotas(0..spine.min(DETAILED_ANCESTORS), DetailLevel::Compact);
         spine
     }
 
@@ -452,7 +444,12 @@ impl<'a> Ladder<'a> {
 
     /// Raises the finished children to a detail level, newest first, as many as their quota has room for.
     fn take_children_within_quota(&mut self, detail_level: DetailLevel) {
-        for index in self.children.clone().rev() {
+        self.raise_within_quotas(self.children.clone().rev(), detail_level);
+    }
+
+    /// Raises frames to a detail level in this order, until one does not fit into its quota.
+    fn raise_within_quotas(&mut self, indexes: impl IntoIterator<Item = usize>, detail_level: DetailLevel) {
+        for index in indexes {
             let from = self.items[index].entry.detail_level;
             let more = self.cost(index, detail_level).tokens.saturating_sub(self.cost(index, from).tokens);
             if self.spending.is_closed || !self.quotas.allow(&self.items[index], more) {
@@ -484,14 +481,7 @@ impl<'a> Ladder<'a> {
 
     /// Takes the stubs of frames below the minimum relevance, as many as the quotas have room for.
     fn take_stubs_within_quotas(&mut self, others: Vec<usize>) {
-        for index in others {
-            let cost = self.cost(index, DetailLevel::Stub).tokens;
-            if self.spending.is_closed || !self.quotas.allow(&self.items[index], cost) {
-                return;
-            }
-            self.quotas.charge(&self.items[index], cost);
-            self.climb(index, DetailLevel::Stub);
-        }
+        self.raise_within_quotas(others, DetailLevel::Stub);
     }
 
     /// Uses the rest of the budget without regard to quotas: the full guidance, the deferred steps, the other finished

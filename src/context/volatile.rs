@@ -333,6 +333,11 @@ fn answers(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
     elements.concat()
 }
 
+/// Returns the handle and the title of a frame, for the content of an element.
+fn named(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
+    format!("{handle} ({})", short(contexts, tree.node(handle).title(), TITLE_TOKENS))
+}
+
 /// Returns a text on one line, cut to `tokens`, for the content of an element.
 fn short(contexts: &Contexts, text: &str, tokens: usize) -> String {
     let cost = |part: &str| charge(&content(part), &contexts.counts);
@@ -416,17 +421,17 @@ fn go_on_above(tree: &Tree, handle: Handle) -> String {
 
 fn waiting_warnings(contexts: &Contexts, tree: &Tree, considered: &Considered) -> String {
     warnings(&considered.waiting_for, |Waiting { dependent, dependency }| {
-        let node = tree.node(dependency);
-        let status = node.status();
-        let title = short(contexts, node.title(), TITLE_TOKENS);
+        let status = tree.node(dependency).status();
+        let named = named(contexts, tree, dependency);
         let reason = match status {
             FrameStatus::Blocked => format!(": {}", reason(contexts, tree, dependency)),
             _ => ".".to_owned(),
         };
-        match dependent == considered.handle {
-            true => format!("This frame depends on {dependency} ({title}), which is {status}{reason}"),
-            false => format!("Its ancestor {dependent} depends on {dependency} ({title}), which is {status}{reason}"),
-        }
+        let who = match dependent == considered.handle {
+            true => "This frame".to_owned(),
+            false => format!("Its ancestor {dependent}"),
+        };
+        format!("{who} depends on {named}, which is {status}{reason}")
     })
 }
 
@@ -436,8 +441,7 @@ fn state_warnings(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
     let blocked: Vec<Handle> =
         node.children().iter().copied().filter(|child| tree.node(*child).status() == FrameStatus::Blocked).collect();
     let mut text = warnings(&blocked, |child| {
-        let title = short(contexts, tree.node(child).title(), TITLE_TOKENS);
-        format!("Child {child} ({title}) is blocked: {}", reason(contexts, tree, child))
+        format!("Child {} is blocked: {}", named(contexts, tree, child), reason(contexts, tree, child))
     });
     let parent = node.parent().map(|parent| (parent, tree.node(parent).status()));
     if let Some((parent, status)) = parent.filter(|(_, status)| node.status().is_open() && !status.is_open()) {

@@ -208,9 +208,7 @@ impl Turn<'_> {
     }
 
     fn session_failed(&mut self, session_id: &str, message: &str) {
-        if self.sessions.is_observed(session_id, self.tree) {
-            self.sessions.observe(session_id).failed();
-        }
+        self.note_failure(session_id);
         let data = json!({ "sessionID": session_id, "error": message });
         self.log(LogLevel::Warn, "Session error", data);
     }
@@ -261,6 +259,10 @@ impl Turn<'_> {
 
     fn tool_failed(&mut self, session_id: &str) {
         self.sessions.subagents.activity(session_id, self.now);
+        self.note_failure(session_id);
+    }
+
+    fn note_failure(&mut self, session_id: &str) {
         if self.sessions.is_observed(session_id, self.tree) {
             self.sessions.observe(session_id).failed();
         }
