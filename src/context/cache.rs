@@ -56,6 +56,7 @@ struct Entry {
     suggestions: String,
     planning: bool,
     conversation: Conversation,
+    news: Vec<Handle>,
     revision: u64,
     made_at: u64,
     used: u64,
@@ -89,6 +90,7 @@ impl Cache {
             is_same
                 && entry.planning == key.advice.planning
                 && entry.conversation == key.advice.conversation
+                && entry.news == key.advice.news
                 && entry.revision == key.revision
                 && now.checked_sub(entry.made_at).is_some_and(|age| age < TIME_TO_LIVE)
         });
@@ -108,10 +110,10 @@ impl Cache {
             oldest.filter(|_| full).map(|(place, _)| place)
         });
         let Key { handle, settings, advice, revision } = *key;
-        let Advice { suggestions, planning, conversation } = advice;
-        let (settings, suggestions, used) = (settings.clone(), suggestions.to_owned(), self.uses);
+        let Advice { suggestions, planning, conversation, news } = advice;
+        let (settings, suggestions, news, used) = (settings.clone(), suggestions.to_owned(), news.to_vec(), self.uses);
         let entry =
-            Entry { handle, settings, suggestions, planning, conversation, revision, made_at: now, used, context };
+            Entry { handle, settings, suggestions, planning, conversation, news, revision, made_at: now, used, context };
         match place {
             Some(place) => self.entries[place] = entry,
             None => self.entries.push(entry),

@@ -21,6 +21,7 @@ const SEARCHED_CHILDREN: usize = 1_024;
 const KEPT_BYTES: usize = 6_144;
 
 /// The frames considered for the context of one frame.
+#[derive(Clone)]
 pub(super) struct Considered {
     pub(super) handle: Handle,
     /// The parent first, the root last.
@@ -60,12 +61,14 @@ impl Considered {
 }
 
 /// The finished dependencies of one ancestor, in the order of its `dependsOn`.
+#[derive(Clone)]
 pub(super) struct Inherited {
     pub(super) ancestor: Handle,
     pub(super) dependencies: Vec<Handle>,
 }
 
 /// The considered finished siblings of one ancestor, in the order in which they finished.
+#[derive(Clone)]
 pub(super) struct AncestorSiblings {
     pub(super) ancestor: Handle,
     /// 1 for the parent, 2 for its parent, and so on.
@@ -73,6 +76,7 @@ pub(super) struct AncestorSiblings {
     pub(super) siblings: Vec<Scored>,
 }
 
+#[derive(Clone)]
 pub(super) struct Sibling {
     pub(super) handle: Handle,
     pub(super) score: f32,

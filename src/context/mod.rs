@@ -153,11 +153,13 @@ pub(crate) struct Advice<'a> {
     pub(crate) planning: bool,
     /// The state of the frame's conversation, which decides what the context leaves out.
     pub(crate) conversation: Conversation,
+    /// Children that have ended in the background, of which the agent has not heard: the volatile part shows them.
+    pub(crate) news: &'a [Handle],
 }
 
 impl Default for Advice<'_> {
     fn default() -> Self {
-        Self { suggestions: "", planning: true, conversation: Conversation::default() }
+        Self { suggestions: "", planning: true, conversation: Conversation::default(), news: &[] }
     }
 }
 
@@ -240,7 +242,11 @@ impl Contexts {
     ) -> Result<Context> {
         settings.check()?;
         let wording = self.wording(&settings.tools);
-        let considered = self.considered(tree, handle, settings.finished_children);
+        let mut considered = self.considered(tree, handle, settings.finished_children);
+        if !advice.news.is_empty() {
+            // The volatile part shows them first, so that the stable part keeps its bytes until the agent has seen them.
+            Arc::make_mut(&mut considered).children.retain(|child| !advice.news.contains(child));
+        }
         let mut volatile = Volatile::new(self, wording.clone(), tree, handle, advice.conversation);
         let stable = select::select(self, &wording, tree, &considered, settings, volatile.cost)?;
         volatile.fill(self, tree, &considered, settings, advice, stable.left);

@@ -30,6 +30,9 @@ const ANSWERS: usize = 3;
 const SHORT_CHARACTERS: usize = 1_000;
 /// Maximum number of blocked siblings that are shown with their reasons.
 const BLOCKED_SIBLINGS: usize = 5;
+/// Maximum length of the results of a child that has ended in the background, in tokens. Later contexts show all of them
+/// that other finished children show.
+const RESULTS_TOKENS: usize = 400;
 /// Maximum length of the suggestions, in tokens.
 const SUGGESTION_TOKENS: usize = 150;
 
@@ -45,6 +48,7 @@ pub(super) struct Volatile {
     position: String,
     blocked_siblings: String,
     next: String,
+    news: String,
     warnings: String,
     answers: String,
     suggestions: String,
@@ -79,6 +83,7 @@ impl Volatile {
             position: String::new(),
             blocked_siblings: String::new(),
             next: String::new(),
+            news: String::new(),
             warnings: String::new(),
             answers: String::new(),
             suggestions: String::new(),
@@ -114,6 +119,13 @@ impl Volatile {
         self.has_registers = registers.is_some_and(|registers| registers.filled().next().is_some())
             && room.spending.spend(self.wording.registers);
         self.climb(&mut room, DetailLevel::Compact);
+        for child in advice.news {
+            // Without room for the results, the agent still learns that there are some.
+            let elements = [RESULTS_TOKENS, 0].map(|tokens| ended_child(contexts, tree, *child, tokens));
+            if let Some(fits) = elements.iter().find(|element| room.spend(element)) {
+                self.news.push_str(fits);
+            }
+        }
         room.text(&mut self.warnings, || waiting_warnings(contexts, tree, considered));
         room.text(&mut self.answers, || answers(contexts, tree, considered.handle));
         let is_called = advice.conversation.is_called;
@@ -209,6 +221,7 @@ impl Volatile {
         out.push_str(&self.position);
         out.push_str(&self.blocked_siblings);
         out.push_str(&self.next);
+        out.push_str(&self.news);
         out.push_str(&self.warnings);
         out.push_str(&self.answers);
         out.push_str(&self.suggestions);
@@ -333,6 +346,22 @@ fn answers(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
     elements.concat()
 }
 
+/// Returns the element of a child that has ended in the background, with its results. It is empty for a blocked one, of
+/// which a warning tells.
+fn ended_child(contexts: &Contexts, tree: &Tree, handle: Handle, results_tokens: usize) -> String {
+    let frame = tree.node(handle).record();
+    let text = match frame.status {
+        FrameStatus::Blocked | FrameStatus::InProgress => return String::new(),
+        FrameStatus::Planned => "It could not be started.",
+        FrameStatus::Invalidated => frame.invalidation_reason.as_deref().unwrap_or_default(),
+        FrameStatus::Completed | FrameStatus::Failed => frame.dense_results(),
+    };
+    let cost = |part: &str| charge(&content(part), &contexts.counts);
+    let text = truncate_by(text.trim(), results_tokens, CUT, &cost);
+    let (named, status) = (id_and_title(contexts, tree, handle), frame.status);
+    format!("<ended-child {named} status=\"{status}\">{}</ended-child>\n", content(&text))
+}
+
 /// Returns the handle and the title of a frame, for the content of an element.
 fn named(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
     format!("{handle} ({})", short(contexts, tree.node(handle).title(), TITLE_TOKENS))
@@ -368,7 +397,8 @@ fn next_action(
             let child_that_is = |status| node.children().iter().find(|child| tree.node(**child).status() == status);
             let ready = planned.iter().find(|child| tree.is_ready(**child));
             if let Some(child) = child_that_is(FrameStatus::InProgress) {
-                format!("Child {child} is in_progress: finish it before this frame.")
+                let record = tree.node(*child).record();
+                wording.child_in_progress(*child, record.call.is_some(), record.interrupted_at.is_some())
             } else if let Some(child) = ready {
                 pointer = format!("<first-child {}/>\n", id_and_title(contexts, tree, *child));
                 wording.begin_child(*child)
@@ -443,6 +473,11 @@ fn state_warnings(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
     let mut text = warnings(&blocked, |child| {
         format!("Child {} is blocked: {}", named(contexts, tree, child), reason(contexts, tree, child))
     });
+    let is_interrupted = |child: &Handle| tree.node(*child).record().interrupted_at.is_some();
+    let interrupted: Vec<Handle> = node.children().iter().copied().filter(is_interrupted).collect();
+    text.push_str(&warnings(&interrupted, |child| {
+        format!("Child {} was interrupted: the host that ran it has ended.", named(contexts, tree, child))
+    }));
     let parent = node.parent().map(|parent| (parent, tree.node(parent).status()));
     if let Some((parent, status)) = parent.filter(|(_, status)| node.status().is_open() && !status.is_open()) {
         let state = if status == FrameStatus::Planned { "not activated yet" } else { status.as_str() };

@@ -109,6 +109,18 @@ impl Wording {
         }
     }
 
+    /// Returns the next action for a frame with a child that is in_progress: one that a host runs in the background, one
+    /// that was interrupted, or one that nobody runs.
+    pub(super) fn child_in_progress(&self, child: Handle, is_running: bool, is_interrupted: bool) -> String {
+        let activate = self.tool(ToolRole::Activate).map(|tool| format!("{tool} {child}"));
+        match (activate, is_running, is_interrupted) {
+            (Some(activate), true, _) => format!("Child {child} is running: do other work, or wait for it with {activate}."),
+            (None, true, _) => format!("Child {child} is running: do other work meanwhile."),
+            (Some(activate), false, true) => format!("Child {child} was interrupted: resume it with {activate}."),
+            _ => format!("Child {child} is in_progress: finish it before this frame."),
+        }
+    }
+
     /// Returns the next action for a frame with a blocked child.
     pub(super) fn answer_child(&self, child: Handle, is_answered: bool) -> String {
         let give_up = self.tool(ToolRole::Invalidate).map_or("invalidate it".to_owned(), |tool| format!("{tool} it"));

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Chunk, Frame, FrameStatus, Handle, Identity, Message, RegisterValues, RunSettings};
+use super::{Chunk, Frame, FrameStatus, Handle, Identity, Message, RegisterValues, RunSettings, SummaryRequest};
 
 /// One change to one frame. A tree changes only by events: applying all events of a tree to an empty
 /// tree gives an equal tree.
@@ -83,6 +83,25 @@ pub enum Change {
     Answered {
         /// The answer.
         answer: String,
+    },
+    /// A call of the frame has begun: a host runs it in its session.
+    CallBegun {
+        /// The host.
+        host: String,
+        /// ID of the calling session.
+        caller: String,
+    },
+    /// The call of the frame has ended.
+    CallEnded {
+        /// True: its host does not exist any more, and has not ended it. Omitted in JSON if false.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        interrupted: bool,
+    },
+    /// A summary of the frame's conversation was requested, or the request has ended.
+    SummaryRequested {
+        /// The request. Absent: it has ended.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        request: Option<Box<SummaryRequest>>,
     },
     /// The frame was removed from the plan.
     Invalidated {
@@ -195,6 +214,9 @@ impl Change {
         "forgotten",
         "asked",
         "answered",
+        "callBegun",
+        "callEnded",
+        "summaryRequested",
     ];
 
     /// The name of the variant: the value of the JSON key `kind`.
@@ -224,6 +246,9 @@ impl Change {
             Change::Forgotten {} => 21,
             Change::Asked { .. } => 22,
             Change::Answered { .. } => 23,
+            Change::CallBegun { .. } => 24,
+            Change::CallEnded { .. } => 25,
+            Change::SummaryRequested { .. } => 26,
         };
         Change::KINDS[place]
     }
@@ -268,6 +293,11 @@ struct FlatEvent {
     messages: Option<Vec<Message>>,
     question: Option<String>,
     answer: Option<String>,
+    host: Option<String>,
+    caller: Option<String>,
+    #[serde(default)]
+    interrupted: bool,
+    request: Option<Box<SummaryRequest>>,
 }
 
 impl TryFrom<FlatEvent> for Event {
@@ -299,6 +329,12 @@ impl TryFrom<FlatEvent> for Event {
             "forgotten" => Change::Forgotten {},
             "asked" => Change::Asked { question: event.question.ok_or_else(|| lacks("question"))? },
             "answered" => Change::Answered { answer: event.answer.ok_or_else(|| lacks("answer"))? },
+            "callBegun" => Change::CallBegun {
+                host: event.host.ok_or_else(|| lacks("host"))?,
+                caller: event.caller.ok_or_else(|| lacks("caller"))?,
+            },
+            "callEnded" => Change::CallEnded { interrupted: event.interrupted },
+            "summaryRequested" => Change::SummaryRequested { request: event.request },
             "artifactAdded" => Change::ArtifactAdded { artifact: event.artifact.ok_or_else(|| lacks("artifact"))? },
             "decisionAdded" => Change::DecisionAdded { decision: event.decision.ok_or_else(|| lacks("decision"))? },
             "activeChanged" => Change::ActiveChanged { active: event.active.ok_or_else(|| lacks("active"))? },
@@ -370,6 +406,9 @@ mod tests {
             Change::Forgotten {},
             Change::Asked { question: text() },
             Change::Answered { answer: text() },
+            Change::CallBegun { host: text(), caller: text() },
+            Change::CallEnded { interrupted: true },
+            Change::SummaryRequested { request: Some(Box::new(SummaryRequest { note: Some(text()), ..SummaryRequest::default() })) },
         ];
         assert_eq!(changes.each_ref().map(Change::kind), *Change::KINDS);
         for change in changes {

@@ -3,6 +3,7 @@
 //!
 //! This layer does not use any other module of the crate; all other modules build on it.
 
+mod call;
 mod chunk;
 mod event;
 mod file_name;
@@ -15,7 +16,9 @@ mod run;
 mod shown;
 mod state;
 mod status;
+mod summary_request;
 
+pub use call::RunningCall;
 pub use chunk::{Chunk, NewChunk};
 pub use event::{Change, Event};
 pub use file_name::{file_name, own_log_path};
@@ -31,3 +34,4 @@ pub(crate) use shown::{shown, shown_message};
 pub use state::{Repair, STATE_VERSION, StackState, StateError};
 pub(crate) use state::{StateDocument, frame_from_json};
 pub use status::{FrameStatus, ParseStatusError, PopStatus};
+pub use summary_request::{CompactionType, SummaryRequest};

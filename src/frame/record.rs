@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Chunk, FrameRef, FrameStatus, Question, Registers};
+use super::{Chunk, FrameRef, FrameStatus, Question, Registers, RunningCall, SummaryRequest};
 
 /// Prefix of the IDs of frames that have no session yet.
 pub(crate) const PLANNED_PREFIX: &str = "plan-";
@@ -12,7 +12,7 @@ pub(crate) const PLANNED_PREFIX: &str = "plan-";
 /// implementation document).
 ///
 /// Times are in milliseconds since the Unix epoch. Keys that the specification does not have (`dependsOn`, `placeholder`,
-/// `deliveredAt`, `forgottenAt`, `questions`, `heap`, `registers`) are omitted when empty; keys that this version does not know are
+/// `deliveredAt`, `forgottenAt`, `questions`, `call`, `interruptedAt`, `summaryRequest`, `heap`, `registers`) are omitted when empty; keys that this version does not know are
 /// kept in [`Frame::extra`] and written back.
 ///
 /// ```json
@@ -84,6 +84,16 @@ pub struct Frame {
     /// frame that is blocked and has none waits for what its results say.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
+    /// The call that runs the frame. Absent if none has begun, or if it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<Box<RunningCall>>,
+    /// Time at which it was noticed that the host of the frame's call does not exist any more, in milliseconds since the
+    /// Unix epoch. The frame can be activated again. Absent if the frame was not interrupted, or works again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupted_at: Option<u64>,
+    /// The summary that was requested of the frame's conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary_request: Option<Box<SummaryRequest>>,
     /// The frame's own chunks on the heap, in order of allocation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub heap: Vec<Chunk>,
@@ -103,7 +113,7 @@ const KEYS: &[&str] = &[
     "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "results",
     "resultsCompacted", "createdAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
     "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "deliveredAt", "forgottenAt",
-    "questions", "heap", "registers", REVISION_KEY,
+    "questions", "call", "interruptedAt", "summaryRequest", "heap", "registers", REVISION_KEY,
 ];
 
 /// The key of a frame's file that holds the revision of the tree at which the file was written. Records have no such key.
@@ -450,6 +460,9 @@ mod tests {
             delivered_at: Some(1),
             forgotten_at: Some(1),
             questions: vec![Question::default()],
+            call: Some(Box::default()),
+            interrupted_at: Some(1),
+            summary_request: Some(Box::default()),
             heap: vec![Chunk::default()],
             registers: Some(Box::default()),
             ..Frame::default()

@@ -27,9 +27,29 @@ impl Turn<'_> {
             }
             if has_text || is_ended {
                 self.command(resumed(frame));
+                self.adopt(session_id, frame);
             }
         }
         is_prompt
+    }
+
+    /// Follows the work of a called session that a person has continued, so that it is ended as a call is, and its caller
+    /// learns how.
+    fn adopt(&mut self, session_id: &str, frame: Handle) {
+        let known = self.sessions.known.get(session_id).and_then(|session| session.parent.clone());
+        let is_subagent = self.sessions.subagents.get(session_id).is_some();
+        let Some(caller) = known.filter(|_| !is_subagent && !self.sessions.calls.runs(frame)) else { return };
+        let call = self.queue(frame, CallOptions::new(caller.clone()).background(true), None);
+        self.sessions.calls.adopt(call, session_id, self.now);
+        self.act(Action::Begin { call, handle: frame, caller, session_id: None, prompt: None });
+    }
+
+    /// Ends the work of a session that a person has continued.
+    pub(super) fn adopted_idle(&mut self, session_id: &str) {
+        let adopted = self.sessions.calls.of_session(session_id).filter(|(_, call)| call.is_adopted);
+        if let Some((call, _)) = adopted {
+            self.call_ended(call, None);
+        }
     }
 
     /// Continues the answered frames whose sessions this host runs, unless a call runs them. Nobody waits for them: the
@@ -39,35 +59,30 @@ impl Turn<'_> {
             let session_id = self.tree.node(handle).session_id();
             let known = self.sessions.known.get(session_id).and_then(|session| session.parent.as_deref());
             let caller = known.unwrap_or(session_id).to_owned();
-            self.resume(handle, CallOptions::new(caller).background(true));
+            self.queue(handle, CallOptions::new(caller).background(true), None);
         }
+        self.begin_queued();
     }
 
-    /// Continues the work of a call in the session of its frame: at once, or if the frame is blocked, when the command that
-    /// resumes it is accepted.
+    /// Continues the work of a call in the session of its frame.
     pub(super) fn go_on(&mut self, call: CallId, handle: Handle) {
-        let node = self.tree.node(handle);
-        let Some(caller_id) = self.sessions.calls.get(call).map(|call| call.caller.clone()) else { return };
-        let session_id = node.session_id().to_owned();
+        let Some(caller) = self.sessions.calls.get(call).map(|call| call.caller.clone()) else { return };
+        let session_id = self.tree.node(handle).session_id().to_owned();
         let text = calls::resumption(self.tree, handle, &self.sessions.tools);
         self.sessions.prompted(&session_id, &text);
-        let prompt = Effect::Prompt { call, session_id, caller_id, text };
-        if node.status() == FrameStatus::Blocked {
-            self.act(Action::Resume { call, handle, prompt });
-        } else {
-            self.command(Command::SetActive { frame: handle.into() });
-            self.effect(prompt);
-        }
+        self.sessions.calls.ending(call, false);
+        let prompt = Some(Effect::Prompt { call, session_id, caller_id: caller.clone(), text });
+        self.act(Action::Begin { call, handle, caller, session_id: None, prompt });
     }
 
-    /// Answers a call whose frame could not be resumed: somebody else has done that, or has ended the frame.
-    pub(crate) fn not_resumed(&mut self, call: CallId, problem: String) {
+    /// Answers a call that could not begin: somebody else runs the frame, or has ended it.
+    pub(crate) fn not_begun(&mut self, call: CallId, problem: String) {
         self.answer(call, Some(problem));
     }
 }
 
-/// The command that resumes a blocked frame. Of several processes that try, one succeeds.
-pub(crate) fn resumed(handle: Handle) -> Command {
+/// The command that resumes a blocked frame.
+fn resumed(handle: Handle) -> Command {
     let (frame, status) = (handle.into(), FrameStatus::InProgress);
     Command::SetStatus { frame, status, results: None, results_compacted: None }
 }

@@ -2,11 +2,10 @@
 
 use serde_json::json;
 
-use super::autonomy::{Assessment, AutonomyLevel, Decision, PopSignals, PushSignals};
-use super::compaction::CompactionType;
+use super::autonomy::{Assessment, AutonomyLevel, Decision, Heuristic, PopSignals, PushSignals};
 use super::effect::LogLevel;
 use super::turn::Turn;
-use crate::frame::Handle;
+use crate::frame::{CompactionType, Handle, SummaryRequest};
 
 impl Turn<'_> {
     /// Assesses a session from its observation.
@@ -20,7 +19,7 @@ impl Turn<'_> {
         self.log_suggestion(frame, &assessment);
         // A root frame is the user's task, so it is not popped automatically.
         if assessment.decision == Decision::Pop && node.parent().is_some() {
-            self.finish_if_auto(session_id, &assessment);
+            self.finish_if_auto(session_id, frame, &assessment);
         }
     }
 
@@ -41,12 +40,18 @@ impl Turn<'_> {
     }
 
     /// At the autonomy level `auto`, requests a recommended pop: when the session is idle, it is compacted, and the
-    /// frame is popped with the summary as results. Returns true if the pop was requested.
-    pub fn finish_if_auto(&mut self, session_id: &str, assessment: &Assessment) -> bool {
+    /// frame is ended with the summary as results. It is completed if its goal seems to be reached, and blocked if it
+    /// makes no progress or its context is full. Returns true if the pop was requested.
+    pub fn finish_if_auto(&mut self, session_id: &str, frame: Handle, assessment: &Assessment) -> bool {
         let is_due = self.sessions.autonomy.settings.level == AutonomyLevel::Auto && assessment.is_recommended;
-        if is_due {
-            let note = assessment.reason();
-            self.sessions.compactions.request(session_id, CompactionType::FrameCompletion, Some(&note), self.now);
+        let is_requested = self.sessions.compactions.is_pending(session_id, CompactionType::FrameCompletion);
+        if is_due && !is_requested {
+            let reason = assessment.reason();
+            let mut request = SummaryRequest::new(CompactionType::FrameCompletion, Some(reason.clone()), self.now);
+            let is_complete =
+                assessment.scores.first().is_some_and(|strongest| strongest.heuristic == Heuristic::GoalCompletion);
+            request.blocked_because = (!is_complete).then_some(reason);
+            self.request_summary(session_id, frame, request);
         }
         is_due
     }

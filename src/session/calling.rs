@@ -2,15 +2,18 @@
 
 use serde_json::json;
 
-use super::answering::resumed;
-use super::calls::{self, CallId, CallOptions, Progress};
-use super::compaction::{CompactionType, Message, closing_results};
+use super::calls::{self, Call, CallId, CallOptions, Progress};
+use super::compaction::{Message, closing_results};
 use super::effect::{Action, Effect, LogLevel};
+use super::salvage::salvaged_results;
 use super::turn::Turn;
 use crate::error::{Error, Result};
-use crate::frame::{FrameRef, FrameStatus, Handle, PLANNED_PREFIX, PopStatus};
+use crate::frame::{CompactionType, FrameRef, FrameStatus, Handle, PLANNED_PREFIX, PopStatus, SummaryRequest};
 use crate::text::one_line;
 use crate::tree::Command;
+
+/// Time after which a session that was asked for a summary is salvaged without one, in milliseconds.
+const SUMMARY_TIME: u64 = 120_000;
 
 impl Turn<'_> {
     /// Checks that a frame below this parent may be called. `None`: the frame is a root.
@@ -26,20 +29,31 @@ impl Turn<'_> {
         }
     }
 
-    /// Starts a call: runs a frame in its own session. The frame must be planned, or open while no call runs it; then
-    /// it continues in the session that it has.
+    /// Starts a call: runs a frame in its own session, at once or when fewer sessions work. The frame must be planned, or
+    /// open while no call runs it; then it continues in the session that it has. If a call of this host runs the frame
+    /// already, and the caller wants to wait, it waits for the end of that call.
     ///
     /// # Errors
     /// - [`Error::TooDeep`]: see [`Turn::check_depth`].
-    /// - [`Error::Running`] if a call already runs the frame, or if it is the caller's frame or an ancestor of that.
+    /// - [`Error::Running`] if a host already runs the frame, or if it is the caller's frame or an ancestor of that.
     /// - [`Error::Transition`] if the frame is completed, failed or invalidated.
     ///
     /// After an error the turn has no new actions.
     pub fn call(&mut self, handle: Handle, options: CallOptions) -> Result<CallId> {
+        if !options.background && self.sessions.calls.runs(handle) && !self.is_own(handle, &options.caller) {
+            let CallOptions { caller, time_limit, .. } = options;
+            return Ok(self.wait(&caller, vec![handle], false, time_limit.unwrap_or_default()));
+        }
         self.check_callable(handle, &options.caller)?;
-        let node = self.tree.node(handle);
-        let has_session = node.status().is_open() && !node.session_id().starts_with(PLANNED_PREFIX);
-        Ok(if has_session { self.resume(handle, options) } else { self.create_session(handle, options) })
+        let call = self.queue(handle, options, None);
+        self.begin_queued();
+        Ok(call)
+    }
+
+    /// Adds a call, which begins when it is its turn. `wait` is the tool call that waits for several calls, if one does.
+    pub(super) fn queue(&mut self, handle: Handle, options: CallOptions, wait: Option<CallId>) -> CallId {
+        self.sessions.look_later(self.now);
+        self.sessions.calls.add(handle, options, wait)
     }
 
     /// Checks that a session may call a frame: that [`Turn::call`] accepts it.
@@ -52,28 +66,43 @@ impl Turn<'_> {
         if !node.status().is_open() && node.status() != FrameStatus::Planned {
             return Err(Error::Transition { handle, from: node.status(), to: FrameStatus::InProgress });
         }
-        let own = self.tree.by_id(caller);
-        let is_own = own.is_some_and(|own| own == handle || self.tree.is_ancestor(handle, own));
-        if is_own || self.sessions.calls.runs(handle) {
+        let runs_elsewhere = node.record().call.as_ref().is_some_and(|call| call.host != self.sessions.host);
+        if self.is_own(handle, caller) || self.sessions.calls.runs(handle) || runs_elsewhere {
             return Err(Error::Running { handle });
         }
         Ok(())
     }
 
-    /// Starts the call of a frame that has no session yet.
-    fn create_session(&mut self, handle: Handle, options: CallOptions) -> CallId {
-        let (parent_id, title) = (options.caller.clone(), one_line(self.tree.node(handle).title()));
-        let call = self.sessions.calls.begin(handle, options, Progress::Creating, self.now);
-        self.effect(Effect::CreateSession { call, parent_id, title });
-        call
+    /// True if a call of this host runs a frame.
+    pub fn is_running(&self, handle: Handle) -> bool {
+        self.sessions.calls.runs(handle)
     }
 
-    /// Starts the call of a frame that was interrupted or blocked. It continues in its session.
-    pub(super) fn resume(&mut self, handle: Handle, options: CallOptions) -> CallId {
-        let running = Progress::Running { session_id: self.tree.node(handle).session_id().to_owned() };
-        let call = self.sessions.calls.begin(handle, options, running, self.now);
-        self.go_on(call, handle);
-        call
+    /// True if a frame is that of the caller or above it.
+    pub(super) fn is_own(&self, handle: Handle, caller: &str) -> bool {
+        self.tree.by_id(caller).is_some_and(|own| own == handle || self.tree.is_ancestor(handle, own))
+    }
+
+    /// Begins the queued calls, as many as may work at the same time.
+    pub(super) fn begin_queued(&mut self) {
+        while let Some(id) = self.sessions.calls.next_to_begin() {
+            self.begin_call(id);
+        }
+    }
+
+    /// Begins the work of a queued call: the host creates a session for the frame, or the session that it has continues.
+    fn begin_call(&mut self, id: CallId) {
+        let Some(call) = self.sessions.calls.get(id) else { return };
+        let (handle, parent_id) = (call.handle, call.caller.clone());
+        let node = self.tree.node(handle);
+        if node.status().is_open() && !node.session_id().starts_with(PLANNED_PREFIX) {
+            let running = Progress::Running { session_id: node.session_id().to_owned() };
+            self.sessions.calls.begin(id, running, self.now);
+            self.go_on(id, handle);
+        } else {
+            self.sessions.calls.begin(id, Progress::Creating, self.now);
+            self.effect(Effect::CreateSession { call: id, parent_id, title: one_line(node.title()) });
+        }
     }
 
     /// Handles the creation of a session for a call by the host.
@@ -84,17 +113,12 @@ impl Turn<'_> {
         };
         let (handle, caller) = (call.handle, call.caller.clone());
         self.sessions.calls.advance(id, Progress::Running { session_id: session_id.clone() });
-        let node = self.tree.node(handle);
-        self.command(Command::ReplaceId { frame: handle.into(), session_id: session_id.clone() });
-        match node.status() {
-            FrameStatus::Planned => self.command(Command::Activate { frame: handle.into() }),
-            FrameStatus::Blocked => self.command(resumed(handle)),
-            _ => {}
-        }
-        self.sessions.describe_called(&session_id, &caller, node.record());
-        let (caller_id, text) = (caller.clone(), calls::prompt(self.tree, handle, &self.sessions.tools));
+        self.sessions.describe_called(&session_id, &caller, self.tree.node(handle).record());
+        let text = calls::prompt(self.tree, handle, &self.sessions.tools);
         self.sessions.prompted(&session_id, &text);
-        self.effect(Effect::Prompt { call: id, session_id, caller_id, text });
+        let prompt = Some(Effect::Prompt { call: id, session_id: session_id.clone(), caller_id: caller.clone(), text });
+        let session_id = Some(session_id);
+        self.act(Action::Begin { call: id, handle, caller: caller.clone(), session_id, prompt });
         self.release(&caller);
     }
 
@@ -104,12 +128,16 @@ impl Turn<'_> {
         match call.progress.clone() {
             Progress::Creating => self.not_created(id, error.unwrap_or_else(|| "the host made no session".into())),
             Progress::Running { session_id } => self.run_ended(id, session_id, error),
-            Progress::SummingUp { .. } | Progress::Salvaging { .. } => {}
+            Progress::Queued
+            | Progress::Compacting { .. }
+            | Progress::SummingUp { .. }
+            | Progress::Salvaging { .. } => {}
         }
     }
 
     /// Handles the end of a running call's session. Answers the call if the frame was finished or blocked, but continues
-    /// if it was answered meanwhile; else asks for a summary if one was requested; else salvages the last message.
+    /// if it was answered meanwhile; compacts the session if its agent has asked for that, and continues; else asks for a
+    /// summary.
     fn run_ended(&mut self, id: CallId, session_id: String, error: Option<String>) {
         if self.unfinished_frame(&session_id).is_none() {
             let answered = self.open_frame(&session_id).filter(|frame| self.is_answered(*frame));
@@ -119,34 +147,63 @@ impl Turn<'_> {
             self.effect(Effect::ReadMessages { session_id });
             return self.answer(id, None);
         }
-        if error.is_none() && self.sessions.compactions.begin(&session_id, CompactionType::FrameCompletion) {
-            return self.sum_up(id, session_id);
+        if let Some(error) = error {
+            return self.salvage(id, session_id, format!("its session ended with an error: {error}"));
         }
-        let reason = match error {
-            Some(error) => format!("its session ended with an error: {error}"),
-            None => calls::ended_without_pop(&self.sessions.tools),
-        };
-        self.salvage(id, session_id, reason);
+        if self.begin_compaction(&session_id, CompactionType::ManualSummary) {
+            self.sessions.calls.limit(id, self.now.saturating_add(SUMMARY_TIME));
+            return self.sessions.calls.advance(id, Progress::Compacting { session_id });
+        }
+        self.sum_up(id, session_id);
     }
 
-    /// Asks for a summary of a call's session.
+    /// Asks the session of a call, which has ended without a pop, for a summary of its work.
     fn sum_up(&mut self, id: CallId, session_id: String) {
-        self.sessions.calls.advance(id, Progress::SummingUp { session_id: session_id.clone() });
-        self.effect(Effect::CompactSession { session_id });
+        let reason = calls::ended_without_pop(&self.sessions.tools);
+        let compactions = &mut self.sessions.compactions;
+        if !compactions.is_pending(&session_id, CompactionType::FrameCompletion) {
+            let mut request = SummaryRequest::new(CompactionType::FrameCompletion, None, self.now);
+            request.blocked_because = Some(reason.clone());
+            compactions.request(&session_id, request);
+        }
+        self.begin_compaction(&session_id, CompactionType::FrameCompletion);
+        self.sessions.calls.limit(id, self.now.saturating_add(SUMMARY_TIME));
+        self.sessions.calls.advance(id, Progress::SummingUp { session_id, reason });
+    }
+
+    /// Asks the host for a compaction of this type, if it is requested. True if it was.
+    fn begin_compaction(&mut self, session_id: &str, compaction_type: CompactionType) -> bool {
+        let is_begun = self.sessions.compactions.begin(session_id, compaction_type);
+        if is_begun {
+            self.effect(Effect::CompactSession { session_id: session_id.to_owned() });
+        }
+        is_begun
     }
 
     /// Handles the abort of a caller, which does not see the answer.
     pub(super) fn call_aborted(&mut self, id: CallId) {
+        let reason = "its caller was aborted";
+        if let Some(wait) = self.sessions.calls.remove_wait(id) {
+            let begun: Vec<CallId> =
+                self.sessions.calls.all().filter(|(_, call)| call.wait == Some(id)).map(|(call, _)| call).collect();
+            // What it waits for otherwise was begun by another tool call, and goes on.
+            return begun.into_iter().filter(|_| wait.runs_below.is_some()).for_each(|call| {
+                self.sessions.calls.unheard(call);
+                self.call_stopped(call, reason.into());
+            });
+        }
         self.sessions.calls.unheard(id);
-        self.call_stopped(id, "its caller was aborted".into());
+        self.call_stopped(id, reason.into());
     }
 
     /// Stops a call: aborts its session and salvages the last message.
-    fn call_stopped(&mut self, id: CallId, reason: String) {
+    pub(super) fn call_stopped(&mut self, id: CallId, reason: String) {
         let Some(call) = self.sessions.calls.get(id) else { return };
         match call.progress.clone() {
-            Progress::Creating => self.not_created(id, reason),
-            Progress::Running { session_id } | Progress::SummingUp { session_id } => {
+            Progress::Queued | Progress::Creating => self.not_created(id, reason),
+            Progress::Running { session_id }
+            | Progress::Compacting { session_id }
+            | Progress::SummingUp { session_id, .. } => {
                 self.effect(Effect::AbortSession { session_id: session_id.clone() });
                 match self.unfinished_frame(&session_id) {
                     Some(_) => self.salvage(id, session_id, reason),
@@ -164,10 +221,20 @@ impl Turn<'_> {
         self.release(&caller);
     }
 
-    /// Stops the calls that have reached their time limit.
+    /// Stops the calls that have reached their time limit, and answers the tool calls that have waited long enough.
     pub(super) fn stop_overdue_calls(&mut self) {
-        for (id, limit) in self.sessions.calls.overdue(self.now) {
-            self.call_stopped(id, format!("its time limit of {limit} ms was exceeded"));
+        for id in self.sessions.calls.overdue(self.now) {
+            if self.sessions.calls.waits.contains_key(&id) {
+                self.end_wait(id);
+                continue;
+            }
+            let limit = self.sessions.calls.time_limit(id);
+            let reason = match self.sessions.calls.get(id).map(|call| call.progress.clone()) {
+                Some(Progress::SummingUp { reason, .. }) => reason,
+                Some(Progress::Compacting { .. }) => "its session was not compacted in time".to_owned(),
+                _ => format!("its time limit of {limit} ms was exceeded"),
+            };
+            self.call_stopped(id, reason);
         }
     }
 
@@ -175,20 +242,26 @@ impl Turn<'_> {
     pub(super) fn salvage(&mut self, id: CallId, session_id: String, reason: String) {
         let Some(call) = self.sessions.calls.get(id) else { return };
         let data = json!({ "sessionID": session_id, "handle": call.handle, "reason": reason });
+        self.sessions.compactions.forget(&session_id);
         self.sessions.calls.advance(id, Progress::Salvaging { session_id: session_id.clone(), reason });
         self.log(LogLevel::Warn, "Frame salvaged", data);
         self.effect(Effect::ReadMessages { session_id });
     }
 
     /// Ends the salvaging of a call: pops its frame as blocked, with the last message of its session as results, and
-    /// answers the call.
+    /// answers the call. A frame that somebody else has blocked gets the results so far.
     pub(super) fn salvaged(&mut self, session_id: &str, messages: &[Message]) {
         let Some((id, call)) = self.sessions.calls.of_session(session_id) else { return };
-        let Progress::Salvaging { reason, .. } = &call.progress else { return };
-        if let Some(frame) = self.unfinished_frame(session_id) {
-            let results = closing_results(messages, self.tree.node(frame).record());
-            let results = calls::salvaged_results(reason, results);
-            self.command(Command::Pop { frame: frame.into(), status: PopStatus::Blocked, results });
+        let Progress::Salvaging { reason, .. } = call.progress.clone() else { return };
+        if let Some(frame) = self.open_frame(session_id) {
+            let begun_at = call.begun_at;
+            let record = self.tree.node(frame).record();
+            let work = self.work(session_id, begun_at, messages);
+            let results = salvaged_results(&reason, &work, record, closing_results(messages, record));
+            match record.status {
+                FrameStatus::Blocked => self.command(Command::Summarize { frame: frame.into(), results }),
+                _ => self.command(Command::Pop { frame: frame.into(), status: PopStatus::Blocked, results }),
+            }
         }
         self.answer(id, None);
     }
@@ -196,13 +269,23 @@ impl Turn<'_> {
     /// Ends a call, and answers it unless it runs in the background.
     pub(super) fn answer(&mut self, id: CallId, problem: Option<String>) {
         let Some(call) = self.sessions.calls.remove(id) else { return };
-        if !call.is_background {
-            let parent = self.tree.node(call.handle).parent();
-            let is_parent = parent.is_some() && parent == self.tree.by_id(&call.caller);
-            if is_parent && !call.is_unheard && self.is_finished(call.handle) {
-                self.command(Command::Deliver { frame: call.handle.into() });
+        self.act(Action::End { handle: call.handle });
+        if call.is_background {
+            if call.wait.is_none() && !call.is_unheard {
+                self.sessions.tell(&call.caller, call.handle);
             }
-            self.act(Action::Answer { call: id, handle: call.handle, problem });
+            return;
+        }
+        self.deliver(&call.caller, call.handle, call.is_unheard);
+        self.act(Action::Answer { call: id, handle: call.handle, problem });
+    }
+
+    /// Records that the caller of a frame gets its results now, if the caller works for the frame's parent.
+    pub(super) fn deliver(&mut self, caller: &str, handle: Handle, is_unheard: bool) {
+        let parent = self.tree.node(handle).parent();
+        let is_parent = parent.is_some() && parent == self.tree.by_id(caller);
+        if is_parent && !is_unheard && self.is_finished(handle) {
+            self.command(Command::Deliver { frame: handle.into() });
         }
     }
 
@@ -228,16 +311,58 @@ impl Turn<'_> {
         }
     }
 
-    /// Handles the end of a session's frame by a tool or another caller. The messages of the session are read for the
-    /// frame's log. If the frame was invalidated while a call ran it, its session is aborted and the call is answered.
-    pub fn finished(&mut self, session_id: &str, is_invalidated: bool) {
+    /// Handles the end of a session's frame by a tool. The messages of the session are read for the frame's log. `is_own`:
+    /// its own agent has ended it, so the session ends by itself. Otherwise [`Turn::settle`] aborts the session.
+    pub fn finished(&mut self, session_id: &str, is_own: bool) {
         self.sessions.compactions.forget(session_id);
-        if is_invalidated && self.sessions.calls.of_session(session_id).is_some() {
-            self.effect(Effect::AbortSession { session_id: session_id.to_owned() });
-            self.answer_for(session_id);
-        }
-        if self.sessions.is_known(session_id) {
+        // The messages of a called session are read when it ends.
+        if let Some((call, _)) = self.sessions.calls.of_session(session_id) {
+            self.sessions.calls.ending(call, is_own);
+        } else if self.sessions.is_known(session_id) {
             self.effect(Effect::ReadMessages { session_id: session_id.to_owned() });
+        }
+    }
+
+    /// Goes on with what depends on the tree after the actions of a turn: calls whose frames others have ended, tool calls
+    /// that wait, and queued calls. To be called after the actions of each turn, until it has no actions.
+    pub fn settle(&mut self) {
+        self.notice_ends();
+        self.settle_waits();
+        self.begin_queued();
+    }
+
+    /// Stops the calls whose frames were ended by somebody else than their own agents: a person, another tool, or another
+    /// process.
+    fn notice_ends(&mut self) {
+        let is_ended = |(_, call): &(CallId, &Call)| {
+            let status = self.tree.node(call.handle).status();
+            let is_working = !call.is_ending && !matches!(call.progress, Progress::Salvaging { .. });
+            is_working && !matches!(status, FrameStatus::Planned | FrameStatus::InProgress)
+        };
+        let waits_to_begin = |call: &Call| call.session_id().is_none();
+        let ended: Vec<_> = self
+            .sessions
+            .calls
+            .all()
+            .filter(is_ended)
+            .filter(|(_, call)| !waits_to_begin(call) || !self.tree.node(call.handle).status().is_open())
+            .map(|(id, call)| (id, call.handle, call.session_id().map(str::to_owned)))
+            .collect();
+        for (id, handle, session_id) in ended {
+            let Some(session_id) = session_id else {
+                let caller = self.sessions.calls.get(id).map(|call| call.caller.clone());
+                self.answer(id, None);
+                caller.iter().for_each(|caller| self.release(caller));
+                continue;
+            };
+            self.effect(Effect::AbortSession { session_id: session_id.clone() });
+            if self.tree.node(handle).status() == FrameStatus::Blocked {
+                self.salvage(id, session_id, "somebody else has blocked it".into());
+            } else {
+                self.sessions.compactions.forget(&session_id);
+                self.effect(Effect::ReadMessages { session_id });
+                self.answer(id, None);
+            }
         }
     }
 }

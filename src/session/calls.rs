@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::{Deserialize, Serialize};
 
 use super::timers::Timers;
-use crate::frame::{FrameStatus, Handle, Results};
+use crate::frame::{FrameStatus, Handle};
 use crate::steps::step;
 use crate::text::{beginning, hanging_indent, one_line};
 use crate::tree::Tree;
@@ -22,34 +22,40 @@ use crate::vocabulary::{ToolNames, ToolRole};
 const RESULTS_CHARACTERS: usize = 16_000;
 /// Maximum number of artifacts, and of decisions, in an answer. The newest are listed.
 const LISTED: usize = 20;
+/// Minimum length of the results of each of several frames in one answer, in characters.
+const LEAST_CHARACTERS: usize = 1_000;
 
 /// The number of a call. Unique within a process and a stack.
 pub type CallId = u64;
 
 /// The settings of calls.
 ///
-/// In JSON: `{"maxDepth": 5, "timeLimit": 600000}`. Every key is optional; unknown keys are rejected.
+/// In JSON: `{"maxDepth": 5, "timeLimit": 600000, "maxConcurrent": 4}`. Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct CallSettings {
     /// Maximum number of ancestors of a called frame. Default 5.
     pub max_depth: usize,
-    /// Default time limit of a call, in milliseconds. At the limit the call is aborted and salvaged. 0: no limit.
-    /// Default 0.
+    /// Default time limit of a call, in milliseconds, from the beginning of its work. At the limit the call is aborted and
+    /// salvaged. 0: no limit. Default 0.
     pub time_limit: u64,
+    /// Maximum number of called sessions that work at the same time. A session that waits for other calls does not work.
+    /// Further calls are queued, and begin in their order. 0: no limit. Default 4.
+    pub max_concurrent: usize,
 }
 
 impl CallSettings {
     setters! {
         max_depth: usize,
         time_limit: u64,
+        max_concurrent: usize,
     }
 }
 
 impl Default for CallSettings {
     fn default() -> Self {
-        Self { max_depth: 5, time_limit: 0 }
+        Self { max_depth: 5, time_limit: 0, max_concurrent: 4 }
     }
 }
 
@@ -59,7 +65,7 @@ impl Default for CallSettings {
 pub struct CallOptions {
     /// ID of the calling session.
     pub caller: String,
-    /// True: the caller does not wait, and gets no answer.
+    /// True: the caller does not wait. The next request of the calling session says how the frame has ended.
     pub background: bool,
     /// Time limit in milliseconds. `None`: [`CallSettings::time_limit`]; 0: no limit.
     pub time_limit: Option<u64>,
@@ -80,12 +86,16 @@ impl CallOptions {
 /// The state of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Progress {
+    /// It begins when fewer sessions work.
+    Queued,
     /// The host creates its session.
     Creating,
     /// Its session is running.
     Running { session_id: String },
-    /// Its session has ended, and a summary was requested.
-    SummingUp { session_id: String },
+    /// Its agent has requested a checkpoint and ended its turn. It goes on after the compaction.
+    Compacting { session_id: String },
+    /// Its session has ended for this reason, and a summary was requested.
+    SummingUp { session_id: String, reason: String },
     /// Its session has ended for this reason, and its messages were requested.
     Salvaging { session_id: String, reason: String },
 }
@@ -98,30 +108,53 @@ pub(super) struct Call {
     pub(super) is_background: bool,
     /// True if the caller was aborted, so it does not see the answer.
     pub(super) is_unheard: bool,
+    /// True if its own agent has ended the frame: the session ends by itself.
+    pub(super) is_ending: bool,
+    /// True if a person has continued the session, so no prompt of the host ends.
+    pub(super) is_adopted: bool,
+    /// The [`Wait`] that has begun it, if there is one.
+    pub(super) wait: Option<CallId>,
     pub(super) progress: Progress,
+    /// The time at which its session began to work.
+    pub(super) begun_at: u64,
     /// In milliseconds; 0: no limit.
     time_limit: u64,
 }
 
 impl Call {
     /// The session in which it runs; `None` while the host creates that session.
-    fn session_id(&self) -> Option<&str> {
+    pub(super) fn session_id(&self) -> Option<&str> {
         match &self.progress {
-            Progress::Creating => None,
+            Progress::Queued | Progress::Creating => None,
             Progress::Running { session_id }
-            | Progress::SummingUp { session_id }
+            | Progress::Compacting { session_id }
+            | Progress::SummingUp { session_id, .. }
             | Progress::Salvaging { session_id, .. } => Some(session_id),
         }
     }
 }
 
-/// The calls that have not been answered.
+/// A tool call that waits for the ends of calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wait {
+    pub(super) caller: String,
+    /// The frames, in the order in which they were begun or named.
+    pub(super) frames: Vec<Handle>,
+    /// True: the first end is enough.
+    pub(super) for_any: bool,
+    /// The frame whose ready children it begins, until none is ready.
+    pub(super) runs_below: Option<Handle>,
+}
+
+/// The calls that have not been answered, and the tool calls that wait for several of them.
 #[derive(Debug, Clone, Default)]
 pub struct Calls {
-    /// Maximum depth and time limit.
+    /// Maximum depth and number, and time limit.
     pub settings: CallSettings,
     last: CallId,
     running: BTreeMap<CallId, Call>,
+    queued: BTreeSet<CallId>,
+    pub(super) waits: BTreeMap<CallId, Wait>,
     /// The same calls by their frames, and by their sessions; those without a session by their callers.
     by_frame: HashMap<Handle, CallId>,
     by_session: BTreeSet<(String, CallId)>,
@@ -135,24 +168,91 @@ impl Calls {
         self.running.values().map(|call| call.handle)
     }
 
+    /// The frames of the calls that begin when fewer sessions work, in the order in which they begin.
+    pub fn queued(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.queued.iter().filter_map(|id| self.get(*id)).map(|call| call.handle)
+    }
+
+    /// True if there is neither a call nor a tool call that waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.running.is_empty() && self.waits.is_empty()
+    }
+
     /// True if a call runs this frame.
     pub(super) fn runs(&self, handle: Handle) -> bool {
         self.by_frame.contains_key(&handle)
     }
 
-    pub(super) fn begin(&mut self, handle: Handle, options: CallOptions, progress: Progress, now: u64) -> CallId {
+    /// Adds a call, which is queued.
+    pub(super) fn add(&mut self, handle: Handle, options: CallOptions, wait: Option<CallId>) -> CallId {
         let time_limit = options.time_limit.unwrap_or(self.settings.time_limit);
-        let (caller, is_background) = (options.caller, options.background);
+        let CallOptions { caller, background: is_background, .. } = options;
+        let (is_unheard, is_ending, is_adopted, progress) = (false, false, false, Progress::Queued);
         self.last += 1;
-        self.insert(self.last, Call { handle, caller, is_background, is_unheard: false, progress, time_limit });
+        let call =
+            Call { handle, caller, is_background, is_unheard, is_ending, is_adopted, wait, progress, begun_at: 0, time_limit };
+        self.insert(self.last, call);
+        self.last
+    }
+
+    /// Adds a tool call that waits.
+    pub(super) fn wait(&mut self, wait: Wait, time_limit: u64, now: u64) -> CallId {
+        self.last += 1;
+        self.waits.insert(self.last, wait);
         if time_limit > 0 {
             self.limits.set(self.last, now.saturating_add(time_limit));
         }
         self.last
     }
 
+    /// Begins the work of a queued call. Its time limit counts from now.
+    pub(super) fn begin(&mut self, id: CallId, progress: Progress, now: u64) {
+        if let Some(call) = self.take(id) {
+            if call.time_limit > 0 {
+                self.limits.set(id, now.saturating_add(call.time_limit));
+            }
+            self.insert(id, Call { progress, begun_at: now, ..call });
+        }
+    }
+
+    /// Begins a call whose session works already.
+    pub(super) fn adopt(&mut self, id: CallId, session_id: &str, now: u64) {
+        self.begin(id, Progress::Running { session_id: session_id.to_owned() }, now);
+        if let Some(call) = self.running.get_mut(&id) {
+            call.is_adopted = true;
+        }
+    }
+
+    /// Sets the moment at which a call is stopped, whatever its own limit is.
+    pub(super) fn limit(&mut self, id: CallId, moment: u64) {
+        self.limits.set(id, moment);
+    }
+
+    /// The oldest queued call, if it can begin.
+    pub(super) fn next_to_begin(&self) -> Option<CallId> {
+        let (id, most) = (*self.queued.first()?, self.settings.max_concurrent);
+        let has_room = || self.running.len() - self.queued.len() < most || self.working() < most;
+        (most == 0 || has_room()).then_some(id)
+    }
+
+    /// Number of called sessions that work: that have begun and wait for no other call.
+    fn working(&self) -> usize {
+        let foreground = self.running.values().filter(|call| !call.is_background && !call.is_unheard);
+        let callers = foreground.map(|call| call.caller.as_str());
+        let waiting: BTreeSet<&str> = callers.chain(self.waits.values().map(|wait| wait.caller.as_str())).collect();
+        let is_working = |call: &&Call| {
+            call.progress != Progress::Queued && call.session_id().is_none_or(|session_id| !waiting.contains(session_id))
+        };
+        self.running.values().filter(is_working).count()
+    }
+
     pub(super) fn get(&self, id: CallId) -> Option<&Call> {
         self.running.get(&id)
+    }
+
+    /// The unanswered calls, oldest first.
+    pub(super) fn all(&self) -> impl Iterator<Item = (CallId, &Call)> {
+        self.running.iter().map(|(id, call)| (*id, call))
     }
 
     /// Sets the state of a call.
@@ -164,8 +264,15 @@ impl Calls {
 
     /// Notes that the caller of a call was aborted.
     pub(super) fn unheard(&mut self, id: CallId) {
-        if let Some(call) = self.take(id) {
-            self.insert(id, Call { is_unheard: true, ..call });
+        if let Some(call) = self.running.get_mut(&id) {
+            call.is_unheard = true;
+        }
+    }
+
+    /// Notes whether the agent of a call's session has ended the frame itself.
+    pub(super) fn ending(&mut self, id: CallId, is_ending: bool) {
+        if let Some(call) = self.running.get_mut(&id) {
+            call.is_ending = is_ending;
         }
     }
 
@@ -174,11 +281,17 @@ impl Calls {
         self.take(id)
     }
 
+    pub(super) fn remove_wait(&mut self, id: CallId) -> Option<Wait> {
+        self.limits.cancel(&id);
+        self.waits.remove(&id)
+    }
+
     fn insert(&mut self, id: CallId, call: Call) {
         match call.session_id() {
-            Some(session_id) => self.by_session.insert((session_id.to_owned(), id)),
-            None => self.creating.insert((call.caller.clone(), id)),
-        };
+            Some(session_id) => drop(self.by_session.insert((session_id.to_owned(), id))),
+            None if call.progress == Progress::Queued => drop(self.queued.insert(id)),
+            None => drop(self.creating.insert((call.caller.clone(), id))),
+        }
         self.by_frame.insert(call.handle, id);
         self.running.insert(id, call);
     }
@@ -187,7 +300,7 @@ impl Calls {
         let call = self.running.remove(&id)?;
         match call.session_id() {
             Some(session_id) => self.by_session.remove(&(session_id.to_owned(), id)),
-            None => self.creating.remove(&(call.caller.clone(), id)),
+            None => self.queued.remove(&id) || self.creating.remove(&(call.caller.clone(), id)),
         };
         self.by_frame.remove(&call.handle);
         Some(call)
@@ -204,10 +317,14 @@ impl Calls {
         first_of(&self.creating, caller).is_some()
     }
 
-    /// The calls that have reached their time limit, with the limit in milliseconds. Each call is returned once.
-    pub(super) fn overdue(&mut self, now: u64) -> Vec<(CallId, u64)> {
-        let overdue = self.limits.due(now);
-        overdue.into_iter().filter_map(|id| Some((id, self.get(id)?.time_limit))).collect()
+    /// The calls that have reached their time limit, each once.
+    pub(super) fn overdue(&mut self, now: u64) -> Vec<CallId> {
+        self.limits.due(now)
+    }
+
+    /// The time limit of a call, in milliseconds; 0: none.
+    pub(super) fn time_limit(&self, id: CallId) -> u64 {
+        self.get(id).map_or(0, |call| call.time_limit)
     }
 
     /// The time at which the next call reaches its time limit, on the clock of [`Turn::now`](super::Turn::now). `None`
@@ -279,15 +396,6 @@ pub(super) fn resumption(tree: &Tree, handle: Handle, tools: &ToolNames) -> Stri
     format!("{happened}, and {finish}.\n\n{}", prompt(tree, handle, tools))
 }
 
-/// The results of a salvaged frame: the last message of its session, marked with the reason of the salvage.
-pub(super) fn salvaged_results(reason: &str, last_words: Results) -> Results {
-    let marked = |words: String| {
-        let words = if words.is_empty() { "It left no last words." } else { &words };
-        format!("[auto-completed: {reason}] {words}")
-    };
-    Results { full: marked(last_words.full), compacted: marked(last_words.compacted) }
-}
-
 /// The reason of the salvage for a session that ended by itself.
 pub(super) fn ended_without_pop(tools: &ToolNames) -> String {
     let pop = tools.get(ToolRole::Pop).unwrap_or("finishing its frame");
@@ -297,16 +405,74 @@ pub(super) fn ended_without_pop(tools: &ToolNames) -> String {
 /// The answer for the caller of a frame, from the current tree. `problem` is the reason if the frame could not be run.
 pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNames) -> String {
     let node = tree.node(handle);
-    let frame = node.record();
-    let name = name(tree, handle);
     if let Some(problem) = problem {
         let again = match tools.get(ToolRole::Activate) {
             Some(activate) => format!("{activate} {handle} tries again"),
             None => "activate it to try again".to_owned(),
         };
+        let name = name(tree, handle);
         return format!("{name} could not be started: {}. It is {}; {again}.", one_line(problem), node.status());
     }
-    let mut lines = vec![format!("{name} is {}.", node.status())];
+    let mut lines = report(tree, handle, RESULTS_CHARACTERS, tools);
+    lines.push(match node.status() {
+        FrameStatus::Blocked => {
+            let is_asking = node.record().current_question().is_some_and(|current| current.answer.is_none());
+            resume_or_give_up(handle, is_asking, tools)
+        }
+        _ => next(tree, handle, tools),
+    });
+    lines.join("\n")
+}
+
+/// The answer for a caller that has waited for several frames, or has run the children of a frame that were ready.
+pub(super) fn wait_answer(
+    tree: &Tree,
+    ended: &[Handle],
+    running: &[Handle],
+    runs_below: Option<Handle>,
+    tools: &ToolNames,
+) -> String {
+    if let ([alone], [], None) = (ended, running, runs_below) {
+        return answer(tree, *alone, None, tools);
+    }
+    let characters = (RESULTS_CHARACTERS / ended.len().max(1)).max(LEAST_CHARACTERS);
+    let mut lines = Vec::new();
+    for handle in ended {
+        let node = tree.node(*handle);
+        match (node.status(), node.record().interrupted_at) {
+            (FrameStatus::Planned, _) => lines.push(format!("{} could not be started.", name(tree, *handle))),
+            (FrameStatus::InProgress, Some(_)) => lines.push(format!("{} was interrupted.", name(tree, *handle))),
+            _ => lines.extend(report(tree, *handle, characters, tools)),
+        }
+    }
+    if !running.is_empty() {
+        lines.push(format!("Still running: {}.", listed(running)));
+    }
+    let begun = |child: &Handle| !ended.contains(child) && !running.contains(child);
+    let planned = runs_below.into_iter().flat_map(|parent| tree.children(parent)).copied();
+    let left = planned.filter(|child| tree.node(*child).status() == FrameStatus::Planned).filter(begun);
+    for child in left.take(LISTED) {
+        let waits = tree.unfinished_dependencies(child).next().map_or(String::new(), |dependency| {
+            format!(": it waits for {}, which is {}", name(tree, dependency), tree.node(dependency).status())
+        });
+        lines.push(format!("{} has not begun{waits}.", name(tree, child)));
+    }
+    if lines.is_empty() {
+        lines.push("No planned child is ready.".to_owned());
+    }
+    lines.join("\n")
+}
+
+/// Returns handles as a list separated by commas.
+fn listed(frames: &[Handle]) -> String {
+    frames.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// What the caller of a frame learns about its end: status, question, results, artifacts, decisions, and what is still open
+/// below it. `characters` is the maximum length of each text.
+fn report(tree: &Tree, handle: Handle, characters: usize, tools: &ToolNames) -> Vec<String> {
+    let frame = tree.node(handle).record();
+    let mut lines = vec![format!("{} is {}.", name(tree, handle), frame.status)];
     let question = frame.current_question().map(|current| current.question.as_str()).unwrap_or_default();
     let answer = frame.pending_answer().unwrap_or_default();
     let results = frame.results.as_deref().unwrap_or_default();
@@ -316,7 +482,7 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNa
         if text.is_empty() {
             continue;
         }
-        let shown = beginning(text, RESULTS_CHARACTERS);
+        let shown = beginning(text, characters);
         let cut = match tools.get(ToolRole::Details) {
             _ if shown.len() == text.len() => String::new(),
             Some(details) => format!("… ({details} {handle} has all)"),
@@ -332,22 +498,14 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNa
             lines.push(format!("{heading}: {shown}{older}"));
         }
     }
-    let open: Vec<String> = tree
+    let open: Vec<Handle> = tree
         .unfinished_below(handle)
         .filter(|below| tree.node(*below).status().is_open())
-        .map(|below| below.to_string())
         .collect();
     if !open.is_empty() {
-        lines.push(format!("Still open below it: {}.", open.join(", ")));
+        lines.push(format!("Still open below it: {}.", listed(&open)));
     }
-    lines.push(match node.status() {
-        FrameStatus::Blocked => {
-            let is_asking = frame.current_question().is_some_and(|current| current.answer.is_none());
-            resume_or_give_up(handle, is_asking, tools)
-        }
-        _ => next(tree, handle, tools),
-    });
-    lines.join("\n")
+    lines
 }
 
 /// A frame with its title, on one line.

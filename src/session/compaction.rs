@@ -5,13 +5,14 @@
 //! results. Artifacts and decisions belong to the frame and not to the conversation, so no summary changes them.
 //!
 //! ```
-//! use callstack_core::session::compaction::{Compactions, CompactionType, Message, judge};
+//! use callstack_core::session::compaction::{Compactions, CompactionType, Message, SummaryRequest, judge};
 //! use callstack_core::{NewFrame, Stack};
 //!
 //! let stack = Stack::in_memory();
 //! let root = stack.push(NewFrame::new("Parse the configuration").id("ses_1").criteria("All options are read"))?;
 //! let mut compactions = Compactions::default();
-//! compactions.request("ses_1", CompactionType::ManualSummary, Some("before the refactoring"), 1_000);
+//! let request = SummaryRequest::new(CompactionType::ManualSummary, Some("before the refactoring".into()), 1_000);
+//! compactions.request("ses_1", request);
 //! let prompt = compactions.prompt("ses_1", &stack.frame(root)?, &[]);
 //! assert!(prompt.contains("All options are read") && prompt.contains("before the refactoring"));
 //!
@@ -27,6 +28,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::frame::{Frame, Results};
+pub use crate::frame::{CompactionType, SummaryRequest};
 use crate::keywords::keywords;
 use crate::text::{hanging_indent, one_line, whole_beginning};
 
@@ -37,35 +39,24 @@ const LEAST_WORDS: usize = 3;
 /// Maximum number of a frame's artifacts, decisions and chunks in a prompt; the newest are shown.
 const LISTED: usize = 30;
 
-/// The reason for a compaction. In JSON a name such as `"frame_completion"`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum CompactionType {
-    /// The host compacts because the model's context is full. The frame remains open.
-    #[default]
-    Overflow,
-    /// The frame is being finished. The summary becomes its final results.
-    FrameCompletion,
-    /// A checkpoint was requested. The frame remains open.
-    ManualSummary,
-}
-
 /// A compaction that was requested and is not finished yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PendingCompaction {
-    /// The reason.
-    #[serde(rename = "type")]
-    pub compaction_type: CompactionType,
-    /// A request for the content of the summary, if there is one. It is added to the prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-    /// Time of the request, in milliseconds since the Unix epoch.
-    pub requested_at: u64,
+    /// The request.
+    #[serde(flatten)]
+    pub request: SummaryRequest,
     /// True if the host was asked to compact.
     pub is_begun: bool,
+}
+
+impl PendingCompaction {
+    /// True if the next compaction of the session is the requested one. A compaction that the host makes by itself, in the
+    /// middle of the work, is not the end of the frame.
+    fn is_next(&self) -> bool {
+        self.is_begun || self.request.compaction_type != CompactionType::FrameCompletion
+    }
 }
 
 /// Numbers of compactions.
@@ -91,18 +82,28 @@ pub struct Compactions {
 impl Compactions {
     /// Requests a compaction of a session, or sets the reason for the next one. A later request replaces an earlier
     /// one. A blank note counts as none.
-    pub fn request(&mut self, session_id: &str, compaction_type: CompactionType, note: Option<&str>, now: u64) {
-        let note = note.map(str::trim).filter(|note| !note.is_empty()).map(str::to_owned);
-        self.pending.insert(
-            session_id.to_owned(),
-            PendingCompaction { compaction_type, note, requested_at: now, is_begun: false },
-        );
+    pub fn request(&mut self, session_id: &str, request: SummaryRequest) {
+        let note = request.note.map(|note| note.trim().to_owned()).filter(|note| !note.is_empty());
+        let request = SummaryRequest { note, ..request };
+        self.pending.insert(session_id.to_owned(), PendingCompaction { request, is_begun: false });
+    }
+
+    /// Requests a compaction that was requested before a restart, unless one is requested already.
+    pub(super) fn restore(&mut self, session_id: &str, request: &SummaryRequest) {
+        if !self.pending.contains_key(session_id) {
+            self.request(session_id, request.clone());
+        }
+    }
+
+    /// True if a compaction of this type is requested.
+    pub fn is_pending(&self, session_id: &str, compaction_type: CompactionType) -> bool {
+        let pending = self.pending.get(session_id);
+        pending.is_some_and(|pending| pending.request.compaction_type == compaction_type)
     }
 
     /// Returns true once if a compaction of this type is pending. The caller must then ask the host to compact.
     pub fn begin(&mut self, session_id: &str, compaction_type: CompactionType) -> bool {
-        let is_pending = self.pending.get(session_id).is_some_and(|pending| pending.compaction_type == compaction_type);
-        is_pending && self.begin_any(session_id)
+        self.is_pending(session_id, compaction_type) && self.begin_any(session_id)
     }
 
     /// Returns true once if a compaction of any type is pending.
@@ -118,20 +119,22 @@ impl Compactions {
     /// Returns the prompt for the summary of a session: see [`prompt`]. Without a request the reason is
     /// [`CompactionType::Overflow`].
     pub fn prompt(&self, session_id: &str, frame: &Frame, children: &[String]) -> String {
-        let pending = self.pending.get(session_id);
-        let compaction_type = pending.map_or_else(CompactionType::default, |pending| pending.compaction_type);
-        prompt(compaction_type, frame, children, pending.and_then(|pending| pending.note.as_deref()))
+        let next = self.pending.get(session_id).filter(|pending| pending.is_next()).map(|pending| &pending.request);
+        let compaction_type = next.map_or_else(CompactionType::default, |request| request.compaction_type);
+        prompt(compaction_type, frame, children, next.and_then(|request| request.note.as_deref()))
     }
 
-    /// Notes that a session was compacted and whether its summary was accepted. Returns the reason of the request, or
-    /// [`CompactionType::Overflow`] if there was none.
-    pub fn finished(&mut self, session_id: &str, is_taken: bool) -> CompactionType {
+    /// Notes that a session was compacted and whether its summary was accepted. Returns the request; if there was none,
+    /// one of the type [`CompactionType::Overflow`].
+    pub fn finished(&mut self, session_id: &str, is_taken: bool) -> SummaryRequest {
         self.statistics.compactions += 1;
         match is_taken {
             true => self.statistics.taken += 1,
             false => self.statistics.refused += 1,
         }
-        self.pending.remove(session_id).map_or_else(CompactionType::default, |pending| pending.compaction_type)
+        let is_next = self.pending.get(session_id).is_some_and(PendingCompaction::is_next);
+        let ended = if is_next { self.pending.remove(session_id) } else { None };
+        ended.map_or_else(SummaryRequest::default, |pending| pending.request)
     }
 
     /// Removes the request for a session that was deleted or finished.
@@ -382,16 +385,20 @@ mod tests {
     #[test]
     fn the_reason_for_a_compaction_is_remembered_until_it_happens() {
         let mut compactions = Compactions::default();
-        compactions.request("a", CompactionType::ManualSummary, Some("  "), 1);
-        compactions.request("a", CompactionType::FrameCompletion, None, 2);
-        let pending: Vec<_> = compactions.pending().map(|(id, pending)| (id, pending.compaction_type)).collect();
-        assert_eq!(pending, [("a", CompactionType::FrameCompletion)]);
+        let request = |compaction_type, time| SummaryRequest::new(compaction_type, Some("  ".into()), time);
+        compactions.request("a", request(CompactionType::ManualSummary, 1));
+        compactions.request("a", request(CompactionType::FrameCompletion, 2));
+        let pending: Vec<_> = compactions.pending().map(|(id, pending)| (id, pending.request.clone())).collect();
+        assert_eq!(pending, [("a", SummaryRequest::new(CompactionType::FrameCompletion, None, 2))]);
+        assert!(compactions.prompt("a", &frame(None), &[]).starts_with("The conversation has grown too long"));
+        assert_eq!(compactions.finished("a", true).compaction_type, CompactionType::Overflow, "the host compacts by itself");
+        assert!(compactions.begin("a", CompactionType::FrameCompletion));
         assert!(compactions.prompt("a", &frame(None), &[]).starts_with("This frame is being finished"));
         assert!(compactions.prompt("b", &frame(None), &[]).starts_with("The conversation has grown too long"));
-        assert_eq!(compactions.finished("a", true), CompactionType::FrameCompletion);
-        assert_eq!(compactions.finished("a", false), CompactionType::Overflow);
-        assert_eq!(compactions.statistics(), CompactionStatistics { compactions: 2, taken: 1, refused: 1 });
-        compactions.request("c", CompactionType::ManualSummary, None, 3);
+        assert_eq!(compactions.finished("a", true).compaction_type, CompactionType::FrameCompletion);
+        assert_eq!(compactions.finished("a", false).compaction_type, CompactionType::Overflow);
+        assert_eq!(compactions.statistics(), CompactionStatistics { compactions: 3, taken: 2, refused: 1 });
+        compactions.request("c", request(CompactionType::ManualSummary, 3));
         compactions.forget("c");
         assert_eq!(compactions.pending().count(), 0);
     }

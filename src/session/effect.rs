@@ -15,15 +15,24 @@ use crate::tree::Command;
 pub enum Action {
     /// Execute this command. If it is refused, log the error and continue with the next action.
     Command(Command),
-    /// Resume a blocked frame. Only if that is accepted, pass the prompt to the host: another process can have resumed the
-    /// frame. Otherwise end the call: [`Turn`](super::Turn) answers it with the reason.
-    Resume {
+    /// Execute [`Command::BeginCall`]. Only if that is accepted, pass the prompt to the host: another process can have begun
+    /// the frame. Otherwise end the call: [`Turn`](super::Turn) answers it with the reason.
+    Begin {
         /// The call that runs the frame.
         call: CallId,
         /// The frame.
         handle: Handle,
-        /// The prompt for the session of the frame.
-        prompt: Effect,
+        /// ID of the calling session.
+        caller: String,
+        /// The session that was created for the frame, if it had none.
+        session_id: Option<String>,
+        /// The prompt for the session of the frame. `None`: it works already.
+        prompt: Option<Effect>,
+    },
+    /// Execute [`Command::EndCall`]: the call of a frame has ended.
+    End {
+        /// The frame.
+        handle: Handle,
     },
     /// Append messages to the log of a frame, if the frame exists.
     KeepMessages {

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::calls::salvaged_results;
 use super::compaction::{Message, closing_results, results_of};
 use super::effect::{Effect, LogLevel};
+use super::salvage::salvaged_results;
 use super::subagents::Ending;
 use super::turn::Turn;
 use crate::frame::{FrameStatus, Handle, PopStatus};
@@ -69,7 +69,9 @@ impl Turn<'_> {
             Ending::Idle | Ending::Answered(_) => (PopStatus::Completed, results),
             Ending::Failed(message) => {
                 let reason = format!("the tool that started it has failed: {message}");
-                (PopStatus::Blocked, salvaged_results(&reason, results))
+                let begun_at = self.begun_at(session_id);
+                let work = self.work(session_id, begun_at, messages);
+                (PopStatus::Blocked, salvaged_results(&reason, &work, self.tree.node(frame).record(), results))
             }
         };
         self.sessions.subagents.completed(session_id, true, self.now);

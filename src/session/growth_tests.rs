@@ -43,6 +43,7 @@ fn events_beside_many_calls() {
         execute(Command::Push(NewFrame::new("Root").id("root")));
         (0..size).for_each(|number| execute(Command::Plan(NewFrame::new("Task").id(format!("plan-{number}")))));
         let mut sessions = Sessions::default();
+        sessions.calls.settings.max_concurrent = 0;
         let mut call = |number: usize| {
             let mut turn = Turn::new(&mut sessions, &tree, 1);
             let frame = tree.by_id(&format!("plan-{number}")).unwrap();
@@ -54,7 +55,7 @@ fn events_beside_many_calls() {
                 format!(r#"{{"kind": "sessionMessages", "sessionID": "s{number}", "messages": []}}"#),
             ];
             events.iter().for_each(|json| drop(sessions.report(&tree, event(json), 1)));
-            assert_eq!(sessions.deadline(), Some(1_001));
+            assert_eq!(sessions.deadline(), Some(1_001), "it looks after a second, when the time limit is reached too");
         };
         let steps = steps_of(|| (0..size).for_each(&mut call)).1;
         assert_eq!(sessions.calls.frames().count(), size);

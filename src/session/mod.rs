@@ -17,6 +17,7 @@ mod framing;
 mod growth_tests;
 mod logging;
 mod reporting;
+mod salvage;
 mod sessions;
 pub mod subagents;
 mod summarizing;
@@ -24,8 +25,8 @@ mod timers;
 mod titles;
 mod topic;
 mod turn;
+mod waiting;
 
-pub(crate) use answering::resumed;
 pub use effect::{Action, Effect, LogLevel};
 pub use event::{FileChange, HostEvent};
 pub use sessions::Sessions;

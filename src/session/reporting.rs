@@ -64,7 +64,10 @@ impl Turn<'_> {
                     self.observe_message(&session_id, is_user, tokens, context_limit);
                     match is_user {
                         true => self.asked(&session_id, message_id, &text),
-                        false => self.assess(&session_id),
+                        false => {
+                            self.sessions.replied(&session_id);
+                            self.assess(&session_id);
+                        }
                     }
                 }
             }
@@ -117,6 +120,10 @@ impl Turn<'_> {
         self.sessions.describe(session_id, parent.clone(), title, record);
         if let Some(frame) = frame.filter(|frame| tree.node(*frame).status() == FrameStatus::Blocked) {
             self.sessions.watch(frame, self.now);
+        }
+        if let Some(request) = record.and_then(|record| record.summary_request.as_deref()) {
+            // From the time before a restart.
+            self.sessions.compactions.restore(session_id, request);
         }
         if let Some(parent) = parent {
             self.child_created(session_id, &parent, title, is_subagent);
@@ -204,6 +211,7 @@ impl Turn<'_> {
     fn idle(&mut self, session_id: &str) {
         let step = self.sessions.subagents.idle(session_id, self.now);
         self.take(step);
+        self.adopted_idle(session_id);
         self.compact_if_requested(session_id);
     }
 

@@ -62,6 +62,8 @@ pub struct Sessions {
     pub tools: ToolNames,
     /// True if the host's contexts show no finished children.
     pub hides_finished_children: bool,
+    /// The ID of the host in [`RunningCall::host`](crate::frame::RunningCall::host); empty before its first call.
+    pub host: String,
     pub(super) known: BTreeMap<String, Session>,
     /// Subagents whose messages were requested from the host, because their frames end.
     pub(super) ending: BTreeMap<String, Ending>,
@@ -72,9 +74,20 @@ pub struct Sessions {
     waiting: BTreeMap<String, Vec<ReceivedEvent>>,
     /// For each session whose description waits, the session for which it waits.
     awaited: BTreeMap<String, String>,
-    /// The blocked frames of known sessions, and the time of the next look at them.
+    /// The blocked frames of known sessions.
     blocked: BTreeSet<Handle>,
+    /// The time of the next look at the frames that others can change: blocked ones, and those of calls.
     next_look: u64,
+    /// Frames that have ended in the background, by the session that is to be told.
+    news: BTreeMap<String, News>,
+}
+
+/// The frames that have ended in the background since the newest message of a session's agent.
+#[derive(Debug, Clone, Default)]
+struct News {
+    frames: Vec<Handle>,
+    /// Number of frames that a context has shown. The agent's next message shows that it has seen them.
+    shown: usize,
 }
 
 /// A session that was reported.
@@ -117,7 +130,7 @@ impl Sessions {
     /// The time at which [`Sessions::poll`] should be called, on the clock of [`Turn::now`]. `None` if nothing is
     /// pending.
     pub fn deadline(&self) -> Option<u64> {
-        let look = (!self.blocked.is_empty()).then_some(self.next_look);
+        let look = (!self.blocked.is_empty() || !self.calls.is_empty()).then_some(self.next_look);
         [self.subagents.deadline(), self.calls.deadline(), look].into_iter().flatten().min()
     }
 
@@ -132,12 +145,51 @@ impl Sessions {
         self.observations.get(session_id).is_none_or(Observation::needs_planning_advice)
     }
 
+    /// Remembers that the agent of a session is to be told how a frame has ended that ran in the background.
+    pub(super) fn tell(&mut self, session_id: &str, frame: Handle) {
+        let news = self.news.entry(session_id.to_owned()).or_default();
+        news.frames.retain(|known| *known != frame);
+        news.frames.push(frame);
+        news.shown = news.shown.min(news.frames.len() - 1);
+    }
+
+    /// Notes that the agent of a session has been told about a frame.
+    pub(super) fn told(&mut self, session_id: &str, frame: Handle) {
+        if let Some(news) = self.news.get_mut(session_id) {
+            news.shown -= usize::from(news.frames.iter().take(news.shown).any(|known| *known == frame));
+            news.frames.retain(|known| *known != frame);
+        }
+    }
+
+    /// The frames of which a context has to tell the agent of a session, and which it then has shown.
+    pub(crate) fn show_news(&mut self, session_id: &str) -> Vec<Handle> {
+        let Some(news) = self.news.get_mut(session_id) else { return Vec::new() };
+        news.shown = news.frames.len();
+        news.frames.clone()
+    }
+
+    /// Notes a message of a session's agent, which has seen what was shown.
+    pub(super) fn replied(&mut self, session_id: &str) {
+        if let Some(news) = self.news.get_mut(session_id) {
+            news.frames.drain(..news.shown);
+            news.shown = 0;
+            if news.frames.is_empty() {
+                self.news.remove(session_id);
+            }
+        }
+    }
+
     /// Watches a frame that is blocked, until it is not.
     pub(super) fn watch(&mut self, handle: Handle, now: u64) {
-        if self.blocked.is_empty() {
+        self.look_later(now);
+        self.blocked.insert(handle);
+    }
+
+    /// Sets the time of the next look at frames, if none is watched yet.
+    pub(super) fn look_later(&mut self, now: u64) {
+        if self.blocked.is_empty() && self.calls.is_empty() {
             self.next_look = now.saturating_add(LOOK_INTERVAL);
         }
-        self.blocked.insert(handle);
     }
 
     /// Looks at the blocked frames, if that is due. Returns those that are answered and that no call runs.
@@ -179,6 +231,11 @@ impl Sessions {
             }
             Change::Answered { .. } if self.blocked.contains(&event.handle) => self.next_look = now,
             _ => {}
+        }
+        // What a command of this process has ended is noticed at once.
+        let is_end = matches!(&event.change, Change::StatusChanged { .. } | Change::Invalidated { .. });
+        if is_end && self.calls.runs(event.handle) {
+            self.next_look = now;
         }
         let suggestions = &mut self.autonomy.suggestions;
         let begins = match &event.change {
@@ -330,6 +387,7 @@ impl Sessions {
         self.compactions.forget(session_id);
         self.ending.remove(session_id);
         self.known.remove(session_id);
+        self.news.remove(session_id);
         self.observations.remove(session_id);
     }
 }

@@ -3,11 +3,12 @@
 use serde_json::json;
 
 use super::calls::Progress;
-use super::compaction::{CompactionType, Message, Refusal, Summary, judge};
+use super::compaction::{Message, Refusal, Summary, judge};
 use super::effect::{Effect, LogLevel};
 use super::logging::finished_only;
+use super::salvage::salvaged_results;
 use super::turn::Turn;
-use crate::frame::{Handle, PopStatus, Results};
+use crate::frame::{CompactionType, FrameStatus, Handle, PopStatus, Results, SummaryRequest};
 use crate::text::one_line;
 use crate::tree::Command;
 
@@ -15,6 +16,21 @@ use crate::tree::Command;
 const NAMED_CHILDREN: usize = 8;
 
 impl Turn<'_> {
+    /// Requests a summary of a session, which its frame remembers.
+    pub fn request_summary(&mut self, session_id: &str, frame: Handle, request: SummaryRequest) {
+        self.command(Command::RequestSummary { frame: frame.into(), request: Some(request.clone()) });
+        self.sessions.compactions.request(session_id, request);
+    }
+
+    /// Forgets the request for a summary of a frame's session.
+    pub(super) fn forget_request(&mut self, session_id: &str) {
+        self.sessions.compactions.forget(session_id);
+        let frame = self.open_frame(session_id);
+        if let Some(frame) = frame.filter(|frame| self.tree.node(*frame).record().summary_request.is_some()) {
+            self.command(Command::RequestSummary { frame: frame.into(), request: None });
+        }
+    }
+
     /// Compacts an idle session if that was requested. The session of a call is compacted when the call ends.
     pub(super) fn compact_if_requested(&mut self, session_id: &str) {
         let is_called = self.sessions.calls.of_session(session_id).is_some();
@@ -55,10 +71,14 @@ impl Turn<'_> {
         let Some(frame) = self.open_frame(session_id) else { return self.sessions.compactions.forget(session_id) };
         let judged = judge(&messages, self.tree.node(frame).record());
         let refusal = judged.as_ref().err().copied();
-        let compaction_type = self.sessions.compactions.finished(session_id, refusal.is_none());
+        let request = self.sessions.compactions.finished(session_id, refusal.is_none());
+        if request.compaction_type != CompactionType::Overflow {
+            self.forget_request(session_id);
+        }
         match judged {
-            Ok(summary) => self.take_summary(session_id, frame, compaction_type, summary),
+            Ok(summary) => self.take_summary(session_id, frame, request, summary),
             Err(refusal) => {
+                let compaction_type = request.compaction_type;
                 let data = json!({ "sessionID": session_id, "type": compaction_type, "reason": refusal.to_string() });
                 self.log(LogLevel::Warn, "Summary refused", data);
             }
@@ -73,25 +93,48 @@ impl Turn<'_> {
         self.keep_messages(session_id, finished_only(messages));
     }
 
-    /// Records a summary as the results of a frame, and pops the frame if the compaction was requested for that.
-    fn take_summary(&mut self, session_id: &str, frame: Handle, compaction_type: CompactionType, summary: Summary) {
-        let data = json!({ "sessionID": session_id, "type": compaction_type });
+    /// Records a summary as the results of a frame, and ends the frame if the compaction was requested for that.
+    fn take_summary(&mut self, session_id: &str, frame: Handle, request: SummaryRequest, summary: Summary) {
+        let data = json!({ "sessionID": session_id, "type": request.compaction_type });
         self.log(LogLevel::Info, "Summary extracted", data);
-        let (frame, results) = (frame.into(), Results { full: summary.text, compacted: summary.compacted });
-        self.command(match compaction_type {
-            CompactionType::FrameCompletion => Command::Pop { frame, status: PopStatus::Completed, results },
-            CompactionType::Overflow | CompactionType::ManualSummary => Command::Summarize { frame, results },
-        });
+        let results = Results { full: summary.text, compacted: summary.compacted };
+        let is_working = self.tree.node(frame).status() == FrameStatus::InProgress;
+        if request.compaction_type != CompactionType::FrameCompletion || !is_working {
+            return self.command(Command::Summarize { frame: frame.into(), results });
+        }
+        let (status, results) = match request.blocked_because {
+            None => (PopStatus::Completed, results),
+            Some(reason) => {
+                let begun_at = self.begun_at(session_id);
+                let work = self.work(session_id, begun_at, &[]);
+                (PopStatus::Blocked, salvaged_results(&reason, &work, self.tree.node(frame).record(), results))
+            }
+        };
+        self.command(Command::Pop { frame: frame.into(), status, results });
     }
 
-    /// Ends the call that waited for the summary of its session, if there is one.
+    /// The time at which the work of a session on its frame began, as far as this process knows it.
+    pub(super) fn begun_at(&self, session_id: &str) -> u64 {
+        let call = self.sessions.calls.of_session(session_id).map(|(_, call)| call.begun_at);
+        let subagent = || self.sessions.subagents.get(session_id).map(|subagent| subagent.created_at);
+        call.or_else(subagent).unwrap_or(self.now)
+    }
+
+    /// Goes on with the call that waited for the summary of its session, if there is one.
     fn summed_up(&mut self, session_id: &str, refusal: Option<Refusal>) {
-        let is_summing_up = |progress: &Progress| matches!(progress, Progress::SummingUp { .. });
-        let waiting = self.sessions.calls.of_session(session_id).filter(|(_, call)| is_summing_up(&call.progress));
-        let Some((call, _)) = waiting else { return };
-        match refusal {
-            None => self.answer(call, None),
-            Some(refusal) => self.salvage(call, session_id.to_owned(), refusal.to_string()),
+        let Some((id, call)) = self.sessions.calls.of_session(session_id) else { return };
+        let handle = call.handle;
+        match (&call.progress, refusal) {
+            (Progress::SummingUp { .. }, None) => self.answer(id, None),
+            (Progress::SummingUp { reason, .. }, Some(_)) => {
+                let reason = reason.clone();
+                self.salvage(id, session_id.to_owned(), reason);
+            }
+            (Progress::Compacting { .. }, _) => {
+                self.sessions.calls.advance(id, Progress::Running { session_id: session_id.to_owned() });
+                self.go_on(id, handle);
+            }
+            _ => {}
         }
     }
 }

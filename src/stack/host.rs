@@ -1,8 +1,9 @@
 //! The interface of a stack for hosts with sessions: settings, reported events, effects, and contexts of sessions.
 
 use std::cell::RefCell;
-use std::collections::{HashSet, VecDeque};
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, ReentrantMutex};
 use serde::{Deserialize, Serialize};
@@ -16,8 +17,10 @@ use crate::session::autonomy::{AutonomyLevel, AutonomySettings};
 use crate::session::calls::{self, CallId, CallSettings};
 use crate::session::compaction::Message;
 use crate::session::subagents::SubagentSettings;
-use crate::session::{Action, Effect, HostEvent, LogLevel, Sessions, TitlePatterns, Turn, resumed};
+use crate::session::{Action, Effect, HostEvent, LogLevel, Sessions, TitlePatterns, Turn};
 use crate::store::LogQuery;
+use crate::store::presence::{self, Presence};
+use crate::tree::Command;
 use crate::variables;
 use crate::vocabulary::{ToolNames, ToolSet};
 
@@ -28,6 +31,9 @@ const WAITING_LINES: usize = 1_000;
 /// one that is found there are older.
 const COMPARED_LINES: usize = 1_000;
 
+/// Time between two looks at the hosts of calls, which can have ended, in milliseconds.
+const PRESENCE_INTERVAL: u64 = 1_000;
+
 /// The data of a stack about its host.
 #[derive(Default)]
 pub(super) struct HostState {
@@ -36,6 +42,17 @@ pub(super) struct HostState {
     order: ReentrantMutex<RefCell<()>>,
     /// Held only for short times, because contexts wait for it too. No code of the host runs meanwhile.
     state: Mutex<State>,
+    /// The ID under which this stack runs calls, from the first one on.
+    identity: OnceLock<Identity>,
+    /// The time of the next look at the hosts of calls.
+    next_presence_look: AtomicU64,
+}
+
+/// The ID of a host that runs calls. As long as it exists, others can see that.
+#[derive(Debug)]
+struct Identity {
+    id: String,
+    _presence: Option<Presence>,
 }
 
 struct State {
@@ -340,8 +357,8 @@ impl Host<'_> {
         let tree = self.stack.inner.tree.read();
         let Some(handle) = tree.by_id(session_id) else { return Ok(None) };
         let frame = tree.node(handle).record();
-        let (settings, suggestions, planning, conversation) = {
-            let state = self.stack.inner.host.state.lock();
+        let (settings, suggestions, planning, conversation, news) = {
+            let mut state = self.stack.inner.host.state.lock();
             let subagents = &state.sessions.subagents;
             if subagents.get(session_id).is_some() && !subagents.settings().inject_parent_context {
                 return Ok(None);
@@ -356,9 +373,10 @@ impl Host<'_> {
                 is_called: state.sessions.is_frame_called(session_id),
                 has_criteria: state.sessions.has_criteria(session_id, frame),
             };
-            (state.context.clone(), suggestions.unwrap_or_default(), planning, conversation)
+            let news = state.sessions.show_news(session_id);
+            (state.context.clone(), suggestions.unwrap_or_default(), planning, conversation, news)
         };
-        let advice = Advice { suggestions: &suggestions, planning, conversation };
+        let advice = Advice { suggestions: &suggestions, planning, conversation, news: &news };
         let key = Key::new(&tree, handle, &settings, advice);
         drop(tree);
         let (context, is_cached) = self.stack.cached_context(&key, now)?;
@@ -399,13 +417,22 @@ impl Stack {
     fn carry_out(&self, action: Action, effects: &mut Vec<Effect>) -> Option<(CallId, String)> {
         let refused = match action {
             Action::Command(command) => self.execute(command).err(),
-            Action::Resume { call, handle, prompt } => match self.execute(resumed(handle)) {
-                Err(error) => return Some((call, error.to_string())),
-                Ok(_) => {
-                    effects.push(prompt);
-                    None
+            Action::Begin { call, handle, caller, session_id, prompt } => {
+                let begun = self.host_id(true).and_then(|host| {
+                    self.execute(Command::BeginCall { frame: handle.into(), session_id, caller, host })
+                });
+                match begun {
+                    Err(error) => return Some((call, error.to_string())),
+                    Ok(_) => {
+                        effects.extend(prompt);
+                        None
+                    }
                 }
-            },
+            }
+            Action::End { handle } => {
+                let command = |host| Command::EndCall { frame: handle.into(), host, interrupted: false };
+                self.host_id(false).and_then(|host| self.execute(command(host))).err()
+            }
             Action::KeepMessages { frame, messages, may_repeat } => {
                 self.keep_messages(&frame, messages, may_repeat).err()
             }
@@ -422,6 +449,68 @@ impl Stack {
         };
         effects.extend(refused.as_ref().map(self::refused));
         None
+    }
+
+    /// The ID of this stack as a host that runs calls; empty if it has run none and `is_begun` is false. If a call begins,
+    /// the presence of the host is shown first.
+    fn host_id(&self, is_begun: bool) -> Result<String> {
+        let identity = &self.inner.host.identity;
+        if identity.get().is_none() && is_begun {
+            let id = self.fresh_id("host-");
+            let presence = self.inner.log_folder.as_ref().map(|folder| Presence::show(folder, &id)).transpose()?;
+            // Another thread can have been faster. Its presence counts.
+            let _ = identity.set(Identity { id, _presence: presence });
+            let id = identity.get().map(|identity| identity.id.clone());
+            self.inner.host.state.lock().sessions.host = id.unwrap_or_default();
+        }
+        Ok(identity.get().map_or_else(String::new, |identity| identity.id.clone()))
+    }
+
+    /// True if the host with this ID exists.
+    fn host_exists(&self, id: &str) -> bool {
+        let is_own = self.inner.host.identity.get().is_some_and(|identity| identity.id == id);
+        is_own || self.inner.log_folder.as_ref().is_some_and(|folder| presence::exists(folder, id))
+    }
+
+    /// Ends the calls of hosts that do not exist any more: their frames were interrupted.
+    fn end_abandoned_calls(&self) {
+        let now = self.inner.span_clock.now();
+        let next = &self.inner.host.next_presence_look;
+        if self.read(|tree| tree.called().next().is_none()) || now < next.load(Ordering::Relaxed) {
+            return;
+        }
+        next.store(now.saturating_add(PRESENCE_INTERVAL), Ordering::Relaxed);
+        for (handle, host) in self.abandoned_calls() {
+            let _ = self.execute(Command::EndCall { frame: handle.into(), host, interrupted: true });
+        }
+    }
+
+    /// The frames with calls of hosts that do not exist any more, with these hosts.
+    fn abandoned_calls(&self) -> Vec<(Handle, String)> {
+        let calls: Vec<(Handle, String)> = self.read(|tree| {
+            let host = |handle| tree.node(handle).record().call.as_ref().map(|call| (handle, call.host.clone()));
+            tree.called().filter_map(host).collect()
+        });
+        let mut known: HashMap<String, bool> = HashMap::new();
+        let mut is_abandoned = |host: &str| match known.get(host) {
+            Some(exists) => !exists,
+            None => !*known.entry(host.to_owned()).or_insert_with(|| self.host_exists(host)),
+        };
+        calls.into_iter().filter(|(_, host)| is_abandoned(host)).collect()
+    }
+
+    /// The frames that are in_progress although the host that ran them does not exist any more, in creation order: their
+    /// calls had no end. Each can be run again, in the session that it has.
+    ///
+    /// Only frames that were run by calls are listed. A host notices the end of another one at its next poll or tool call.
+    pub fn interrupted(&self) -> Vec<Handle> {
+        let abandoned: HashSet<Handle> = self.abandoned_calls().into_iter().map(|(handle, _)| handle).collect();
+        self.read(|tree| {
+            let is_interrupted = |handle: &Handle| {
+                tree.node(*handle).record().interrupted_at.is_some() || abandoned.contains(handle)
+            };
+            tree.with_status(FrameStatus::InProgress).filter(is_interrupted).collect()
+        })
     }
 
     /// Appends messages of a session to the log of its frame, each with a time. If they may repeat messages of the log,
@@ -471,6 +560,7 @@ impl Stack {
                 Change::Invalidated { .. } => "Frame invalidated",
                 Change::Summarized { .. } => "Frame summarized",
                 Change::Answered { .. } => "Frame answered",
+                Change::CallEnded { interrupted: true } => "Frame interrupted",
                 _ => continue,
             };
             let data = json!({ "handle": event.handle, "sessionID": record.session_id, "title": record.title });
@@ -493,11 +583,25 @@ pub(crate) struct Turns<'a> {
 impl Turns<'_> {
     /// Runs `decide` with a turn, executes the actions of the turn, and returns the value and the effects for the host.
     pub(crate) fn turn<T>(&self, decide: impl FnOnce(&mut Turn<'_>) -> T) -> (T, Vec<Effect>) {
+        self.stack.end_abandoned_calls();
         let (value, actions) = self.decide(decide);
         let mut effects = self.carry_out(actions);
+        self.settle(&mut effects);
         let mut lines: Vec<Effect> = self.stack.inner.host.state.lock().waiting.drain(..).collect();
         lines.append(&mut effects);
         (value, lines)
+    }
+
+    /// Goes on with what depends on the tree after the actions, until nothing is left to do.
+    fn settle(&self, effects: &mut Vec<Effect>) {
+        let has_calls = || !self.stack.inner.host.state.lock().sessions.calls.is_empty();
+        while has_calls() {
+            let ((), actions) = self.decide(|turn| turn.settle());
+            if actions.is_empty() {
+                return;
+            }
+            effects.extend(self.carry_out(actions));
+        }
     }
 
     fn decide<T>(&self, decide: impl FnOnce(&mut Turn<'_>) -> T) -> (T, Vec<Action>) {
@@ -520,7 +624,7 @@ impl Turns<'_> {
         let carry_out = |action| self.stack.carry_out(action, &mut effects);
         let ended: Vec<_> = self.stack.broken_by_panic(|| actions.into_iter().filter_map(carry_out).collect());
         for (call, problem) in ended {
-            let ((), actions) = self.decide(|turn| turn.not_resumed(call, problem));
+            let ((), actions) = self.decide(|turn| turn.not_begun(call, problem));
             effects.extend(self.carry_out(actions));
         }
         effects

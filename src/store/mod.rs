@@ -15,6 +15,8 @@ pub(crate) mod logs;
 mod memory;
 pub(crate) mod mirror;
 mod patience;
+#[cfg(feature = "session")]
+pub(crate) mod presence;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
@@ -176,7 +178,7 @@ impl EventQuery {
                 expected: "added, imported, dependenciesAdded, identified, statusChanged, invalidated, idReplaced, \
                            logPathSet, artifactAdded, decisionAdded, activeChanged, summarized, chunkAllocated, \
                            chunkWritten, chunkFreed, registersChanged, runStarted, called, messagesAdded, logMoved, \
-                           delivered, forgotten, asked or answered",
+                           delivered, forgotten, asked, answered, callBegun, callEnded or summaryRequested",
             }),
             _ => Ok(()),
         }

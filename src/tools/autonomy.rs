@@ -163,7 +163,7 @@ impl AgentTool for ShouldPop {
             signals.token_count = self.token_count.unwrap_or(signals.token_count);
             signals.context_limit = self.context_limit.unwrap_or(signals.context_limit);
             let assessment = turn.should_pop(frame, &signals);
-            let is_due = turn.finish_if_auto(session_id, &assessment);
+            let is_due = turn.finish_if_auto(session_id, frame, &assessment);
             (assessment, is_due)
         });
         let mut text = verdict(caller, frame, &assessment);

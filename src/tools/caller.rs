@@ -144,10 +144,12 @@ impl<'a> Caller<'a> {
     }
 
     /// Reports that frames were finished or invalidated; [`Turn::finished`] reports one frame.
-    pub(super) fn finished(&mut self, frames: &[Handle], is_invalidated: bool) {
+    pub(super) fn finished(&mut self, frames: &[Handle]) {
+        let own = self.session_id;
         self.turn(|turn| {
             for frame in frames {
-                turn.finished(turn.tree.node(*frame).session_id(), is_invalidated);
+                let session_id = turn.tree.node(*frame).session_id();
+                turn.finished(session_id, session_id == own);
             }
         });
     }

@@ -9,7 +9,7 @@ use super::json::pretty;
 use super::{AgentTool, Reply};
 use crate::error::Error;
 use crate::frame::reference_to_id;
-use crate::session::compaction::CompactionType;
+use crate::session::compaction::{CompactionType, SummaryRequest};
 
 /// Request a checkpoint: when this session is next idle, a summary replaces its conversation and becomes the frame's
 /// results so far.
@@ -27,16 +27,20 @@ impl AgentTool for Summarize {
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.named_or_own(None)?;
         let (session_id, note) = (caller.session_id, self.note);
-        caller.turn(|turn| {
+        let is_running = caller.turn(|turn| {
             let status = turn.tree.node(frame).status();
             if !status.is_open() {
                 return Err(Error::ResultsFixed { handle: frame, status });
             }
-            let compactions = &mut turn.sessions.compactions;
-            compactions.request(session_id, CompactionType::ManualSummary, note.as_deref(), turn.now);
-            Ok(())
-        })?;
-        Ok(Reply::Text(format!("{} will be summarized when this session is next idle.", caller.name(frame))))
+            let request = SummaryRequest::new(CompactionType::ManualSummary, note, turn.now);
+            turn.request_summary(session_id, frame, request);
+            Ok(turn.is_running(frame))
+        });
+        let then = match is_running? {
+            true => " when you end your turn; you then go on with it from the summary",
+            false => " when this session is next idle",
+        };
+        Ok(Reply::Text(format!("{} will be summarized{then}.", caller.name(frame))))
     }
 }
 

@@ -102,7 +102,7 @@ impl AgentTool for Pop {
                 return Err(Error::Setting { name: "question".into(), value, expected });
             }
         };
-        caller.finished(&[frame], false);
+        caller.finished(&[frame]);
         let status = caller.stack.read(|tree| tree.node(frame).status());
         // The caller has written the results itself, so its conversation holds them.
         if status.is_finished() && popped.parent.is_some() && popped.parent == caller.own() {

@@ -170,7 +170,7 @@ impl AgentTool for Invalidate {
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.named_or_own(self.session_id.as_deref())?;
         let done = caller.stack.invalidate(frame, self.reason)?;
-        caller.finished(&done.invalidated, true);
+        caller.finished(&done.invalidated);
         let mut text = format!("{} is out of the plan.", caller.name(frame));
         if done.invalidated.len() > 1 {
             text.push_str(&format!(" So are the planned frames below it: {}.", listed(&done.invalidated[1..])));

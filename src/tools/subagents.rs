@@ -187,7 +187,7 @@ impl AgentTool for Complete {
         caller.turn(|turn| {
             turn.sessions.subagents.completed(turn.tree.node(found).session_id(), false, turn.now);
         });
-        caller.finished(&[found], false);
+        caller.finished(&[found]);
         let status = caller.stack.read(|tree| tree.node(found).status());
         Ok(Reply::Text(format!("{} is {status}.", caller.name(found))))
     }

@@ -8,7 +8,7 @@ use super::Tree;
 use super::memory::{Conversation, RunState};
 use super::node::{Before, Node};
 use crate::error::{Error, Result};
-use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Identity, Message, Question};
+use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Identity, Message, Question, RunningCall};
 
 impl Tree {
     /// Applies the next event of a history, if it fits the events before it. Replaying a whole history on an empty tree
@@ -207,6 +207,25 @@ impl Tree {
                 self.answered(handle, answer, time);
                 self.touch_at(handle, time);
             }
+            Change::CallBegun { host, caller } => {
+                let (host, caller) = (host.clone(), caller.clone());
+                let frame = self.frame_mut(handle);
+                frame.call = Some(Box::new(RunningCall { host, caller, begun_at: time }));
+                frame.interrupted_at = None;
+                self.called.insert(handle);
+                self.touch_call(handle);
+            }
+            Change::CallEnded { interrupted } => {
+                let frame = self.frame_mut(handle);
+                frame.call = None;
+                frame.interrupted_at = (*interrupted && frame.status == FrameStatus::InProgress).then_some(time);
+                self.called.remove(&handle);
+                self.touch_call(handle);
+            }
+            Change::SummaryRequested { request } => {
+                self.frame_mut(handle).summary_request.clone_from(request);
+                self.nodes[handle.index()].revision = self.revision;
+            }
             Change::Delivered {} => {
                 self.delivered(handle, time);
                 self.touch_delivery(handle);
@@ -273,6 +292,9 @@ impl Tree {
         }
         self.ids.insert(&frame.session_id, handle);
         self.chunks += frame.heap.len();
+        if frame.call.is_some() {
+            self.called.insert(handle);
+        }
         self.nodes.push(Node::new(frame, parent, depth, jump));
         record.heap.iter().for_each(|chunk| self.note_chunk_owner(handle, &chunk.name));
         self.tell_ancestors(handle, false);
@@ -329,6 +351,10 @@ impl Tree {
         let node = &mut self.nodes[handle.index()];
         let (was_busy, finished, parent) = (node.is_busy(), node.finished, node.parent);
         node.frame.status = status;
+        node.frame.interrupted_at = None;
+        if !status.is_unfinished() {
+            node.frame.summary_request = None;
+        }
         self.tell_ancestors(handle, was_busy);
         if let Some(parent) = parent.filter(|_| finished > 0) {
             let revision = self.revision;
@@ -503,6 +529,12 @@ impl Tree {
     fn touch_delivery(&mut self, handle: Handle) {
         self.nodes[handle.index()].revision = self.revision;
         self.touch_parent(handle, true);
+    }
+
+    /// Marks a frame and its parent as changed by the beginning or end of a call, which the settled view does not have.
+    fn touch_call(&mut self, handle: Handle) {
+        self.nodes[handle.index()].revision = self.revision;
+        self.touch_parent(handle, false);
     }
 
     /// Drops the messages of a frame that has ended.

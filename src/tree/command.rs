@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::frame::{
     Frame, FrameRef, FrameStatus, Identity, NewChunk, NewFrame, Parent, PopStatus, RegisterValues, Results,
+    SummaryRequest,
 };
 
 /// A requested change of a tree. [`decide`](super::decide) checks it and returns the events that carry it out.
@@ -97,6 +98,41 @@ pub enum Command {
         frame: FrameRef,
         /// The answer. It must not be blank.
         answer: String,
+    },
+    /// Record that a host runs a frame in its session from now on. A planned or blocked frame becomes in_progress. Of
+    /// several hosts that try, one succeeds.
+    BeginCall {
+        /// The frame.
+        frame: FrameRef,
+        /// The ID of the session, if it was created for the frame. It becomes the frame's ID.
+        session_id: Option<String>,
+        /// ID of the calling session.
+        caller: String,
+        /// The host.
+        host: String,
+    },
+    /// Record that the call of a frame has ended.
+    EndCall {
+        /// The frame.
+        frame: FrameRef,
+        /// The host that runs the frame. If it is another one by now, nothing changes.
+        host: String,
+        /// True: the host does not exist any more. A frame that is in_progress was interrupted.
+        interrupted: bool,
+    },
+    /// Block the frames that hosts run, from this frame downwards: they stop, and can be resumed.
+    Stop {
+        /// The frame. `None`: all frames that hosts run.
+        frame: Option<FrameRef>,
+        /// The reason. It must not be blank.
+        reason: String,
+    },
+    /// Record a request for a summary of a frame's conversation, or its end.
+    RequestSummary {
+        /// The frame, which must be open.
+        frame: FrameRef,
+        /// The request. `None`: it has ended.
+        request: Option<SummaryRequest>,
     },
     /// Record the results so far of an open frame. Its status does not change.
     Summarize {

@@ -108,6 +108,8 @@ pub struct Tree {
     chunks: usize,
     /// The unfinished frames that own a chunk, by the chunk's name.
     chunk_owners: HashMap<String, BTreeSet<Handle>>,
+    /// The frames whose calls have not ended.
+    called: BTreeSet<Handle>,
     extra: Map<String, Value>,
 }
 
@@ -262,6 +264,16 @@ impl Tree {
     /// All frames with this status, in creation order.
     pub fn with_status(&self, status: FrameStatus) -> impl Iterator<Item = Handle> + '_ {
         self.handles().filter(move |handle| self.node(*handle).status() == status)
+    }
+
+    /// The frames whose calls have begun and not ended, in creation order.
+    pub fn called(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.called.iter().copied()
+    }
+
+    /// The frames that are in_progress and whose calls ended with their hosts, in creation order.
+    pub fn interrupted(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.with_status(FrameStatus::InProgress).filter(|handle| self.node(*handle).record().interrupted_at.is_some())
     }
 
     /// The planned frames whose dependencies are all completed, in creation order.

@@ -108,7 +108,7 @@ fn the_time_limit_of_a_call_survives_every_change_of_the_clock() {
             true => clocks.time_of_day.fetch_sub(YEAR, Ordering::Relaxed),
             false => clocks.time_of_day.fetch_add(YEAR, Ordering::Relaxed),
         };
-        assert_eq!(clocks.wait(), Some(50_000));
+        assert!(clocks.wait().is_some_and(|wait| wait <= 1_000), "it looks at the frames of calls each second");
         let aborted = || {
             let effects = clocks.stack.host().poll();
             effects.iter().any(|effect| matches!(effect, Effect::AbortSession { .. }))

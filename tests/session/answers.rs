@@ -216,12 +216,14 @@ fn a_host_that_comes_too_late_does_not_prompt() {
     let host = Host::with(open(), now.clone());
     host.blocked();
     // This host has not seen yet that another process has resumed the frame.
-    open().set_status("f2", FrameStatus::InProgress, None).unwrap();
+    let other = open();
+    let theirs = tools::call(&other, "root", "stack_frame_activate", r#"{"sessionID": "f2"}"#);
+    assert!(matches!(&work(theirs.effects)[..], [Effect::Prompt { .. }]));
     let again = host.tool("root", "stack_frame_activate", json!({"sessionID": "f2"}));
     let effects = work(again.effects);
     let [Effect::Answer { call, text }] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!(Some(*call), again.call);
-    assert!(text.starts_with("f2 (Taxes) could not be started: ") && text.contains("somebody has begun it"), "{text}");
+    assert!(text.starts_with("f2 (Taxes) could not be started: ") && text.contains("f2 is already running"), "{text}");
 }
 
 #[test]

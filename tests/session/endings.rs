@@ -148,7 +148,8 @@ fn a_subagent_whose_tool_has_failed_is_blocked_and_can_go_on() {
         };
         assert!(host.logged().iter().all(|(level, _)| *level != LogLevel::Warn));
         host.last_words("child", "The lexer works");
-        let salvaged = "[auto-completed: the tool that started it has failed: Task cancelled] The lexer works";
+        let salvaged = "[auto-completed: the tool that started it has failed: Task cancelled; it worked for 5 s: 1 message, 1 \
+                        tool call; artifacts: src/half.rs] The lexer works";
         assert_eq!((host.status("child"), host.results("child").as_str()), (FrameStatus::Blocked, salvaged));
         assert!(host.logged().contains(&(LogLevel::Warn, "Frame salvaged".into())));
         assert_eq!(host.sessions.deadline(), None, "it is not finished by being idle");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use callstack_core::session::calls::{self, CallId, CallOptions};
 use callstack_core::session::{Action, Effect, HostEvent, LogLevel, Sessions, Turn};
-use callstack_core::{Command, Frame, FrameStatus, Handle, NewFrame, PopStatus, Tree, decide};
+use callstack_core::{Command, Frame, Handle, NewFrame, PopStatus, Tree, decide};
 use serde_json::{Value, json};
 
 /// A title of a subagent.
@@ -39,6 +39,19 @@ impl Host {
     }
 
     pub(super) fn carry_out(&mut self, actions: Vec<Action>) -> &mut Self {
+        let mut actions = actions;
+        loop {
+            self.perform(actions);
+            let mut turn = Turn::new(&mut self.sessions, &self.tree, self.now);
+            turn.settle();
+            actions = turn.into_actions();
+            if actions.is_empty() {
+                return self;
+            }
+        }
+    }
+
+    fn perform(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
                 Action::Command(command) => match decide(&self.tree, command, self.now) {
@@ -54,16 +67,19 @@ impl Host {
                     let text = calls::answer(&self.tree, handle, problem.as_deref(), &self.sessions.tools);
                     self.effects.push(Effect::Answer { call, text });
                 }
-                Action::Resume { handle, prompt, .. } => {
-                    let (frame, status) = (handle.into(), FrameStatus::InProgress);
-                    let resume = Command::SetStatus { frame, status, results: None, results_compacted: None };
-                    self.carry_out(vec![Action::Command(resume), Action::Effect(prompt)]);
+                Action::Begin { handle, caller, session_id, prompt, .. } => {
+                    let begin = Command::BeginCall { frame: handle.into(), session_id, caller, host: "host".into() };
+                    let prompt = prompt.map(Action::Effect);
+                    self.perform([Action::Command(begin)].into_iter().chain(prompt).collect());
+                }
+                Action::End { handle } => {
+                    let end = Command::EndCall { frame: handle.into(), host: "host".into(), interrupted: false };
+                    self.perform(vec![Action::Command(end)]);
                 }
                 Action::Effect(effect) => self.effects.push(effect),
                 other => panic!("this host cannot carry out {other:?}"),
             }
         }
-        self
     }
 
     pub(super) fn created(&mut self, id: &str, parent: Option<&str>, title: &str) -> &mut Self {

@@ -311,18 +311,24 @@ fn a_call_runs_a_frame_in_a_session_and_answers_with_its_results() {
 
 #[test]
 fn a_session_that_ends_without_a_pop_is_salvaged() {
-    for (error, reason) in [
-        (None, "[auto-completed: its session ended without stack_frame_pop]"),
-        (Some("model is gone"), "[auto-completed: its session ended with an error: model is gone]"),
+    for (error, span, reason) in [
+        (None, "5 s", "its session ended without stack_frame_pop"),
+        (Some("model is gone"), "4 s", "its session ended with an error: model is gone"),
     ] {
         let (mut host, frame) = Host::with_plan();
         let call = host.started(frame, "root", "child");
         host.tool("child", "write", "src/half.rs").ended(call, error);
+        if error.is_none() {
+            assert_eq!(host.asked(), [Effect::CompactSession { session_id: "child".into() }], "a summary is better");
+            host.tell(json!({"kind": "sessionCompacted", "sessionID": "child", "messages": []}));
+        }
         assert_eq!(host.asked(), [Effect::ReadMessages { session_id: "child".into() }]);
         host.last_words("child", "The lexer works, the parser does not");
         let saved = host.frame("child");
         assert_eq!((saved.status, saved.artifacts.as_slice()), (FrameStatus::Blocked, &["src/half.rs".to_owned()][..]));
-        assert_eq!(saved.results.unwrap(), format!("{reason} The lexer works, the parser does not"));
+        let work = format!("it worked for {span}: 1 message, 1 tool call; artifacts: src/half.rs");
+        let words = "The lexer works, the parser does not";
+        assert_eq!(saved.results.unwrap(), format!("[auto-completed: {reason}; {work}] {words}"));
         let answer = host.answer(call);
         assert!(answer.contains("is blocked.") && answer.contains("stack_frame_activate f2 goes on"), "{answer}");
         assert!(answer.contains("Artifacts: src/half.rs"), "{answer}");
@@ -337,7 +343,7 @@ fn a_call_that_is_aborted_or_takes_too_long_is_stopped_and_salvaged() {
         let options = CallOptions::new("root").time_limit(Some(60_000));
         let call = host.call_with(frame, options);
         host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "child"})).asked();
-        let due = host.sessions.deadline().unwrap();
+        let due = host.now + 60_000;
         match aborted {
             true => host.tell(json!({"kind": "callAborted", "call": call})),
             false => host.poll(due - 1).poll(due),
@@ -349,7 +355,9 @@ fn a_call_that_is_aborted_or_takes_too_long_is_stopped_and_salvaged() {
         host.last_words("child", "");
         let results = host.frame("child").results.unwrap();
         let reason = if aborted { "its caller was aborted" } else { "its time limit of 60000 ms was exceeded" };
-        assert_eq!(results, format!("[auto-completed: {reason}] It left no last words."));
+        let span = if aborted { "4 s" } else { "63 s" };
+        let expected = format!("[auto-completed: {reason}; it did nothing in {span}] It left no last words.");
+        assert_eq!(results, expected);
         host.answer(call);
     }
 }
@@ -378,7 +386,7 @@ fn what_cannot_be_started_stays_planned() {
 fn a_salvaged_frame_goes_on_in_its_session() {
     let (mut host, frame) = Host::with_plan();
     let call = host.started(frame, "root", "child");
-    host.ended(call, None).last_words("child", "The lexer works").asked();
+    host.ended(call, Some("gone")).last_words("child", "The lexer works").asked();
     let call = host.call(frame, "root");
     assert_eq!(host.frame("child").status, FrameStatus::InProgress);
     let asked = host.asked();
@@ -401,7 +409,9 @@ fn frames_that_run_or_are_finished_or_too_deep_are_not_called() {
     let root = host.tree.by_id("root").unwrap();
     assert_eq!(refused(&mut host, root, "root"), Error::Running { handle: root });
     let call = host.call(frame, "root");
-    assert_eq!(refused(&mut host, frame, "root"), Error::Running { handle: frame });
+    let mut turn = Turn::new(&mut host.sessions, &host.tree, host.now);
+    let error = turn.call(frame, CallOptions::new("root").background(true)).unwrap_err();
+    assert_eq!((error, turn.into_actions()), (Error::Running { handle: frame }, vec![]));
     host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "s1"}));
     assert_eq!(refused(&mut host, root, "s1"), Error::Running { handle: root }, "a caller waits for it");
     for depth in 1..=4 {
@@ -417,12 +427,14 @@ fn frames_that_run_or_are_finished_or_too_deep_are_not_called() {
         "no frame can be started below frame f6, because the maximum depth is 5; do the work in f6, or plan it nearer to the root"
     );
     host.pop(frame, "Done");
+    host.ended(call, None);
     assert!(matches!(refused(&mut host, frame, "root"), Error::Transition { .. }));
 }
 
 #[test]
 fn twenty_calls_at_once_each_get_their_own_session() {
     let mut host = Host::default();
+    host.sessions.calls.settings.max_concurrent = 0;
     host.created("root", None, "Root").message("root", "m1", "user", "Build it");
     let frames: Vec<Handle> = (0..20).map(|number| host.plan("root", &format!("plan-{number}"))).collect();
     let calls: Vec<CallId> = frames.iter().map(|frame| host.call(*frame, "root")).collect();
@@ -449,7 +461,7 @@ fn nobody_waits_for_a_call_in_the_background() {
     let options = CallOptions::new("root").background(true);
     let call = host.call_with(frame, options);
     host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "child"})).asked();
-    host.ended(call, None).last_words("child", "The lexer works");
+    host.ended(call, Some("gone")).last_words("child", "The lexer works");
     assert_eq!(host.frame("child").status, FrameStatus::Blocked);
     assert!(host.asked().iter().all(|effect| !matches!(effect, Effect::Answer { .. })));
 }
@@ -516,15 +528,15 @@ fn a_frame_that_is_taken_out_of_the_plan_while_it_runs_is_stopped() {
     let call = host.started(frame, "root", "child");
     host.command(Command::Invalidate { frame: frame.into(), reason: "not needed".into() });
     let mut turn = Turn::new(&mut host.sessions, &host.tree, host.now);
-    turn.finished("child", true);
+    turn.finished("child", false);
     let actions = turn.into_actions();
     host.carry_out(actions);
     let (stop, read) =
         (Effect::AbortSession { session_id: "child".into() }, Effect::ReadMessages { session_id: "child".into() });
     let asked = host.asked();
-    assert_eq!((&asked[0], asked.last()), (&stop, Some(&read)));
+    assert_eq!(asked[..2], [stop, read]);
     assert!(
-        matches!(&asked[1], Effect::Answer { call: answered, text } if *answered == call && text.contains("is invalidated."))
+        matches!(&asked[2], Effect::Answer { call: answered, text } if *answered == call && text.contains("is invalidated."))
     );
     assert_eq!(host.ended(call, Some("aborted")).asked(), [], "it has been answered");
 }
@@ -609,7 +621,13 @@ fn at_the_level_auto_a_recommended_pop_is_carried_out() {
             assert_eq!(host.frame("child").status, FrameStatus::Blocked, "no summary: salvaged");
         } else {
             let frame = host.frame("child");
-            assert_eq!((frame.status, frame.results.as_deref()), (FrameStatus::Completed, Some(summary)));
+            let results = frame.results.unwrap_or_default();
+            assert_eq!(frame.status, FrameStatus::Blocked, "a full context does not complete it");
+            assert!(
+                results.starts_with("[auto-completed: context_overflow 100: 199000 of 200000 tokens are used; it worked for")
+                    && results.ends_with(&format!("1 message, 0 tool calls] {summary}")),
+                "{results}"
+            );
         }
         host.answer(call);
     }

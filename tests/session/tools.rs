@@ -111,6 +111,9 @@ impl Host {
             self.good(session, "stack_frame_pop", arguments);
         }
         let mut answered = self.tell(json!({"kind": "callEnded", "call": call}));
+        if answered.iter().any(|effect| matches!(effect, Effect::CompactSession { .. })) {
+            answered.extend(self.tell(json!({"kind": "sessionCompacted", "sessionID": session, "messages": []})));
+        }
         let words = json!([{"id": "last", "role": "assistant", "text": "The lexer works, the parser is half done"}]);
         answered.extend(self.tell(json!({"kind": "sessionMessages", "sessionID": session, "messages": words})));
         let answer = |effect: Effect| match effect {

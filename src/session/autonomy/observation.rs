@@ -11,6 +11,9 @@ const ADVISED_REQUESTS: u32 = 3;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Observation {
     messages: u32,
+    /// Numbers of all messages of the assistant and of all tool calls, whatever was compacted.
+    replies: u32,
+    tool_calls: u32,
     errors: u32,
     tokens: u64,
     context_limit: Option<u64>,
@@ -37,6 +40,7 @@ impl Observation {
     pub fn message(&mut self, is_assistant: bool, tokens: Option<u64>, context_limit: Option<u64>) {
         self.messages += 1;
         if is_assistant {
+            self.replies += 1;
             self.advice.requests_left = self.advice.requests_left.saturating_sub(1);
         }
         self.tokens = tokens.unwrap_or(self.tokens);
@@ -63,6 +67,7 @@ impl Observation {
 
     /// Notes any tool call: the session works on its task.
     fn called(&mut self) {
+        self.tool_calls += 1;
         if std::mem::take(&mut self.advice.is_waiting) {
             self.advice.requests_left = ADVISED_REQUESTS;
         }
@@ -87,6 +92,16 @@ impl Observation {
     pub fn failed(&mut self) {
         self.called();
         self.errors += 1;
+    }
+
+    /// Number of messages of the assistant.
+    pub fn replies(&self) -> u32 {
+        self.replies
+    }
+
+    /// Number of tool calls.
+    pub fn tool_calls(&self) -> u32 {
+        self.tool_calls
     }
 
     /// Notes that the conversation was replaced by a summary: the numbers of messages and tokens restart at 0.

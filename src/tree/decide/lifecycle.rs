@@ -132,7 +132,7 @@ impl Draft<'_> {
     }
 
     /// Makes the nearest open ancestor of `handle` the active frame, or no frame if there is none.
-    fn return_above(&mut self, handle: Handle) {
+    pub(super) fn return_above(&mut self, handle: Handle) {
         let above = self.tree.node(handle).parent().and_then(|parent| self.tree.nearest_open(parent));
         self.activate(above);
     }

@@ -1,6 +1,7 @@
 //! The first half of a change: checks a command against a tree and returns the events that carry it out.
 
 mod adding;
+mod calls;
 mod lifecycle;
 mod memory;
 mod recording;
@@ -27,6 +28,7 @@ pub(crate) use memory::known_chunk;
 ///   [`Command::ReplaceId`].
 /// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::NotFinished`], [`Error::NotBlocked`],
 ///   [`Error::IdentityFixed`]: the frame's status, or its identity, does not allow the command.
+/// - [`Error::Running`]: [`Command::BeginCall`] of a frame that a host runs already.
 /// - [`Error::ChunkExists`], [`Error::UnknownChunk`], [`Error::TooLong`], [`Error::NotOneLine`]: commands for chunks.
 /// - [`Error::Json`]: an entry of [`Command::AppendLog`] is nested more than 100 levels deep.
 pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
@@ -56,6 +58,12 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
         Command::SetActive { frame } => draft.set_active(tree.resolve(&frame)?)?,
         Command::ReplaceId { frame, session_id } => draft.replace_id(tree.resolve(&frame)?, session_id)?,
         Command::Summarize { frame, results } => draft.summarize(tree.resolve(&frame)?, results)?,
+        Command::BeginCall { frame, session_id, caller, host } => {
+            draft.begin_call(tree.resolve(&frame)?, session_id, caller, host)?;
+        }
+        Command::EndCall { frame, host, interrupted } => draft.end_call(tree.resolve(&frame)?, &host, interrupted),
+        Command::Stop { frame, reason } => draft.stop(frame, &reason)?,
+        Command::RequestSummary { frame, request } => draft.request_summary(tree.resolve(&frame)?, request)?,
         Command::Deliver { frame } => draft.deliver(tree.resolve(&frame)?)?,
         Command::Forget { frame } => draft.forget(tree.resolve(&frame)?),
         Command::AddArtifact { frame, artifact } => draft.add_artifact(tree.resolve(&frame)?, artifact)?,

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::not_empty;
 use crate::error::{Error, Result};
-use crate::frame::{Change, Handle, Results, is_too_deep, own_log_path};
+use crate::frame::{Change, Handle, Results, SummaryRequest, is_too_deep, own_log_path};
 use crate::tree::Draft;
 
 impl Draft<'_> {
@@ -33,6 +33,19 @@ impl Draft<'_> {
         }
         not_empty("results", &results.full)?;
         self.push(handle, Change::Summarized { results: results.full, results_compacted: results.compacted });
+        Ok(())
+    }
+
+    /// Records a request for a summary, which only an open frame can have, or its end.
+    pub(super) fn request_summary(&mut self, handle: Handle, request: Option<SummaryRequest>) -> Result<()> {
+        let frame = self.tree.node(handle).record();
+        if request.is_some() && !frame.status.is_open() {
+            return Err(Error::ResultsFixed { handle, status: frame.status });
+        }
+        let request = request.map(Box::new);
+        if frame.summary_request != request {
+            self.push(handle, Change::SummaryRequested { request });
+        }
         Ok(())
     }
 

@@ -1,0 +1,125 @@
+//! The results of frames whose sessions have ended without a pop: the reason, the work that was done, and a summary or the
+//! last words of the session.
+
+use super::compaction::Message;
+use super::turn::Turn;
+use crate::frame::{Frame, Results};
+use crate::text::{beginning, one_line};
+
+/// Maximum number of files that are named. The newest are.
+const NAMED_FILES: usize = 5;
+/// Maximum length of the last decision, in characters.
+const DECISION_CHARACTERS: usize = 200;
+
+/// The work of a session on its frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Work {
+    /// In milliseconds.
+    pub(super) duration: u64,
+    pub(super) messages: u32,
+    pub(super) tool_calls: u32,
+}
+
+impl Turn<'_> {
+    /// The work of a session that has begun at this time, as far as this process knows it. `messages` are those of the
+    /// session, if they were read.
+    pub(super) fn work(&mut self, session_id: &str, begun_at: u64, messages: &[Message]) -> Work {
+        let is_reply = |message: &&Message| message.role == "assistant" && !message.text.trim().is_empty();
+        let read = messages.iter().filter(is_reply).count();
+        let observation = self.sessions.observe(session_id);
+        Work {
+            duration: self.now.saturating_sub(begun_at),
+            messages: observation.replies().max(u32::try_from(read).unwrap_or(u32::MAX)),
+            tool_calls: observation.tool_calls(),
+        }
+    }
+}
+
+/// The results of a salvaged frame. They tell a frame that has done nothing from one that was interrupted in its work.
+pub(super) fn salvaged_results(reason: &str, work: &Work, frame: &Frame, last_words: Results) -> Results {
+    let done = done(work, frame);
+    let marked = |words: String| {
+        let words = if words.is_empty() { "It left no last words." } else { &words };
+        format!("[auto-completed: {reason}; {done}] {words}")
+    };
+    Results { full: marked(last_words.full), compacted: marked(last_words.compacted) }
+}
+
+fn done(work: &Work, frame: &Frame) -> String {
+    let Work { duration, messages, tool_calls } = *work;
+    if messages == 0 && tool_calls == 0 {
+        return format!("it did nothing in {}", span(duration));
+    }
+    let mut text = format!(
+        "it worked for {}: {}, {}",
+        span(duration),
+        counted(messages, "message"),
+        counted(tool_calls, "tool call")
+    );
+    let files = &frame.artifacts;
+    if !files.is_empty() {
+        let skipped = files.len().saturating_sub(NAMED_FILES);
+        let named = files[skipped..].iter().map(|file| one_line(file)).collect::<Vec<_>>().join(", ");
+        let older = if skipped > 0 { format!(" and {skipped} older") } else { String::new() };
+        text.push_str(&format!("; artifacts: {named}{older}"));
+    }
+    if let Some(decision) = frame.decisions.last() {
+        text.push_str(&format!("; last decision: {}", one_line(beginning(decision, DECISION_CHARACTERS))));
+    }
+    text
+}
+
+fn counted(count: u32, thing: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{ending}")
+}
+
+/// A span in the largest unit of which it has at least two.
+fn span(milliseconds: u64) -> String {
+    match milliseconds / 1_000 {
+        0 => format!("{milliseconds} ms"),
+        seconds @ 1..120 => format!("{seconds} s"),
+        seconds @ 120..7_200 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3_600),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_have_the_largest_unit_of_which_they_have_two() {
+        for (milliseconds, expected) in [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (1_000, "1 s"),
+            (119_999, "119 s"),
+            (120_000, "2 min"),
+            (7_199_999, "119 min"),
+            (7_200_000, "2 h"),
+        ] {
+            assert_eq!(span(milliseconds), expected);
+        }
+    }
+
+    #[test]
+    fn a_frame_that_never_ran_differs_from_one_that_worked() {
+        let mut frame = Frame::default();
+        let idle = Work { duration: 40, messages: 0, tool_calls: 0 };
+        let results = |work: &Work, frame: &Frame| salvaged_results("its caller was aborted", work, frame, Results::new("")).full;
+        assert_eq!(
+            results(&idle, &frame),
+            "[auto-completed: its caller was aborted; it did nothing in 40 ms] It left no last words."
+        );
+        frame.artifacts = (1..=6).map(|number| format!("src/{number}.rs")).collect();
+        frame.decisions = vec!["first".into(), "JWT,\nas the others do".into()];
+        let busy = Work { duration: 19 * 60_000, messages: 12, tool_calls: 1 };
+        assert_eq!(
+            results(&busy, &frame),
+            "[auto-completed: its caller was aborted; it worked for 19 min: 12 messages, 1 tool call; artifacts: \
+             src/2.rs, src/3.rs, src/4.rs, src/5.rs, src/6.rs and 1 older; last decision: JWT, as the others do] It left \
+             no last words."
+        );
+    }
+}

@@ -1,0 +1,62 @@
+//! Commands for the calls with which hosts run frames.
+
+use std::collections::BTreeSet;
+use std::iter;
+
+use super::not_empty;
+use crate::error::{Error, Result};
+use crate::frame::{Change, FrameRef, FrameStatus, Handle, PLANNED_PREFIX};
+use crate::tree::Draft;
+
+impl Draft<'_> {
+    /// Begins the call of a frame: the frame gets its session and becomes in_progress and active.
+    pub(super) fn begin_call(
+        &mut self,
+        handle: Handle,
+        session_id: Option<String>,
+        caller: String,
+        host: String,
+    ) -> Result<()> {
+        let node = self.tree.node(handle);
+        let has_session = node.status().is_open() && !node.session_id().starts_with(PLANNED_PREFIX);
+        let is_begun = node.status() == FrameStatus::InProgress && session_id.is_some() && has_session;
+        if node.record().call.as_ref().is_some_and(|call| call.host != host) || is_begun {
+            return Err(Error::Running { handle });
+        }
+        if let Some(session_id) = session_id {
+            self.replace_id(handle, session_id)?;
+        }
+        match node.status() {
+            FrameStatus::Planned => self.begin(handle)?,
+            FrameStatus::InProgress => self.set_active(handle)?,
+            _ => self.set_status(handle, FrameStatus::InProgress, None, None)?,
+        }
+        self.push(handle, Change::CallBegun { host, caller });
+        Ok(())
+    }
+
+    pub(super) fn end_call(&mut self, handle: Handle, host: &str, interrupted: bool) {
+        if self.tree.node(handle).record().call.as_ref().is_some_and(|call| call.host == host) {
+            self.push(handle, Change::CallEnded { interrupted });
+        }
+    }
+
+    pub(super) fn stop(&mut self, frame: Option<FrameRef>, reason: &str) -> Result<()> {
+        not_empty("reason", reason)?;
+        let tree = self.tree;
+        let top = frame.map(|frame| tree.resolve(&frame)).transpose()?;
+        let is_below = |handle: &Handle| top.is_none_or(|top| *handle == top || tree.is_ancestor(top, *handle));
+        let is_working = |handle: &Handle| tree.node(*handle).status() == FrameStatus::InProgress;
+        let stopped: BTreeSet<Handle> = tree.called().filter(is_below).filter(is_working).collect();
+        for handle in &stopped {
+            let status = FrameStatus::Blocked;
+            self.push(*handle, Change::StatusChanged { status, results: None, results_compacted: None });
+            self.push(*handle, Change::Asked { question: format!("It was stopped: {}", reason.trim()) });
+        }
+        let lineage = tree.active().into_iter().flat_map(|active| iter::once(active).chain(tree.ancestors(active)));
+        if let Some(highest) = lineage.filter(|frame| stopped.contains(frame)).last() {
+            self.return_above(highest);
+        }
+        Ok(())
+    }
+}
