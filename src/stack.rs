@@ -6,6 +6,8 @@ mod heap;
 mod history;
 #[cfg(feature = "session")]
 mod host;
+#[cfg(feature = "session")]
+mod kept_settings;
 mod logs;
 mod open;
 mod run;
@@ -539,6 +541,30 @@ impl Stack {
     /// [`Error::Empty`] if the answer is blank.
     pub fn answer(&self, frame: impl Into<FrameRef>, answer: impl Into<String>) -> Result<()> {
         self.execute(Command::Answer { frame: frame.into(), answer: answer.into() }).map(drop)
+    }
+
+    /// Stops the frames that hosts run, from this one downwards, also those of other processes: they become blocked, with the
+    /// reason as what they wait for. A running host notices that at its next poll, within a second: it aborts their
+    /// sessions, adds what they have said last as results so far, and answers the callers. Each frame can be resumed as any
+    /// other blocked one. Returns the stopped frames.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the reason is blank.
+    pub fn stop(&self, frame: impl Into<FrameRef>, reason: impl Into<String>) -> Result<Vec<Handle>> {
+        self.stopped(Some(frame.into()), reason.into())
+    }
+
+    /// Stops all frames that hosts run: see [`Stack::stop`].
+    ///
+    /// # Errors
+    /// [`Error::Empty`] if the reason is blank.
+    pub fn stop_all(&self, reason: impl Into<String>) -> Result<Vec<Handle>> {
+        self.stopped(None, reason.into())
+    }
+
+    fn stopped(&self, frame: Option<FrameRef>, reason: String) -> Result<Vec<Handle>> {
+        let events = self.execute(Command::Stop { frame, reason })?;
+        Ok(frames_with(&events, |change| matches!(change, Change::StatusChanged { .. })))
     }
 
     /// Executes a command that finishes or blocks a frame.

@@ -403,7 +403,12 @@ fn next_action(
                 pointer = format!("<first-child {}/>\n", id_and_title(contexts, tree, *child));
                 wording.begin_child(*child)
             } else if let Some(child) = child_that_is(FrameStatus::Blocked) {
-                wording.answer_child(*child, tree.node(*child).record().pending_answer().is_some())
+                let record = tree.node(*child).record();
+                let is_answered = record.pending_answer().is_some();
+                match record.is_salvaged() && !is_answered {
+                    true => wording.resume_child(*child),
+                    false => wording.answer_child(*child, is_answered),
+                }
             } else if let Some((child, dependency)) = planned.iter().find_map(|child| waits_for(tree, *child)) {
                 let status = tree.node(dependency).status();
                 let replan = if status.is_open() || status == FrameStatus::Planned { "" } else { " Replan it." };

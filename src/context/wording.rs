@@ -121,6 +121,13 @@ impl Wording {
         }
     }
 
+    /// Returns the next action for a frame with a child whose work was interrupted.
+    pub(super) fn resume_child(&self, child: Handle) -> String {
+        let activate = self.tool(ToolRole::Activate).map_or("resume it".to_owned(), |tool| format!("{tool} {child} resumes it"));
+        let give_up = self.tool(ToolRole::Invalidate).map_or("invalidate it".to_owned(), |tool| format!("{tool} it"));
+        format!("Child {child} was interrupted: {activate}; or {give_up}.")
+    }
+
     /// Returns the next action for a frame with a blocked child.
     pub(super) fn answer_child(&self, child: Handle, is_answered: bool) -> String {
         let give_up = self.tool(ToolRole::Invalidate).map_or("invalidate it".to_owned(), |tool| format!("{tool} it"));

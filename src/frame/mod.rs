@@ -26,7 +26,7 @@ pub use handle::{FrameRef, Handle, ParseHandleError};
 pub(crate) use handle::{Target, has_handle_form, reference_to_id};
 pub use message::{Message, ToolCall};
 pub use question::Question;
-pub use record::{Frame, Identity, NewFrame, Parent, Results};
+pub use record::{Frame, Identity, NewFrame, Parent, Results, SALVAGED};
 pub(crate) use record::{FrameFile, PLANNED_PREFIX, first_filled, is_too_deep, leave_out_too_deep};
 pub use registers::{Register, RegisterValues, Registers};
 pub use run::{MemoryModel, RunSettings};

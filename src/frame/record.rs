@@ -8,6 +8,10 @@ use super::{Chunk, FrameRef, FrameStatus, Question, Registers, RunningCall, Summ
 /// Prefix of the IDs of frames that have no session yet.
 pub(crate) const PLANNED_PREFIX: &str = "plan-";
 
+/// The beginning of the results of a salvaged frame. The reason and the work that was done follow, then `]` and the words
+/// of the session.
+pub const SALVAGED: &str = "[auto-completed: ";
+
 /// The complete record of a frame, with the JSON names of the specification (`FrameMetadata` in its
 /// implementation document).
 ///
@@ -176,6 +180,12 @@ impl Frame {
     pub fn has_partial_results(&self) -> bool {
         let is_reason = self.status == FrameStatus::Blocked && self.questions.is_empty();
         self.status.is_open() && self.results.is_some() && !is_reason
+    }
+
+    /// True if the frame is blocked because its session has ended without a pop: by itself, with an error, by an abort, or at
+    /// a limit. Its results so far are then what its session has said last, marked with [`SALVAGED`].
+    pub fn is_salvaged(&self) -> bool {
+        self.status == FrameStatus::Blocked && self.results.as_ref().is_some_and(|results| results.starts_with(SALVAGED))
     }
 
     /// Removes the revision from a record that was read from a frame's file, and returns it; 0 if the file has none.

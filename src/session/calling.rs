@@ -5,13 +5,14 @@ use serde_json::json;
 use super::calls::{self, Call, CallId, CallOptions, Progress};
 use super::compaction::{Message, closing_results};
 use super::effect::{Action, Effect, LogLevel};
-use super::salvage::salvaged_results;
 use super::turn::Turn;
 use crate::error::{Error, Result};
 use crate::frame::{CompactionType, FrameRef, FrameStatus, Handle, PLANNED_PREFIX, PopStatus, SummaryRequest};
-use crate::text::one_line;
+use crate::text::{beginning, one_line};
 use crate::tree::Command;
 
+/// Maximum length of the reason why somebody else has blocked a frame, in characters.
+const REASON_CHARACTERS: usize = 300;
 /// Time after which a session that was asked for a summary is salvaged without one, in milliseconds.
 const SUMMARY_TIME: u64 = 120_000;
 
@@ -79,7 +80,7 @@ impl Turn<'_> {
     }
 
     /// True if a frame is that of the caller or above it.
-    pub(super) fn is_own(&self, handle: Handle, caller: &str) -> bool {
+    pub fn is_own(&self, handle: Handle, caller: &str) -> bool {
         self.tree.by_id(caller).is_some_and(|own| own == handle || self.tree.is_ancestor(handle, own))
     }
 
@@ -183,11 +184,12 @@ impl Turn<'_> {
     /// Handles the abort of a caller, which does not see the answer.
     pub(super) fn call_aborted(&mut self, id: CallId) {
         let reason = "its caller was aborted";
-        if let Some(wait) = self.sessions.calls.remove_wait(id) {
+        if self.sessions.calls.remove_wait(id).is_some() {
+            // Other calls that it waits for were begun by other tool calls, and go on.
             let begun: Vec<CallId> =
                 self.sessions.calls.all().filter(|(_, call)| call.wait == Some(id)).map(|(call, _)| call).collect();
-            // What it waits for otherwise was begun by another tool call, and goes on.
-            return begun.into_iter().filter(|_| wait.runs_below.is_some()).for_each(|call| {
+            self.effect(Effect::Answer { call: id, text: "The wait was aborted.".to_owned() });
+            return begun.into_iter().for_each(|call| {
                 self.sessions.calls.unheard(call);
                 self.call_stopped(call, reason.into());
             });
@@ -248,8 +250,8 @@ impl Turn<'_> {
         self.effect(Effect::ReadMessages { session_id });
     }
 
-    /// Ends the salvaging of a call: pops its frame as blocked, with the last message of its session as results, and
-    /// answers the call. A frame that somebody else has blocked gets the results so far.
+    /// Ends the salvaging of a call: blocks its frame, with the last message of its session as results so far, and answers
+    /// the call.
     pub(super) fn salvaged(&mut self, session_id: &str, messages: &[Message]) {
         let Some((id, call)) = self.sessions.calls.of_session(session_id) else { return };
         let Progress::Salvaging { reason, .. } = call.progress.clone() else { return };
@@ -257,11 +259,7 @@ impl Turn<'_> {
             let begun_at = call.begun_at;
             let record = self.tree.node(frame).record();
             let work = self.work(session_id, begun_at, messages);
-            let results = salvaged_results(&reason, &work, record, closing_results(messages, record));
-            match record.status {
-                FrameStatus::Blocked => self.command(Command::Summarize { frame: frame.into(), results }),
-                _ => self.command(Command::Pop { frame: frame.into(), status: PopStatus::Blocked, results }),
-            }
+            self.block_salvaged(frame, &reason, &work, closing_results(messages, record));
         }
         self.answer(id, None);
     }
@@ -336,8 +334,12 @@ impl Turn<'_> {
     fn notice_ends(&mut self) {
         let is_ended = |(_, call): &(CallId, &Call)| {
             let status = self.tree.node(call.handle).status();
-            let is_working = !call.is_ending && !matches!(call.progress, Progress::Salvaging { .. });
-            is_working && !matches!(status, FrameStatus::Planned | FrameStatus::InProgress)
+            let ends_itself = match call.progress {
+                Progress::Running { .. } => call.is_ending,
+                Progress::Salvaging { .. } => true,
+                _ => false,
+            };
+            !ends_itself && !matches!(status, FrameStatus::Planned | FrameStatus::InProgress)
         };
         let waits_to_begin = |call: &Call| call.session_id().is_none();
         let ended: Vec<_> = self
@@ -357,7 +359,11 @@ impl Turn<'_> {
             };
             self.effect(Effect::AbortSession { session_id: session_id.clone() });
             if self.tree.node(handle).status() == FrameStatus::Blocked {
-                self.salvage(id, session_id, "somebody else has blocked it".into());
+                let reason = match self.tree.node(handle).record().waits_for() {
+                    "" => "somebody else has blocked it".to_owned(),
+                    reason => beginning(reason, REASON_CHARACTERS).to_owned(),
+                };
+                self.salvage(id, session_id, reason);
             } else {
                 self.sessions.compactions.forget(&session_id);
                 self.effect(Effect::ReadMessages { session_id });

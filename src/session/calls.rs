@@ -369,7 +369,7 @@ pub(super) fn resumption(tree: &Tree, handle: Handle, tools: &ToolNames) -> Stri
             "Frame {handle} was blocked{waited_for}\nThe answer: {}\nGo on with it from what is there already",
             quoted(answer)
         ),
-        (FrameStatus::Blocked, None) if frame.current_question().is_none() => {
+        (FrameStatus::Blocked, None) if frame.current_question().is_none() || frame.is_salvaged() => {
             // Most such frames were salvaged: their sessions ended without saying what they wait for.
             let reported = match quoted(frame.dense_results()) {
                 nothing if nothing.is_empty() => " ".to_owned(),
@@ -417,6 +417,7 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNa
     lines.push(match node.status() {
         FrameStatus::Blocked => {
             let is_asking = node.record().current_question().is_some_and(|current| current.answer.is_none());
+            let is_asking = is_asking && !node.record().is_salvaged();
             resume_or_give_up(handle, is_asking, tools)
         }
         _ => next(tree, handle, tools),
@@ -473,7 +474,9 @@ fn listed(frames: &[Handle]) -> String {
 fn report(tree: &Tree, handle: Handle, characters: usize, tools: &ToolNames) -> Vec<String> {
     let frame = tree.node(handle).record();
     let mut lines = vec![format!("{} is {}.", name(tree, handle), frame.status)];
-    let question = frame.current_question().map(|current| current.question.as_str()).unwrap_or_default();
+    // The results of a salvaged frame say why it is blocked.
+    let question = frame.current_question().filter(|_| !frame.is_salvaged());
+    let question = question.map(|current| current.question.as_str()).unwrap_or_default();
     let answer = frame.pending_answer().unwrap_or_default();
     let results = frame.results.as_deref().unwrap_or_default();
     let heading = if frame.has_partial_results() { "Results so far" } else { "Results" };

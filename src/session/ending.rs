@@ -4,7 +4,6 @@ use serde_json::json;
 
 use super::compaction::{Message, closing_results, results_of};
 use super::effect::{Effect, LogLevel};
-use super::salvage::salvaged_results;
 use super::subagents::Ending;
 use super::turn::Turn;
 use crate::frame::{FrameStatus, Handle, PopStatus};
@@ -64,24 +63,23 @@ impl Turn<'_> {
         let results = closing_results(words, self.tree.node(frame).record());
         // The answer of the tool is in the conversation of the session above.
         let is_delivered = matches!(ending, Ending::Answered(_));
-        let (status, results) = match ending {
-            Ending::Answered(answer) if is_repeated => (PopStatus::Completed, results_of(&answer)),
-            Ending::Idle | Ending::Answered(_) => (PopStatus::Completed, results),
-            Ending::Failed(message) => {
-                let reason = format!("the tool that started it has failed: {message}");
-                let begun_at = self.begun_at(session_id);
-                let work = self.work(session_id, begun_at, messages);
-                (PopStatus::Blocked, salvaged_results(&reason, &work, self.tree.node(frame).record(), results))
-            }
+        let (results, failure) = match ending {
+            Ending::Answered(answer) if is_repeated => (results_of(&answer), None),
+            Ending::Idle | Ending::Answered(_) => (results, None),
+            Ending::Failed(message) => (results, Some(message)),
         };
         self.sessions.subagents.completed(session_id, true, self.now);
         self.sessions.compactions.forget(session_id);
         let data = json!({ "sessionID": session_id, "automatically": true });
-        match status {
-            PopStatus::Completed => self.log(LogLevel::Info, "Subagent completed", data),
-            _ => self.log(LogLevel::Warn, "Frame salvaged", data),
+        if let Some(message) = failure {
+            self.log(LogLevel::Warn, "Frame salvaged", data);
+            let begun_at = self.begun_at(session_id);
+            let work = self.work(session_id, begun_at, messages);
+            let reason = format!("the tool that started it has failed: {message}");
+            return self.block_salvaged(frame, &reason, &work, results);
         }
-        self.command(Command::Pop { frame: frame.into(), status, results });
+        self.log(LogLevel::Info, "Subagent completed", data);
+        self.command(Command::Pop { frame: frame.into(), status: PopStatus::Completed, results });
         if is_delivered && self.tree.node(frame).parent().is_some() {
             self.command(Command::Deliver { frame: frame.into() });
         }

@@ -3,8 +3,9 @@
 
 use super::compaction::Message;
 use super::turn::Turn;
-use crate::frame::{Frame, Results};
+use crate::frame::{Frame, FrameStatus, Handle, Results, SALVAGED};
 use crate::text::{beginning, one_line};
+use crate::tree::Command;
 
 /// Maximum number of files that are named. The newest are.
 const NAMED_FILES: usize = 5;
@@ -21,6 +22,20 @@ pub(super) struct Work {
 }
 
 impl Turn<'_> {
+    /// Blocks a frame whose session has ended without a pop, with the results so far. A frame that somebody else has blocked
+    /// meanwhile only gets the results.
+    pub(super) fn block_salvaged(&mut self, handle: Handle, reason: &str, work: &Work, last_words: Results) {
+        let frame = self.tree.node(handle).record();
+        let results = salvaged_results(reason, work, frame, last_words);
+        self.command(match frame.status {
+            FrameStatus::Blocked => Command::Summarize { frame: handle.into(), results },
+            _ => {
+                let question = format!("It was interrupted: {reason}; {}", done(work, frame));
+                Command::Block { frame: handle.into(), question: Some(question), results: Some(results) }
+            }
+        });
+    }
+
     /// The work of a session that has begun at this time, as far as this process knows it. `messages` are those of the
     /// session, if they were read.
     pub(super) fn work(&mut self, session_id: &str, begun_at: u64, messages: &[Message]) -> Work {
@@ -36,11 +51,11 @@ impl Turn<'_> {
 }
 
 /// The results of a salvaged frame. They tell a frame that has done nothing from one that was interrupted in its work.
-pub(super) fn salvaged_results(reason: &str, work: &Work, frame: &Frame, last_words: Results) -> Results {
+fn salvaged_results(reason: &str, work: &Work, frame: &Frame, last_words: Results) -> Results {
     let done = done(work, frame);
     let marked = |words: String| {
         let words = if words.is_empty() { "It left no last words." } else { &words };
-        format!("[auto-completed: {reason}; {done}] {words}")
+        format!("{SALVAGED}{reason}; {done}] {words}")
     };
     Results { full: marked(last_words.full), compacted: marked(last_words.compacted) }
 }

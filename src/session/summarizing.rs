@@ -6,7 +6,6 @@ use super::calls::Progress;
 use super::compaction::{Message, Refusal, Summary, judge};
 use super::effect::{Effect, LogLevel};
 use super::logging::finished_only;
-use super::salvage::salvaged_results;
 use super::turn::Turn;
 use crate::frame::{CompactionType, FrameStatus, Handle, PopStatus, Results, SummaryRequest};
 use crate::text::one_line;
@@ -102,15 +101,14 @@ impl Turn<'_> {
         if request.compaction_type != CompactionType::FrameCompletion || !is_working {
             return self.command(Command::Summarize { frame: frame.into(), results });
         }
-        let (status, results) = match request.blocked_because {
-            None => (PopStatus::Completed, results),
+        match request.blocked_because {
+            None => self.command(Command::Pop { frame: frame.into(), status: PopStatus::Completed, results }),
             Some(reason) => {
                 let begun_at = self.begun_at(session_id);
                 let work = self.work(session_id, begun_at, &[]);
-                (PopStatus::Blocked, salvaged_results(&reason, &work, self.tree.node(frame).record(), results))
+                self.block_salvaged(frame, &reason, &work, results);
             }
-        };
-        self.command(Command::Pop { frame: frame.into(), status, results });
+        }
     }
 
     /// The time at which the work of a session on its frame began, as far as this process knows it.

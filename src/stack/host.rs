@@ -57,6 +57,8 @@ struct Identity {
 
 struct State {
     sessions: Sessions,
+    /// The settings that the host has set last.
+    configured: HostSettings,
     /// The settings of contexts. Their tools are the offered ones only.
     context: Settings,
     /// The tools that the host offers.
@@ -74,6 +76,7 @@ impl Default for State {
     fn default() -> Self {
         let mut state = Self {
             sessions: Sessions::default(),
+            configured: HostSettings::default(),
             context: Settings::default(),
             tools: ToolSet::default(),
             names: ToolNames::default(),
@@ -168,7 +171,7 @@ impl HostSettings {
     }
 
     /// Applies the values of a JSON object, section by section and key by key.
-    fn overlay(&mut self, json: &str, problems: &mut Vec<Error>) {
+    pub(super) fn overlay(&mut self, json: &str, problems: &mut Vec<Error>) {
         let unreadable = |message: String| Error::json("the settings", message);
         let sections: Map<String, Value> = match serde_json::from_str(json) {
             Ok(sections) => sections,
@@ -246,8 +249,13 @@ impl Host<'_> {
     /// Sets the host's settings. From then on log lines are collected for the host. Returns the problems of the
     /// settings: a pattern that is not a valid regular expression matches nothing; if a tool name is invalid, the
     /// default names are used.
+    ///
+    /// Settings that agents have changed by tools (`stack_config`, `stack_autonomy`, `stack_auto_suggest`) outlive the
+    /// process: they are kept in `settings.json` in the stack's folder, and take the place of the host's values. An agent
+    /// goes back to these with `stack_autonomy` and `reset`; a person removes the file.
     pub fn configure(&self, mut settings: HostSettings) -> Vec<Error> {
-        let mut problems = Vec::new();
+        let configured = settings.clone();
+        let mut problems = self.stack.apply_kept(&mut settings);
         if let Err(problem) = settings.context.tools.check() {
             problems.push(problem);
             settings.context.tools = ToolNames::default();
@@ -258,11 +266,18 @@ impl Host<'_> {
         (state.is_attached, state.is_polling) = (true, true);
         state.sessions.hides_finished_children = settings.context.finished_children == FinishedChildren::None;
         state.offer(settings.tools, settings.context);
-        state.sessions.autonomy.host_settings.clone_from(&settings.autonomy);
+        state.sessions.autonomy.host_settings.clone_from(&configured.autonomy);
         state.sessions.autonomy.settings = settings.autonomy;
         state.sessions.calls.settings = settings.calls;
         state.sessions.subagents.set(settings.subagents, patterns);
+        state.configured = configured;
         problems
+    }
+
+    /// The settings that the host has set last, without the changes by tools.
+    #[cfg(feature = "tools")]
+    pub(super) fn configured(&self) -> HostSettings {
+        self.stack.inner.host.state.lock().configured.clone()
     }
 
     /// The current settings of the host.
@@ -391,6 +406,12 @@ impl Stack {
     /// session.
     pub fn host(&self) -> Host<'_> {
         Host { stack: self }
+    }
+
+    /// Adds a line for the host's log.
+    #[cfg(feature = "tools")]
+    pub(super) fn log_for_host(&self, level: LogLevel, message: &str, data: Value) {
+        self.inner.host.state.lock().log(level, message, data);
     }
 
     /// True if the host polls.

@@ -80,6 +80,7 @@ impl AgentTool for Configure {
             }
             settings.clone()
         });
+        caller.stack.keep_settings();
         Ok(Reply::Text(pretty(&settings)))
     }
 }
@@ -225,6 +226,7 @@ impl AgentTool for AutoSuggest {
             }
             pretty(&shown)
         });
+        caller.stack.keep_settings();
         Ok(Reply::Text(text))
     }
 }

@@ -94,6 +94,13 @@ impl AgentTool for Pop {
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.named_or_own(self.frame_id.as_deref())?;
         let results = Results::new(self.results).compacted(self.results_compacted);
+        if self.question.is_none() && results.dense().trim().is_empty() {
+            let expected = match self.status {
+                Ended::Blocked => "what exists so far; say in question what the frame waits for",
+                _ => "what exists now, where, and how it is used; if nothing does, what was tried and why it failed",
+            };
+            return Err(Error::Setting { name: "results".into(), value: String::new(), expected });
+        }
         let popped = match (self.question, self.status) {
             (None, status) => caller.stack.pop(frame, status.into(), results)?,
             (Some(question), Ended::Blocked) => caller.stack.block(frame, question, Some(results))?,

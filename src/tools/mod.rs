@@ -29,6 +29,7 @@ mod json;
 mod log;
 mod memory;
 mod planning;
+mod running;
 mod subagents;
 
 use serde::Serialize;
@@ -182,7 +183,7 @@ impl<Run> Entry<Run> {
 }
 
 #[rustfmt::skip]
-const TABLE: [Entry<RunTool>; 35] = [
+const TABLE: [Entry<RunTool>; 38] = [
     Entry::of::<frames::Push>(Group::Frames),
     Entry::of::<frames::Pop>(Group::Frames),
     Entry::of::<frames::Answer>(Group::Frames),
@@ -198,6 +199,9 @@ const TABLE: [Entry<RunTool>; 35] = [
     Entry::of::<planning::PlanChildren>(Group::Planning),
     Entry::of::<planning::Activate>(Group::Planning),
     Entry::of::<planning::Invalidate>(Group::Planning),
+    Entry::of::<running::ActivateReady>(Group::Planning),
+    Entry::of::<running::Wait>(Group::Frames),
+    Entry::of::<running::Stop>(Group::Frames),
     Entry::of::<context::Info>(Group::Context),
     Entry::of::<context::Preview>(Group::Context),
     Entry::of::<context::ClearCache>(Group::Context),

@@ -65,6 +65,7 @@ impl AgentTool for Config {
             });
             // Otherwise the host has changed the settings in between.
             if is_set {
+                caller.stack.keep_settings();
                 return Ok(Reply::Text(pretty(&after)));
             }
         }

@@ -221,7 +221,11 @@ impl Drawing<'_> {
             _ => None,
         };
         if let Some(awaited) = awaited {
-            self.line(false, &format!("Waits for: {awaited}"), "");
+            let label = if frame.is_salvaged() { "" } else { "Waits for: " };
+            self.line(false, &format!("{label}{awaited}"), "");
+        }
+        if frame.interrupted_at.is_some() {
+            self.line(false, "It was interrupted: the host that ran it has ended", "");
         }
         if let Some(answer) = frame.pending_answer().and_then(said) {
             self.line(false, &format!("Answered: {answer}"), "");

@@ -32,7 +32,7 @@ const fn other(name: &'static str, reason: &'static str) -> Known {
 
 /// All tools, in the order of the table in `tools`.
 #[rustfmt::skip]
-const TOOLS: [Known; 35] = [
+const TOOLS: [Known; 38] = [
     standard("stack_frame_push", "The only way to a sub-task that nobody has planned."),
     standard("stack_frame_pop", "The only way to hand over results."),
     other("stack_frame_answer", "stack_frame_activate takes the answer and goes on with the frame."),
@@ -48,6 +48,9 @@ const TOOLS: [Known; 35] = [
     standard("stack_frame_plan_children", "The only way to a plan."),
     standard("stack_frame_activate", "The only way to begin or resume a planned frame."),
     standard("stack_frame_invalidate", "The only way to correct a plan."),
+    other("stack_frame_activate_ready", "stack_frame_activate with background runs frames in parallel, one tool call each."),
+    other("stack_wait", "stack_frame_activate waits for a frame that runs, and contexts say what has ended."),
+    other("stack_frame_stop", "stack_frame_invalidate stops a frame for good; to stop it for a while is for people."),
     other("stack_context_info", "For people who tune the budget."),
     other("stack_context_preview", "The agent has its context in front of it."),
     other("stack_cache_clear", "For people who look for an error; the cache knows when a context is out of date."),

@@ -11,6 +11,8 @@ mod host_model;
 mod logs;
 #[cfg(feature = "tools")]
 mod roots;
+#[cfg(all(feature = "sqlite", feature = "tools"))]
+mod running;
 mod sessions;
 #[cfg(feature = "tools")]
 mod tools;

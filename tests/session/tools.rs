@@ -48,6 +48,9 @@ stack_heap_write: name string, content string
 stack_heap_read: name? string
 stack_heap_free: name string
 stack_frame_answer: frameID string, answer string
+stack_frame_activate_ready: frameID? string
+stack_wait: frames? array, any? boolean, timeLimit? integer
+stack_frame_stop: frameID? string, all? boolean, reason string
 stack_registers_update: R0_GOAL? string, R1_PLAN? string, R2_NEXT? string, R3_PHASE? string, R4_CONSTRAINTS? string, R5_ASSUMPTIONS? string, R6_OPEN_QUESTIONS? string, R7_STATUS? string
 ";
 
@@ -144,7 +147,7 @@ fn is_required(tool: &Tool, name: &str) -> bool {
 #[test]
 fn the_table_has_the_interface_of_the_specification() {
     let lines: Vec<&str> = INTERFACE.trim().lines().collect();
-    assert_eq!((lines.len(), tools::list(&ToolNames::default()).len()), (35, 35));
+    assert_eq!((lines.len(), tools::list(&ToolNames::default()).len()), (38, 38));
     for line in lines {
         let (name, arguments) = line.split_once(':').unwrap();
         let tool = tool(name);
@@ -844,5 +847,5 @@ fn the_tools_cost_few_tokens() {
     let cost = |set| tokens(&tools::offered(&HostSettings::default().tools(set)));
     let (standard, all) = (cost(ToolSet::standard()), cost(ToolSet::all()));
     assert!(standard <= 1_700, "the standard tools have {standard} tokens");
-    assert!(all <= 4_000, "all tools have {all} tokens");
+    assert!(all <= 4_500, "all tools have {all} tokens");
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Random, options_at};
 
 /// Tools that change frames.
-const OFTEN: [&str; 8] = [
+const OFTEN: [&str; 11] = [
     "stack_frame_push",
     "stack_frame_pop",
     "stack_add_artifact",
@@ -21,6 +21,9 @@ const OFTEN: [&str; 8] = [
     "stack_frame_activate",
     "stack_frame_invalidate",
     "stack_frame_answer",
+    "stack_frame_activate_ready",
+    "stack_wait",
+    "stack_frame_stop",
 ];
 /// Number of random actions of one run.
 const STEPS: usize = 60;
@@ -130,6 +133,10 @@ impl Host {
             }
         };
         let (name, mut arguments) = (tool.name, tool.example.clone());
+        if name == "stack_wait" {
+            arguments["frames"] = json!((0..random.below(3)).map(|_| format!("f{}", 1 + random.below(12))).collect::<Vec<_>>());
+            arguments["timeLimit"] = (random.below(4) * 1_000).into();
+        }
         for key in ["frameID", "sessionID", "parentSessionID", "rootID"] {
             if !tool.parameters["properties"][key].is_null() && !random.once_in(3) {
                 arguments[key] = format!("f{}", 1 + random.below(12)).into();
@@ -314,7 +321,13 @@ impl Host {
     fn bring_to_an_end(&mut self, random: &mut Random) {
         for _ in 0..ENDING {
             if self.pending.is_empty() {
-                break;
+                // All sessions come to rest.
+                for session in self.sessions.clone() {
+                    self.tell(json!({"kind": "sessionIdle", "sessionID": session}));
+                }
+                if self.pending.is_empty() {
+                    break;
+                }
             }
             self.carry_out_one(random);
             self.check();

@@ -1,0 +1,602 @@
+//! Frames that run: limits, waiting, what others do to them, restarts, and their ends.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use callstack_core::frame::SALVAGED;
+use callstack_core::session::autonomy::{AutonomyLevel, AutonomySettings};
+use callstack_core::session::calls::CallSettings;
+use callstack_core::session::{Effect, HostEvent};
+use callstack_core::{Error, FrameStatus, Handle, HostSettings, OutlineOptions, Stack, StackOptions, ToolSet, tools};
+use serde_json::{Value, json};
+use support::options_at;
+use tempfile::tempdir;
+
+/// A host with the session `root`, which performs effects. Its sessions work when the test says so.
+struct Host {
+    stack: Stack,
+    now: Arc<AtomicU64>,
+    settings: HostSettings,
+    /// The call in each prompted session that has not ended.
+    prompted: BTreeMap<String, u64>,
+    prompts: Vec<String>,
+    answers: BTreeMap<u64, String>,
+    aborted: Vec<String>,
+    /// Sessions that were asked for a summary.
+    compacting: Vec<String>,
+    messages: u32,
+}
+
+impl Host {
+    fn new() -> Self {
+        let now = clock();
+        Self::on(Stack::with_options(options_at(&now)), now)
+    }
+
+    fn on(stack: Stack, now: Arc<AtomicU64>) -> Self {
+        Self::with(stack, now, HostSettings::default().tools(ToolSet::all()))
+    }
+
+    fn with(stack: Stack, now: Arc<AtomicU64>, settings: HostSettings) -> Self {
+        assert_eq!(stack.host().configure(settings.clone()), []);
+        let mut host = Self {
+            stack,
+            now,
+            settings,
+            prompted: BTreeMap::new(),
+            prompts: Vec::new(),
+            answers: BTreeMap::new(),
+            aborted: Vec::new(),
+            compacting: Vec::new(),
+            messages: 0,
+        };
+        host.tell(json!({"kind": "sessionCreated", "sessionID": "root", "title": "Shop"}));
+        host.message("root", "user", "Build a shop with taxes");
+        host
+    }
+
+    fn limited(most: usize) -> Self {
+        let now = clock();
+        let mut calls = CallSettings::default();
+        calls.max_concurrent = most;
+        let settings = HostSettings::default().tools(ToolSet::all()).calls(calls);
+        Self::with(Stack::with_options(options_at(&now)), now, settings)
+    }
+
+    fn tell(&mut self, event: Value) {
+        let effects = self.stack.host().report(serde_json::from_value::<HostEvent>(event).unwrap());
+        self.perform(effects);
+    }
+
+    /// Performs effects. A created session has the title of its frame, in lower case, as its ID.
+    fn perform(&mut self, effects: Vec<Effect>) {
+        let mut pending: VecDeque<Effect> = effects.into();
+        while let Some(effect) = pending.pop_front() {
+            let event = match effect {
+                Effect::CreateSession { call, title, .. } => {
+                    json!({"kind": "callStarted", "call": call, "sessionID": title.to_lowercase()})
+                }
+                Effect::Prompt { call, session_id, text, .. } => {
+                    assert_eq!(self.prompted.insert(session_id.clone(), call), None, "{session_id} works already");
+                    self.prompts.push(text.clone());
+                    self.messages += 1;
+                    json!({"kind": "message", "sessionID": session_id, "messageID": format!("m{}", self.messages),
+                        "role": "user", "text": text})
+                }
+                Effect::DescribeSession { session_id } => {
+                    json!({"kind": "sessionCreated", "sessionID": session_id, "parentID": "root", "title": "Task"})
+                }
+                Effect::ReadMessages { session_id } => {
+                    let words = json!([{"id": format!("last of {session_id}"), "role": "assistant",
+                        "text": format!("{session_id} works a little")}]);
+                    json!({"kind": "sessionMessages", "sessionID": session_id, "messages": words})
+                }
+                Effect::AbortSession { session_id } => {
+                    self.prompted.remove(&session_id);
+                    self.aborted.push(session_id);
+                    continue;
+                }
+                Effect::CompactSession { session_id } => {
+                    self.compacting.push(session_id);
+                    continue;
+                }
+                Effect::Answer { call, text } => {
+                    assert_eq!(self.answers.insert(call, text), None, "call {call} was answered twice");
+                    continue;
+                }
+                Effect::Log { .. } | Effect::CompactionPrompt { .. } => continue,
+                other => panic!("{other:?}"),
+            };
+            pending.extend(self.stack.host().report(serde_json::from_value::<HostEvent>(event).unwrap()));
+        }
+    }
+
+    fn message(&mut self, session: &str, role: &str, text: &str) {
+        self.messages += 1;
+        let id = format!("m{}", self.messages);
+        self.tell(json!({"kind": "message", "sessionID": session, "messageID": id, "role": role, "text": text}));
+    }
+
+    /// Calls a tool. Returns the call that answers it later, and the text of an answer at once.
+    fn call(&mut self, session: &str, name: &str, arguments: Value) -> (Option<u64>, String) {
+        let answer = tools::call(&self.stack, session, name, &arguments.to_string());
+        assert!(!answer.is_error, "{name} {arguments}: {:?}", answer.text);
+        self.perform(answer.effects);
+        (answer.call, answer.text.unwrap_or_default())
+    }
+
+    fn later(&mut self, session: &str, name: &str, arguments: Value) -> u64 {
+        let (call, text) = self.call(session, name, arguments);
+        call.unwrap_or_else(|| panic!("answered at once: {text}"))
+    }
+
+    fn refused(&mut self, session: &str, name: &str, arguments: Value) -> String {
+        let answer = tools::call(&self.stack, session, name, &arguments.to_string());
+        assert!(answer.is_error, "{answer:?}");
+        answer.text.unwrap()
+    }
+
+    /// Plans children of the root with these titles, each with the dependencies that it needs.
+    fn plan(&mut self, children: &[(&str, &[&str])]) {
+        let child = |(title, depends_on): &(&str, &[&str])| {
+            json!({"title": title, "successCriteria": "It works", "successCriteriaCompacted": "", "dependsOn": depends_on})
+        };
+        let children: Vec<Value> = children.iter().map(child).collect();
+        self.call("root", "stack_frame_plan_children", json!({"children": children}));
+    }
+
+    /// Pushes a frame from a session. It runs in a session with its title, in lower case.
+    fn push(&mut self, session: &str, title: &str, background: bool) -> Option<u64> {
+        let arguments = json!({"title": title, "successCriteria": "It works", "successCriteriaCompacted": "",
+            "background": background});
+        self.call(session, "stack_frame_push", arguments).0
+    }
+
+    fn pop(&mut self, session: &str, status: &str) {
+        let results = format!("{session} is there");
+        let arguments = json!({"status": status, "results": results, "resultsCompacted": ""});
+        self.call(session, "stack_frame_pop", arguments);
+        self.end(session);
+    }
+
+    /// The turn of a prompted session ends.
+    fn end(&mut self, session: &str) {
+        let call = self.prompted.remove(session).unwrap_or_else(|| panic!("{session} does not work"));
+        self.tell(json!({"kind": "callEnded", "call": call}));
+    }
+
+    fn summarized(&mut self, session: &str, summary: &str) {
+        let messages = match summary {
+            "" => json!([]),
+            summary => json!([{"id": "s", "role": "assistant", "summary": true, "text": summary}]),
+        };
+        self.compacting.retain(|compacting| compacting != session);
+        self.tell(json!({"kind": "sessionCompacted", "sessionID": session, "messages": messages}));
+    }
+
+    /// A second passes, and the host polls as it should.
+    fn pass(&mut self) {
+        self.now.fetch_add(1_000, Ordering::Relaxed);
+        let now = self.now.load(Ordering::Relaxed);
+        if self.stack.host().deadline().is_some_and(|deadline| deadline <= now) {
+            let effects = self.stack.host().poll();
+            self.perform(effects);
+        }
+    }
+
+    fn working(&self) -> Vec<&str> {
+        self.prompted.keys().map(String::as_str).collect()
+    }
+
+    fn frame(&self, title: &str) -> callstack_core::Frame {
+        let find = |tree: &callstack_core::Tree| tree.handles().find(|frame| tree.node(*frame).title() == title);
+        self.stack.frame(self.stack.read(find).unwrap_or_else(|| panic!("no frame {title}"))).unwrap()
+    }
+
+    fn status(&self, title: &str) -> FrameStatus {
+        self.frame(title).status
+    }
+
+    fn context(&self, session: &str) -> String {
+        self.stack.host().context(session).unwrap().unwrap().context.xml.clone()
+    }
+}
+
+fn clock() -> Arc<AtomicU64> {
+    Arc::new(AtomicU64::new(1_700_000_000_000))
+}
+
+fn open(folder: &tempfile::TempDir, now: &Arc<AtomicU64>) -> Stack {
+    Stack::open(folder.path(), options_at(now)).unwrap()
+}
+
+#[test]
+fn six_ready_frames_with_a_limit_of_two() {
+    let mut host = Host::limited(2);
+    host.plan(&[("A", &[]), ("B", &[]), ("C", &[]), ("D", &[]), ("E", &[]), ("F", &["A"])]);
+    let call = host.later("root", "stack_frame_activate_ready", json!({}));
+    assert_eq!(host.working(), ["a", "b"], "others are queued in their order");
+    assert!(host.call("root", "stack_status", json!({})).1.contains("Running now: f2, f3"));
+    host.pop("b", "completed");
+    assert_eq!(host.working(), ["a", "c"]);
+    for (session, next) in [("a", "c,d"), ("c", "d,e"), ("d", "e,f"), ("e", "f"), ("f", "")] {
+        assert_eq!(host.answers.len(), 0, "{session}");
+        host.pop(session, "completed");
+        assert_eq!(host.working().join(","), next, "f begins when a is completed");
+    }
+    let answer = &host.answers[&call];
+    for title in ["A", "B", "C", "D", "E", "F"] {
+        assert!(answer.contains(&format!("({title}) is completed.\nResults: {} is there", title.to_lowercase())), "{answer}");
+    }
+    let context = host.context("root");
+    assert!(!context.contains("is there"), "the answer is in the conversation: {context}");
+}
+
+#[test]
+fn a_failed_frame_stops_those_that_need_it() {
+    let mut host = Host::new();
+    host.plan(&[("A", &[]), ("B", &["A"]), ("C", &[]), ("D", &["B"])]);
+    let call = host.later("root", "stack_frame_activate_ready", json!({}));
+    host.pop("a", "failed");
+    host.pop("c", "completed");
+    let answer = &host.answers[&call];
+    assert!(answer.contains("f2 (A) is failed.") && answer.contains("f4 (C) is completed."), "{answer}");
+    assert!(answer.contains("f3 (B) has not begun: it waits for f2 (A), which is failed."), "{answer}");
+    assert!(answer.contains("f5 (D) has not begun: it waits for f3 (B), which is planned."), "{answer}");
+    let call = host.later("root", "stack_frame_activate_ready", json!({}));
+    assert!(host.answers[&call].starts_with("f3 (B) has not begun"), "nothing is ready: {}", host.answers[&call]);
+}
+
+#[test]
+fn a_session_that_waits_leaves_its_place_to_those_that_it_waits_for() {
+    let mut host = Host::limited(1);
+    let outer = host.push("root", "Outer", false).unwrap();
+    let inner = host.push("outer", "Inner", false).unwrap();
+    let other = host.push("root", "Other", false).unwrap();
+    assert_eq!(host.working(), ["inner", "outer"], "outer waits for inner");
+    host.pop("inner", "completed");
+    assert!(host.answers.contains_key(&inner));
+    assert_eq!(host.working(), ["outer"], "outer works again, so there is no place");
+    host.pop("outer", "completed");
+    assert_eq!(host.working(), ["other"]);
+    host.pop("other", "completed");
+    assert!(host.answers.contains_key(&outer) && host.answers.contains_key(&other));
+}
+
+#[test]
+fn a_background_frame_reports_in_the_next_request() {
+    let mut host = Host::new();
+    assert_eq!(host.push("root", "Taxes", true), None);
+    let context = host.context("root");
+    assert!(context.contains("Child f2 is running: do other work, or wait for it with stack_frame_activate f2."), "{context}");
+    host.pop("taxes", "completed");
+    let news = "<ended-child id=\"f2\" title=\"Taxes\" status=\"completed\">taxes is there</ended-child>";
+    for request in 0..2 {
+        let context = host.stack.host().context("root").unwrap().unwrap().context;
+        assert!(context.volatile.contains(news), "request {request}: {}", context.volatile);
+        assert!(!context.stable.contains("taxes is there"), "once is enough: {}", context.stable);
+    }
+    host.message("root", "assistant", "Good, the taxes are there");
+    let context = host.stack.host().context("root").unwrap().unwrap().context;
+    assert!(!context.volatile.contains("<ended-child"), "{}", context.volatile);
+    assert!(context.stable.contains("taxes is there"), "a finished child from now on: {}", context.stable);
+}
+
+#[test]
+fn what_ends_while_the_agent_writes_is_told_in_the_next_request() {
+    let mut host = Host::new();
+    host.push("root", "Taxes", true);
+    host.push("root", "Cart", true);
+    host.pop("taxes", "completed");
+    host.context("root");
+    host.pop("cart", "completed");
+    // The request of this message was made before the end of the second frame.
+    host.message("root", "assistant", "Good");
+    let context = host.context("root");
+    assert!(context.contains("title=\"Cart\" status=\"completed\">cart is there</ended-child>"), "{context}");
+    assert!(!context.contains("title=\"Taxes\" status=\"completed\">taxes"), "{context}");
+}
+
+#[test]
+fn agents_wait_for_one_any_or_all() {
+    let mut host = Host::new();
+    for title in ["A", "B", "C"] {
+        host.push("root", title, true);
+    }
+    let any = host.later("root", "stack_wait", json!({"frames": ["f2", "f3"], "any": true}));
+    let joined = host.later("root", "stack_frame_activate", json!({"sessionID": "f3"}));
+    let all = host.later("root", "stack_wait", json!({}));
+    host.pop("b", "completed");
+    let answer = &host.answers[&any];
+    assert!(answer.starts_with("f3 (B) is completed.") && answer.ends_with("Still running: f2."), "{answer}");
+    assert!(host.answers[&joined].starts_with("f3 (B) is completed.\nResults: b is there"), "{}", host.answers[&joined]);
+    host.pop("a", "failed");
+    assert!(!host.answers.contains_key(&all));
+    host.pop("c", "completed");
+    let answer = &host.answers[&all];
+    assert!(answer.contains("f2 (A) is failed.") && answer.contains("f4 (C) is completed."), "{answer}");
+    assert!(!host.context("root").contains("<ended-child"), "it has the results already");
+    assert_eq!(host.call("root", "stack_wait", json!({})).1, "Nothing runs in the background.");
+    let limited = host.push("root", "D", true);
+    assert_eq!(limited, None);
+    let impatient = host.later("root", "stack_wait", json!({"timeLimit": 1_000}));
+    host.pass();
+    assert_eq!(host.answers[&impatient], "Still running: f5.");
+    assert_eq!(host.working(), ["d"], "the frame goes on");
+    let aborted = host.later("root", "stack_wait", json!({}));
+    host.tell(json!({"kind": "callAborted", "call": aborted}));
+    assert_eq!((host.answers[&aborted].as_str(), host.working()), ("The wait was aborted.", vec!["d"]));
+    assert!(host.refused("d", "stack_wait", json!({"frames": ["f1"]})).contains("f1 is already running"));
+}
+
+/// What a person or another process does reaches the host within a second.
+#[test]
+fn what_others_do_takes_effect() {
+    for what in ["pop", "invalidate", "stop", "stop_all"] {
+        let folder = tempdir().unwrap();
+        let now = clock();
+        let mut host = Host::on(open(&folder, &now), now.clone());
+        let call = host.push("root", "Taxes", false).unwrap();
+        let other = open(&folder, &now);
+        let expected = match what {
+            "pop" => {
+                other.pop("taxes", callstack_core::PopStatus::Completed, "I did it myself").unwrap();
+                "is completed.\nResults: I did it myself"
+            }
+            "invalidate" => {
+                other.invalidate("taxes", "not needed").unwrap();
+                "is invalidated."
+            }
+            "stop" => {
+                assert_eq!(other.stop("f1", "lunch").unwrap(), [handle("f2")]);
+                "Results so far: [auto-completed: It was stopped: lunch; it worked for 1 s: 1 message, 0 tool calls] taxes \
+                 works a little"
+            }
+            _ => {
+                assert_eq!(other.stop_all("lunch").unwrap(), [handle("f2")]);
+                assert_eq!(other.stop_all("lunch").unwrap(), [], "it is stopped already");
+                "stack_frame_activate f2 goes on where it stopped"
+            }
+        };
+        host.pass();
+        assert_eq!(host.aborted, ["taxes"], "{what}");
+        assert!(host.answers[&call].contains(expected), "{what}: {}", host.answers[&call]);
+        assert!(host.stack.log("f2").read(&Default::default()).unwrap().total > 0, "{what}: its log is kept");
+        assert!(host.stack.frame("f2").unwrap().call.is_none());
+        if what.starts_with("stop") {
+            let question = host.frame("Taxes").questions.last().unwrap().question.clone();
+            assert_eq!(question, "It was stopped: lunch");
+            let again = host.later("root", "stack_frame_activate", json!({"sessionID": "f2"}));
+            assert!(host.prompts.last().unwrap().starts_with("Your work on frame f2 was interrupted.\n"), "{:?}", host.prompts);
+            host.pop("taxes", "completed");
+            assert!(host.answers[&again].starts_with("f2 (Taxes) is completed."));
+        }
+    }
+}
+
+#[test]
+fn an_agent_stops_what_runs_below_it() {
+    let mut host = Host::new();
+    host.push("root", "Taxes", true);
+    host.push("taxes", "Rates", true);
+    host.push("root", "Cart", true);
+    let (_, text) = host.call("root", "stack_frame_stop", json!({"frameID": "f2", "reason": "the rates change"}));
+    assert_eq!(text, "Stopped: f2, f3.");
+    host.pass();
+    assert_eq!((host.working(), host.aborted.len()), (vec!["cart"], 2));
+    assert_eq!((host.status("Taxes"), host.status("Rates")), (FrameStatus::Blocked, FrameStatus::Blocked));
+    assert!(host.frame("Rates").is_salvaged(), "{:?}", host.frame("Rates").results);
+    let (_, text) = host.call("root", "stack_frame_stop", json!({"frameID": "f2", "reason": "again"}));
+    assert_eq!(text, "Nothing runs there.");
+}
+
+#[test]
+fn calls_of_a_host_that_has_ended_are_interrupted() {
+    let folder = tempdir().unwrap();
+    let now = clock();
+    {
+        let mut host = Host::on(open(&folder, &now), now.clone());
+        for title in ["A", "B", "C"] {
+            host.push("root", title, true);
+        }
+        let neighbour = open(&folder, &now);
+        assert_eq!(neighbour.interrupted(), [], "the host runs them");
+        let answer = tools::call(&neighbour, "root", "stack_frame_activate", r#"{"sessionID": "f2"}"#);
+        assert!(answer.is_error && answer.text.unwrap().contains("f2 is already running"), "never two sessions");
+        host.pop("b", "completed");
+    }
+    let mut host = Host::on(open(&folder, &now), now.clone());
+    assert_eq!(host.stack.interrupted(), [handle("f2"), handle("f4")]);
+    let context = host.context("root");
+    assert!(context.contains("Child f2 (A) was interrupted: the host that ran it has ended."), "{context}");
+    assert!(context.contains("Child f2 was interrupted: resume it with stack_frame_activate f2."), "{context}");
+    assert!(host.call("root", "stack_status", json!({})).1.contains("It was interrupted: the host that ran it has ended"));
+    let call = host.later("root", "stack_frame_activate", json!({"sessionID": "f2"}));
+    assert_eq!((host.working(), host.stack.interrupted()), (vec!["a"], vec![handle("f4")]));
+    host.pop("a", "completed");
+    assert!(host.answers[&call].starts_with("f2 (A) is completed."));
+    assert!(host.stack.frame("f2").unwrap().interrupted_at.is_none());
+    let files = std::fs::read_dir(folder.path().join("hosts")).unwrap().count();
+    assert_eq!(files, 1, "the file of the host that has ended is gone");
+}
+
+#[test]
+fn settings_and_requested_summaries_outlive_the_process() {
+    let folder = tempdir().unwrap();
+    let now = clock();
+    {
+        let mut host = Host::on(open(&folder, &now), now.clone());
+        host.call("root", "stack_autonomy", json!({"level": "auto", "popThreshold": 77}));
+        host.call("root", "stack_config", json!({"addPattern": "^review"}));
+        host.call("root", "stack_frame_summarize", json!({"note": "the seed"}));
+    }
+    let mut host = Host::on(open(&folder, &now), now.clone());
+    let settings = host.stack.host().settings();
+    assert_eq!((settings.autonomy.level, settings.autonomy.pop_threshold), (AutonomyLevel::Auto, 77));
+    assert_eq!(settings.autonomy.push_threshold, AutonomySettings::default().push_threshold);
+    assert_eq!(settings.subagents.patterns.last().unwrap(), "^review");
+    let (_, pending) = host.call("root", "stack_compaction_info", json!({}));
+    assert!(pending.contains("manual_summary") && pending.contains("the seed"), "{pending}");
+    host.tell(json!({"kind": "sessionIdle", "sessionID": "root"}));
+    assert_eq!(host.compacting, ["root"]);
+    host.summarized("root", "Taxes and cart are planned, the seed is 5");
+    assert!(host.stack.frame("f1").unwrap().summary_request.is_none());
+    host.call("root", "stack_autonomy", json!({"reset": true}));
+    let again = Host::on(open(&folder, &now), now.clone());
+    let settings = again.stack.host().settings();
+    assert_eq!(settings.autonomy, host.settings.autonomy);
+    assert_eq!(settings.subagents.patterns.last().unwrap(), "^review", "that was not reset");
+    std::fs::write(folder.path().join("settings.json"), "{\"autonomy\": {\"level\": \"wild\"}, \"tools\": \"all\"").unwrap();
+    let stack = open(&folder, &now);
+    let problems = stack.host().configure(HostSettings::default());
+    assert!(problems.len() == 1 && problems[0].to_string().contains("settings.json"), "{problems:?}");
+}
+
+#[test]
+fn a_session_that_ends_without_a_pop_is_asked_for_a_summary() {
+    let mut host = Host::new();
+    let call = host.push("root", "Taxes", false).unwrap();
+    host.tell(json!({"kind": "toolExecuted", "sessionID": "taxes", "tool": "write", "path": "src/tax.rs"}));
+    host.end("taxes");
+    assert_eq!((&host.compacting[..], host.answers.len()), (&["taxes".to_owned()][..], 0));
+    let summary = "The rates are read from rates.toml; rounding is left";
+    host.summarized("taxes", summary);
+    let results = host.frame("Taxes").results.unwrap();
+    assert!(results.starts_with(SALVAGED) && results.ends_with(&format!("artifacts: src/tax.rs] {summary}")), "{results}");
+    assert!(host.answers[&call].contains(summary), "{}", host.answers[&call]);
+    assert_eq!(host.status("Taxes"), FrameStatus::Blocked, "only its agent can say that it is completed");
+}
+
+#[test]
+fn the_last_words_are_kept_if_the_session_cannot_sum_up() {
+    for is_refused in [true, false] {
+        let mut host = Host::new();
+        let call = host.push("root", "Taxes", false).unwrap();
+        host.end("taxes");
+        if is_refused {
+            host.summarized("taxes", "");
+        } else {
+            // The host never reports the end of the compaction.
+            (0..119).for_each(|_| host.pass());
+            assert!(host.answers.is_empty());
+            host.pass();
+        }
+        let answer = &host.answers[&call];
+        assert!(answer.contains("its session ended without stack_frame_pop;") && answer.contains("] taxes works a little"), "{answer}");
+    }
+}
+
+#[test]
+fn a_checkpoint_in_a_called_frame_compacts_its_session_which_goes_on() {
+    for is_taken in [true, false] {
+        let mut host = Host::new();
+        let call = host.push("root", "Taxes", false).unwrap();
+        let (_, text) = host.call("taxes", "stack_frame_summarize", json!({"note": "the rates"}));
+        assert_eq!(text, "f2 (Taxes) will be summarized when you end your turn; you then go on with it from the summary.");
+        host.end("taxes");
+        assert_eq!(host.compacting, ["taxes"]);
+        host.summarized("taxes", if is_taken { "The rates are read, rounding is left" } else { "" });
+        assert_eq!(host.working(), ["taxes"], "it goes on");
+        let results = host.frame("Taxes").results;
+        assert_eq!(results.as_deref(), is_taken.then_some("The rates are read, rounding is left"));
+        host.pop("taxes", "completed");
+        assert!(host.answers[&call].starts_with("f2 (Taxes) is completed."));
+    }
+}
+
+#[test]
+fn a_compaction_by_the_host_does_not_pop_a_frame_in_the_middle_of_its_work() {
+    let now = clock();
+    let autonomy = AutonomySettings::default().level(AutonomyLevel::Auto);
+    let settings = HostSettings::default().tools(ToolSet::all()).autonomy(autonomy);
+    let mut host = Host::with(Stack::with_options(options_at(&now)), now, settings);
+    host.push("root", "Taxes", false);
+    host.tell(json!({"kind": "message", "sessionID": "taxes", "messageID": "full", "role": "assistant", "text": "",
+        "tokens": 199_000, "contextLimit": 200_000}));
+    host.tell(json!({"kind": "sessionCompacting", "sessionID": "taxes"}));
+    host.summarized("taxes", "The rates are read, rounding is left");
+    let frame = host.frame("Taxes");
+    assert_eq!((frame.status, frame.results.as_deref()), (FrameStatus::InProgress, Some("The rates are read, rounding is left")));
+    host.end("taxes");
+    host.summarized("taxes", "The rates are read, rounding is left, and more of it");
+    assert_eq!(host.status("Taxes"), FrameStatus::Blocked, "a full context does not complete it");
+}
+
+#[test]
+fn a_person_who_answers_in_the_session_makes_the_parent_learn_the_end() {
+    for ends in ["pop", "nothing"] {
+        let mut host = Host::new();
+        let call = host.push("root", "Taxes", false).unwrap();
+        let arguments = json!({"status": "blocked", "question": "Which rate?", "results": "", "resultsCompacted": ""});
+        host.call("taxes", "stack_frame_pop", arguments);
+        host.end("taxes");
+        assert!(host.answers[&call].contains("It waits for: Which rate?"), "{}", host.answers[&call]);
+        host.message("taxes", "user", "20 %");
+        assert_eq!(host.status("Taxes"), FrameStatus::InProgress);
+        match ends {
+            "pop" => {
+                let arguments = json!({"status": "completed", "results": "taxes is there", "resultsCompacted": ""});
+                host.call("taxes", "stack_frame_pop", arguments);
+                host.tell(json!({"kind": "sessionIdle", "sessionID": "taxes"}));
+                assert!(host.context("root").contains("status=\"completed\">taxes is there</ended-child>"));
+            }
+            _ => {
+                host.tell(json!({"kind": "sessionIdle", "sessionID": "taxes"}));
+                host.summarized("taxes", "");
+                assert!(host.frame("Taxes").is_salvaged());
+                let context = host.context("root");
+                assert!(context.contains("Child f2 was interrupted: stack_frame_activate f2 resumes it"), "{context}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pop_says_what_was_achieved() {
+    let mut host = Host::new();
+    host.push("root", "Taxes", false);
+    for status in ["completed", "failed", "blocked"] {
+        let arguments = json!({"status": status, "results": " ", "resultsCompacted": ""});
+        let text = host.refused("taxes", "stack_frame_pop", arguments);
+        assert!(text.starts_with("stack_frame_pop: results is ``, but must be what exists"), "{text}");
+        assert_eq!(host.status("Taxes"), FrameStatus::InProgress);
+    }
+}
+
+#[test]
+fn a_frame_that_was_taken_out_of_the_plan_while_its_session_was_created_does_not_run() {
+    let mut host = Host::new();
+    host.plan(&[("A", &[])]);
+    let answer = tools::call(&host.stack, "root", "stack_frame_activate", r#"{"sessionID": "f2"}"#);
+    let call = answer.call.unwrap();
+    host.stack.invalidate("f2", "not needed").unwrap();
+    host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "a"}));
+    assert!(host.answers[&call].contains("is invalidated") && host.prompted.is_empty(), "{:?}", host.answers);
+}
+
+#[test]
+fn an_older_library_refuses_a_history_with_calls() {
+    let folder = tempdir().unwrap();
+    let now = clock();
+    let mut host = Host::on(open(&folder, &now), now.clone());
+    host.push("root", "Taxes", true);
+    let events = host.stack.history(&Default::default()).unwrap();
+    let kinds: Vec<&str> = events.iter().map(|event| event.change.kind()).collect();
+    assert!(kinds.contains(&"callBegun"), "{kinds:?}");
+    let mut unknown = serde_json::to_value(events.last().unwrap()).unwrap();
+    unknown["kind"] = "fromTheFuture".into();
+    let error = serde_json::from_value::<callstack_core::Event>(unknown).unwrap_err();
+    assert!(error.to_string().contains("`fromTheFuture`, which this version does not know"), "{error}");
+    // A frame that is there again has no call, whatever its record said.
+    let state = host.stack.state();
+    let (copy, _) = Stack::from_state(state, StackOptions::default());
+    assert_eq!(copy.interrupted(), [handle("f2")]);
+    assert!(copy.outline(&OutlineOptions::default()).is_ok());
+    assert_eq!(copy.stop("f9", "lunch").unwrap_err().code(), "unknown_frame");
+    assert_eq!(copy.stop("f2", " ").unwrap_err(), Error::Empty { field: "reason" });
+}
+
+fn handle(text: &str) -> Handle {
+    text.parse().unwrap()
+}
