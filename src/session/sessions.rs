@@ -192,6 +192,11 @@ impl Sessions {
         }
     }
 
+    /// True if the frame is blocked, and this host goes on with it when it is answered.
+    pub(super) fn is_watched(&self, handle: Handle) -> bool {
+        self.blocked.contains(&handle)
+    }
+
     /// Looks at the blocked frames, if that is due. Returns those that are answered and that no call runs.
     pub(super) fn answered(&mut self, tree: &Tree, now: u64) -> Vec<Handle> {
         if now < self.next_look {

@@ -72,7 +72,8 @@ impl Turn<'_> {
     fn has_ended(&self, handle: Handle) -> bool {
         let record = self.tree.node(handle).record();
         let runs_elsewhere = record.status == FrameStatus::InProgress && record.call.is_some();
-        !self.sessions.calls.runs(handle) && !runs_elsewhere && record.pending_answer().is_none()
+        let goes_on = record.pending_answer().is_some() && self.sessions.is_watched(handle);
+        !self.sessions.calls.runs(handle) && !runs_elsewhere && !goes_on
     }
 
     /// Answers a tool call that waits, with what has ended.

@@ -325,6 +325,9 @@ impl Host {
                 for session in self.sessions.clone() {
                     self.tell(json!({"kind": "sessionIdle", "sessionID": session}));
                 }
+                self.now.fetch_add(1_000, Ordering::Relaxed);
+                let effects = self.stack.host().poll();
+                self.take(effects);
                 if self.pending.is_empty() {
                     break;
                 }
