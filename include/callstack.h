@@ -817,6 +817,25 @@ CallstackCode callstack_answer(Callstack *stack,
                                CallstackError **error);
 
 /**
+ * Stops the frames that hosts run, also those of other processes: they become blocked, with the reason as what they wait
+ * for. A running host notices that at its next poll: it aborts their sessions, keeps what they have said last as results
+ * so far, and answers the callers. They can be resumed as any other blocked frame.
+ *
+ * - `frame`: this frame and the frames below it; NULL: all frames.
+ * - `reason`: for those who resume them. Must not be empty.
+ * - `out_stopped`: a JSON array of the handles of the stopped frames.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the reason; the storage errors.
+ */
+CallstackCode callstack_stop(Callstack *stack,
+                             const char *frame,
+                             size_t frame_len,
+                             const char *reason,
+                             size_t reason_len,
+                             CallstackText *out_stopped,
+                             CallstackError **error);
+
+/**
  * Records that the conversation of the frame's parent has received the results of the frame, for example as the answer
  * to a tool call. Contexts of the parent with `"finishedChildren": "forgotten"`, the default, then do not repeat them
  * until `callstack_forget` of the parent. With host events the library does this itself for the calls that it answers.
@@ -978,7 +997,9 @@ CallstackCode callstack_active(const Callstack *stack, CallstackText *out_handle
  *   they are set. Present only if they apply: `dependsOn` (IDs), `logPath`, `invalidationReason`, `invalidatedAt`,
  *   `plannedChildren` (IDs), `placeholder` (true), `deliveredAt` and `forgottenAt` (see `callstack_deliver` and
  *   `callstack_forget`), `questions` (see `callstack_block` and `callstack_answer`: `[{"question": "Which VAT rate?",
- *   "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}]`), `heap` (the chunks of this frame, each as `chunk` in
+ *   "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}]`), `call` (the call that runs the frame: `{"host": "…", "caller":
+ *   "ses_1", "begunAt": 1795293106903}`), `interruptedAt` (see `callstack_frames`), `summaryRequest` (a summary that was
+ *   requested: `{"type": "manual_summary", "note": "…", "requestedAt": 1795293106903}`), `heap` (the chunks of this frame, each as `chunk` in
  *   `callstack_chunks`), `registers` (an object of the registers that are not empty), and unknown keys of an imported
  *   frame. Times are milliseconds since the Unix epoch.
  *
@@ -995,8 +1016,8 @@ CallstackCode callstack_frame(const Callstack *stack,
  *
  * - `query`: NULL for all frames, or a JSON object, `{"relation": "children", "frame": "f1", "status": "planned",
  *   "records": false}`, with any of
- *   - `relation`: `"all"` (default), `"roots"`, `"ready"` (planned frames whose dependencies are all completed), or,
- *     in relation to `frame`: `"ancestors"`, `"children"`, `"siblings"`, `"subtree"` (the frame and all frames below
+ *   - `relation`: `"all"` (default), `"roots"`, `"ready"` (planned frames whose dependencies are all completed),
+ *     `"interrupted"` (frames that are in_progress although the host that ran them does not exist any more), or, in relation to `frame`: `"ancestors"`, `"children"`, `"siblings"`, `"subtree"` (the frame and all frames below
  *     it);
  *   - `frame`: the frame of the relation;
  *   - `status`: only frames with this status;

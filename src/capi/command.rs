@@ -348,6 +348,38 @@ pub unsafe extern "C" fn callstack_answer(
     }
 }
 
+/// Stops the frames that hosts run, also those of other processes: they become blocked, with the reason as what they wait
+/// for. A running host notices that at its next poll: it aborts their sessions, keeps what they have said last as results
+/// so far, and answers the callers. They can be resumed as any other blocked frame.
+///
+/// - `frame`: this frame and the frames below it; NULL: all frames.
+/// - `reason`: for those who resume them. Must not be empty.
+/// - `out_stopped`: a JSON array of the handles of the stopped frames.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the reason; the storage errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_stop(
+    stack: *mut Callstack,
+    frame: *const c_char,
+    frame_len: usize,
+    reason: *const c_char,
+    reason_len: usize,
+    out_stopped: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, out_stopped, error, |stack| {
+            let (frame, reason) = (optional_text("frame", frame, frame_len)?, text("reason", reason, reason_len)?);
+            let stopped = match frame {
+                Some(frame) => stack.stop(frame, reason)?,
+                None => stack.stop_all(reason)?,
+            };
+            Ok(to_json(&stopped))
+        })
+    }
+}
+
 /// Records that the conversation of the frame's parent has received the results of the frame, for example as the answer
 /// to a tool call. Contexts of the parent with `"finishedChildren": "forgotten"`, the default, then do not repeat them
 /// until `callstack_forget` of the parent. With host events the library does this itself for the calls that it answers.

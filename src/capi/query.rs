@@ -73,7 +73,9 @@ fn numbered(tree: &Tree, handle: Handle) -> Numbered {
 ///   they are set. Present only if they apply: `dependsOn` (IDs), `logPath`, `invalidationReason`, `invalidatedAt`,
 ///   `plannedChildren` (IDs), `placeholder` (true), `deliveredAt` and `forgottenAt` (see `callstack_deliver` and
 ///   `callstack_forget`), `questions` (see `callstack_block` and `callstack_answer`: `[{"question": "Which VAT rate?",
-///   "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}]`), `heap` (the chunks of this frame, each as `chunk` in
+///   "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}]`), `call` (the call that runs the frame: `{"host": "…", "caller":
+///   "ses_1", "begunAt": 1795293106903}`), `interruptedAt` (see `callstack_frames`), `summaryRequest` (a summary that was
+///   requested: `{"type": "manual_summary", "note": "…", "requestedAt": 1795293106903}`), `heap` (the chunks of this frame, each as `chunk` in
 ///   `callstack_chunks`), `registers` (an object of the registers that are not empty), and unknown keys of an imported
 ///   frame. Times are milliseconds since the Unix epoch.
 ///
@@ -113,6 +115,7 @@ enum Relation {
     All,
     Roots,
     Ready,
+    Interrupted,
     Ancestors,
     Children,
     Siblings,
@@ -120,7 +123,7 @@ enum Relation {
 }
 
 impl FrameQuery {
-    fn frames(&self, tree: &Tree) -> Result<Vec<Handle>, Error> {
+    fn frames(&self, tree: &Tree, interrupted: Vec<Handle>) -> Result<Vec<Handle>, Error> {
         let frame = || match &self.frame {
             Some(frame) => tree.resolve(frame),
             None => Err(Error::Empty { field: "frame" }),
@@ -129,6 +132,7 @@ impl FrameQuery {
             Relation::All => tree.handles().collect(),
             Relation::Roots => tree.roots().to_vec(),
             Relation::Ready => tree.ready().collect(),
+            Relation::Interrupted => interrupted,
             Relation::Ancestors => tree.ancestors(frame()?).collect(),
             Relation::Children => tree.children(frame()?).to_vec(),
             Relation::Siblings => tree.siblings(frame()?).collect(),
@@ -143,8 +147,8 @@ impl FrameQuery {
 ///
 /// - `query`: NULL for all frames, or a JSON object, `{"relation": "children", "frame": "f1", "status": "planned",
 ///   "records": false}`, with any of
-///   - `relation`: `"all"` (default), `"roots"`, `"ready"` (planned frames whose dependencies are all completed), or,
-///     in relation to `frame`: `"ancestors"`, `"children"`, `"siblings"`, `"subtree"` (the frame and all frames below
+///   - `relation`: `"all"` (default), `"roots"`, `"ready"` (planned frames whose dependencies are all completed),
+///     `"interrupted"` (frames that are in_progress although the host that ran them does not exist any more), or, in relation to `frame`: `"ancestors"`, `"children"`, `"siblings"`, `"subtree"` (the frame and all frames below
 ///     it);
 ///   - `frame`: the frame of the relation;
 ///   - `status`: only frames with this status;
@@ -165,8 +169,10 @@ pub unsafe extern "C" fn callstack_frames(
     unsafe {
         Callstack::read(stack, out_frames, error, |stack| {
             let query: FrameQuery = optional_record("query", query, query_len)?;
+            let is_for_interrupted = matches!(query.relation, Relation::Interrupted);
+            let interrupted = if is_for_interrupted { stack.interrupted() } else { Vec::new() };
             let answer = stack.read(|tree| -> Result<String, Error> {
-                let frames = query.frames(tree)?;
+                let frames = query.frames(tree, interrupted)?;
                 Ok(match query.records {
                     false => to_json(&frames),
                     true => to_json(&frames.into_iter().map(|handle| numbered(tree, handle)).collect::<Vec<_>>()),

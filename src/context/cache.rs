@@ -112,8 +112,18 @@ impl Cache {
         let Key { handle, settings, advice, revision } = *key;
         let Advice { suggestions, planning, conversation, news } = advice;
         let (settings, suggestions, news, used) = (settings.clone(), suggestions.to_owned(), news.to_vec(), self.uses);
-        let entry =
-            Entry { handle, settings, suggestions, planning, conversation, news, revision, made_at: now, used, context };
+        let entry = Entry {
+            handle,
+            settings,
+            suggestions,
+            planning,
+            conversation,
+            news,
+            revision,
+            made_at: now,
+            used,
+            context,
+        };
         match place {
             Some(place) => self.entries[place] = entry,
             None => self.entries.push(entry),

@@ -114,7 +114,9 @@ impl Wording {
     pub(super) fn child_in_progress(&self, child: Handle, is_running: bool, is_interrupted: bool) -> String {
         let activate = self.tool(ToolRole::Activate).map(|tool| format!("{tool} {child}"));
         match (activate, is_running, is_interrupted) {
-            (Some(activate), true, _) => format!("Child {child} is running: do other work, or wait for it with {activate}."),
+            (Some(activate), true, _) => {
+                format!("Child {child} is running: do other work, or wait for it with {activate}.")
+            }
             (None, true, _) => format!("Child {child} is running: do other work meanwhile."),
             (Some(activate), false, true) => format!("Child {child} was interrupted: resume it with {activate}."),
             _ => format!("Child {child} is in_progress: finish it before this frame."),
@@ -123,7 +125,8 @@ impl Wording {
 
     /// Returns the next action for a frame with a child whose work was interrupted.
     pub(super) fn resume_child(&self, child: Handle) -> String {
-        let activate = self.tool(ToolRole::Activate).map_or("resume it".to_owned(), |tool| format!("{tool} {child} resumes it"));
+        let activate =
+            self.tool(ToolRole::Activate).map_or("resume it".to_owned(), |tool| format!("{tool} {child} resumes it"));
         let give_up = self.tool(ToolRole::Invalidate).map_or("invalidate it".to_owned(), |tool| format!("{tool} it"));
         format!("Child {child} was interrupted: {activate}; or {give_up}.")
     }

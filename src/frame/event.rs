@@ -408,7 +408,9 @@ mod tests {
             Change::Answered { answer: text() },
             Change::CallBegun { host: text(), caller: text() },
             Change::CallEnded { interrupted: true },
-            Change::SummaryRequested { request: Some(Box::new(SummaryRequest { note: Some(text()), ..SummaryRequest::default() })) },
+            Change::SummaryRequested {
+                request: Some(Box::new(SummaryRequest { note: Some(text()), ..SummaryRequest::default() })),
+            },
         ];
         assert_eq!(changes.each_ref().map(Change::kind), *Change::KINDS);
         for change in changes {

@@ -185,7 +185,8 @@ impl Frame {
     /// True if the frame is blocked because its session has ended without a pop: by itself, with an error, by an abort, or at
     /// a limit. Its results so far are then what its session has said last, marked with [`SALVAGED`].
     pub fn is_salvaged(&self) -> bool {
-        self.status == FrameStatus::Blocked && self.results.as_ref().is_some_and(|results| results.starts_with(SALVAGED))
+        self.status == FrameStatus::Blocked
+            && self.results.as_ref().is_some_and(|results| results.starts_with(SALVAGED))
     }
 
     /// Removes the revision from a record that was read from a frame's file, and returns it; 0 if the file has none.

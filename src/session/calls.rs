@@ -189,8 +189,18 @@ impl Calls {
         let CallOptions { caller, background: is_background, .. } = options;
         let (is_unheard, is_ending, is_adopted, progress) = (false, false, false, Progress::Queued);
         self.last += 1;
-        let call =
-            Call { handle, caller, is_background, is_unheard, is_ending, is_adopted, wait, progress, begun_at: 0, time_limit };
+        let call = Call {
+            handle,
+            caller,
+            is_background,
+            is_unheard,
+            is_ending,
+            is_adopted,
+            wait,
+            progress,
+            begun_at: 0,
+            time_limit,
+        };
         self.insert(self.last, call);
         self.last
     }
@@ -241,7 +251,8 @@ impl Calls {
         let callers = foreground.map(|call| call.caller.as_str());
         let waiting: BTreeSet<&str> = callers.chain(self.waits.values().map(|wait| wait.caller.as_str())).collect();
         let is_working = |call: &&Call| {
-            call.progress != Progress::Queued && call.session_id().is_none_or(|session_id| !waiting.contains(session_id))
+            call.progress != Progress::Queued
+                && call.session_id().is_none_or(|session_id| !waiting.contains(session_id))
         };
         self.running.values().filter(is_working).count()
     }
@@ -501,10 +512,8 @@ fn report(tree: &Tree, handle: Handle, characters: usize, tools: &ToolNames) -> 
             lines.push(format!("{heading}: {shown}{older}"));
         }
     }
-    let open: Vec<Handle> = tree
-        .unfinished_below(handle)
-        .filter(|below| tree.node(*below).status().is_open())
-        .collect();
+    let open: Vec<Handle> =
+        tree.unfinished_below(handle).filter(|below| tree.node(*below).status().is_open()).collect();
     if !open.is_empty() {
         lines.push(format!("Still open below it: {}.", listed(&open)));
     }

@@ -27,8 +27,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::frame::{Frame, Results};
 pub use crate::frame::{CompactionType, SummaryRequest};
+use crate::frame::{Frame, Results};
 use crate::keywords::keywords;
 use crate::text::{hanging_indent, one_line, whole_beginning};
 
@@ -391,7 +391,11 @@ mod tests {
         let pending: Vec<_> = compactions.pending().map(|(id, pending)| (id, pending.request.clone())).collect();
         assert_eq!(pending, [("a", SummaryRequest::new(CompactionType::FrameCompletion, None, 2))]);
         assert!(compactions.prompt("a", &frame(None), &[]).starts_with("The conversation has grown too long"));
-        assert_eq!(compactions.finished("a", true).compaction_type, CompactionType::Overflow, "the host compacts by itself");
+        assert_eq!(
+            compactions.finished("a", true).compaction_type,
+            CompactionType::Overflow,
+            "the host compacts by itself"
+        );
         assert!(compactions.begin("a", CompactionType::FrameCompletion));
         assert!(compactions.prompt("a", &frame(None), &[]).starts_with("This frame is being finished"));
         assert!(compactions.prompt("b", &frame(None), &[]).starts_with("The conversation has grown too long"));

@@ -122,7 +122,8 @@ mod tests {
     fn a_frame_that_never_ran_differs_from_one_that_worked() {
         let mut frame = Frame::default();
         let idle = Work { duration: 40, messages: 0, tool_calls: 0 };
-        let results = |work: &Work, frame: &Frame| salvaged_results("its caller was aborted", work, frame, Results::new("")).full;
+        let results =
+            |work: &Work, frame: &Frame| salvaged_results("its caller was aborted", work, frame, Results::new("")).full;
         assert_eq!(
             results(&idle, &frame),
             "[auto-completed: its caller was aborted; it did nothing in 40 ms] It left no last words."

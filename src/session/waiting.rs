@@ -16,7 +16,8 @@ impl Turn<'_> {
 
     /// The frames below the frames of the caller that run, or are queued, and for which nobody waits.
     pub fn background_frames(&self, caller: &str) -> Vec<Handle> {
-        let is_below = |handle: &Handle| self.tree.ancestors(*handle).any(|above| self.tree.node(above).session_id() == caller);
+        let is_below =
+            |handle: &Handle| self.tree.ancestors(*handle).any(|above| self.tree.node(above).session_id() == caller);
         let calls = self.sessions.calls.all().filter(|(_, call)| call.is_background && call.wait.is_none());
         calls.map(|(_, call)| call.handle).filter(is_below).collect()
     }
@@ -28,8 +29,7 @@ impl Turn<'_> {
     pub fn call_ready(&mut self, caller: &str, parent: Handle) -> Result<CallId> {
         self.check_depth(Some(parent))?;
         self.sessions.look_later(self.now);
-        let wait =
-            Wait { caller: caller.to_owned(), frames: Vec::new(), for_any: false, runs_below: Some(parent) };
+        let wait = Wait { caller: caller.to_owned(), frames: Vec::new(), for_any: false, runs_below: Some(parent) };
         let id = self.sessions.calls.wait(wait, 0, self.now);
         self.begin_ready(id, parent);
         self.begin_queued();
@@ -42,7 +42,10 @@ impl Turn<'_> {
         let caller = wait.caller.clone();
         let is_ready = |child: &Handle| {
             let is_planned = self.tree.node(*child).status() == FrameStatus::Planned;
-            is_planned && self.tree.is_ready(*child) && !wait.frames.contains(child) && !self.sessions.calls.runs(*child)
+            is_planned
+                && self.tree.is_ready(*child)
+                && !wait.frames.contains(child)
+                && !self.sessions.calls.runs(*child)
         };
         let ready: Vec<Handle> = self.tree.children(parent).iter().copied().filter(is_ready).collect();
         for child in ready {
@@ -79,7 +82,8 @@ impl Turn<'_> {
     /// Answers a tool call that waits, with what has ended.
     pub(super) fn end_wait(&mut self, id: CallId) {
         let Some(wait) = self.sessions.calls.remove_wait(id) else { return };
-        let (ended, running): (Vec<Handle>, Vec<Handle>) = wait.frames.iter().partition(|frame| self.has_ended(**frame));
+        let (ended, running): (Vec<Handle>, Vec<Handle>) =
+            wait.frames.iter().partition(|frame| self.has_ended(**frame));
         for frame in &ended {
             self.deliver(&wait.caller, *frame, false);
             self.sessions.told(&wait.caller, *frame);

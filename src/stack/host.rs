@@ -527,9 +527,8 @@ impl Stack {
     pub fn interrupted(&self) -> Vec<Handle> {
         let abandoned: HashSet<Handle> = self.abandoned_calls().into_iter().map(|(handle, _)| handle).collect();
         self.read(|tree| {
-            let is_interrupted = |handle: &Handle| {
-                tree.node(*handle).record().interrupted_at.is_some() || abandoned.contains(handle)
-            };
+            let is_interrupted =
+                |handle: &Handle| tree.node(*handle).record().interrupted_at.is_some() || abandoned.contains(handle);
             tree.with_status(FrameStatus::InProgress).filter(is_interrupted).collect()
         })
     }

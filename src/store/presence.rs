@@ -58,6 +58,7 @@ pub(crate) fn exists(folder: &Folder, host: &str) -> bool {
 
 /// The name of a host's file. IDs come from histories, so only characters that are harmless in names are kept.
 fn file_name(host: &str) -> String {
-    let name: String = host.chars().filter(|character| character.is_ascii_alphanumeric() || *character == '-').take(64).collect();
+    let name: String =
+        host.chars().filter(|character| character.is_ascii_alphanumeric() || *character == '-').take(64).collect();
     format!("{HOSTS}/{name}.lock")
 }

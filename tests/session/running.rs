@@ -139,9 +139,7 @@ impl Host {
 
     /// Plans children of the root with these titles, each with the dependencies that it needs.
     fn plan(&mut self, children: &[(&str, &[&str])]) {
-        let child = |(title, depends_on): &(&str, &[&str])| {
-            json!({"title": title, "successCriteria": "It works", "successCriteriaCompacted": "", "dependsOn": depends_on})
-        };
+        let child = |(title, depends_on): &(&str, &[&str])| json!({"title": title, "successCriteria": "It works", "successCriteriaCompacted": "", "dependsOn": depends_on});
         let children: Vec<Value> = children.iter().map(child).collect();
         self.call("root", "stack_frame_plan_children", json!({"children": children}));
     }
@@ -227,7 +225,10 @@ fn six_ready_frames_with_a_limit_of_two() {
     }
     let answer = &host.answers[&call];
     for title in ["A", "B", "C", "D", "E", "F"] {
-        assert!(answer.contains(&format!("({title}) is completed.\nResults: {} is there", title.to_lowercase())), "{answer}");
+        assert!(
+            answer.contains(&format!("({title}) is completed.\nResults: {} is there", title.to_lowercase())),
+            "{answer}"
+        );
     }
     let context = host.context("root");
     assert!(!context.contains("is there"), "the answer is in the conversation: {context}");
@@ -269,7 +270,10 @@ fn a_background_frame_reports_in_the_next_request() {
     let mut host = Host::new();
     assert_eq!(host.push("root", "Taxes", true), None);
     let context = host.context("root");
-    assert!(context.contains("Child f2 is running: do other work, or wait for it with stack_frame_activate f2."), "{context}");
+    assert!(
+        context.contains("Child f2 is running: do other work, or wait for it with stack_frame_activate f2."),
+        "{context}"
+    );
     host.pop("taxes", "completed");
     let news = "<ended-child id=\"f2\" title=\"Taxes\" status=\"completed\">taxes is there</ended-child>";
     for request in 0..2 {
@@ -310,7 +314,11 @@ fn agents_wait_for_one_any_or_all() {
     host.pop("b", "completed");
     let answer = &host.answers[&any];
     assert!(answer.starts_with("f3 (B) is completed.") && answer.ends_with("Still running: f2."), "{answer}");
-    assert!(host.answers[&joined].starts_with("f3 (B) is completed.\nResults: b is there"), "{}", host.answers[&joined]);
+    assert!(
+        host.answers[&joined].starts_with("f3 (B) is completed.\nResults: b is there"),
+        "{}",
+        host.answers[&joined]
+    );
     host.pop("a", "failed");
     assert!(!host.answers.contains_key(&all));
     host.pop("c", "completed");
@@ -368,7 +376,11 @@ fn what_others_do_takes_effect() {
             let question = host.frame("Taxes").questions.last().unwrap().question.clone();
             assert_eq!(question, "It was stopped: lunch");
             let again = host.later("root", "stack_frame_activate", json!({"sessionID": "f2"}));
-            assert!(host.prompts.last().unwrap().starts_with("Your work on frame f2 was interrupted.\n"), "{:?}", host.prompts);
+            assert!(
+                host.prompts.last().unwrap().starts_with("Your work on frame f2 was interrupted.\n"),
+                "{:?}",
+                host.prompts
+            );
             host.pop("taxes", "completed");
             assert!(host.answers[&again].starts_with("f2 (Taxes) is completed."));
         }
@@ -411,7 +423,9 @@ fn calls_of_a_host_that_has_ended_are_interrupted() {
     let context = host.context("root");
     assert!(context.contains("Child f2 (A) was interrupted: the host that ran it has ended."), "{context}");
     assert!(context.contains("Child f2 was interrupted: resume it with stack_frame_activate f2."), "{context}");
-    assert!(host.call("root", "stack_status", json!({})).1.contains("It was interrupted: the host that ran it has ended"));
+    assert!(
+        host.call("root", "stack_status", json!({})).1.contains("It was interrupted: the host that ran it has ended")
+    );
     let call = host.later("root", "stack_frame_activate", json!({"sessionID": "f2"}));
     assert_eq!((host.working(), host.stack.interrupted()), (vec!["a"], vec![handle("f4")]));
     host.pop("a", "completed");
@@ -447,7 +461,8 @@ fn settings_and_requested_summaries_outlive_the_process() {
     let settings = again.stack.host().settings();
     assert_eq!(settings.autonomy, host.settings.autonomy);
     assert_eq!(settings.subagents.patterns.last().unwrap(), "^review", "that was not reset");
-    std::fs::write(folder.path().join("settings.json"), "{\"autonomy\": {\"level\": \"wild\"}, \"tools\": \"all\"").unwrap();
+    std::fs::write(folder.path().join("settings.json"), "{\"autonomy\": {\"level\": \"wild\"}, \"tools\": \"all\"")
+        .unwrap();
     let stack = open(&folder, &now);
     let problems = stack.host().configure(HostSettings::default());
     assert!(problems.len() == 1 && problems[0].to_string().contains("settings.json"), "{problems:?}");
@@ -463,7 +478,10 @@ fn a_session_that_ends_without_a_pop_is_asked_for_a_summary() {
     let summary = "The rates are read from rates.toml; rounding is left";
     host.summarized("taxes", summary);
     let results = host.frame("Taxes").results.unwrap();
-    assert!(results.starts_with(SALVAGED) && results.ends_with(&format!("artifacts: src/tax.rs] {summary}")), "{results}");
+    assert!(
+        results.starts_with(SALVAGED) && results.ends_with(&format!("artifacts: src/tax.rs] {summary}")),
+        "{results}"
+    );
     assert!(host.answers[&call].contains(summary), "{}", host.answers[&call]);
     assert_eq!(host.status("Taxes"), FrameStatus::Blocked, "only its agent can say that it is completed");
 }
@@ -483,7 +501,10 @@ fn the_last_words_are_kept_if_the_session_cannot_sum_up() {
             host.pass();
         }
         let answer = &host.answers[&call];
-        assert!(answer.contains("its session ended without stack_frame_pop;") && answer.contains("] taxes works a little"), "{answer}");
+        assert!(
+            answer.contains("its session ended without stack_frame_pop;") && answer.contains("] taxes works a little"),
+            "{answer}"
+        );
     }
 }
 
@@ -493,7 +514,10 @@ fn a_checkpoint_in_a_called_frame_compacts_its_session_which_goes_on() {
         let mut host = Host::new();
         let call = host.push("root", "Taxes", false).unwrap();
         let (_, text) = host.call("taxes", "stack_frame_summarize", json!({"note": "the rates"}));
-        assert_eq!(text, "f2 (Taxes) will be summarized when you end your turn; you then go on with it from the summary.");
+        assert_eq!(
+            text,
+            "f2 (Taxes) will be summarized when you end your turn; you then go on with it from the summary."
+        );
         host.end("taxes");
         assert_eq!(host.compacting, ["taxes"]);
         host.summarized("taxes", if is_taken { "The rates are read, rounding is left" } else { "" });
@@ -517,7 +541,10 @@ fn a_compaction_by_the_host_does_not_pop_a_frame_in_the_middle_of_its_work() {
     host.tell(json!({"kind": "sessionCompacting", "sessionID": "taxes"}));
     host.summarized("taxes", "The rates are read, rounding is left");
     let frame = host.frame("Taxes");
-    assert_eq!((frame.status, frame.results.as_deref()), (FrameStatus::InProgress, Some("The rates are read, rounding is left")));
+    assert_eq!(
+        (frame.status, frame.results.as_deref()),
+        (FrameStatus::InProgress, Some("The rates are read, rounding is left"))
+    );
     host.end("taxes");
     host.summarized("taxes", "The rates are read, rounding is left, and more of it");
     assert_eq!(host.status("Taxes"), FrameStatus::Blocked, "a full context does not complete it");

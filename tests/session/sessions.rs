@@ -624,8 +624,9 @@ fn at_the_level_auto_a_recommended_pop_is_carried_out() {
             let results = frame.results.unwrap_or_default();
             assert_eq!(frame.status, FrameStatus::Blocked, "a full context does not complete it");
             assert!(
-                results.starts_with("[auto-completed: context_overflow 100: 199000 of 200000 tokens are used; it worked for")
-                    && results.ends_with(&format!("1 message, 0 tool calls] {summary}")),
+                results.starts_with(
+                    "[auto-completed: context_overflow 100: 199000 of 200000 tokens are used; it worked for"
+                ) && results.ends_with(&format!("1 message, 0 tool calls] {summary}")),
                 "{results}"
             );
         }

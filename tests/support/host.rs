@@ -134,7 +134,8 @@ impl Host {
         };
         let (name, mut arguments) = (tool.name, tool.example.clone());
         if name == "stack_wait" {
-            arguments["frames"] = json!((0..random.below(3)).map(|_| format!("f{}", 1 + random.below(12))).collect::<Vec<_>>());
+            arguments["frames"] =
+                json!((0..random.below(3)).map(|_| format!("f{}", 1 + random.below(12))).collect::<Vec<_>>());
             arguments["timeLimit"] = (random.below(4) * 1_000).into();
         }
         for key in ["frameID", "sessionID", "parentSessionID", "rootID"] {

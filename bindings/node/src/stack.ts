@@ -331,6 +331,22 @@ export class Stack implements Disposable {
   }
 
   /**
+   * Stops the frames that hosts run, from a frame downwards, also those of other processes: they become blocked, with the
+   * reason as what they wait for. A running host notices that at its next poll: it aborts their sessions, and keeps what
+   * they have said last as results so far. They can be resumed as any other blocked frame. Returns the stopped frames.
+   *
+   * @throws `empty` for an empty reason.
+   */
+  stop(frame: FrameRef, reason: string): Handle[] {
+    return this.#record("stop", frame, reason)
+  }
+
+  /** Stops all frames that hosts run: see {@link stop}. */
+  stopAll(reason: string): Handle[] {
+    return this.#record("stop", undefined, reason)
+  }
+
+  /**
    * Records that the conversation of the frame's parent has received the results of the frame, so that contexts of the
    * parent do not repeat them until {@link forget} of the parent.
    *
@@ -448,6 +464,11 @@ export class Stack implements Disposable {
   /** Returns the planned frames whose dependencies are all completed. */
   ready(): Handle[] {
     return this.handles({ relation: "ready" })
+  }
+
+  /** Returns the frames that are in_progress although the host that ran them does not exist any more. */
+  interrupted(): Handle[] {
+    return this.handles({ relation: "interrupted" })
   }
 
   /** Returns the whole tree in the layout of `state.json`. {@link Stack.fromState} reads it. */

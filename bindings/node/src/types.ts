@@ -139,6 +139,17 @@ export interface FrameRecord {
   forgottenAt?: number
   /** What the frame has waited for, with the answers, oldest first. The last one is open while the frame is blocked. */
   questions?: Question[]
+  /** The call that runs the frame: the host, the calling session, and when it began, in milliseconds since the Unix epoch. */
+  call?: { host: string; caller: string; begunAt: number }
+  /** When it was noticed that the host of the call does not exist any more, in milliseconds since the Unix epoch. */
+  interruptedAt?: number
+  /** The summary that was requested of the frame's conversation. */
+  summaryRequest?: {
+    type: "frame_completion" | "manual_summary" | "overflow"
+    note?: string
+    blockedBecause?: string
+    requestedAt: number
+  }
   /** The chunks that belong to the frame. */
   heap?: Chunk[]
   /** The registers that are not empty, if the frame uses registers. */
@@ -291,10 +302,11 @@ export interface Frame extends FrameRecord {
 /** Selects frames. */
 export interface FrameQuery {
   /**
-   * `"all"` (the default), `"roots"`, `"ready"` (planned frames whose dependencies are all completed), or a relation to
+   * `"all"` (the default), `"roots"`, `"ready"` (planned frames whose dependencies are all completed),
+   * `"interrupted"` (frames in_progress whose hosts do not exist any more), or a relation to
    * `frame`: `"ancestors"` (from the parent up), `"children"`, `"siblings"`, `"subtree"` (the frame and all frames below it).
    */
-  relation?: "all" | "roots" | "ready" | "ancestors" | "children" | "siblings" | "subtree"
+  relation?: "all" | "roots" | "ready" | "interrupted" | "ancestors" | "children" | "siblings" | "subtree"
   /** The frame that `relation` refers to. */
   frame?: FrameRef
   /** Only frames with this status. */
@@ -669,6 +681,8 @@ export interface HostSettings {
     maxDepth?: number
     /** After how many milliseconds a call is stopped; 0 (the default) means never. */
     timeLimit?: number
+    /** How many called sessions work at the same time; others are queued. 0 means no limit. Default 4. */
+    maxConcurrent?: number
   }
 }
 
