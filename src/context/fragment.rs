@@ -36,6 +36,8 @@ pub enum DetailLevel {
 pub(super) const TITLE_TOKENS: usize = 48;
 /// Maximum length of a text in a fragment, in tokens.
 const TEXT_TOKENS: usize = 300;
+/// Maximum length of what an earlier attempt waited for, and of the answer, in tokens.
+const QUESTION_TOKENS: usize = 120;
 /// Maximum length of the results at the detail level `Whole`, in tokens.
 const WHOLE_RESULTS_TOKENS: usize = 2_000;
 /// Maximum length of the full criteria of the current frame, in tokens.
@@ -87,8 +89,14 @@ impl Fragment {
         levels.open("frame", handle, node);
         levels.title(settled.title);
         levels.end(DetailLevel::Stub);
-        let (head, mut has_more) = (levels.mark(), false);
+        let (mut head, mut has_more) = (levels.mark(), false);
         if node.status().is_finished() {
+            // What a frame that was begun anew has waited for belongs to the lesson.
+            if let Some(last) = node.record().questions.last().filter(|_| node.retried_as().is_some()) {
+                levels.text("question", &last.question, QUESTION_TOKENS);
+                levels.text("answer", last.answer.as_deref().unwrap_or_default(), QUESTION_TOKENS);
+            }
+            head = levels.mark();
             let results = levels.element("results", node.record().dense_results(), TEXT_TOKENS);
             has_more = results.ends_with(&format!("{CUT}</results>\n"));
             levels.push(&results);

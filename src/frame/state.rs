@@ -293,6 +293,7 @@ fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Fr
         questions: fields.read("questions", "a list of questions").unwrap_or_default(),
         heap: fields.read("heap", "a list of chunks").unwrap_or_default(),
         registers: fields.read("registers", "an object of registers"),
+        retry_of: fields.text("retryOf"),
         session_id,
         extra: Map::new(),
     };

@@ -52,6 +52,20 @@ impl Turn<'_> {
         if !node.status().is_open() && node.status() != FrameStatus::Planned {
             return Err(Error::Transition { handle, from: node.status(), to: FrameStatus::InProgress });
         }
+        self.check_idle(handle, caller)
+    }
+
+    /// Checks that a session may begin a frame anew and call the new attempt.
+    ///
+    /// # Errors
+    /// As [`Turn::call`], except for the status of the frame, which the command checks.
+    pub fn check_retriable(&self, handle: Handle, caller: &str) -> Result<()> {
+        self.check_depth(self.tree.node(handle).parent())?;
+        self.check_idle(handle, caller)
+    }
+
+    /// Checks that no call runs a frame, and that the caller does not work in it or below it.
+    fn check_idle(&self, handle: Handle, caller: &str) -> Result<()> {
         let own = self.tree.by_id(caller);
         let is_own = own.is_some_and(|own| own == handle || self.tree.is_ancestor(handle, own));
         if is_own || self.sessions.calls.runs(handle) {

@@ -345,6 +345,9 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNa
             let is_asking = frame.current_question().is_some_and(|current| current.answer.is_none());
             resume_or_give_up(handle, is_asking, tools)
         }
+        FrameStatus::Failed if node.retried_as().is_none() => {
+            format!("{}; or go on without it. {}", begin_anew(handle, tools), next(tree, handle, tools))
+        }
         _ => next(tree, handle, tools),
     });
     lines.join("\n")
@@ -355,12 +358,20 @@ pub(crate) fn name(tree: &Tree, handle: Handle) -> String {
     format!("{handle} ({})", one_line(tree.node(handle).title()))
 }
 
+/// How the caller of a failed frame begins it anew.
+fn begin_anew(handle: Handle, tools: &ToolNames) -> String {
+    match tools.get(ToolRole::Activate) {
+        Some(activate) => format!("{activate} {handle} with retry begins it anew, with what it has learned"),
+        None => "Retry it to begin it anew, with what it has learned".to_owned(),
+    }
+}
+
 /// The next steps for the caller of a blocked frame.
 fn resume_or_give_up(handle: Handle, is_asking: bool, tools: &ToolNames) -> String {
     let answer = if is_asking { " with the answer" } else { "" };
     let resume = match tools.get(ToolRole::Activate) {
-        Some(activate) => format!("{activate} {handle}{answer} goes on where it stopped"),
-        None => format!("activate {handle}{answer} to go on where it stopped"),
+        Some(activate) => format!("{activate} {handle}{answer} goes on where it stopped, with retry it begins anew"),
+        None => format!("activate {handle}{answer} to go on where it stopped, or retry it to begin anew"),
     };
     let give_up = match tools.get(ToolRole::Invalidate) {
         Some(invalidate) => format!("{invalidate} {handle} gives it up"),

@@ -96,7 +96,7 @@ fn a_duplicate_dependency_in_a_history_counts_once() {
     let stack = Stack::with_store(MemoryStore::with_events(events).unwrap(), StackOptions::default()).unwrap();
     stack.read(|tree| {
         assert_eq!(tree.node(handle(4)).dependencies(), [handle(2), handle(3)]);
-        assert_eq!(tree.node(handle(2)).dependents(), [handle(4)]);
+        assert_eq!(tree.dependents(handle(2)), [handle(4)]);
     });
     let context = stack.context(handle(4), &Settings::default()).unwrap();
     assert_eq!(context.xml.matches("<title>one</title>").count(), 1);
