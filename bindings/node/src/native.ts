@@ -40,6 +40,7 @@ export const SIGNATURES = {
   pop: "tntt?o",
   block: "ttt?t?o",
   answer: "tt",
+  retry: "tt?o",
   deliver: "t",
   forget: "t",
   summarize: "ttt?",
