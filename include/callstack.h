@@ -394,6 +394,16 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_NOT_BLOCKED 139
 
 /**
+ * The frame is neither failed nor blocked, or was begun anew already: then the details hold the `newest` attempt.
+ */
+#define CALLSTACK_ERROR_NOT_RETRIABLE 145
+
+/**
+ * An imported frame has a `retryOf` that cannot be.
+ */
+#define CALLSTACK_ERROR_RETRY_LINK 146
+
+/**
  * `planned`: not begun.
  */
 #define CALLSTACK_STATUS_PLANNED 0
@@ -815,6 +825,28 @@ CallstackCode callstack_answer(Callstack *stack,
                                const char *answer,
                                size_t answer_len,
                                CallstackError **error);
+
+/**
+ * Begins a failed or blocked frame anew: makes a planned frame beside it, with the same title, criteria and dependencies,
+ * as its next attempt. A blocked frame fails; it keeps its results and its question. The planned frames below it are
+ * invalidated. The context of the new frame shows why the earlier attempts failed; everybody else sees the newest attempt
+ * alone, and frames that depend on any attempt wait for the newest.
+ *
+ * - `frame`: the frame, failed or blocked.
+ * - `note`: what must be done differently, or the answer to what the frame waits for. NULL or empty: nothing.
+ * - `out_retried`: a JSON object, `{"handle": "f7", "attempt": 2, "invalidated": ["f4"], "stillOpen": []}`: the new frame;
+ *   which attempt it is, counted from 1; the invalidated frames; the frames below the earlier attempt that are in_progress
+ *   or blocked.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NOT_RETRIABLE, _PARENT_CLOSED, _FULL; the storage errors.
+ */
+CallstackCode callstack_retry(Callstack *stack,
+                              const char *frame,
+                              size_t frame_len,
+                              const char *note,
+                              size_t note_len,
+                              CallstackText *out_retried,
+                              CallstackError **error);
 
 /**
  * Records that the conversation of the frame's parent has received the results of the frame, for example as the answer

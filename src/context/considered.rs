@@ -282,6 +282,28 @@ mod tests {
     }
 
     #[test]
+    fn earlier_attempts_take_a_bounded_number_of_steps() {
+        let steps = |size: usize| {
+            let attempt = |index: usize| Frame {
+                session_id: index.to_string(),
+                status: if index + 1 < size { FrameStatus::Failed } else { FrameStatus::InProgress },
+                retry_of: index.checked_sub(1).map(|earlier| earlier.to_string()),
+                ..Frame::default()
+            };
+            let frames = (0..size).map(attempt).collect();
+            let (tree, _) = Tree::from_state(StackState { frames, revision: 1, ..StackState::default() });
+            let newest = tree.by_id(&(size - 1).to_string()).unwrap();
+            let (considered, steps) = steps_of(|| consider(&contexts(), &tree, newest, FinishedChildren::default()));
+            assert_eq!(
+                (considered.attempts.len(), considered.other_attempts),
+                (SHOWN_ATTEMPTS, size - 1 - SHOWN_ATTEMPTS)
+            );
+            steps
+        };
+        assert_eq!(steps(100), steps(200));
+    }
+
+    #[test]
     fn sibling_dependencies_are_shown_once_in_the_order_of_their_finish() {
         let (tree, me) = dependent(50);
         let considered = consider(&contexts(), &tree, me, FinishedChildren::default());

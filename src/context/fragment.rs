@@ -36,8 +36,10 @@ pub enum DetailLevel {
 pub(super) const TITLE_TOKENS: usize = 48;
 /// Maximum length of a text in a fragment, in tokens.
 const TEXT_TOKENS: usize = 300;
-/// Maximum length of what an earlier attempt waited for, and of the answer, in tokens.
+/// Maximum length of what an earlier attempt waited for, and of the answer, in tokens, and the number of these that are
+/// shown, the newest.
 const QUESTION_TOKENS: usize = 120;
+const SHOWN_QUESTIONS: usize = 2;
 /// Maximum length of the results at the detail level `Whole`, in tokens.
 const WHOLE_RESULTS_TOKENS: usize = 2_000;
 /// Maximum length of the full criteria of the current frame, in tokens.
@@ -91,10 +93,12 @@ impl Fragment {
         levels.end(DetailLevel::Stub);
         let (mut head, mut has_more) = (levels.mark(), false);
         if node.status().is_finished() {
-            // What a frame that was begun anew has waited for belongs to the lesson.
-            if let Some(last) = node.record().questions.last().filter(|_| node.retried_as().is_some()) {
-                levels.text("question", &last.question, QUESTION_TOKENS);
-                levels.text("answer", last.answer.as_deref().unwrap_or_default(), QUESTION_TOKENS);
+            // What a frame that was begun anew has waited for, and the note with which it began, belong to the lesson.
+            let questions = &node.record().questions;
+            let shown = if node.retried_as().is_some() { questions.len().min(SHOWN_QUESTIONS) } else { 0 };
+            for asked in &questions[questions.len() - shown..] {
+                levels.text("question", &asked.question, QUESTION_TOKENS);
+                levels.text("answer", asked.answer.as_deref().unwrap_or_default(), QUESTION_TOKENS);
             }
             head = levels.mark();
             let results = levels.element("results", node.record().dense_results(), TEXT_TOKENS);

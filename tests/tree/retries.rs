@@ -179,7 +179,8 @@ fn an_interrupted_frame_fails_with_that_reason() {
     stack.activate("b").unwrap();
     stack.summarize("b", Results::new("3 of 5 done").compacted("3/5")).unwrap();
     interrupted("b", "b2").unwrap();
-    let expected = ["[interrupted, and begun anew] 3 of 5 done", "[interrupted, and begun anew] 3/5"].map(str::to_owned);
+    let expected =
+        ["[interrupted, and begun anew] 3 of 5 done", "[interrupted, and begun anew] 3/5"].map(str::to_owned);
     assert_eq!(results("b"), (expected[0].clone(), Some(expected[1].clone())));
     assert_eq!(stack.active(), Some(handle(1)));
     assert_eq!(interrupted("c", "c2").unwrap_err().code(), "not_retriable", "a planned frame was not interrupted");
@@ -400,8 +401,7 @@ fn links_to_earlier_attempts_that_cannot_be_are_repaired_and_reported() {
         assert_eq!(repairs, [repair]);
         assert_eq!(tree.len(), 1 + frames.len(), "no frame is lost");
     }
-    let circle =
-        [frame("a", "failed", Some("c")), frame("b", "failed", Some("a")), frame("c", "failed", Some("b"))];
+    let circle = [frame("a", "failed", Some("c")), frame("b", "failed", Some("a")), frame("c", "failed", Some("b"))];
     let (tree, repairs) = read(&circle);
     assert_eq!(repairs.len(), 1, "{repairs:?}");
     assert_eq!((attempts(&tree).len(), tree.len()), (2, 4), "one link of a circle is cut");

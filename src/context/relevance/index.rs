@@ -459,6 +459,16 @@ mod tests {
             10 => chosen(&|_| true)
                 .into_iter()
                 .for_each(|child| replace_id(tree, child, &format!("c{}/new", tree.revision()))),
+            13 => {
+                let is_failed = |child: &&Handle| {
+                    tree.node(**child).status() == FrameStatus::Failed && tree.node(**child).retried_as().is_none()
+                };
+                let failed: Vec<Handle> = children.iter().filter(is_failed).copied().collect();
+                if let Some(frame) = failed.get(which % failed.len().max(1)) {
+                    let (frame, session_id) = ((*frame).into(), format!("c{number}"));
+                    execute(tree, Command::Retry { frame, session_id, note: None, is_interrupted: false });
+                }
+            }
             _ => finished.into_iter().for_each(|child| add_artifact(tree, child, &format!("src/page_{which}.rs"))),
         }
     }
@@ -468,13 +478,13 @@ mod tests {
 
         #[test]
         fn an_index_that_was_changed_gives_the_same_scores_as_a_new_one(
-            changes in proptest::collection::vec((0u8..13, 0usize..1_000, any::<bool>()), 1..60),
+            changes in proptest::collection::vec((0u8..14, 0usize..1_000, any::<bool>()), 1..60),
         ) {
             let mut tree = root();
             let mut versions = vec![tree.clone()];
             let mut index = SiblingIndex::default();
             for (kind, which, is_looked_at) in changes {
-                // The last kind is a reader of an older version.
+                // This kind is a reader of an older version.
                 if kind == 12 {
                     check(&mut index, &versions[which % versions.len()]);
                 } else {
