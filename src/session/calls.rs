@@ -332,13 +332,13 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNa
             lines.push(format!("{heading}: {shown}{older}"));
         }
     }
-    let open: Vec<String> = tree
-        .unfinished_below(handle)
-        .filter(|below| tree.node(*below).status().is_open())
-        .map(|below| below.to_string())
-        .collect();
-    if !open.is_empty() {
-        lines.push(format!("Still open below it: {}.", open.join(", ")));
+    let earlier = node.retry_of().map(|earlier| (earlier, format!("{earlier}, the attempt before")));
+    for (above, named) in [(handle, "it".to_owned())].into_iter().chain(earlier) {
+        let open = tree.unfinished_below(above).filter(|below| tree.node(*below).status().is_open());
+        let open: Vec<String> = open.map(|below| below.to_string()).collect();
+        if !open.is_empty() {
+            lines.push(format!("Still open below {named}: {}.", open.join(", ")));
+        }
     }
     lines.push(match node.status() {
         FrameStatus::Blocked => {

@@ -102,9 +102,11 @@ fn the_caller_of_a_failed_frame_is_offered_a_retry_whose_results_are_the_answer(
     assert!(context.stable.contains("<earlier-attempts>\n<frame id=\"f2\" status=\"failed\">"), "{}", context.stable);
     assert!(context.stable.contains("<results>The rate table is old</results>"), "{}", context.stable);
     assert!(context.volatile.contains("<answer>Take the rates from the office</answer>"), "{}", context.volatile);
+    host.stack.ensure("stray", None, Some("f2".into())).unwrap();
     host.pop("again", "completed", "VAT of 20 %");
     let answer = host.ended(call);
     assert!(answer.starts_with("f3 (Taxes) is completed.\nResults: VAT of 20 %\n"), "{answer}");
+    assert!(answer.contains("\nStill open below f2, the attempt before: f4.\n"), "{answer}");
     let details = |frame: &str| {
         let text = host.text("root", "stack_frame_details", json!({"frameID": frame}));
         let details: Value = serde_json::from_str(&text).unwrap();

@@ -27,7 +27,7 @@ pub(crate) use memory::known_chunk;
 ///   [`Command::ReplaceId`].
 /// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::NotFinished`], [`Error::NotBlocked`],
 ///   [`Error::IdentityFixed`], [`Error::NotRetriable`]: the frame's status, or its identity, does not allow the command.
-/// - [`Error::RetryLink`]: [`Command::Import`].
+/// - [`Error::RetryLink`] for [`Command::Import`]: a `retryOf` that cannot be.
 /// - [`Error::ChunkExists`], [`Error::UnknownChunk`], [`Error::TooLong`], [`Error::NotOneLine`]: commands for chunks.
 /// - [`Error::Json`]: an entry of [`Command::AppendLog`] is nested more than 100 levels deep.
 pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
