@@ -201,3 +201,36 @@ fn a_parent_is_offered_a_retry_of_the_child_that_failed_last() {
     assert!(!volatile(ToolNames::default()).contains("has failed"));
     assert_eq!(stack.frame(other).unwrap().status, FrameStatus::Failed);
 }
+
+/// What depends on an attempt, and stands elsewhere, has no revision in common with it.
+#[test]
+fn cached_contexts_follow_a_retry_elsewhere() {
+    let stack = Stack::in_memory();
+    let root = stack.push(NewFrame::new("Root").id("root")).unwrap();
+    let library = stack.push(NewFrame::new("Library").id("library").below(root)).unwrap();
+    stack.push(NewFrame::new("Parse").id("parse").below(library)).unwrap();
+    let program = stack.push(NewFrame::new("Program").id("program").below(root)).unwrap();
+    stack.plan(NewFrame::new("Read").id("read").below(program).depends_on("parse")).unwrap();
+    let check = |expected: &str| {
+        let cached = ["read", "program"].map(|frame| stack.context(frame, &Settings::default()).unwrap().xml.clone());
+        let made = ["read", "program"].map(|frame| context(&stack, frame).xml);
+        assert_eq!(cached, made);
+        assert!(cached[1].contains(expected), "{}", cached[1]);
+    };
+    stack.pop("parse", PopStatus::Failed, "no grammar").unwrap();
+    check("f5 waits for f3, which is failed.");
+    let second = stack.retry("parse", None).unwrap().handle;
+    check("f5 waits for f6, which is planned.");
+    stack.activate(second).unwrap();
+    check("f5 waits for f6, which is in_progress.");
+    stack.block(second, "Which grammar?", None).unwrap();
+    check("f5 waits for f6, which is blocked.");
+    let third = stack.retry(second, None).unwrap().handle;
+    check("f5 waits for f7, which is planned.");
+    stack.activate(third).unwrap();
+    stack.pop(third, PopStatus::Completed, "parse()").unwrap();
+    check("Begin the next planned child with stack_frame_activate f5.");
+    let context = context(&stack, "read");
+    let parse = context.report.entries.iter().find(|entry| entry.handle == third).unwrap();
+    assert_eq!(parse.section, Section::Dependencies);
+}
