@@ -138,33 +138,38 @@ fn a_retried_sibling_counts_once_in_relevance() {
         let stack = Stack::with_options(StackOptions::default().clock(Arc::new(|| 1_700_000_000_000)));
         let root = stack.push(NewFrame::new("Root").id("root")).unwrap();
         let child = |title: &str| NewFrame::new(title).id(title);
-        let children =
-            vec![child("walk"), child("swim"), child("read").depends_on("swim"), child("sing").depends_on("read")];
+        let children = vec![
+            child("walk"),
+            child("swim"),
+            child("read").depends_on("swim"),
+            child("sing").depends_on("read"),
+            child("water"),
+        ];
         stack.plan_children(root, children).unwrap();
-        let done = |frame: &str| {
+        let run = |frame: &str, status| {
             stack.activate(frame).unwrap();
-            stack.pop(frame, PopStatus::Completed, "The water was cold").unwrap();
+            stack.pop(frame, status, "The water was cold").unwrap();
         };
-        done("walk");
-        if is_retried {
-            stack.activate("swim").unwrap();
-            stack.pop("swim", PopStatus::Failed, "The water was cold").unwrap();
-            let again = stack.retry("swim", None).unwrap().handle;
-            stack.activate(again).unwrap();
-            stack.pop(again, PopStatus::Completed, "The water was cold").unwrap();
-        } else {
-            done("swim");
-        }
+        let done = |frame: &str| match is_retried {
+            true => {
+                run(frame, PopStatus::Failed);
+                let again = stack.retry(frame, None).unwrap().handle;
+                run(&again.to_string(), PopStatus::Completed);
+            }
+            false => run(frame, PopStatus::Completed),
+        };
+        run("walk", PopStatus::Completed);
+        done("swim");
+        run("sing", PopStatus::Completed);
         done("read");
-        let last = stack.plan(NewFrame::new("Water").below(root)).unwrap();
-        let context = stack.context_uncached(last, &Settings::default()).unwrap();
+        let context = context(&stack, "water");
         let siblings = context.report.entries.iter().filter(|entry| entry.section == Section::CompletedSiblings);
         let mut scores: Vec<(String, f32)> =
             siblings.map(|entry| (stack.frame(entry.handle).unwrap().title, entry.score)).collect();
         scores.sort_by(|one, other| one.0.cmp(&other.0));
         scores
     }
-    assert_eq!(scores(true).len(), 3);
+    assert_eq!(scores(true).len(), 4);
     assert_eq!(scores(true), scores(false));
 }
 
@@ -224,6 +229,8 @@ fn cached_contexts_follow_a_retry_elsewhere() {
     stack.activate(second).unwrap();
     check("f5 waits for f6, which is in_progress.");
     stack.block(second, "Which grammar?", None).unwrap();
+    check("f5 waits for f6, which is blocked.");
+    stack.answer(second, "LL(1)").unwrap();
     check("f5 waits for f6, which is blocked.");
     let third = stack.retry(second, None).unwrap().handle;
     check("f5 waits for f7, which is planned.");
