@@ -394,6 +394,16 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_NOT_BLOCKED 139
 
 /**
+ * The frame is neither failed nor blocked, or was begun anew already: then the details hold the `newest` attempt.
+ */
+#define CALLSTACK_ERROR_NOT_RETRIABLE 145
+
+/**
+ * An imported frame has a `retryOf` that cannot be.
+ */
+#define CALLSTACK_ERROR_RETRY_LINK 146
+
+/**
  * `planned`: not begun.
  */
 #define CALLSTACK_STATUS_PLANNED 0
@@ -836,6 +846,28 @@ CallstackCode callstack_stop(Callstack *stack,
                              CallstackError **error);
 
 /**
+ * Begins a failed or blocked frame anew: makes a planned frame beside it, with the same title, criteria and dependencies,
+ * as its next attempt. A blocked frame fails; it keeps its results and its question. The planned frames below it are
+ * invalidated. The context of the new frame shows why the earlier attempts failed; everybody else sees the newest attempt
+ * alone, and frames that depend on any attempt wait for the newest.
+ *
+ * - `frame`: the frame, failed or blocked.
+ * - `note`: what must be done differently, or the answer to what the frame waits for. NULL or empty: nothing.
+ * - `out_retried`: a JSON object, `{"handle": "f7", "attempt": 2, "invalidated": ["f4"], "stillOpen": []}`: the new frame;
+ *   which attempt it is, counted from 1; the invalidated frames; the frames below the earlier attempt that are in_progress
+ *   or blocked.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NOT_RETRIABLE, _PARENT_CLOSED, _FULL; the storage errors.
+ */
+CallstackCode callstack_retry(Callstack *stack,
+                              const char *frame,
+                              size_t frame_len,
+                              const char *note,
+                              size_t note_len,
+                              CallstackText *out_retried,
+                              CallstackError **error);
+
+/**
  * Records that the conversation of the frame's parent has received the results of the frame, for example as the answer
  * to a tool call. Contexts of the parent with `"finishedChildren": "forgotten"`, the default, then do not repeat them
  * until `callstack_forget` of the parent. With host events the library does this itself for the calls that it answers.
@@ -1111,8 +1143,8 @@ CallstackCode callstack_outline(const Callstack *stack,
  *   "chunks": [{"name": "api", "handle": "f1", "shown": "whole", "tokens": 90}]}`:
  *   - `tokens`, `stableTokens`, `volatileTokens`: upper bounds of the number of tokens;
  *   - `entries`: every frame that was considered; `section` is `"current-frame"`, `"ancestors"`, `"dependencies"`,
- *     `"inherited-dependencies"`, `"ancestor-siblings"`, `"completed-siblings"`, `"finished-children"` or
- *     `"planned-children"`; `detailLevel` is `"omitted"`, `"stub"`, `"compact"`, `"standard"` or
+ *     `"inherited-dependencies"`, `"earlier-attempts"`, `"ancestor-siblings"`, `"completed-siblings"`,
+ *     `"finished-children"` or `"planned-children"`; `detailLevel` is `"omitted"`, `"stub"`, `"compact"`, `"standard"` or
  *     `"full"` or `"whole"`; an omitted frame has `omission`, which is `"irrelevant"`, `"budget"` or `"rank"`; `log` is the path of
  *     its log, if the context names it;
  *   - `chunks`: every chunk that the frame sees; absent if there are none; `shown` is `"omitted"`, `"index"` or

@@ -170,6 +170,27 @@ pub enum Error {
         /// Its status.
         status: FrameStatus,
     },
+    /// Only a frame that is failed or blocked can be begun anew, and only once: then its newest attempt can.
+    #[error("frame {handle} {}", advice_on_retry(*.status, .newest))]
+    NotRetriable {
+        /// The frame.
+        handle: Handle,
+        /// Its status.
+        status: FrameStatus,
+        /// The newest attempt, if the frame was begun anew already.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        newest: Option<Handle>,
+    },
+    /// An imported frame has a `retryOf` that cannot be.
+    #[error("`{}` cannot be the next attempt of `{}`: {reason}", shown(&reference_to_id(.frame)), shown(&reference_to_id(.attempt)))]
+    RetryLink {
+        /// The ID of the frame that has the link.
+        frame: String,
+        /// The ID of the frame that the link names.
+        attempt: String,
+        /// The reason, and what to do.
+        reason: &'static str,
+    },
     /// Only a frame that is completed or failed has results that can be delivered to the parent's conversation.
     #[error("frame {handle} is {status} and has no results to deliver; pop it as completed or failed first")]
     NotFinished {
@@ -522,6 +543,8 @@ impl Error {
             Error::InsideRead { .. } => "inside_read",
             Error::Broken { .. } => "broken",
             Error::Full { .. } => "full",
+            Error::NotRetriable { .. } => "not_retriable",
+            Error::RetryLink { .. } => "retry_link",
         }
     }
 }
@@ -529,6 +552,13 @@ impl Error {
 /// A list of names as errors show it.
 fn listed(names: &[String]) -> String {
     shown_message(&names.iter().map(|name| shown(name)).collect::<Vec<_>>().join(", ")).into_owned()
+}
+
+fn advice_on_retry(status: FrameStatus, newest: &Option<Handle>) -> String {
+    match newest {
+        Some(newest) => format!("was begun anew already; go on with {newest}, its newest attempt"),
+        None => format!("is {status} and cannot be begun anew; {}", status.advice_instead_of_retry()),
+    }
 }
 
 fn advice_on_unknown(reference: &str, handle: &Option<Handle>) -> String {

@@ -235,6 +235,23 @@ pub struct Invalidated {
     pub dependents: Vec<Handle>,
 }
 
+/// The result of [`Stack::retry`].
+///
+/// In JSON: `{"handle": "f7", "attempt": 2, "invalidated": ["f4"], "stillOpen": ["f3"]}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Retried {
+    /// The new frame, which is planned.
+    pub handle: Handle,
+    /// Which attempt it is, counted from 1.
+    pub attempt: usize,
+    /// The frames below the earlier attempt that were planned. They are invalidated.
+    pub invalidated: Vec<Handle>,
+    /// Frames below the earlier attempt that are still in_progress or blocked. The command did not change them.
+    pub still_open: Vec<Handle>,
+}
+
 impl Stack {
     /// Creates an empty stack in the process memory. It keeps no history and no logs. [`Stack::with_store`] and a
     /// [`MemoryStore`](crate::MemoryStore) make a stack in memory with a history.
@@ -567,6 +584,59 @@ impl Stack {
         Ok(frames_with(&events, |change| matches!(change, Change::StatusChanged { .. })))
     }
 
+    /// Begins a failed or blocked frame anew: creates a planned frame beside it, with the same title, criteria and
+    /// dependencies, as its next attempt. `note` says what must be done differently, or answers what the frame waits for.
+    ///
+    /// A blocked frame fails; its results and its question stay. The planned frames below it are invalidated. The context
+    /// of the new frame shows the earlier attempts: why they failed, their artifacts and decisions. Everybody else sees the
+    /// newest attempt alone, at the place of the first one, and frames that depend on any attempt wait for the newest. What
+    /// the earlier attempt has done to files stays as it is.
+    ///
+    /// ```
+    /// use callstack_core::{NewFrame, PopStatus, Settings, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let root = stack.push(NewFrame::new("Build a shop").id("ses_1"))?;
+    /// let tax = stack.push(NewFrame::new("Taxes").below(root))?;
+    /// let totals = stack.plan(NewFrame::new("Totals").below(root).depends_on(tax))?;
+    /// stack.pop(tax, PopStatus::Failed, "The rate table is out of date")?;
+    /// let again = stack.retry(tax, Some("Take the rates from the office's site".into()))?.handle;
+    /// stack.activate(again)?;
+    /// assert!(stack.context(again, &Settings::default())?.xml.contains("The rate table is out of date"));
+    /// stack.pop(again, PopStatus::Completed, "Rates of this year in src/tax.rs")?;
+    /// assert_eq!(stack.ready(), [totals]);
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::NotRetriable`] if the frame is neither failed nor
+    /// blocked, or was begun anew already; [`Error::ParentClosed`] if its parent is completed, failed or invalidated;
+    /// [`Error::Full`]. A frame that is in_progress although nobody works on it can be popped as failed first.
+    pub fn retry(&self, frame: impl Into<FrameRef>, note: Option<String>) -> Result<Retried> {
+        self.retried(frame.into(), note, false)
+    }
+
+    /// Begins a frame anew, as [`Stack::retry`]. It can also be in_progress, because nobody works on it any more.
+    #[cfg(feature = "tools")]
+    pub(crate) fn retry_idle(&self, frame: Handle, note: Option<String>) -> Result<Retried> {
+        self.retried(frame.into(), note, true)
+    }
+
+    fn retried(&self, frame: FrameRef, note: Option<String>, is_interrupted: bool) -> Result<Retried> {
+        let events =
+            self.execute_made(|| Command::Retry { frame, session_id: self.planned_id(), note, is_interrupted })?;
+        let handle = frames_with(&events, |change| matches!(change, Change::Added { .. }))[0];
+        let tree = self.inner.tree.read();
+        let node = tree.node(handle);
+        let previous = node.retry_of().unwrap_or(handle);
+        Ok(Retried {
+            handle,
+            attempt: node.attempt(),
+            invalidated: frames_with(&events, |change| matches!(change, Change::Invalidated { .. })),
+            still_open: unfinished_below(&tree, previous, FrameStatus::is_open),
+        })
+    }
+
     /// Executes a command that finishes or blocks a frame.
     fn ended(&self, command: Command) -> Result<Popped> {
         let handle = first_handle(self.execute(command)?);
@@ -642,7 +712,8 @@ impl Stack {
         let tree = self.inner.tree.read();
         let mut dependents: Vec<Handle> = invalidated
             .iter()
-            .flat_map(|handle| tree.node(*handle).dependents())
+            .filter(|handle| tree.node(**handle).retried_as().is_none())
+            .flat_map(|handle| tree.dependents(*handle))
             .copied()
             .filter(|dependent| tree.node(*dependent).status().is_unfinished())
             .collect();
@@ -684,6 +755,7 @@ impl Stack {
     /// # Errors
     /// - [`Error::Empty`] if an ID is blank; [`Error::DuplicateId`] if an ID is taken or occurs twice.
     /// - [`Error::UnknownFrame`] if a parent or a dependency does not exist.
+    /// - [`Error::RetryLink`] if a `retryOf` names no failed sibling in the list, or a frame has two next attempts.
     /// - [`Error::ParentCircle`] if parents form a circle; [`Error::Dependency`] if dependencies do, or if a frame
     ///   depends on itself, an ancestor or a descendant.
     /// - [`Error::Full`] if the tree would have more than [`Handle::LIMIT`] frames.

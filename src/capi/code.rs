@@ -99,6 +99,10 @@ pub const CALLSTACK_ERROR_REPLACED: CallstackCode = 137;
 pub const CALLSTACK_ERROR_NOT_FINISHED: CallstackCode = 138;
 /// The frame is not blocked, so it waits for no answer.
 pub const CALLSTACK_ERROR_NOT_BLOCKED: CallstackCode = 139;
+/// The frame is neither failed nor blocked, or was begun anew already: then the details hold the `newest` attempt.
+pub const CALLSTACK_ERROR_NOT_RETRIABLE: CallstackCode = 145;
+/// An imported frame has a `retryOf` that cannot be.
+pub const CALLSTACK_ERROR_RETRY_LINK: CallstackCode = 146;
 
 /// The status of a frame. In JSON the name is used, such as `"in_progress"`.
 pub type CallstackStatus = i32;
@@ -159,6 +163,8 @@ pub(super) const fn code_of(error: &Error) -> CallstackCode {
         Error::Replaced { .. } => CALLSTACK_ERROR_REPLACED,
         Error::InsideRead { .. } => CALLSTACK_ERROR_INSIDE_READ,
         Error::Broken { .. } => CALLSTACK_ERROR_BROKEN,
+        Error::NotRetriable { .. } => CALLSTACK_ERROR_NOT_RETRIABLE,
+        Error::RetryLink { .. } => CALLSTACK_ERROR_RETRY_LINK,
     }
 }
 

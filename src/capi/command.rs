@@ -380,6 +380,37 @@ pub unsafe extern "C" fn callstack_stop(
     }
 }
 
+/// Begins a failed or blocked frame anew: makes a planned frame beside it, with the same title, criteria and dependencies,
+/// as its next attempt. A blocked frame fails; it keeps its results and its question. The planned frames below it are
+/// invalidated. The context of the new frame shows why the earlier attempts failed; everybody else sees the newest attempt
+/// alone, and frames that depend on any attempt wait for the newest.
+///
+/// - `frame`: the frame, failed or blocked.
+/// - `note`: what must be done differently, or the answer to what the frame waits for. NULL or empty: nothing.
+/// - `out_retried`: a JSON object, `{"handle": "f7", "attempt": 2, "invalidated": ["f4"], "stillOpen": []}`: the new frame;
+///   which attempt it is, counted from 1; the invalidated frames; the frames below the earlier attempt that are in_progress
+///   or blocked.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NOT_RETRIABLE, _PARENT_CLOSED, _FULL; the storage errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_retry(
+    stack: *mut Callstack,
+    frame: *const c_char,
+    frame_len: usize,
+    note: *const c_char,
+    note_len: usize,
+    out_retried: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, out_retried, error, |stack| {
+            let note = optional_text("note", note, note_len)?.map(str::to_owned);
+            Ok(to_json(&stack.retry(text("frame", frame, frame_len)?, note)?))
+        })
+    }
+}
+
 /// Records that the conversation of the frame's parent has received the results of the frame, for example as the answer
 /// to a tool call. Contexts of the parent with `"finishedChildren": "forgotten"`, the default, then do not repeat them
 /// until `callstack_forget` of the parent. With host events the library does this itself for the calls that it answers.

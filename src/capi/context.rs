@@ -80,8 +80,8 @@ struct WholeReport<'a> {
 ///   "chunks": [{"name": "api", "handle": "f1", "shown": "whole", "tokens": 90}]}`:
 ///   - `tokens`, `stableTokens`, `volatileTokens`: upper bounds of the number of tokens;
 ///   - `entries`: every frame that was considered; `section` is `"current-frame"`, `"ancestors"`, `"dependencies"`,
-///     `"inherited-dependencies"`, `"ancestor-siblings"`, `"completed-siblings"`, `"finished-children"` or
-///     `"planned-children"`; `detailLevel` is `"omitted"`, `"stub"`, `"compact"`, `"standard"` or
+///     `"inherited-dependencies"`, `"earlier-attempts"`, `"ancestor-siblings"`, `"completed-siblings"`,
+///     `"finished-children"` or `"planned-children"`; `detailLevel` is `"omitted"`, `"stub"`, `"compact"`, `"standard"` or
 ///     `"full"` or `"whole"`; an omitted frame has `omission`, which is `"irrelevant"`, `"budget"` or `"rank"`; `log` is the path of
 ///     its log, if the context names it;
 ///   - `chunks`: every chunk that the frame sees; absent if there are none; `shown` is `"omitted"`, `"index"` or

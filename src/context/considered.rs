@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use super::Contexts;
 use super::relevance::Scored;
 use super::settings::FinishedChildren;
-use crate::frame::Handle;
+use crate::frame::{FrameStatus, Handle};
 use crate::steps::step;
-use crate::tree::Tree;
+use crate::tree::{SHOWN_ATTEMPTS, Tree};
 
 /// Maximum number of finished siblings of one ancestor that are considered.
 const CONSIDERED_BESIDE: usize = 32;
@@ -30,6 +30,10 @@ pub(super) struct Considered {
     pub(super) dependencies: Vec<Handle>,
     /// Finished dependencies of the ancestors, those of the nearest ancestor first.
     pub(super) inherited: Vec<Inherited>,
+    /// The failed attempts before this frame, newest first.
+    pub(super) attempts: Vec<Handle>,
+    /// Number of attempts before those that were looked at for `attempts`.
+    pub(super) other_attempts: usize,
     /// Finished siblings of the ancestors, those of the nearest ancestor first.
     pub(super) ancestor_siblings: Vec<AncestorSiblings>,
     /// Number of finished siblings of all ancestors that are not among `ancestor_siblings`, dependencies excepted.
@@ -53,6 +57,7 @@ impl Considered {
         let above = self.ancestor_siblings.iter().map(|level| size_of_val(&*level.siblings));
         let own = size_of_val(&*self.ancestors)
             + size_of_val(&*self.dependencies)
+            + size_of_val(&*self.attempts)
             + size_of_val(&*self.siblings)
             + size_of_val(&*self.children)
             + size_of_val(&*self.waiting_for);
@@ -96,10 +101,11 @@ pub(super) struct Waiting {
 pub(super) fn revision(tree: &Tree, handle: Handle) -> u64 {
     let newest = |frame: Handle| {
         let node = tree.node(frame);
-        let dependencies = node.dependencies().iter().map(|dependency| tree.node(*dependency).revision());
+        let dependencies = tree.newest_dependencies(frame).map(|dependency| tree.node(dependency).revision());
         dependencies.fold(node.settled_revision().max(node.finished_revision()), u64::max)
     };
-    tree.lineage(handle).map(newest).fold(0, u64::max)
+    let attempts = tree.earlier_attempts(handle).take(SHOWN_ATTEMPTS).map(|attempt| tree.node(attempt).revision());
+    tree.lineage(handle).map(newest).chain(attempts).fold(0, u64::max)
 }
 
 /// Finds and scores the frames that may be relevant to a frame.
@@ -134,14 +140,17 @@ pub(super) fn consider(
         is_dependency: false,
     }));
     let finished = parent.map_or(0, |parent| tree.node(parent).finished_children().len());
-    let itself = usize::from(parent.is_some() && tree.node(handle).status().is_finished());
+    let itself = usize::from(tree.is_finished_child(handle));
     let other_siblings = finished - itself - siblings.len();
     let ancestor_siblings = ancestor_siblings(contexts, tree, handle, &ancestors, &known);
     let considered: usize = ancestor_siblings.iter().map(|level| level.siblings.len()).sum();
     let other_ancestor_siblings = finished_beside(tree, &ancestors, &known) - considered;
     let (children, other_children) = children(tree, handle, finished_children);
+    let has_failed = |attempt: &Handle| tree.node(*attempt).status() == FrameStatus::Failed;
     Considered {
         handle,
+        attempts: tree.earlier_attempts(handle).take(SHOWN_ATTEMPTS).filter(has_failed).collect(),
+        other_attempts: (tree.node(handle).attempt() - 1).saturating_sub(SHOWN_ATTEMPTS),
         children,
         other_children,
         ancestors,
@@ -164,13 +173,13 @@ fn finished_dependencies(
     waiting_for: &mut Vec<Waiting>,
 ) -> Vec<Handle> {
     let mut finished = Vec::new();
-    for dependency in tree.node(dependent).dependencies() {
-        if !known.insert(*dependency) {
+    for dependency in tree.newest_dependencies(dependent) {
+        if !known.insert(dependency) {
             continue;
         }
-        match tree.node(*dependency).status().is_finished() {
-            true => finished.push(*dependency),
-            false => waiting_for.push(Waiting { dependent, dependency: *dependency }),
+        match tree.node(dependency).status().is_finished() {
+            true => finished.push(dependency),
+            false => waiting_for.push(Waiting { dependent, dependency }),
         }
     }
     finished
@@ -225,7 +234,7 @@ fn ancestor_siblings(
 fn finished_beside(tree: &Tree, ancestors: &[Handle], known: &HashSet<Handle>) -> usize {
     let mut count = 0;
     for (ancestor, parent) in ancestors.iter().zip(ancestors.iter().skip(1)) {
-        let itself = usize::from(tree.node(*ancestor).status().is_finished());
+        let itself = usize::from(tree.is_finished_child(*ancestor));
         count += tree.node(*parent).finished_children().len() - itself;
     }
     let is_above_the_parent = |frame: Handle| ancestors.first().is_some_and(|parent| tree.is_ancestor(frame, *parent));
@@ -240,7 +249,7 @@ fn finished_beside(tree: &Tree, ancestors: &[Handle], known: &HashSet<Handle>) -
 mod tests {
     use super::*;
     use crate::context::{Approx, Settings};
-    use crate::frame::{Frame, FrameStatus, StackState};
+    use crate::frame::{Frame, StackState};
     use crate::steps::{assert_grows, steps_of};
 
     /// A root with finished children, and one that depends on all of them, each named twice.
@@ -274,6 +283,28 @@ mod tests {
             let (tree, me) = dependent(size);
             steps_of(|| consider(&contexts(), &tree, me, FinishedChildren::default())).1
         });
+    }
+
+    #[test]
+    fn earlier_attempts_take_a_bounded_number_of_steps() {
+        let steps = |size: usize| {
+            let attempt = |index: usize| Frame {
+                session_id: index.to_string(),
+                status: if index + 1 < size { FrameStatus::Failed } else { FrameStatus::InProgress },
+                retry_of: index.checked_sub(1).map(|earlier| earlier.to_string()),
+                ..Frame::default()
+            };
+            let frames = (0..size).map(attempt).collect();
+            let (tree, _) = Tree::from_state(StackState { frames, revision: 1, ..StackState::default() });
+            let newest = tree.by_id(&(size - 1).to_string()).unwrap();
+            let (considered, steps) = steps_of(|| consider(&contexts(), &tree, newest, FinishedChildren::default()));
+            assert_eq!(
+                (considered.attempts.len(), considered.other_attempts),
+                (SHOWN_ATTEMPTS, size - 1 - SHOWN_ATTEMPTS)
+            );
+            steps
+        };
+        assert_eq!(steps(100), steps(200));
     }
 
     #[test]

@@ -36,6 +36,10 @@ pub enum DetailLevel {
 pub(super) const TITLE_TOKENS: usize = 48;
 /// Maximum length of a text in a fragment, in tokens.
 const TEXT_TOKENS: usize = 300;
+/// Maximum length of what an earlier attempt waited for, and of the answer, in tokens, and the number of these that are
+/// shown, the newest.
+const QUESTION_TOKENS: usize = 120;
+const SHOWN_QUESTIONS: usize = 2;
 /// Maximum length of the results at the detail level `Whole`, in tokens.
 const WHOLE_RESULTS_TOKENS: usize = 2_000;
 /// Maximum length of the full criteria of the current frame, in tokens.
@@ -87,8 +91,16 @@ impl Fragment {
         levels.open("frame", handle, node);
         levels.title(settled.title);
         levels.end(DetailLevel::Stub);
-        let (head, mut has_more) = (levels.mark(), false);
+        let (mut head, mut has_more) = (levels.mark(), false);
         if node.status().is_finished() {
+            // What a frame that was begun anew has waited for, and the note with which it began, belong to the lesson.
+            let questions = &node.record().questions;
+            let shown = if node.retried_as().is_some() { questions.len().min(SHOWN_QUESTIONS) } else { 0 };
+            for asked in &questions[questions.len() - shown..] {
+                levels.text("question", &asked.question, QUESTION_TOKENS);
+                levels.text("answer", asked.answer.as_deref().unwrap_or_default(), QUESTION_TOKENS);
+            }
+            head = levels.mark();
             let results = levels.element("results", node.record().dense_results(), TEXT_TOKENS);
             has_more = results.ends_with(&format!("{CUT}</results>\n"));
             levels.push(&results);

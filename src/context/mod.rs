@@ -13,7 +13,7 @@
 //! 5. Omitted frames are counted, and can be reached by handle.
 //! 6. The context is well-formed XML 1.0 for any text in the frames. No text becomes an element or an attribute, neither
 //!    for a reader of XML nor for one of HTML.
-//! 7. The bytes of the stable part change only if a frame is pushed, activated, popped, blocked, resumed or
+//! 7. The bytes of the stable part change only if a frame is pushed, activated, popped, blocked, resumed, retried or
 //!    invalidated, if a chunk that it shows changes, if the results of a finished child are delivered to the frame's
 //!    conversation or forgotten there ([`Tree::is_held`]), or if the settings change. In particular, results so far of an
 //!    ancestor appear only with the next push or change of a status. A sibling that finishes is appended after those
@@ -388,7 +388,7 @@ impl Contexts {
     ) -> Vec<Scored> {
         let node = tree.node(handle);
         let Some(parent) = node.parent() else { return Vec::new() };
-        if tree.node(parent).finished_children().len() == usize::from(node.status().is_finished()) {
+        if tree.node(parent).finished_children().len() == usize::from(tree.is_finished_child(handle)) {
             return Vec::new();
         }
         let index = {

@@ -89,6 +89,7 @@ fn write_stable(wording: &Wording, considered: &Considered, selected: &Stable, o
     let truncation = Truncation {
         ancestors,
         dependencies: hidden(Section::Dependencies) + hidden(Section::InheritedDependencies),
+        attempts: considered.other_attempts + hidden(Section::EarlierAttempts),
         ancestor_siblings,
         siblings,
         children: considered.other_children + hidden(Section::FinishedChildren),

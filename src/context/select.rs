@@ -39,6 +39,8 @@ pub enum Section {
     Dependencies,
     /// Finished dependencies of the ancestors, which the frame inherits.
     InheritedDependencies,
+    /// The failed attempts before the frame.
+    EarlierAttempts,
     /// Finished siblings of the ancestors, unless they are dependencies.
     AncestorSiblings,
     /// Finished siblings, including those that are dependencies.
@@ -168,12 +170,14 @@ pub(super) fn select(
     ladder.take_dependencies_and_advice();
     let spine = ladder.take_spine();
     ladder.take_inherited();
+    ladder.take_attempts_within_quota(DetailLevel::Compact);
     ladder.heap.take(settings.budget.heap, &mut ladder.spending);
     ladder.take_children_within_quota(DetailLevel::Compact);
     let Ranked { relevant, others } = ladder.rank();
     let deferred = ladder.take_best_within_quotas(spine, relevant);
     ladder.take_stubs_within_quotas(others);
     ladder.take_children_within_quota(DetailLevel::Full);
+    ladder.take_attempts_within_quota(DetailLevel::Full);
     ladder.take_rest(deferred, spine);
     ladder.heap.take_rest(&mut ladder.spending);
     Ok(ladder.into_stable())
@@ -196,6 +200,7 @@ fn check_cap(handle: Handle, budget: &Budget, least: Cost) -> Result<()> {
 /// The unused parts of the quotas, in tokens.
 struct Quotas {
     ancestors: usize,
+    attempts: usize,
     siblings: usize,
     children: usize,
 }
@@ -204,6 +209,7 @@ impl Quotas {
     fn of(&mut self, item: &Item) -> &mut usize {
         match item.entry.section {
             Section::Ancestors => &mut self.ancestors,
+            Section::EarlierAttempts => &mut self.attempts,
             Section::FinishedChildren => &mut self.children,
             _ => &mut self.siblings,
         }
@@ -251,7 +257,8 @@ struct Ladder<'a> {
     dependencies: Vec<usize>,
     /// Number of the frame's own dependencies among them.
     own_dependencies: usize,
-    /// The indexes of the finished children.
+    /// The indexes of the earlier attempts and of the finished children.
+    attempts: Range<usize>,
     children: Range<usize>,
     heap: Heap,
     quotas: Quotas,
@@ -284,9 +291,15 @@ impl<'a> Ladder<'a> {
             parts: Vec::new(),
             dependencies: Vec::new(),
             own_dependencies: 0,
+            attempts: 0..0,
             children: 0..0,
             heap,
-            quotas: Quotas { ancestors: budget.ancestors, siblings: budget.siblings, children: budget.children },
+            quotas: Quotas {
+                ancestors: budget.ancestors,
+                attempts: budget.siblings / 2,
+                siblings: budget.siblings,
+                children: budget.children,
+            },
             brief_guidance: false,
             full_guidance: false,
             spending: Spending::new(around, Cost::MAX),
@@ -305,6 +318,9 @@ impl<'a> Ladder<'a> {
             self.add_part(inherited, skeleton::inherited_dependencies(*ancestor), dependencies.iter().map(full));
         }
         let after_inherited = self.items.len();
+        let attempts = considered.attempts.iter().map(full);
+        self.add_part(Section::EarlierAttempts, skeleton::attempts(), attempts);
+        self.attempts = after_inherited..self.items.len();
         for AncestorSiblings { ancestor, distance, siblings } in &considered.ancestor_siblings {
             let first = self.items.len();
             let scored = siblings.iter().map(|sibling| (sibling.handle, sibling.score));
@@ -442,6 +458,12 @@ impl<'a> Ladder<'a> {
         self.ancestors
     }
 
+    /// Raises the earlier attempts to a detail level, newest first, as many as their quota has room for: half of that of
+    /// the siblings.
+    fn take_attempts_within_quota(&mut self, detail_level: DetailLevel) {
+        self.raise_within_quotas(self.attempts.clone(), detail_level);
+    }
+
     /// Raises the finished children to a detail level, newest first, as many as their quota has room for.
     fn take_children_within_quota(&mut self, detail_level: DetailLevel) {
         self.raise_within_quotas(self.children.clone().rev(), detail_level);
@@ -484,8 +506,8 @@ impl<'a> Ladder<'a> {
         self.raise_within_quotas(others, DetailLevel::Stub);
     }
 
-    /// Uses the rest of the budget without regard to quotas: the full guidance, the deferred steps, the other finished
-    /// children, and the stubs of the other ancestors.
+    /// Uses the rest of the budget without regard to quotas: the full guidance, the deferred steps, the other attempts and
+    /// finished children, and the stubs of the other ancestors.
     fn take_rest(&mut self, deferred: Vec<Step>, spine: usize) {
         let cost = self.wording.full_guidance;
         let is_full = self.settings.guidance == Guidance::Full && self.ancestors > 0;
@@ -494,7 +516,7 @@ impl<'a> Ladder<'a> {
             self.climb(step.index, DetailLevel::Stub);
             self.climb(step.index, step.detail_level);
         }
-        for index in self.children.clone().rev() {
+        for index in self.attempts.clone().chain(self.children.clone().rev()) {
             self.climb(index, DetailLevel::Compact);
         }
         for index in spine..self.ancestors {

@@ -36,7 +36,8 @@ pub struct Budget {
     pub bytes: Option<usize>,
     /// Quota of the ancestors, in tokens. Default 1500.
     pub ancestors: usize,
-    /// Quota of the finished siblings of the frame and of its ancestors, and of the dependencies, in tokens. Default 1500.
+    /// Quota of the finished siblings of the frame and of its ancestors, and of the dependencies, in tokens. Half as much is
+    /// the quota of the earlier attempts. Default 1500.
     pub siblings: usize,
     /// Quota of the current frame, in tokens. Default 800.
     pub current: usize,

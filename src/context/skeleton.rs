@@ -32,6 +32,11 @@ pub(super) fn inherited_dependencies(ancestor: Handle) -> [Cow<'static, str>; 2]
     [format!("<inherited-dependencies of=\"{ancestor}\">\n").into(), "</inherited-dependencies>\n".into()]
 }
 
+/// The tags around the earlier attempts at the frame's work.
+pub(super) fn attempts() -> [Cow<'static, str>; 2] {
+    ["<earlier-attempts>\n".into(), "</earlier-attempts>\n".into()]
+}
+
 /// The tags around the finished siblings of an ancestor.
 pub(super) fn ancestor_siblings(ancestor: Handle) -> [Cow<'static, str>; 2] {
     [format!("<ancestor-siblings beside=\"{ancestor}\">\n").into(), "</ancestor-siblings>\n".into()]
@@ -62,6 +67,7 @@ pub(super) struct Truncation {
     pub(super) ancestors: usize,
     /// Dependencies of the frame or of its ancestors, except its siblings.
     pub(super) dependencies: usize,
+    pub(super) attempts: usize,
     pub(super) ancestor_siblings: usize,
     pub(super) siblings: usize,
     pub(super) children: usize,
@@ -74,6 +80,7 @@ impl Truncation {
         let counts = [
             ("omitted-ancestors", self.ancestors),
             ("omitted-dependencies", self.dependencies),
+            ("omitted-attempts", self.attempts),
             ("omitted-ancestor-siblings", self.ancestor_siblings),
             ("omitted-siblings", self.siblings),
             ("omitted-children", self.children),
@@ -124,6 +131,7 @@ pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered, chunks: 
         dependencies: dependencies.len()
             + depended_on
             + inherited.iter().map(|level| level.dependencies.len()).sum::<usize>(),
+        attempts: considered.attempts.len() + considered.other_attempts,
         ancestor_siblings: considered.other_ancestor_siblings + scored,
         siblings: siblings.len() + considered.other_siblings,
         children: considered.children.len() + considered.other_children,

@@ -140,7 +140,7 @@ impl Volatile {
             room.text(&mut self.blocked_siblings, || blocked_siblings(contexts, tree, considered.handle));
         }
         let mut more_warnings = String::new();
-        room.text(&mut more_warnings, || state_warnings(contexts, tree, considered.handle));
+        room.text(&mut more_warnings, || state_warnings(contexts, &self.wording, tree, considered.handle));
         self.warnings.push_str(&more_warnings);
         if let Some(registers) = registers.filter(|_| self.has_registers) {
             self.show_registers(registers, &mut room);
@@ -411,8 +411,12 @@ fn next_action(
                 }
             } else if let Some((child, dependency)) = planned.iter().find_map(|child| waits_for(tree, *child)) {
                 let status = tree.node(dependency).status();
-                let replan = if status.is_open() || status == FrameStatus::Planned { "" } else { " Replan it." };
-                format!("No planned child can begin: {child} waits for {dependency}, which is {status}.{replan}")
+                let then = match status {
+                    FrameStatus::Failed => format!(" To begin {dependency} anew, {}.", wording.retry(dependency)),
+                    FrameStatus::Invalidated => " Replan it.".to_owned(),
+                    _ => String::new(),
+                };
+                format!("No planned child can begin: {child} waits for {dependency}, which is {status}.{then}")
             } else if node.status() == FrameStatus::Blocked {
                 match node.record().pending_answer() {
                     Some(_) => "This frame is blocked, and its question is answered: it can go on.".to_owned(),
@@ -470,8 +474,9 @@ fn waiting_warnings(contexts: &Contexts, tree: &Tree, considered: &Considered) -
     })
 }
 
-/// Returns warnings about blocked children, and about a parent that is not open although the frame is.
-fn state_warnings(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
+/// Returns warnings about blocked children, about the child that finished last if it has failed, and about a parent that
+/// is not open although the frame is.
+fn state_warnings(contexts: &Contexts, wording: &Wording, tree: &Tree, handle: Handle) -> String {
     let node = tree.node(handle);
     let blocked: Vec<Handle> =
         node.children().iter().copied().filter(|child| tree.node(*child).status() == FrameStatus::Blocked).collect();
@@ -483,6 +488,11 @@ fn state_warnings(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
     text.push_str(&warnings(&interrupted, |child| {
         format!("Child {} was interrupted: the host that ran it has ended.", named(contexts, tree, child))
     }));
+    let has_failed = |child: &Handle| node.status().is_open() && tree.node(*child).status() == FrameStatus::Failed;
+    if let Some(child) = node.finished_children().next_back().filter(has_failed) {
+        let (named, retry) = (named(contexts, tree, child), wording.retry(child));
+        text.push_str(&format!("<warning>Child {named} has failed. To begin it anew, {retry}.</warning>\n"));
+    }
     let parent = node.parent().map(|parent| (parent, tree.node(parent).status()));
     if let Some((parent, status)) = parent.filter(|(_, status)| node.status().is_open() && !status.is_open()) {
         let state = if status == FrameStatus::Planned { "not activated yet" } else { status.as_str() };

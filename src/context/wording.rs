@@ -131,6 +131,14 @@ impl Wording {
         format!("Child {child} was interrupted: {activate}; or {give_up}.")
     }
 
+    /// Returns how a failed frame is begun anew.
+    pub(super) fn retry(&self, handle: Handle) -> String {
+        match self.tool(ToolRole::Activate) {
+            Some(activate) => format!("call {activate} {handle} (retry)"),
+            None => "retry it".to_owned(),
+        }
+    }
+
     /// Returns the next action for a frame with a blocked child.
     pub(super) fn answer_child(&self, child: Handle, is_answered: bool) -> String {
         let give_up = self.tool(ToolRole::Invalidate).map_or("invalidate it".to_owned(), |tool| format!("{tool} it"));

@@ -16,8 +16,8 @@ pub const SALVAGED: &str = "[auto-completed: ";
 /// implementation document).
 ///
 /// Times are in milliseconds since the Unix epoch. Keys that the specification does not have (`dependsOn`, `placeholder`,
-/// `deliveredAt`, `forgottenAt`, `questions`, `call`, `interruptedAt`, `summaryRequest`, `heap`, `registers`) are omitted when empty; keys that this version does not know are
-/// kept in [`Frame::extra`] and written back.
+/// `deliveredAt`, `forgottenAt`, `questions`, `call`, `interruptedAt`, `summaryRequest`, `heap`, `registers`, `retryOf`) are
+/// omitted when empty; keys that this version does not know are kept in [`Frame::extra`] and written back.
 ///
 /// ```json
 /// {"sessionID": "ses_2", "parentSessionID": "ses_1", "status": "completed", "title": "Shopping cart",
@@ -104,6 +104,9 @@ pub struct Frame {
     /// The frame's registers, if it uses any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registers: Option<Box<Registers>>,
+    /// ID of the attempt before this one, if this frame begins another one anew: a sibling that has failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_of: Option<String>,
     /// Keys of the file that this version does not know. If a documented key is among them, it is renamed
     /// when the frame is added to a tree: `status` becomes `status (unreadable)`. A value nested more than
     /// 100 levels deep, which JSON readers could refuse, is replaced by a text that states this.
@@ -117,7 +120,7 @@ const KEYS: &[&str] = &[
     "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "results",
     "resultsCompacted", "createdAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
     "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "deliveredAt", "forgottenAt",
-    "questions", "call", "interruptedAt", "summaryRequest", "heap", "registers", REVISION_KEY,
+    "questions", "call", "interruptedAt", "summaryRequest", "heap", "registers", "retryOf", REVISION_KEY,
 ];
 
 /// The key of a frame's file that holds the revision of the tree at which the file was written. Records have no such key.
@@ -476,6 +479,7 @@ mod tests {
             summary_request: Some(Box::default()),
             heap: vec![Chunk::default()],
             registers: Some(Box::default()),
+            retry_of: Some(String::new()),
             ..Frame::default()
         };
         let file = FrameFile { frame: &full, revision: 1 };

@@ -296,6 +296,7 @@ fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Fr
         summary_request: fields.read("summaryRequest", "a request for a summary"),
         heap: fields.read("heap", "a list of chunks").unwrap_or_default(),
         registers: fields.read("registers", "an object of registers"),
+        retry_of: fields.text("retryOf"),
         session_id,
         extra: Map::new(),
     };

@@ -98,9 +98,8 @@ impl FrameStatus {
             FrameStatus::Planned => "activate it first, or invalidate it",
             FrameStatus::InProgress => "pop it as completed, failed or blocked, or invalidate it",
             FrameStatus::Blocked => "answer or resume it, pop it as completed or failed, or invalidate it",
-            FrameStatus::Completed | FrameStatus::Failed => {
-                "it is finished; push a new frame for further work, or invalidate it"
-            }
+            FrameStatus::Completed => "it is finished; push a new frame for further work, or invalidate it",
+            FrameStatus::Failed => "retry it, which begins it anew in a new frame, or invalidate it",
             FrameStatus::Invalidated => "an invalidated frame cannot be restored; plan a new frame instead",
         }
     }
@@ -111,7 +110,19 @@ impl FrameStatus {
             FrameStatus::Planned => "activate it, and put what it must know into its criteria or its parent",
             FrameStatus::InProgress => "it works: write to its session, or wait until it asks",
             FrameStatus::Blocked => "answer it",
-            FrameStatus::Completed | FrameStatus::Failed => "it is finished; push a new frame for further work",
+            FrameStatus::Completed => "it is finished; push a new frame for further work",
+            FrameStatus::Failed => "retry it, which begins it anew in a new frame",
+            FrameStatus::Invalidated => "it is out of the plan; plan a new frame instead",
+        }
+    }
+
+    /// What to do with a frame in this status, which cannot be begun anew, for error messages.
+    pub(crate) const fn advice_instead_of_retry(self) -> &'static str {
+        match self {
+            FrameStatus::Planned => "activate it",
+            FrameStatus::InProgress => "wait for its results; if nobody works on it, pop it as failed first",
+            FrameStatus::Completed => "push a new frame for further work",
+            FrameStatus::Blocked | FrameStatus::Failed => "retry it",
             FrameStatus::Invalidated => "it is out of the plan; plan a new frame instead",
         }
     }

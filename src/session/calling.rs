@@ -67,7 +67,22 @@ impl Turn<'_> {
         if !node.status().is_open() && node.status() != FrameStatus::Planned {
             return Err(Error::Transition { handle, from: node.status(), to: FrameStatus::InProgress });
         }
-        let runs_elsewhere = node.record().call.as_ref().is_some_and(|call| call.host != self.sessions.host);
+        self.check_idle(handle, caller)
+    }
+
+    /// Checks that a session may begin a frame anew and call the new attempt.
+    ///
+    /// # Errors
+    /// As [`Turn::call`], except for the status of the frame, which the command checks.
+    pub fn check_retriable(&self, handle: Handle, caller: &str) -> Result<()> {
+        self.check_depth(self.tree.node(handle).parent())?;
+        self.check_idle(handle, caller)
+    }
+
+    /// Checks that no host runs a frame, and that the caller does not work in it or below it.
+    fn check_idle(&self, handle: Handle, caller: &str) -> Result<()> {
+        let call = self.tree.node(handle).record().call.as_ref();
+        let runs_elsewhere = call.is_some_and(|call| call.host != self.sessions.host);
         if self.is_own(handle, caller) || self.sessions.calls.runs(handle) || runs_elsewhere {
             return Err(Error::Running { handle });
         }

@@ -431,6 +431,9 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNa
             let is_asking = is_asking && !node.record().is_salvaged();
             resume_or_give_up(handle, is_asking, tools)
         }
+        FrameStatus::Failed if node.retried_as().is_none() => {
+            format!("{}; or go on without it. {}", begin_anew(handle, tools), next(tree, handle, tools))
+        }
         _ => next(tree, handle, tools),
     });
     lines.join("\n")
@@ -483,7 +486,8 @@ fn listed(frames: &[Handle]) -> String {
 /// What the caller of a frame learns about its end: status, question, results, artifacts, decisions, and what is still open
 /// below it. `characters` is the maximum length of each text.
 fn report(tree: &Tree, handle: Handle, characters: usize, tools: &ToolNames) -> Vec<String> {
-    let frame = tree.node(handle).record();
+    let node = tree.node(handle);
+    let frame = node.record();
     let mut lines = vec![format!("{} is {}.", name(tree, handle), frame.status)];
     // The results of a salvaged frame say why it is blocked.
     let question = frame.current_question().filter(|_| !frame.is_salvaged());
@@ -512,10 +516,13 @@ fn report(tree: &Tree, handle: Handle, characters: usize, tools: &ToolNames) -> 
             lines.push(format!("{heading}: {shown}{older}"));
         }
     }
-    let open: Vec<Handle> =
-        tree.unfinished_below(handle).filter(|below| tree.node(*below).status().is_open()).collect();
-    if !open.is_empty() {
-        lines.push(format!("Still open below it: {}.", listed(&open)));
+    let earlier = node.retry_of().map(|earlier| (earlier, format!("{earlier}, the attempt before")));
+    for (above, named) in [(handle, "it".to_owned())].into_iter().chain(earlier) {
+        let open = tree.unfinished_below(above).filter(|below| tree.node(*below).status().is_open());
+        let open: Vec<Handle> = open.collect();
+        if !open.is_empty() {
+            lines.push(format!("Still open below {named}: {}.", listed(&open)));
+        }
     }
     lines
 }
@@ -525,12 +532,20 @@ pub(crate) fn name(tree: &Tree, handle: Handle) -> String {
     format!("{handle} ({})", one_line(tree.node(handle).title()))
 }
 
+/// How the caller of a failed frame begins it anew.
+fn begin_anew(handle: Handle, tools: &ToolNames) -> String {
+    match tools.get(ToolRole::Activate) {
+        Some(activate) => format!("{activate} {handle} with retry begins it anew, with what it has learned"),
+        None => "Retry it to begin it anew, with what it has learned".to_owned(),
+    }
+}
+
 /// The next steps for the caller of a blocked frame.
 fn resume_or_give_up(handle: Handle, is_asking: bool, tools: &ToolNames) -> String {
     let answer = if is_asking { " with the answer" } else { "" };
     let resume = match tools.get(ToolRole::Activate) {
-        Some(activate) => format!("{activate} {handle}{answer} goes on where it stopped"),
-        None => format!("activate {handle}{answer} to go on where it stopped"),
+        Some(activate) => format!("{activate} {handle}{answer} goes on where it stopped, with retry it begins anew"),
+        None => format!("activate {handle}{answer} to go on where it stopped, or retry it to begin anew"),
     };
     let give_up = match tools.get(ToolRole::Invalidate) {
         Some(invalidate) => format!("{invalidate} {handle} gives it up"),

@@ -438,7 +438,8 @@ fn note(mirror: Option<&mut Mirror>, tree: &Tree, event: &Event, own: bool) {
             }
             if let Change::IdReplaced { .. } = event.change {
                 mirror.note_replaced(node.session_id(), handle, revision);
-                node.children().iter().chain(node.dependents()).for_each(|other| mirror.note(*other, revision, own));
+                let naming = node.children().iter().chain(tree.dependents(handle)).copied().chain(node.retried_as());
+                naming.for_each(|other| mirror.note(other, revision, own));
             }
         }
         _ => {}

@@ -230,7 +230,7 @@ impl AgentTool for ShowTree {
     }
 }
 
-/// Show all of a frame: criteria, results, artifacts, decisions, times, path of its log.
+/// Show all of a frame: criteria, results, artifacts, decisions, times, path of its log, its other attempts.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Details {
@@ -246,13 +246,21 @@ impl AgentTool for Details {
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.stack.resolve(self.frame_id.as_str())?;
         let record = caller.stack.frame(frame)?;
-        let parent = caller.stack.read(|tree| tree.node(frame).parent());
+        let (parent, previous, next) = caller.stack.read(|tree| {
+            let node = tree.node(frame);
+            (node.parent(), node.retry_of(), node.retried_as())
+        });
         let children = caller.stack.children(frame)?;
         let mut shown = with_references(&record);
         if record.log_path.is_some() {
             shown["logPath"] = caller.stack.log_file(frame).into();
         }
-        let details = json!({ "handle": frame, "parent": parent, "children": children, "frame": shown });
+        let mut details = json!({ "handle": frame, "parent": parent, "children": children, "frame": shown });
+        for (key, other) in [("retryOf", previous), ("retriedAs", next)] {
+            if let Some(other) = other {
+                details[key] = json!(other);
+            }
+        }
         Ok(Reply::Text(pretty(&details)))
     }
 }

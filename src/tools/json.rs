@@ -9,7 +9,7 @@ use crate::frame::reference_to_id;
 use crate::text::replace_hidden;
 
 /// The keys whose texts are IDs of frames.
-const ID_KEYS: [&str; 4] = ["sessionID", "parentSessionID", "dependsOn", "plannedChildren"];
+const ID_KEYS: [&str; 5] = ["sessionID", "parentSessionID", "dependsOn", "plannedChildren", "retryOf"];
 
 /// Returns a value as indented JSON.
 pub(super) fn pretty(value: &impl Serialize) -> String {

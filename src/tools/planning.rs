@@ -120,15 +120,19 @@ impl AgentTool for PlanChildren {
     }
 }
 
-/// Run a planned frame, or resume one that was interrupted or blocked; its results are this tool's answer.
+/// Run a planned frame, or resume one that was interrupted or blocked, or begin a failed one anew; its results are this
+/// tool's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Activate {
     /// Handle or ID.
     #[serde(rename = "sessionID")]
     session_id: String,
-    /// What a blocked frame waits for.
+    /// What a blocked frame waits for; with retry, what must be done differently.
     answer: Option<String>,
+    /// Begin a failed, blocked or interrupted frame anew, in a new frame that knows why it failed.
+    #[serde(default)]
+    retry: bool,
     /// Do not wait for the results.
     #[serde(default)]
     background: bool,
@@ -142,6 +146,16 @@ impl AgentTool for Activate {
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.stack.resolve(self.session_id.as_str())?;
+        if self.retry {
+            let session_id = caller.session_id;
+            caller.turn(|turn| turn.check_retriable(frame, session_id))?;
+            let was_open = caller.stack.read(|tree| tree.node(frame).status().is_open());
+            let retried = caller.stack.retry_idle(frame, self.answer)?;
+            if was_open {
+                caller.finished(&[frame]);
+            }
+            return caller.call(retried.handle, self.background, self.time_limit);
+        }
         if let Some(answer) = self.answer {
             // An answer to a frame that cannot go on would be refused together with the call.
             let session_id = caller.session_id;

@@ -6,9 +6,10 @@ use std::mem;
 
 use super::Tree;
 use super::memory::{Conversation, RunState};
-use super::node::{Before, Node};
+use super::node::{Attempt, Before, Node};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Identity, Message, Question, RunningCall};
+use crate::steps::step;
 
 impl Tree {
     /// Applies the next event of a history, if it fits the events before it. Replaying a whole history on an empty tree
@@ -268,7 +269,8 @@ impl Tree {
         }
         self.add(frame);
         self.touch(handle);
-        if frame.status != FrameStatus::Planned {
+        // A frame that was begun anew leaves the stable parts.
+        if frame.status != FrameStatus::Planned || self.nodes[handle.index()].retry_of().is_some() {
             self.settle();
         }
     }
@@ -282,6 +284,7 @@ impl Tree {
             parent_session_id: None,
             depends_on: Vec::new(),
             planned_children: None,
+            retry_of: None,
             // Only results can have been delivered.
             delivered_at: record.delivered_at.filter(|_| !record.status.is_unfinished()),
             ..record.clone()
@@ -298,6 +301,9 @@ impl Tree {
         self.nodes.push(Node::new(frame, parent, depth, jump));
         record.heap.iter().for_each(|chunk| self.note_chunk_owner(handle, &chunk.name));
         self.tell_ancestors(handle, false);
+        if let Some(previous) = record.retry_of.as_ref().and_then(|id| self.by_id(id)) {
+            self.link_attempt(previous, handle);
+        }
         self.link_dependencies(handle, &record.depends_on);
         self.record_progress(handle, record.status);
         if let Some(parent) = parent.filter(|_| self.is_held(handle)) {
@@ -316,15 +322,76 @@ impl Tree {
         (above.depth + 1, if is_even { first.jump } else { parent })
     }
 
-    /// Adds dependencies to a frame. IDs that no frame has, and dependencies that the frame already has, are omitted.
+    /// Makes the newest frame the next attempt of another one, and gives it its place behind it. Nothing happens unless
+    /// that one is a sibling that has failed and has no next attempt yet.
+    fn link_attempt(&mut self, previous: Handle, handle: Handle) {
+        let old = self.node(previous);
+        let has_failed = matches!(old.status(), FrameStatus::Failed | FrameStatus::Invalidated);
+        let is_sibling = previous != handle && old.parent == self.node(handle).parent;
+        if !(has_failed && is_sibling && old.retried_as().is_none()) {
+            return;
+        }
+        let (first, number) = (self.first_attempt(previous), old.attempt() + 1);
+        let (parent, was_held) = (old.parent, self.is_held(previous));
+        self.leave_finished(previous, was_held);
+        let alone = Attempt { first: previous, number: 1, previous: None, next: None, newest: handle };
+        self.nodes[previous.index()].attempt.get_or_insert_with(|| Box::new(alone)).next = Some(handle);
+        let next = Attempt { first, number, previous: Some(previous), next: None, newest: handle };
+        self.nodes[handle.index()].attempt = Some(Box::new(next));
+        if let Some(attempt) = &mut self.nodes[first.index()].attempt {
+            attempt.newest = handle;
+        }
+        let siblings = parent.map_or(&self.roots, |parent| &self.nodes[parent.index()].children);
+        let place = self.place_among(siblings, previous) + 1;
+        let siblings = match parent {
+            Some(parent) => &mut self.nodes[parent.index()].children,
+            None => &mut self.roots,
+        };
+        siblings.pop();
+        siblings.insert(place, handle);
+        self.touch(previous);
+        self.touch_dependents(previous);
+    }
+
+    /// The place of a frame in the list of its siblings. They are in the order of their first attempts, and of their
+    /// numbers; only where the order is another one, the frame is looked for.
+    fn place_among(&self, siblings: &[Handle], handle: Handle) -> usize {
+        let key = |frame: &Handle| {
+            step();
+            (self.first_attempt(*frame), self.node(*frame).attempt())
+        };
+        match siblings.binary_search_by_key(&key(&handle), key) {
+            Ok(place) if siblings[place] == handle => place,
+            _ => siblings.iter().rposition(|frame| *frame == handle).unwrap_or_default(),
+        }
+    }
+
+    /// Removes a frame from the finished children of its parent, if it is one of them. `was_held`: the conversation of the
+    /// parent held its results.
+    fn leave_finished(&mut self, handle: Handle, was_held: bool) {
+        let (revision, node) = (self.revision, self.node(handle));
+        let finished = node.finished;
+        if let Some(parent) = node.parent.filter(|_| finished > 0) {
+            let parent = &mut self.nodes[parent.index()];
+            parent.finished_children.remove(&finished);
+            parent.held_children -= u32::from(was_held);
+            parent.finished_revision = revision;
+        }
+    }
+
+    /// Adds dependencies to a frame. IDs that no frame has, dependencies that the frame already has in any attempt, and
+    /// those on an attempt at the frame's own work are omitted.
     pub(super) fn link_dependencies(&mut self, handle: Handle, ids: &[String]) {
         if ids.is_empty() {
             return;
         }
-        let mut known: HashSet<Handle> = self.node(handle).dependencies.iter().copied().collect();
+        let known = self.node(handle).dependencies.iter().copied().chain([handle]);
+        let mut known: HashSet<Handle> = known.map(|dependency| self.first_attempt(dependency)).collect();
         for id in ids {
-            if let Some(dependency) = self.by_id(id).filter(|dependency| known.insert(*dependency)) {
-                self.nodes[dependency.index()].dependents.push(handle);
+            let Some(dependency) = self.by_id(id) else { continue };
+            let first = self.first_attempt(dependency);
+            if known.insert(first) {
+                self.nodes[first.index()].dependents.push(handle);
                 self.nodes[handle.index()].dependencies.push(dependency);
             }
         }
@@ -349,20 +416,14 @@ impl Tree {
     fn set_status(&mut self, handle: Handle, status: FrameStatus) {
         let was_held = self.is_held(handle);
         let node = &mut self.nodes[handle.index()];
-        let (was_busy, finished, parent) = (node.is_busy(), node.finished, node.parent);
+        let was_busy = node.is_busy();
         node.frame.status = status;
         node.frame.interrupted_at = None;
         if !status.is_unfinished() {
             node.frame.summary_request = None;
         }
         self.tell_ancestors(handle, was_busy);
-        if let Some(parent) = parent.filter(|_| finished > 0) {
-            let revision = self.revision;
-            let parent = &mut self.nodes[parent.index()];
-            parent.finished_children.remove(&finished);
-            parent.held_children -= u32::from(was_held);
-            parent.finished_revision = revision;
-        }
+        self.leave_finished(handle, was_held);
         if !status.is_open() && self.active == Some(handle) {
             self.active = None;
         }
@@ -570,7 +631,7 @@ impl Tree {
         if status.is_finished() {
             self.sequence += 1;
             node.finished = self.sequence;
-            if let Some(parent) = node.parent {
+            if let Some(parent) = node.parent.filter(|_| node.retried_as().is_none()) {
                 let parent = &mut self.nodes[parent.index()];
                 parent.finished_children.insert(self.sequence, handle);
                 parent.finished_revision = self.revision;
@@ -589,10 +650,10 @@ impl Tree {
         self.touch_parent(handle, is_settled);
     }
 
-    /// Marks the parents of the frames that depend on a frame as changed: which of their children can begin depends on
+    /// Marks the parents of the frames that depend on a frame or another attempt as changed: which of their children can begin depends on
     /// the status of the frame.
     fn touch_dependents(&mut self, handle: Handle) {
-        let revision = self.revision;
+        let (revision, handle) = (self.revision, self.first_attempt(handle));
         for place in 0..self.node(handle).dependents.len() {
             let dependent = self.node(handle).dependents[place];
             if let Some(parent) = self.node(dependent).parent {

@@ -225,7 +225,20 @@ pub enum Command {
     /// Add frames as they are, all or none, for example an imported plan. Frames name their parent and dependencies by
     /// ID; these can be frames of the tree or any frames of the list.
     Import {
-        /// The frames. Siblings keep their order.
+        /// The frames. Siblings keep their order, except that a new attempt stands behind the one before it.
         frames: Vec<Frame>,
+    },
+    /// Begin a failed or blocked frame anew: create a planned sibling with the same title, criteria and dependencies, as
+    /// its next attempt. A blocked frame fails; it keeps its results and what it waits for. The planned frames below it
+    /// are invalidated. From then on the newest attempt counts in its place, also for the frames that depend on it.
+    Retry {
+        /// The frame.
+        frame: FrameRef,
+        /// ID of the new frame.
+        session_id: String,
+        /// What the new attempt must do differently, or the answer to what the frame waits for. `None` or blank: nothing.
+        note: Option<String>,
+        /// True: nobody works on the frame any more, so it can also be in_progress. Then it fails.
+        is_interrupted: bool,
     },
 }

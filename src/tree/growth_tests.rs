@@ -161,6 +161,65 @@ fn finished_frames_that_are_imported_one_by_one() {
     });
 }
 
+fn fail(tree: &mut Tree, frame: &FrameRef) {
+    execute(tree, Command::Activate { frame: frame.clone() });
+    execute(tree, Command::Pop { frame: frame.clone(), status: PopStatus::Failed, results: "No".into() });
+}
+
+fn retry(tree: &mut Tree, frame: FrameRef, id: String) {
+    execute(tree, Command::Retry { frame, session_id: id, note: None, is_interrupted: false });
+    crate::steps::step();
+}
+
+#[test]
+fn a_frame_that_is_begun_anew_again_and_again() {
+    assert_grows(LINEAR, 500, |size| {
+        let depends = vec!["0".to_owned()];
+        let root = || Some("root".to_owned());
+        let frames = [("root", None, vec![]), ("0", root(), vec![]), ("dependent", root(), depends)];
+        let mut frames: Vec<Frame> =
+            frames.into_iter().map(|(id, parent, depends_on)| frame(id.into(), parent, depends_on)).collect();
+        frames[0].status = FrameStatus::InProgress;
+        let mut tree = imported(frames);
+        let dependent = tree.by_id("dependent").unwrap();
+        let steps = steps_of(|| {
+            for index in 0..size {
+                let newest = FrameRef::Id(index.to_string());
+                fail(&mut tree, &newest);
+                retry(&mut tree, newest, (index + 1).to_string());
+                let newest = tree.by_id(&(index + 1).to_string()).unwrap();
+                assert!(tree.unfinished_dependencies(dependent).eq([newest]));
+                tree.context_revision(newest);
+            }
+        });
+        // The same, read from a file that names the newest attempt first.
+        let mut frames = tree.state().frames;
+        frames.reverse();
+        steps.1 + steps_of(|| Tree::from_state(StackState { frames, revision: 1, ..StackState::default() })).1
+    });
+}
+
+#[test]
+fn many_siblings_that_are_begun_anew() {
+    assert_grows(LINEAR, 500, |size| {
+        let mut frames = vec![frame("root".into(), None, Vec::new())];
+        frames[0].status = FrameStatus::InProgress;
+        frames.extend((0..size).map(|index| frame(index.to_string(), Some("root".into()), Vec::new())));
+        let mut tree = imported(frames);
+        let steps = steps_of(|| {
+            for index in 0..size {
+                let old = FrameRef::Id(index.to_string());
+                fail(&mut tree, &old);
+                retry(&mut tree, old, format!("again {index}"));
+            }
+        });
+        let children = tree.children(tree.roots()[0]).iter().map(|child| tree.node(*child).session_id());
+        let expected: Vec<String> = (0..size).flat_map(|index| [index.to_string(), format!("again {index}")]).collect();
+        assert!(children.eq(expected.iter().map(String::as_str)));
+        steps.1 + read(tree.state().frames)
+    });
+}
+
 /// Every way up by jumps leads to the same frames as the way up by parents.
 #[test]
 fn jumps_find_the_same_ancestors_as_parents() {

@@ -1,12 +1,12 @@
-//! Links between frames that are added together (a plan, an import, a file): finds invalid parents and dependencies,
-//! and an order in which the frames can be added.
+//! Links between frames that are added together (a plan, an import, a file): finds invalid parents, attempts and
+//! dependencies, and an order in which the frames can be added.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::Tree;
 use crate::error::Error;
-use crate::frame::{Frame, Handle, reference_to_id};
+use crate::frame::{Frame, FrameStatus, Handle, reference_to_id};
 use crate::steps::step;
 
 /// An invalid link of a new frame.
@@ -26,6 +26,11 @@ pub(super) enum Fault {
     UnknownDependency,
     DependsOnKin,
     DependencyCircle,
+    UnknownAttempt,
+    AttemptElsewhere,
+    AttemptNotFailed,
+    AttemptTaken,
+    AttemptCircle,
 }
 
 impl Fault {
@@ -38,6 +43,11 @@ impl Fault {
                 "a frame cannot depend on itself or on one above or below it; the call order sees to that"
             }
             Fault::DependencyCircle => "each would wait for the other; leave one of the two out",
+            Fault::UnknownAttempt => "there is no such frame beside it; retry a frame of the tree instead",
+            Fault::AttemptElsewhere => "they have different parents; give them the same one",
+            Fault::AttemptNotFailed => "that one has not failed; only a failed frame is begun anew",
+            Fault::AttemptTaken => "that one has a next attempt; name the newest attempt",
+            Fault::AttemptCircle => "each would be begun anew by the other; leave one of the two out",
         }
     }
 }
@@ -54,6 +64,15 @@ impl BadLink {
             Fault::DependsOnKin | Fault::DependencyCircle => Error::Dependency {
                 frame: frames[self.index].session_id.clone(),
                 dependency: self.target,
+                reason: self.fault.reason(),
+            },
+            Fault::UnknownAttempt
+            | Fault::AttemptElsewhere
+            | Fault::AttemptNotFailed
+            | Fault::AttemptTaken
+            | Fault::AttemptCircle => Error::RetryLink {
+                frame: frames[self.index].session_id.clone(),
+                attempt: self.target,
                 reason: self.fault.reason(),
             },
         }
@@ -81,12 +100,48 @@ pub(super) struct Links<'a> {
     tree: &'a Tree,
     frames: &'a [Frame],
     places: HashMap<&'a str, usize>,
+    /// For each new frame, the newest attempt at its work. Empty if none of them begins another one anew.
+    newest: Vec<usize>,
 }
 
 impl<'a> Links<'a> {
     pub(super) fn new(tree: &'a Tree, frames: &'a [Frame]) -> Self {
         let places = frames.iter().enumerate().map(|(index, frame)| (frame.session_id.as_str(), index)).collect();
-        Self { tree, frames, places }
+        let mut links = Self { tree, frames, places, newest: Vec::new() };
+        links.newest = links.newest_attempts();
+        links
+    }
+
+    /// For each new frame, the newest attempt at its work. A link that is not valid ends a chain of attempts.
+    fn newest_attempts(&self) -> Vec<usize> {
+        if self.frames.iter().all(|frame| frame.retry_of.is_none()) {
+            return Vec::new();
+        }
+        let mut newest: Vec<usize> = (0..self.frames.len()).collect();
+        let mut is_retried = vec![false; self.frames.len()];
+        (0..self.frames.len()).filter_map(|index| self.earlier(index)).for_each(|earlier| is_retried[earlier] = true);
+        for last in (0..self.frames.len()).filter(|index| !is_retried[*index]) {
+            let mut index = last;
+            while let Some(earlier) = self.earlier(index).filter(|earlier| newest[*earlier] == *earlier) {
+                step();
+                newest[earlier] = last;
+                index = earlier;
+            }
+        }
+        newest
+    }
+
+    /// The new frame that this one begins anew.
+    fn earlier(&self, index: usize) -> Option<usize> {
+        self.frames[index].retry_of.as_deref().and_then(|id| self.places.get(id)).copied()
+    }
+
+    /// The newest attempt at the work of a frame.
+    fn newest(&self, place: Place) -> Place {
+        match place {
+            Place::Old(handle) => Place::Old(self.tree.newest_attempt(handle)),
+            Place::New(index) => Place::New(self.newest.get(index).copied().unwrap_or(index)),
+        }
     }
 
     fn place(&self, id: &str) -> Option<Place> {
@@ -99,6 +154,46 @@ impl<'a> Links<'a> {
 
     /// The links to parents that do not exist, or that form a circle.
     pub(super) fn bad_parents(&self) -> Vec<BadLink> {
+        let unknown = |id: &str| (!self.is_known(id)).then_some(Fault::UnknownParent);
+        self.walk(|frame| frame.parent_session_id.as_deref(), |_, id| unknown(id), Fault::ParentCircle)
+    }
+
+    /// The links to earlier attempts that cannot be. The links to parents must be valid. Only new frames can be begun anew
+    /// by new ones.
+    pub(super) fn bad_attempts(&self) -> Vec<BadLink> {
+        if self.frames.iter().all(|frame| frame.retry_of.is_none()) {
+            return Vec::new();
+        }
+        let mut is_taken = vec![false; self.frames.len()];
+        let fault = |frame: &Frame, id: &str| {
+            let Some(earlier) = self.places.get(id) else { return Some(Fault::UnknownAttempt) };
+            let other = &self.frames[*earlier];
+            let has_failed = matches!(other.status, FrameStatus::Failed | FrameStatus::Invalidated);
+            if frame.session_id == other.session_id {
+                Some(Fault::AttemptCircle)
+            } else if frame.parent_session_id != other.parent_session_id {
+                Some(Fault::AttemptElsewhere)
+            } else if !has_failed {
+                Some(Fault::AttemptNotFailed)
+            } else {
+                std::mem::replace(&mut is_taken[*earlier], true).then_some(Fault::AttemptTaken)
+            }
+        };
+        self.walk(|frame| frame.retry_of.as_deref(), fault, Fault::AttemptCircle)
+    }
+
+    fn is_known(&self, id: &str) -> bool {
+        self.place(id).is_some()
+    }
+
+    /// Follows the links from each new frame, one of each frame, and returns those with a fault and those that close a
+    /// circle. Each link is looked at once.
+    fn walk(
+        &self,
+        link: impl Fn(&'a Frame) -> Option<&'a str>,
+        mut fault: impl FnMut(&Frame, &str) -> Option<Fault>,
+        circle: Fault,
+    ) -> Vec<BadLink> {
         let mut bad = Vec::new();
         // 0: not visited; n: visited by the walk that began at frame n - 1. A walk that reaches its own mark has found
         // a circle; a walk that reaches the mark of another walk has not.
@@ -107,16 +202,16 @@ impl<'a> Links<'a> {
             let mut index = start;
             while walk[index] == 0 {
                 walk[index] = start + 1;
-                let Some(id) = self.frames[index].parent_session_id.as_deref() else { break };
-                let report = |fault| BadLink { index, target: id.to_owned(), fault };
-                match self.place(id) {
-                    None => bad.push(report(Fault::UnknownParent)),
-                    Some(Place::New(parent)) if walk[parent] == start + 1 => bad.push(report(Fault::ParentCircle)),
-                    Some(Place::New(parent)) => {
-                        index = parent;
+                let Some(id) = link(&self.frames[index]) else { break };
+                let mut report = |fault| bad.push(BadLink { index, target: id.to_owned(), fault });
+                match (fault(&self.frames[index], id), self.places.get(id)) {
+                    (Some(fault), _) => report(fault),
+                    (None, Some(next)) if walk[*next] == start + 1 => report(circle),
+                    (None, Some(next)) => {
+                        index = *next;
                         continue;
                     }
-                    Some(Place::Old(_)) => {}
+                    (None, None) => {}
                 }
                 break;
             }
@@ -124,7 +219,7 @@ impl<'a> Links<'a> {
         bad
     }
 
-    /// The invalid dependencies. The links to parents must be valid.
+    /// The invalid dependencies. The links to parents and to earlier attempts must be valid.
     pub(super) fn bad_dependencies(&self) -> Vec<BadLink> {
         let mut bad = Vec::new();
         if self.frames.iter().all(|frame| frame.depends_on.is_empty()) {
@@ -137,6 +232,9 @@ impl<'a> Links<'a> {
                 let fault = match self.place(target) {
                     None => Fault::UnknownDependency,
                     Some(place) if self.is_kin(&branches, index, place) => Fault::DependsOnKin,
+                    // Who depends on a frame waits for its newest attempt.
+                    Some(place) if self.is_kin(&branches, index, self.newest(place)) => Fault::DependsOnKin,
+                    Some(place) if self.newest(place) == self.newest(Place::New(index)) => Fault::DependsOnKin,
                     Some(_) => continue,
                 };
                 bad.push(BadLink { index, target: target.clone(), fault });
@@ -223,13 +321,14 @@ impl<'a> Links<'a> {
                     continue;
                 };
                 *next += 1;
-                match self.places.get(target.as_str()) {
+                let place = self.places.get(target.as_str()).map(|place| self.newest(Place::New(*place)));
+                match place {
                     // A dependency on itself is reported as `DependsOnKin`.
-                    Some(place) if *place == index => {}
-                    Some(place) if marks[*place] == Mark::Open => {
+                    Some(Place::New(place)) if place == index => {}
+                    Some(Place::New(place)) if marks[place] == Mark::Open => {
                         circles.push(BadLink { index, target: target.clone(), fault: Fault::DependencyCircle })
                     }
-                    Some(place) if marks[*place] == Mark::New => path.push((*place, 0)),
+                    Some(Place::New(place)) if marks[place] == Mark::New => path.push((place, 0)),
                     _ => {}
                 }
             }
@@ -237,20 +336,24 @@ impl<'a> Links<'a> {
         circles
     }
 
-    /// The indices of the new frames: every parent before its children, otherwise in the given order. The links to
-    /// parents must be valid.
+    /// The indices of the new frames: every parent before its children and every attempt before the next one, otherwise in
+    /// the given order. The links to parents and to earlier attempts must be valid.
     pub(super) fn parents_first(&self) -> Vec<usize> {
         let mut order = Vec::with_capacity(self.frames.len());
         let mut added = vec![false; self.frames.len()];
         let mut waiting: HashMap<usize, Vec<usize>> = HashMap::new();
-        for (index, frame) in self.frames.iter().enumerate() {
-            let parent = frame.parent_session_id.as_deref().and_then(|id| self.places.get(id));
-            if let Some(parent) = parent.filter(|parent| !added[**parent]) {
-                waiting.entry(*parent).or_default().push(index);
-                continue;
-            }
+        let parent = |index: usize| match self.parent(index) {
+            Some(Place::New(parent)) => Some(parent),
+            _ => None,
+        };
+        for index in 0..self.frames.len() {
             let mut next = vec![index];
             while let Some(index) = next.pop() {
+                let before = parent(index).into_iter().chain(self.earlier(index)).find(|before| !added[*before]);
+                if let Some(before) = before {
+                    waiting.entry(before).or_default().push(index);
+                    continue;
+                }
                 added[index] = true;
                 order.push(index);
                 next.extend(waiting.remove(&index).unwrap_or_default().into_iter().rev());

@@ -44,6 +44,9 @@ use nodes::Nodes;
 pub use outline::{OutlineOptions, OutlineStyle, format_duration, outline};
 pub use sibling_order::{SiblingOrder, sibling_order};
 
+/// Number of earlier attempts that a context shows at most, the newest.
+pub(crate) const SHOWN_ATTEMPTS: usize = 8;
+
 /// A tree of frames. It can have several roots (then it is a forest); each root is a task.
 ///
 /// Frames are never removed, so a [`Handle`] (a position in the list of all frames) never becomes invalid.
@@ -160,6 +163,7 @@ impl Tree {
             parent_session_id: node.parent.as_ref().map(id),
             depends_on: node.dependencies.iter().map(id).collect(),
             planned_children: (!planned.is_empty() || node.status() == FrameStatus::Planned).then_some(planned),
+            retry_of: node.retry_of().as_ref().map(id),
             ..node.frame.clone()
         }
     }
@@ -206,7 +210,8 @@ impl Tree {
         self.ids.get(session_id)
     }
 
-    /// The frames without a parent, in creation order.
+    /// The frames without a parent, in creation order, except that a new attempt stands directly behind the one before
+    /// it.
     pub fn roots(&self) -> &[Handle] {
         &self.roots
     }
@@ -235,28 +240,64 @@ impl Tree {
         place == ancestor && handle != ancestor
     }
 
-    /// The children of all statuses, in creation order.
+    /// The children of all statuses, in creation order, except that a new attempt stands directly behind the one before
+    /// it.
     pub fn children(&self, handle: Handle) -> &[Handle] {
         &self.node(handle).children
     }
 
-    /// The other children of the parent, of all statuses, in creation order. Roots have no siblings, because each root
+    /// The other children of the parent, of all statuses, in the order of [`Tree::children`]. Roots have no siblings, because each root
     /// is a separate task.
     pub fn siblings(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
         let children = self.node(handle).parent.map_or(&[][..], |parent| self.children(parent));
         children.iter().copied().filter(move |sibling| *sibling != handle)
     }
 
-    /// The siblings that were completed, in creation order.
+    /// The siblings that were completed, in the order of [`Tree::children`].
     pub fn completed_siblings(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
         self.siblings(handle).filter(|sibling| self.node(*sibling).status() == FrameStatus::Completed)
     }
 
+    /// The newest attempt at the work of this frame: the frame itself if it was not begun anew. The frames that depend on
+    /// any of the attempts wait for the newest one.
+    pub fn newest_attempt(&self, handle: Handle) -> Handle {
+        match &self.node(self.first_attempt(handle)).attempt {
+            Some(attempt) => attempt.newest,
+            None => handle,
+        }
+    }
+
+    /// The first attempt at the work of this frame. Its handle gives all of them their place in the plan.
+    pub(crate) fn first_attempt(&self, handle: Handle) -> Handle {
+        self.node(handle).attempt.as_ref().map_or(handle, |attempt| attempt.first)
+    }
+
+    /// The attempts before this frame, newest first.
+    pub fn earlier_attempts(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
+        iter::successors(self.node(handle).retry_of(), |attempt| self.node(*attempt).retry_of()).inspect(|_| step())
+    }
+
+    /// True if the frame is among the finished children of its parent: it is finished, and was not begun anew.
+    pub(crate) fn is_finished_child(&self, handle: Handle) -> bool {
+        let node = self.node(handle);
+        node.parent.is_some() && node.status().is_finished() && node.retried_as().is_none()
+    }
+
+    /// What a frame depends on: its dependencies, each in its newest attempt.
+    pub fn newest_dependencies(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
+        self.node(handle).dependencies.iter().map(|dependency| self.newest_attempt(*dependency))
+    }
+
+    /// The frames that depend on this one or on another attempt at its work.
+    pub fn dependents(&self, handle: Handle) -> &[Handle] {
+        &self.node(self.first_attempt(handle)).dependents
+    }
+
     /// True if the conversation of the frame's parent holds the results of the frame: if they were delivered there, and
-    /// the conversation was not compacted or begun anew since.
+    /// the conversation was not compacted or begun anew since. False for a frame that was begun anew.
     pub fn is_held(&self, handle: Handle) -> bool {
         let node = self.node(handle);
-        let Some(parent) = node.parent.filter(|_| node.status().is_finished()) else { return false };
+        let Some(parent) = node.parent.filter(|_| self.is_finished_child(handle)) else { return false };
         let forgotten_at = self.node(parent).frame.forgotten_at;
         node.frame.delivered_at.is_some_and(|time| forgotten_at.is_none_or(|forgotten| time > forgotten))
     }
@@ -276,19 +317,19 @@ impl Tree {
         self.with_status(FrameStatus::InProgress).filter(|handle| self.node(*handle).record().interrupted_at.is_some())
     }
 
-    /// The planned frames whose dependencies are all completed, in creation order.
+    /// The planned frames whose dependencies are all completed, each in its newest attempt, in creation order.
     pub fn ready(&self) -> impl Iterator<Item = Handle> + '_ {
         self.with_status(FrameStatus::Planned).filter(|handle| self.is_ready(*handle))
     }
 
-    /// True if all dependencies of the frame are completed.
+    /// True if all dependencies of the frame are completed, each in its newest attempt.
     pub fn is_ready(&self, handle: Handle) -> bool {
         self.unfinished_dependencies(handle).next().is_none()
     }
 
-    /// The dependencies of the frame that are not completed.
+    /// The dependencies of the frame that are not completed, each in its newest attempt.
     pub fn unfinished_dependencies(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
-        let dependencies = self.node(handle).dependencies.iter().copied();
+        let dependencies = self.newest_dependencies(handle);
         dependencies.filter(|dependency| self.node(*dependency).status() != FrameStatus::Completed)
     }
 
@@ -346,9 +387,10 @@ impl Tree {
     pub fn context_revision(&self, handle: Handle) -> u64 {
         let newest = |handle: Handle| {
             let node = self.node(handle);
-            let dependencies = node.dependencies.iter().map(|dependency| self.node(*dependency).revision);
+            let dependencies = self.newest_dependencies(handle).map(|dependency| self.node(dependency).revision);
             dependencies.fold(node.revision.max(node.children_revision), u64::max)
         };
-        self.lineage(handle).map(newest).fold(0, u64::max)
+        let attempts = self.earlier_attempts(handle).take(SHOWN_ATTEMPTS).map(|attempt| self.node(attempt).revision);
+        self.lineage(handle).map(newest).chain(attempts).fold(0, u64::max)
     }
 }

@@ -19,7 +19,10 @@ pub struct Node {
     pub(super) parent: Option<Handle>,
     pub(super) children: Vec<Handle>,
     pub(super) dependencies: Vec<Handle>,
+    /// The frames that depend on it or on another attempt at the same work, if it is the first attempt; else none.
     pub(super) dependents: Vec<Handle>,
+    /// Its place among the attempts at the same work, if there are several.
+    pub(super) attempt: Option<Box<Attempt>>,
     /// Finished children by the place of their finish in the tree's sequence.
     pub(super) finished_children: BTreeMap<u64, Handle>,
     /// Number of finished children whose results the frame's conversation holds.
@@ -46,6 +49,18 @@ pub struct Node {
     /// The old values of fields that have changed since the last status change in the tree; see [`Settled`].
     pub(super) before: Option<Box<Before>>,
     pub(super) conversation: Option<Box<Conversation>>,
+}
+
+/// The place of a frame among the attempts at the same work.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Attempt {
+    pub(super) first: Handle,
+    /// Counted from 1.
+    pub(super) number: usize,
+    pub(super) previous: Option<Handle>,
+    pub(super) next: Option<Handle>,
+    /// The newest attempt; kept up to date in the first one.
+    pub(super) newest: Handle,
 }
 
 /// The settled view of a frame: its fields as they were at the last push or status change in the tree.
@@ -103,6 +118,7 @@ impl Node {
             children: Vec::new(),
             dependencies: Vec::new(),
             dependents: Vec::new(),
+            attempt: None,
             finished_children: BTreeMap::new(),
             started: 0,
             finished: 0,
@@ -174,12 +190,13 @@ impl Node {
         self.parent
     }
 
-    /// The children in creation order.
+    /// The children in creation order, except that a new attempt stands directly behind the one before it.
     pub fn children(&self) -> &[Handle] {
         &self.children
     }
 
-    /// The children that are completed or failed, in the order in which they finished.
+    /// The children that are completed or failed, in the order in which they finished. Those that were begun anew are not
+    /// among them: the newest attempt counts in their place.
     pub fn finished_children(&self) -> impl DoubleEndedIterator<Item = Handle> + ExactSizeIterator + '_ {
         self.finished_children.values().copied()
     }
@@ -190,14 +207,25 @@ impl Node {
         self.held_children as usize
     }
 
-    /// The frames whose results this one needs.
+    /// The frames whose results this one needs, as they were named. If one of them was begun anew,
+    /// [`Tree::newest_attempt`](super::Tree::newest_attempt) is needed in its place.
     pub fn dependencies(&self) -> &[Handle] {
         &self.dependencies
     }
 
-    /// The frames that need this one's results.
-    pub fn dependents(&self) -> &[Handle] {
-        &self.dependents
+    /// The attempt before this frame, if this one begins another frame anew.
+    pub fn retry_of(&self) -> Option<Handle> {
+        self.attempt.as_ref()?.previous
+    }
+
+    /// The next attempt, if this frame was begun anew.
+    pub fn retried_as(&self) -> Option<Handle> {
+        self.attempt.as_ref()?.next
+    }
+
+    /// Which attempt at its work the frame is, counted from 1.
+    pub fn attempt(&self) -> usize {
+        self.attempt.as_ref().map_or(1, |attempt| attempt.number)
     }
 
     /// Place of the frame's start (push or activation) in the tree's sequence of starts and finishes, from 1. `None` if

@@ -123,7 +123,7 @@ impl Drawing<'_> {
             let node = drawing.tree.node(handle);
             let active = if drawing.marked == Some(handle) { "  <-- ACTIVE" } else { "" };
             let line = format!("{} {handle} {}", mark(node.status()), one_line(node.title()));
-            drawing.line(true, &line, active);
+            drawing.line(true, &line, &format!("{}{active}", drawing.attempt(handle)));
             drawing.waiting(handle);
             if drawing.options.details {
                 drawing.details(handle);
@@ -159,7 +159,8 @@ impl Drawing<'_> {
             let node = drawing.tree.node(handle);
             // Titles have no two spaces in a row, so that no title ends like this.
             let current = if drawing.marked == Some(handle) { "  <-- CURRENT" } else { "" };
-            drawing.line(true, &format!("[{}] {}", node.status(), one_line(node.title())), current);
+            let line = format!("[{}] {}", node.status(), one_line(node.title()));
+            drawing.line(true, &line, &format!("{}{current}", drawing.attempt(handle)));
             drawing.waiting(handle);
             if drawing.options.details {
                 drawing.details(handle);
@@ -198,6 +199,17 @@ impl Drawing<'_> {
             }
         }
         seen
+    }
+
+    /// Says which attempt at its work a frame is, and which one is next, if it was begun anew or begins another one anew.
+    fn attempt(&self, handle: Handle) -> String {
+        let node = self.tree.node(handle);
+        let newest = self.tree.node(self.tree.newest_attempt(handle)).attempt();
+        match node.retried_as() {
+            Some(next) => format!("  (attempt {} of {newest}, retried as {next})", node.attempt()),
+            None if newest > 1 => format!("  (attempt {newest} of {newest})"),
+            None => String::new(),
+        }
     }
 
     /// The results on one line, unless they say what a blocked frame waits for.

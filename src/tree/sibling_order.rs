@@ -4,11 +4,11 @@ use super::Tree;
 use crate::frame::{FrameStatus, Handle};
 
 /// The position of a frame among the children of its parent, and the number of children of each status. Invalidated
-/// children are not counted.
+/// children are not counted, and of several attempts at the same work only the newest is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SiblingOrder {
-    /// Position of the frame in creation order, from 1.
+    /// Position of the frame in the order of [`Tree::children`], from 1.
     pub position: usize,
     /// Number of children, including the frame itself.
     pub total: usize,
@@ -24,11 +24,12 @@ pub struct SiblingOrder {
     pub failed: usize,
 }
 
-/// Returns the position of a frame among its siblings. `None` for roots and invalidated frames.
+/// Returns the position of a frame among its siblings. `None` for roots, invalidated frames, and frames that were begun
+/// anew.
 pub fn sibling_order(tree: &Tree, handle: Handle) -> Option<SiblingOrder> {
     let parent = tree.node(handle).parent()?;
     let mut order = SiblingOrder::default();
-    for child in tree.children(parent) {
+    for child in tree.children(parent).iter().filter(|child| tree.node(**child).retried_as().is_none()) {
         match tree.node(*child).status() {
             FrameStatus::Planned => order.planned += 1,
             FrameStatus::InProgress => order.in_progress += 1,

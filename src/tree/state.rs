@@ -115,7 +115,9 @@ impl Tree {
         let mut places: Vec<u64> = moments.iter().map(|(.., place)| *place).collect();
         places.sort_unstable();
         moments.sort_unstable();
-        let parent_of_finished = |tree: &Self, is_start: bool, handle| tree.node(handle).parent.filter(|_| !is_start);
+        let parent_of_finished = |tree: &Self, is_start: bool, handle| {
+            tree.node(handle).parent.filter(|_| !is_start && tree.is_finished_child(handle))
+        };
         for (_, is_start, handle, place) in &moments {
             step();
             if let Some(parent) = parent_of_finished(self, *is_start, *handle) {
@@ -220,7 +222,10 @@ fn make_ids_unique(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
         }
     }
     // Links to a blank ID follow its replacement. Links to a duplicated ID mean the first frame that has it.
-    for id in frames.iter_mut().flat_map(|frame| frame.parent_session_id.iter_mut().chain(&mut frame.depends_on)) {
+    let links = frames.iter_mut().flat_map(|Frame { parent_session_id, depends_on, retry_of, .. }| {
+        parent_session_id.iter_mut().chain(depends_on).chain(retry_of)
+    });
+    for id in links {
         if let Some(new) = blank.get(id) {
             id.clone_from(new);
         }
@@ -238,6 +243,12 @@ fn cut_bad_links(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
         let message = format!("its parent `{}` {what}; kept as a root", link.target);
         repairs.push(Repair::of_frame(&frame.session_id, message));
         frame.parent_session_id = None;
+    }
+    for link in Links::new(&nothing, frames).bad_attempts() {
+        let message = format!("it cannot begin `{}` anew: {}; left out", link.target, link.fault.reason());
+        let frame = &mut frames[link.index];
+        repairs.push(Repair::of_frame(&frame.session_id, message));
+        frame.retry_of = None;
     }
     for frame in frames.iter_mut() {
         let mut seen = HashSet::new();

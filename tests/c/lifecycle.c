@@ -40,6 +40,12 @@ static void a_folder_lasts(const char *folder) {
     OK(callstack_pop(stack, TEXT("f2"), CALLSTACK_STATUS_COMPLETED, TEXT("It parses"), TEXT("parses"), &text, &error));
     CHECK_TEXT(text.data, "{\"handle\":\"f2\",\"parent\":\"f1\",\"active\":\"f1\",\"stillOpen\":[],\"stillPlanned\":[]}");
     callstack_text_free(&text);
+    push(stack, "{\"title\": \"Print\", \"parent\": \"f1\"}");
+    OK(callstack_pop(stack, TEXT("f3"), CALLSTACK_STATUS_FAILED, TEXT("wet paper"), NULL, 0, NULL, &error));
+    OK(callstack_retry(stack, TEXT("f3"), TEXT("dry it"), &text, &error));
+    CHECK_TEXT(text.data, "{\"handle\":\"f4\",\"attempt\":2,\"invalidated\":[],\"stillOpen\":[]}");
+    callstack_text_free(&text);
+    FAILS(CALLSTACK_ERROR_NOT_RETRIABLE, callstack_retry(stack, TEXT("f3"), NULL, 0, NULL, &error));
     OK(callstack_flush(stack, &error));
     OK(callstack_deadline(stack, &deadline, &error));
     CHECK(deadline == 0);
@@ -47,7 +53,7 @@ static void a_folder_lasts(const char *folder) {
     close_stack(stack);
 
     stack = open_folder(folder);
-    check_handles(stack, "[\"f1\",\"f2\"]");
+    check_handles(stack, "[\"f1\",\"f2\",\"f3\",\"f4\"]");
     OK(callstack_active(stack, &text, &error));
     CHECK_TEXT(text.data, "f1");
     callstack_text_free(&text);

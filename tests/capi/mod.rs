@@ -196,6 +196,9 @@ fn commands_and_queries_do_what_the_stack_does() {
             ask(|out, error| callstack_invalidate(stack, p("f4"), 2, p("no time"), 7, out, error)).unwrap();
         assert_eq!(parsed(invalidated), json!({"invalidated": ["f4"], "stillOpen": [], "dependents": []}));
 
+        let failed = ask(|out, error| callstack_retry(stack, p("f2"), 2, NULL, 0, out, error)).unwrap_err();
+        assert_eq!((failed.code, &failed.details["status"]), (CALLSTACK_ERROR_NOT_RETRIABLE, &json!("completed")));
+
         assert_eq!(frames(stack, "{}").unwrap(), json!(["f1", "f2", "f3", "f4", "f5"]));
         assert_eq!(frames(stack, r#"{"relation": "roots"}"#).unwrap(), json!(["f1"]));
         assert_eq!(frames(stack, r#"{"status": "blocked"}"#).unwrap(), json!(["f5"]));

@@ -6,6 +6,7 @@ mod cache;
 mod conversations;
 mod golden;
 mod invariants;
+mod retries;
 #[cfg(feature = "tokenizer")]
 mod tokens;
 mod vocabulary;

@@ -96,11 +96,61 @@ fn a_duplicate_dependency_in_a_history_counts_once() {
     let stack = Stack::with_store(MemoryStore::with_events(events).unwrap(), StackOptions::default()).unwrap();
     stack.read(|tree| {
         assert_eq!(tree.node(handle(4)).dependencies(), [handle(2), handle(3)]);
-        assert_eq!(tree.node(handle(2)).dependents(), [handle(4)]);
+        assert_eq!(tree.dependents(handle(2)), [handle(4)]);
     });
     let context = stack.context(handle(4), &Settings::default()).unwrap();
     assert_eq!(context.xml.matches("<title>one</title>").count(), 1);
     use_it(&stack);
+}
+
+/// Links to earlier attempts that no command makes are ignored: nothing else depends on them, and a file of a newer
+/// version may have gone through an older one, which does not know them.
+#[test]
+fn links_to_earlier_attempts_that_cannot_be_are_ignored_in_a_history() {
+    let retry = |id: &str, parent: Option<&str>, of: &str| Frame {
+        retry_of: Some(of.into()),
+        ..frame(id, parent, FrameStatus::Failed)
+    };
+    let mut events = three();
+    events.push(added(4, retry("nobody", Some("root"), "nothing")));
+    events.push(added(5, retry("itself", Some("root"), "itself")));
+    events.push(added(6, retry("of a completed one", Some("root"), "one")));
+    events.push(added(7, retry("of an open one", Some("root"), "two")));
+    events.push(added(8, retry("of its parent", Some("root"), "root")));
+    events.push(added(9, retry("elsewhere", None, "nobody")));
+    events.push(added(10, retry("second", Some("root"), "nobody")));
+    events.push(added(11, retry("a second second", Some("root"), "nobody")));
+    events.push(added(12, Frame { depends_on: vec!["nobody".into()], ..retry("third", Some("root"), "second") }));
+    let stack = Stack::with_store(MemoryStore::with_events(events).unwrap(), StackOptions::default()).unwrap();
+    stack.read(|tree| {
+        let linked: Vec<Handle> = tree.handles().filter(|frame| tree.node(*frame).retry_of().is_some()).collect();
+        assert_eq!(linked, [handle(10), handle(12)]);
+        assert_eq!(tree.newest_attempt(handle(4)), handle(12));
+        assert_eq!(tree.node(handle(12)).dependencies(), [], "nobody waits for an attempt at the same work");
+        let children = [2, 3, 4, 10, 12, 5, 6, 7, 8, 11].map(handle);
+        assert_eq!(tree.children(handle(1)), children);
+    });
+    let mut tree = stack.read(Tree::clone);
+    use_it(&stack);
+
+    // Whatever becomes of the earlier attempt, it counts no more.
+    for status in [FrameStatus::Completed, FrameStatus::Planned, FrameStatus::Blocked, FrameStatus::Failed] {
+        let change = Change::StatusChanged { status, results: None, results_compacted: None };
+        tree.apply(&Event { revision: tree.revision() + 1, time: 1, handle: handle(4), change });
+        tree.apply(&Event { revision: tree.revision() + 1, time: 1, handle: handle(4), change: Change::Delivered {} });
+        let counted = tree.node(handle(1)).finished_children().any(|child| child == handle(4));
+        assert!(!counted && tree.node(handle(1)).held_children() == 0, "{status}");
+        let (again, _) = Stack::from_state(tree.state(), StackOptions::default());
+        use_it(&again);
+    }
+    let imported = Event {
+        revision: tree.revision() + 1,
+        time: 1,
+        handle: handle(1),
+        change: Change::Imported { extra: Default::default() },
+    };
+    tree.apply(&imported);
+    assert!(tree.node(handle(1)).finished_children().all(|child| tree.node(child).retried_as().is_none()));
 }
 
 #[test]

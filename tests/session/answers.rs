@@ -109,8 +109,8 @@ fn a_blocked_pop_keeps_its_results_and_its_caller_is_told_what_it_waits_for() {
     assert_eq!(
         host.blocked(),
         "f2 (Taxes) is blocked.\nIt waits for: Which VAT rate? Ask the user\nResults so far: Totals without VAT work; \
-         src/tax.rs\nNext: stack_frame_activate f2 with the answer goes on where it stopped; stack_frame_invalidate f2 \
-         gives it up."
+         src/tax.rs\nNext: stack_frame_activate f2 with the answer goes on where it stopped, with retry it begins anew; \
+         stack_frame_invalidate f2 gives it up."
     );
     let frame = host.stack.frame("f2").unwrap();
     assert_eq!(frame.results.as_deref(), Some("Totals without VAT work; src/tax.rs"));

@@ -801,7 +801,7 @@ fn texts_name_the_tools_of_the_host() {
         "without finishing its frame",
         "finish the frame: your caller sees these results",
         "go on from it, and finish it.",
-        "Next: activate f5 to go on where it stopped; invalidate it to give it up.",
+        "Next: activate f5 to go on where it stopped, or retry it to begin anew; invalidate it to give it up.",
         "activate it to try again.",
         "… (cut)",
     ] {

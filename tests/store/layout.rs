@@ -280,6 +280,41 @@ fn a_lost_database_comes_back_from_its_mirror() {
     assert_mirrored(folder.path(), &stack);
 }
 
+#[test]
+fn attempts_are_the_same_after_a_new_open_and_from_the_mirror() {
+    let folder = tempdir().unwrap();
+    let stack = open(folder.path());
+    stack.push(NewFrame::new("Root").id("root")).unwrap();
+    stack.push(NewFrame::new("Try").id("try").below("root")).unwrap();
+    stack.plan(NewFrame::new("Later").id("later").below("root").depends_on("try")).unwrap();
+    stack.pop("try", PopStatus::Failed, "no").unwrap();
+    let second = stack.retry("try", Some("harder".into())).unwrap().handle;
+    stack.flush().unwrap();
+    // The file of the next attempt names the one before it.
+    stack.replace_id("try", "session").unwrap();
+    stack.flush().unwrap();
+    assert_mirrored(folder.path(), &stack);
+    stack.activate(second).unwrap();
+    stack.block(second, "Which one?", None).unwrap();
+    let third = stack.retry(second, None).unwrap().handle;
+    let seen = |stack: &Stack| {
+        let attempts = stack.read(|tree| tree.earlier_attempts(third).collect::<Vec<_>>());
+        let xml = stack.context(third, &Default::default()).unwrap().xml.clone();
+        assert!(xml.contains("Which one?") && xml.contains("harder"), "{xml}");
+        (attempts, stack.children("root").unwrap(), stack.state().frames, xml)
+    };
+    let before = seen(&stack);
+    assert_eq!((before.0.len(), before.1[2]), (2, third));
+    stack.close().unwrap();
+    let stack = open(folder.path());
+    assert_eq!(seen(&stack), before);
+    stack.close().unwrap();
+    lose_the_database(folder.path());
+    let stack = open(folder.path());
+    assert_eq!((seen(&stack), messages(&stack)), (before, Vec::new()));
+    assert_eq!(stack.read(|tree| tree.dependents(third).to_vec()), [stack.resolve("later").unwrap()]);
+}
+
 fn lose_the_database(folder: &Path) {
     for name in ["stack.db", "stack.db-wal", "stack.db-shm"] {
         let _ = fs::remove_file(folder.join(name));
@@ -609,7 +644,7 @@ fn statuses_and_links_that_cannot_be_are_repaired_and_reported() {
 "ses_1":{"sessionID":"ses_1","parentSessionID":"ses_2","status":"in_progress","title":"One","successCriteria":"","createdAt":1},
 "ses_2":{"sessionID":"ses_2","parentSessionID":"ses_1","status":"dreaming","title":"Two","successCriteria":"","createdAt":2},
 "ses_3":{"sessionID":"ses_3","parentSessionID":"ses_9","status":"planned","title":"Three","successCriteria":"","createdAt":3,"plannedChildren":["ses_4","ses_4"]},
-"ses_4":{"sessionID":"ses_4","parentSessionID":"ses_3","status":"planned","title":"Four","successCriteria":"","createdAt":4,"dependsOn":["ses_7"]}
+"ses_4":{"sessionID":"ses_4","parentSessionID":"ses_3","status":"planned","title":"Four","successCriteria":"","createdAt":4,"dependsOn":["ses_7"],"retryOf":"ses_5"}
 },"activeFrameID":"ses_8","rootFrameIDs":["ses_3","ses_3"],"updatedAt":30}"#;
     let folder = folder_with(Some(text.as_bytes()), &[]);
     let stack = open(folder.path());
@@ -622,6 +657,7 @@ fn statuses_and_links_that_cannot_be_are_repaired_and_reported() {
         "frame ses_3: its parent `ses_9` is not in the state; kept as a root",
         "frame ses_3: its plannedChildren name `ses_4`, which is listed twice; the second entry is left out",
         "frame ses_4: it cannot depend on `ses_7`",
+        "frame ses_4: it cannot begin `ses_5` anew: there is no such frame beside it",
         "rootFrameIDs name `ses_3`, twice; listed once",
         "activeFrameID is `ses_8`, but there is no such frame; no frame is active",
     ] {

@@ -17,7 +17,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use callstack_core::frame::{Chunk, NewChunk, Register, RegisterValues};
+use callstack_core::frame::{Chunk, NewChunk, Question, Register, RegisterValues};
 use callstack_core::{Frame, FrameStatus, Results, Stack, StackOptions, StackState};
 
 /// The folder of the repository.
@@ -236,11 +236,36 @@ pub fn state(random: &mut Random, size: usize) -> StackState {
         });
     }
     add_memory(random, &mut frames, verbosity);
+    add_attempts(random, &mut frames);
     if random.once_in(300) {
         let index = random.below(size);
         frames[index].title = "A very long title & more ".repeat(1_000_000 / 25);
     }
     StackState { frames, revision: 1, ..StackState::default() }
+}
+
+/// Makes some frames the next attempts of failed siblings, in chains, with questions. A few of the links are not valid.
+fn add_attempts(random: &mut Random, frames: &mut [Frame]) {
+    if random.once_in(2) {
+        return;
+    }
+    let is_chain = random.once_in(3);
+    for index in 1..frames.len() {
+        let parent = frames[index].parent_session_id.clone();
+        let near = index.saturating_sub(20)..index;
+        let mut earlier = near.rev().filter(|other| frames[*other].parent_session_id == parent);
+        if let Some(earlier) = earlier.next().filter(|_| is_chain || random.once_in(3)) {
+            frames[index].retry_of = Some(frames[earlier].session_id.clone());
+            if !random.once_in(10) {
+                frames[earlier].status = FrameStatus::Failed;
+                frames[earlier].results = Some(text(random, 40));
+            }
+            let answer = random.once_in(2).then(|| text(random, 20));
+            frames[earlier].questions = vec![Question { question: text(random, 30), answer, ..Question::default() }];
+        } else if random.once_in(50) {
+            frames[index].retry_of = Some(format!("ses_{}", random.below(frames.len() + 1)));
+        }
+    }
 }
 
 /// Adds chunks and registers to some of the frames.
@@ -285,7 +310,9 @@ pub fn work(stack: &Stack, random: &mut Random, name: &str) {
     let frame = handle(random);
     // The command may be refused.
     let chunk = |random: &mut Random| format!("chunk {}", random.below(4));
-    let _ = match random.below(16) {
+    let _ = match random.below(18) {
+        16 => stack.retry(frame, random.once_in(2).then(|| format!("Note {number}"))).map(drop),
+        17 => stack.pop(frame, PopStatus::Failed, format!("Lesson {number}")).map(drop),
         12 => stack.heap(frame).allocate(NewChunk::new(chunk(random)).content(format!("Content {number}"))),
         13 => stack.heap(frame).write(chunk(random), "x".repeat(random.below(300))),
         14 => stack.heap(frame).free(chunk(random)),

@@ -28,6 +28,8 @@ struct Plain {
     registers: Option<[String; 8]>,
     /// True if the conversation of the parent holds the results.
     held: bool,
+    /// The attempt before it.
+    retry_of: Option<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -61,6 +63,7 @@ enum Ask {
     WriteChunk { frame: usize, name: String, content: String },
     FreeChunk { frame: usize, name: String },
     UpdateRegisters { frame: usize, register: usize, value: String },
+    Retry { frame: usize, id: String, note: Option<String>, is_interrupted: bool },
 }
 
 fn random_ask(random: &mut Random, count: usize) -> Ask {
@@ -73,7 +76,13 @@ fn random_ask(random: &mut Random, count: usize) -> Ask {
     let status = FrameStatus::ALL[random.below(6)];
     let name = |random: &mut Random| ["", "one", "two", "three", "tw\no"][random.below(5)].to_owned();
     let content = |random: &mut Random| "x".repeat([0, 5, 100_000, 100_001][random.below(4)]);
-    match random.below(33) {
+    match random.below(37) {
+        33..37 => Ask::Retry {
+            frame,
+            id: id(random),
+            note: random.once_in(2).then(|| ["", "use the other one"][random.below(2)].to_owned()),
+            is_interrupted: random.once_in(3),
+        },
         29..31 => {
             let [question, results] = [["", "which?"], ["", "half"]].map(|texts| texts[random.below(2)].to_owned());
             Ask::Block { frame, question, results: (!random.once_in(3)).then_some(results) }
@@ -201,6 +210,12 @@ fn command(model: &Model, ask: &Ask) -> Command {
         Ask::UpdateRegisters { frame: at, register, value } => {
             Command::UpdateRegisters { frame: frame(at), registers: [(Register::ALL[*register], value.clone())].into() }
         }
+        Ask::Retry { frame: at, id, note, is_interrupted } => Command::Retry {
+            frame: frame(at),
+            session_id: id.clone(),
+            note: note.clone(),
+            is_interrupted: *is_interrupted,
+        },
     }
 }
 
@@ -223,6 +238,66 @@ impl Model {
             next = self.frames[frame].parent;
         }
         above
+    }
+
+    fn is_retried(&self, frame: usize) -> bool {
+        self.frames.iter().any(|other| other.retry_of == Some(frame))
+    }
+
+    fn newest(&self, frame: usize) -> usize {
+        let next = self.frames.iter().position(|other| other.retry_of == Some(frame));
+        next.map_or(frame, |next| self.newest(next))
+    }
+
+    fn first(&self, frame: usize) -> usize {
+        self.frames[frame].retry_of.map_or(frame, |earlier| self.first(earlier))
+    }
+
+    /// Begins a frame anew.
+    fn retry(&mut self, frame: usize, id: &str, note: Option<&str>, is_interrupted: bool) -> Answer {
+        let old = self.frames[frame].clone();
+        match old.status {
+            FrameStatus::Failed | FrameStatus::Blocked if !self.is_retried(frame) => {}
+            FrameStatus::InProgress if is_interrupted => {}
+            _ => return Err("not_retriable"),
+        }
+        self.free(id)?;
+        if let Some(parent) = old.parent {
+            self.takes(parent, FrameStatus::Planned)?;
+            self.fix_identity(parent);
+        }
+        if old.status != FrameStatus::Failed {
+            self.change(frame, FrameStatus::Failed)?;
+        }
+        if old.status == FrameStatus::InProgress {
+            let so_far = old.results.as_deref().unwrap_or("It left no results.");
+            self.frames[frame].results = Some(format!("[interrupted, and begun anew] {so_far}"));
+        }
+        self.frames[frame].held = false;
+        let open = old.questions.last().filter(|(_, answer)| old.status == FrameStatus::Blocked && answer.is_none());
+        let question = match open {
+            Some((question, _)) => question.clone(),
+            None => format!("What must be done differently than in f{}?", frame + 1),
+        };
+        let note = note.filter(|note| !note.is_empty());
+        let new = self.frames.len();
+        self.frames.push(Plain {
+            id: id.into(),
+            parent: old.parent,
+            title: old.title,
+            criteria: old.criteria,
+            depends_on: old.depends_on,
+            questions: note.map(|note| (question, Some(note.to_owned()))).into_iter().collect(),
+            retry_of: Some(frame),
+            ..Plain::default()
+        });
+        for below in 0..new {
+            if self.above(below).contains(&frame) && self.frames[below].status == FrameStatus::Planned {
+                self.frames[below].status = FrameStatus::Invalidated;
+                self.frames[below].reason = Some(format!("f{} was begun anew as f{}", frame + 1, new + 1));
+            }
+        }
+        Ok(())
     }
 
     fn free(&self, id: &str) -> Answer {
@@ -371,12 +446,14 @@ impl Model {
                 self.free(id)?;
                 let mut above: Vec<usize> = parent.iter().copied().collect();
                 above.extend(parent.map(|parent| self.above(parent)).unwrap_or_default());
-                if depends_on.iter().any(|dependency| above.contains(dependency)) {
+                let is_above =
+                    |dependency: &usize| above.contains(dependency) || above.contains(&self.newest(*dependency));
+                if depends_on.iter().any(is_above) {
                     return Err("dependency");
                 }
                 let mut once: Vec<usize> = Vec::new();
                 depends_on.iter().for_each(|dependency| {
-                    if !once.contains(dependency) {
+                    if !once.iter().any(|known| self.first(*known) == self.first(*dependency)) {
                         once.push(*dependency);
                     }
                 });
@@ -537,15 +614,20 @@ impl Model {
             }
             Ask::Deliver { frame } => {
                 self.there(*frame)?;
+                let is_retried = self.is_retried(*frame);
                 let plain = &mut self.frames[*frame];
                 if !plain.status.is_finished() {
                     return Err("not_finished");
                 }
-                plain.held = plain.parent.is_some();
+                plain.held = plain.parent.is_some() && !is_retried;
             }
             Ask::Forget { frame } => {
                 self.there(*frame)?;
                 self.forget(*frame);
+            }
+            Ask::Retry { frame, id, note, is_interrupted } => {
+                self.there(*frame)?;
+                self.retry(*frame, id, note.as_deref(), *is_interrupted)?;
             }
             Ask::SetActive { frame } => {
                 self.there(*frame)?;
@@ -627,6 +709,7 @@ fn view(tree: &Tree) -> Model {
                 .registers
                 .map(|file| std::array::from_fn(|index| file.get(Register::ALL[index]).to_owned())),
             held: tree.is_held(handle),
+            retry_of: node.retry_of().map(|earlier| earlier.index()),
         }
     });
     Model { frames: frames.collect(), active: tree.active().map(|active| active.index()) }
@@ -639,9 +722,12 @@ fn check_queries(tree: &Tree, model: &Model) {
         let positions = |handles: &mut dyn Iterator<Item = callstack_core::Handle>| {
             handles.map(|handle| handle.index()).collect::<Vec<_>>()
         };
+        // A new attempt stands behind the one before it.
         let where_ = |is: &dyn Fn(usize, &Plain) -> bool| {
             let all = model.frames.iter().enumerate().filter(|(other, frame)| is(*other, frame));
-            all.map(|(other, _)| other).collect::<Vec<_>>()
+            let mut found = all.map(|(other, _)| other).collect::<Vec<_>>();
+            found.sort_by_key(|other| (model.first(*other), *other));
+            found
         };
         let parent = model.frames[at].parent;
         assert_eq!(positions(&mut tree.ancestors(handle)), model.above(at));
@@ -653,15 +739,23 @@ fn check_queries(tree: &Tree, model: &Model) {
             positions(&mut tree.completed_siblings(handle)),
             siblings.into_iter().filter(completed).collect::<Vec<_>>()
         );
-        let finished = where_(&|_, frame| frame.parent == Some(at) && frame.status.is_finished());
+        let finished =
+            where_(&|other, frame| frame.parent == Some(at) && frame.status.is_finished() && !model.is_retried(other));
         let mut in_order = positions(&mut node.finished_children());
         assert!(node.finished_children().is_sorted_by_key(|child| tree.node(child).finished()));
-        in_order.sort_unstable();
+        in_order.sort_unstable_by_key(|other| (model.first(*other), *other));
         assert_eq!(in_order, finished, "finished children of {handle}");
         let held = where_(&|_, frame| frame.parent == Some(at) && frame.held);
         assert_eq!(node.held_children(), held.len(), "held children of {handle}");
-        let ready =
-            model.frames[at].status == FrameStatus::Planned && model.frames[at].depends_on.iter().all(completed);
+        let newest_is_completed = |other: &usize| completed(&model.newest(*other));
+        let ready = model.frames[at].status == FrameStatus::Planned
+            && model.frames[at].depends_on.iter().all(newest_is_completed);
+        assert_eq!(tree.newest_attempt(handle).index(), model.newest(at));
+        let dependents =
+            where_(&|_, frame| frame.depends_on.iter().any(|other| model.first(*other) == model.first(at)));
+        let mut found = positions(&mut tree.dependents(handle).iter().copied());
+        found.sort_unstable_by_key(|other| (model.first(*other), *other));
+        assert_eq!(found, dependents, "dependents of {handle}");
         assert_eq!(tree.ready().any(|other| other == handle), ready, "{handle} is ready");
         assert_eq!(tree.resolve(&FrameRef::Text(model.frames[at].id.clone())), Ok(handle));
         for (owner, chunk) in tree.chunks(handle) {

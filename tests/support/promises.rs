@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use callstack_core::context::{DetailLevel, Entry, FinishedChildren, Section, Shown, TokenCounter};
-use callstack_core::{Budget, Context, Error, Guidance, Handle, Settings, Stack, ToolNames, ToolRole};
+use callstack_core::{
+    Budget, Context, Error, FrameStatus, Guidance, Handle, Settings, Stack, ToolNames, ToolRole, Tree,
+};
 
 use crate::Random;
 
@@ -96,7 +98,7 @@ pub fn checked(
 /// Promise 4: finished dependencies of the frame and of its ancestors come before all other siblings.
 fn check_dependencies(stack: &Stack, frame: Handle, context: &Context) {
     let dependencies: HashSet<Handle> = stack.read(|tree| {
-        let of = |handle: Handle| tree.node(handle).dependencies().iter().copied();
+        let of = |handle: Handle| tree.newest_dependencies(handle);
         let all = tree.lineage(frame).flat_map(of);
         all.filter(|dependency| tree.node(*dependency).status().is_finished()).collect()
     });
@@ -124,7 +126,8 @@ fn check_what_is_considered(stack: &Stack, frame: Handle, context: &Context) {
             let Entry { handle, section, .. } = entry;
             assert!(met.insert(*handle), "{handle} is considered twice");
             let above = tree.node(*handle).parent();
-            let depends = |dependent: Handle| tree.node(dependent).dependencies().contains(handle);
+            let depends = |dependent: Handle| tree.newest_dependencies(dependent).any(|other| other == *handle);
+            let counts = tree.node(*handle).retried_as().is_none();
             let fits = match section {
                 Section::CurrentFrame => *handle == frame,
                 Section::Ancestors => ancestors.contains(handle),
@@ -134,9 +137,14 @@ fn check_what_is_considered(stack: &Stack, frame: Handle, context: &Context) {
                 Section::AncestorSiblings => {
                     above.is_some_and(|above| ancestors.contains(&above) && Some(above) != parent)
                         && !ancestors.contains(handle)
+                        && counts
                 }
-                Section::CompletedSiblings => above == parent && *handle != frame,
-                Section::PlannedChildren | Section::FinishedChildren => above == Some(frame),
+                Section::EarlierAttempts => {
+                    tree.node(*handle).status() == FrameStatus::Failed
+                        && tree.earlier_attempts(frame).any(|attempt| attempt == *handle)
+                }
+                Section::CompletedSiblings => above == parent && *handle != frame && counts,
+                Section::PlannedChildren | Section::FinishedChildren => above == Some(frame) && counts,
                 _ => false,
             };
             assert!(fits, "{handle} stands in {section:?} of {frame}");
@@ -198,6 +206,7 @@ fn check_counts(stack: &Stack, frame: Handle, settings: &Settings, context: &Con
     for (name, expected) in [
         ("omitted-ancestors", omitted(Section::Ancestors)),
         ("omitted-dependencies", dependencies),
+        ("omitted-attempts", omitted(Section::EarlierAttempts) + older_attempts(stack, frame)),
         ("omitted-siblings", hidden_beside(stack, &[frame], context)),
         (
             "omitted-ancestor-siblings",
@@ -219,6 +228,11 @@ fn check_counts(stack: &Stack, frame: Handle, settings: &Settings, context: &Con
     }
 }
 
+/// The number of attempts before the eight that a context can show.
+fn older_attempts(stack: &Stack, frame: Handle) -> usize {
+    stack.read(|tree| tree.earlier_attempts(frame).count().saturating_sub(8))
+}
+
 /// The number of finished children that the settings ask for and that the context does not show. Checks that the shown
 /// ones were asked for.
 fn finished_children(stack: &Stack, frame: Handle, settings: &Settings, context: &Context) -> usize {
@@ -238,7 +252,7 @@ fn finished_children(stack: &Stack, frame: Handle, settings: &Settings, context:
             }
             _ => false,
         };
-        let finished = |child: &Handle| tree.node(*child).status().is_finished();
+        let finished = |child: &Handle| counts(tree, *child);
         tree.children(frame).iter().copied().filter(finished).filter(is_wanted).collect()
     });
     assert!(shown.is_subset(&wanted), "{shown:?} are shown as finished children, wanted were {wanted:?}");
@@ -256,6 +270,11 @@ fn hidden_beside(stack: &Stack, frames: &[Handle], context: &Context) -> usize {
     stack.read(|tree| {
         let below_others = frames.iter().filter(|frame| tree.node(**frame).parent().is_some());
         let beside = below_others.flat_map(|frame| tree.siblings(*frame));
-        beside.filter(|other| tree.node(*other).status().is_finished() && !elsewhere(*other)).count()
+        beside.filter(|other| counts(tree, *other) && !elsewhere(*other)).count()
     })
+}
+
+/// True if a frame is finished and was not begun anew.
+fn counts(tree: &Tree, handle: Handle) -> bool {
+    tree.node(handle).status().is_finished() && tree.node(handle).retried_as().is_none()
 }

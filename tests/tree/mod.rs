@@ -4,6 +4,7 @@ mod damage;
 mod errors;
 mod import;
 mod outlines;
+mod retries;
 mod stack;
 mod state;
 mod tree_model;

@@ -49,6 +49,8 @@ export type ErrorCode =
   | "replaced"
   | "not_finished"
   | "not_blocked"
+  | "not_retriable"
+  | "retry_link"
   | "inside_read"
   /** The stack was closed. */
   | "closed"
@@ -69,6 +71,8 @@ export interface ErrorDetails {
   readonly arch?: string
   /** `ambiguous_frame`: the IDs that match. */
   readonly candidates?: readonly string[]
+  /** `retry_link`: the frame that cannot be begun anew. */
+  readonly attempt?: string
   /** `panic`: the message of the panic. */
   readonly cause?: string
   /** `dependency`: the frame that cannot be depended on. */
@@ -97,6 +101,8 @@ export interface ErrorDetails {
   readonly message?: string
   /** `chunk_exists`, `unknown_chunk`, `setting`, `second_stack_operation`: the name of the chunk, setting or tool. */
   readonly name?: string
+  /** `not_retriable`: the newest attempt, if the frame was begun anew already. */
+  readonly newest?: Handle
   /** `budget_too_small`: the least budget, in its `unit`. `library`: the version of the C interface that is needed. */
   readonly needed?: number
   /** `parent_circle`: the parent that is below the frame. */

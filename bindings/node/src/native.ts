@@ -41,6 +41,7 @@ export const SIGNATURES = {
   block: "ttt?t?o",
   answer: "tt",
   stop: "t?to",
+  retry: "tt?o",
   deliver: "t",
   forget: "t",
   summarize: "ttt?",

@@ -32,6 +32,7 @@ import type {
   PopStatus,
   Register,
   Reply,
+  Retried,
   RunSettings,
   RunStatus,
   SessionContext,
@@ -344,6 +345,24 @@ export class Stack implements Disposable {
   /** Stops all frames that hosts run: see {@link stop}. */
   stopAll(reason: string): Handle[] {
     return this.#record("stop", undefined, reason)
+  }
+
+  /**
+   * Begins a failed or blocked frame anew: makes a planned frame beside it, with the same title, criteria and dependencies,
+   * as its next attempt. A blocked frame fails. The context of the new frame shows why the earlier attempts failed;
+   * everybody else sees the newest attempt alone, and frames that depend on any attempt wait for the newest.
+   *
+   * ```js
+   * stack.pop(tax, "failed", "The rate table is out of date")
+   * const { handle } = stack.retry(tax, "Take the rates from the office's site")
+   * stack.activate(handle)
+   * ```
+   *
+   * @param note - What must be done differently, or the answer to what the frame waits for.
+   * @throws `not_retriable` if the frame is neither failed nor blocked, or was begun anew already; `parent_closed`.
+   */
+  retry(frame: FrameRef, note?: string): Retried {
+    return this.#record("retry", frame, note)
   }
 
   /**

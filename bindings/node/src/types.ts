@@ -154,6 +154,8 @@ export interface FrameRecord {
   heap?: Chunk[]
   /** The registers that are not empty, if the frame uses registers. */
   registers?: Partial<Record<Register, string>>
+  /** The ID of the attempt before this frame, if it begins another one anew: {@link Stack.retry}. */
+  retryOf?: string
 }
 
 /** A named text on the heap of a frame. The frame and all frames below it see it until it is freed. */
@@ -327,6 +329,18 @@ export interface Popped {
   stillPlanned: Handle[]
 }
 
+/** The answer of a retry. */
+export interface Retried {
+  /** The new frame, which is planned. */
+  handle: Handle
+  /** Which attempt it is, counted from 1. */
+  attempt: number
+  /** The frames below the earlier attempt that were planned. They are invalidated. */
+  invalidated: Handle[]
+  /** Frames below the earlier attempt that are in progress or blocked. They were not changed. */
+  stillOpen: Handle[]
+}
+
 /** The answer of an invalidation. */
 export interface Invalidated {
   /** The frame itself, then the planned frames below it. */
@@ -454,6 +468,7 @@ export interface ReportEntry {
     | "ancestors"
     | "dependencies"
     | "inherited-dependencies"
+    | "earlier-attempts"
     | "ancestor-siblings"
     | "completed-siblings"
     | "finished-children"

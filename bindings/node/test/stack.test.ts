@@ -62,6 +62,28 @@ test("frames are pushed, planned, activated, popped and invalidated", () => {
   assert.equal(stack.active(), "f5")
 })
 
+test("a failed frame is begun anew", () => {
+  using stack = Stack.inMemory()
+  const root = stack.push({ title: "Build", sessionID: "ses_1" })
+  const print = stack.push({ title: "Print", parent: root })
+  fails(() => stack.retry(print), "not_retriable")
+  const below = stack.plan({ title: "A part of it", parent: print })
+  stack.pop(print, "failed", "The paper is wet")
+  const retried = stack.retry(print, "Use dry paper")
+  assert.deepEqual(retried, { handle: "f4", attempt: 2, invalidated: [below], stillOpen: [] })
+  assert.equal(stack.frame("f4").retryOf, stack.frame(print).sessionID)
+  assert.deepEqual(stack.children(root), [print, "f4"])
+  const context = stack.context("f4")
+  assert.match(context.stable, /<earlier-attempts>[\s\S]*The paper is wet/)
+  assert.equal(context.report.entries.find((entry) => entry.section === "earlier-attempts")?.handle, print)
+  stack.activate("f4")
+  assert.match(stack.context("f4").volatile, /<answer>Use dry paper<\/answer>/)
+  assert.throws(
+    () => stack.retry(print),
+    (error: CallstackError) => error.code === "not_retriable" && error.details.newest === "f4",
+  )
+})
+
 test("queries return handles, or records", () => {
   using stack = Stack.inMemory()
   assert.equal(stack.active(), undefined)

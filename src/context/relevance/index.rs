@@ -34,6 +34,8 @@ pub(in crate::context) struct SiblingIndex {
 #[derive(Debug)]
 pub(super) struct Document {
     pub(super) handle: Handle,
+    /// The first attempt at its work, whose handle gives it its place in the plan.
+    pub(super) first_attempt: Handle,
     settled_revision: u64,
     pub(super) finished: u64,
     pub(super) created_at: u64,
@@ -54,9 +56,10 @@ pub(super) struct Document {
 
 impl Document {
     /// A document that is not read yet.
-    fn new(handle: Handle) -> Self {
+    fn new(tree: &Tree, handle: Handle) -> Self {
         Self {
             handle,
+            first_attempt: tree.first_attempt(handle),
             settled_revision: 0,
             finished: 0,
             created_at: 0,
@@ -80,10 +83,9 @@ impl Document {
 
     /// True if its frame has finished in this version of the tree, at the same time.
     fn is_finished(&self, tree: &Tree) -> bool {
-        self.handle.index() < tree.len() && {
-            let node = tree.node(self.handle);
-            node.status().is_finished() && node.finished() == Some(self.finished)
-        }
+        self.handle.index() < tree.len()
+            && tree.is_finished_child(self.handle)
+            && tree.node(self.handle).finished() == Some(self.finished)
     }
 }
 
@@ -131,7 +133,7 @@ impl SiblingIndex {
     /// Adds a child at the end.
     fn push(&mut self, tree: &Tree, child: Handle) {
         let place = self.documents.len();
-        self.documents.push(Document::new(child));
+        self.documents.push(Document::new(tree, child));
         self.lengths.push(0.0);
         self.total_lengths.push(0.0);
         self.read(tree, place);
@@ -151,11 +153,11 @@ impl SiblingIndex {
         }
         self.lengths.pop();
         self.total_lengths.pop();
-        self.planned.remove(document.handle);
+        self.planned.remove(document.first_attempt);
         for dependency in &document.dependencies {
             self.documents[*dependency as usize].dependents.pop();
         }
-        let distances = self.distances(document.handle, &document.dependencies);
+        let distances = self.distances(document.first_attempt, &document.dependencies);
         self.habit.pop(place as u32, distances.into_iter());
     }
 
@@ -179,7 +181,7 @@ impl SiblingIndex {
                 }
                 None => {
                     missing.push(place);
-                    self.documents.push(Document::new(child));
+                    self.documents.push(Document::new(tree, child));
                     self.lengths.push(0.0);
                 }
             }
@@ -257,32 +259,33 @@ impl SiblingIndex {
     /// Notes on which documents this one depends, and its place in the plan. All documents before it must be linked, and
     /// none after it.
     fn link(&mut self, tree: &Tree, place: usize) {
-        let handle = self.documents[place].handle;
+        let (handle, first_attempt) = (self.documents[place].handle, self.documents[place].first_attempt);
         let node = tree.node(handle);
-        let find = |dependency: &Handle| {
-            let other = tree.node(*dependency);
+        let find = |dependency: Handle| {
+            let other = tree.node(dependency);
             let finished = other.finished().filter(|_| other.parent() == node.parent())?;
             let earlier = &self.documents[..place];
             let found = earlier.binary_search_by_key(&finished, |document| document.finished).ok()?;
             Some(found as u32)
         };
-        let dependencies: Vec<u32> = node.dependencies().iter().filter_map(find).collect();
-        let distances = self.distances(handle, &dependencies);
+        let dependencies: Vec<u32> = tree.newest_dependencies(handle).filter_map(find).collect();
+        let distances = self.distances(first_attempt, &dependencies);
         self.habit.push(place as u32, distances.into_iter());
         for dependency in &dependencies {
             self.documents[*dependency as usize].dependents.push(place as u32);
         }
         self.documents[place].dependencies = dependencies;
-        self.planned.insert(handle, place as u32);
+        self.planned.insert(first_attempt, place as u32);
     }
 
-    /// How many places before a child its dependencies were planned, among the children that finished before it.
+    /// How many places before a child its dependencies were planned, among the children that finished before it. The child
+    /// is given by its first attempt.
     fn distances(&self, child: Handle, dependencies: &[u32]) -> Vec<i64> {
         if dependencies.is_empty() {
             return Vec::new();
         }
         let own = self.planned.rank(child);
-        let other = |place: &u32| self.documents[*place as usize].handle;
+        let other = |place: &u32| self.documents[*place as usize].first_attempt;
         dependencies
             .iter()
             .map(other)
@@ -456,6 +459,16 @@ mod tests {
             10 => chosen(&|_| true)
                 .into_iter()
                 .for_each(|child| replace_id(tree, child, &format!("c{}/new", tree.revision()))),
+            13 => {
+                let is_failed = |child: &&Handle| {
+                    tree.node(**child).status() == FrameStatus::Failed && tree.node(**child).retried_as().is_none()
+                };
+                let failed: Vec<Handle> = children.iter().filter(is_failed).copied().collect();
+                if let Some(frame) = failed.get(which % failed.len().max(1)) {
+                    let (frame, session_id) = ((*frame).into(), format!("c{number}"));
+                    execute(tree, Command::Retry { frame, session_id, note: None, is_interrupted: false });
+                }
+            }
             _ => finished.into_iter().for_each(|child| add_artifact(tree, child, &format!("src/page_{which}.rs"))),
         }
     }
@@ -465,13 +478,13 @@ mod tests {
 
         #[test]
         fn an_index_that_was_changed_gives_the_same_scores_as_a_new_one(
-            changes in proptest::collection::vec((0u8..13, 0usize..1_000, any::<bool>()), 1..60),
+            changes in proptest::collection::vec((0u8..14, 0usize..1_000, any::<bool>()), 1..60),
         ) {
             let mut tree = root();
             let mut versions = vec![tree.clone()];
             let mut index = SiblingIndex::default();
             for (kind, which, is_looked_at) in changes {
-                // The last kind is a reader of an older version.
+                // This kind is a reader of an older version.
                 if kind == 12 {
                     check(&mut index, &versions[which % versions.len()]);
                 } else {

@@ -5,8 +5,8 @@ use crate::frame::Handle;
 /// Number of children from which on a part of the list is split.
 const LARGE_PART: usize = 1024;
 
-/// Children in the order in which they were planned, that is, of their handles, each with its place in the index: the
-/// order in which they finished. The list consists of small parts, so that an insertion moves few children.
+/// Children in the order in which they were planned, that is, of the handles of their first attempts, each with its place
+/// in the index: the order in which they finished. The list consists of small parts, so that an insertion moves few children.
 #[derive(Debug, Default)]
 pub(super) struct PlannedOrder {
     /// Ascending; no part is empty.

@@ -7,7 +7,7 @@ use serde_json::Map;
 use super::memory::inherited_registers;
 use super::not_empty;
 use crate::error::{Error, Result};
-use crate::frame::{Change, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, Target};
+use crate::frame::{Change, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, Question, Target};
 use crate::tree::links::Links;
 use crate::tree::{Draft, Tree};
 
@@ -38,6 +38,60 @@ impl Draft<'_> {
         let frames = planned_children(self.tree, parent, caller, children)?;
         if !frames.is_empty() {
             self.add(frames)?;
+        }
+        Ok(())
+    }
+
+    /// Begins a frame anew: makes a planned sibling for the same work, which counts in its place from then on.
+    /// `note`: what the new attempt must do differently. `is_interrupted`: nobody works on the frame any more, so it may
+    /// be in_progress.
+    pub(super) fn retry(
+        &mut self,
+        handle: Handle,
+        session_id: String,
+        note: Option<String>,
+        is_interrupted: bool,
+    ) -> Result<()> {
+        let (tree, node) = (self.tree, self.tree.node(handle));
+        let (frame, status) = (node.record(), node.status());
+        let newest = node.retried_as().map(|_| tree.newest_attempt(handle));
+        let can_be_retried = match status {
+            FrameStatus::Failed | FrameStatus::Blocked => newest.is_none(),
+            FrameStatus::InProgress => is_interrupted,
+            _ => false,
+        };
+        if !can_be_retried {
+            return Err(Error::NotRetriable { handle, status, newest });
+        }
+        check_id(tree, &session_id)?;
+        if let Some(parent) = node.parent() {
+            check_parent(tree, parent, FrameStatus::Planned)?;
+        }
+        let asked = frame.current_question().filter(|asked| asked.answer.is_none());
+        let questions = note.filter(|note| !note.trim().is_empty()).map(|note| Question {
+            question: asked
+                .map_or(format!("What must be done differently than in {handle}?"), |asked| asked.question.clone()),
+            asked_at: self.now,
+            answer: Some(note),
+            answered_at: Some(self.now),
+        });
+        let id = |handle: Handle| tree.node(handle).session_id().to_owned();
+        let next = Frame {
+            session_id,
+            parent_session_id: node.parent().map(id),
+            title: frame.title.clone(),
+            success_criteria: frame.success_criteria.clone(),
+            success_criteria_compacted: frame.success_criteria_compacted.clone(),
+            depends_on: node.dependencies().iter().copied().map(id).collect(),
+            questions: questions.into_iter().collect(),
+            retry_of: Some(id(handle)),
+            ..Frame::default()
+        };
+        self.fail_for_retry(handle)?;
+        let next = self.add(vec![next])?;
+        let planned = tree.unfinished_below(handle).filter(|below| tree.node(*below).status() == FrameStatus::Planned);
+        for below in planned {
+            self.push(below, Change::Invalidated { reason: format!("{handle} was begun anew as {next}") });
         }
         Ok(())
     }
@@ -88,6 +142,9 @@ impl Draft<'_> {
     pub(super) fn import(&mut self, frames: Vec<Frame>) -> Result<()> {
         for frame in &frames {
             check_id(self.tree, &frame.session_id)?;
+        }
+        if let Some(link) = Links::new(self.tree, &frames).bad_attempts().into_iter().next() {
+            return Err(link.into_error(&frames));
         }
         if !frames.is_empty() {
             let first = self.add(frames)?;

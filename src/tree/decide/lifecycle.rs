@@ -103,6 +103,21 @@ impl Draft<'_> {
         Ok(())
     }
 
+    /// Makes a frame that is begun anew failed, if it is open. It keeps its results and what it waits for.
+    pub(super) fn fail_for_retry(&mut self, handle: Handle) -> Result<()> {
+        let frame = self.tree.node(handle).record();
+        match frame.status {
+            FrameStatus::InProgress => {
+                let marked = |so_far: &str| format!("[interrupted, and begun anew] {so_far}");
+                let full = marked(frame.results.as_deref().unwrap_or("It left no results."));
+                let compacted = frame.results_compacted.as_deref().filter(|text| !text.trim().is_empty()).map(marked);
+                self.change_status(handle, FrameStatus::Failed, Some(full), compacted)
+            }
+            FrameStatus::Blocked => self.change_status(handle, FrameStatus::Failed, None, None),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn invalidate(&mut self, handle: Handle, reason: String) -> Result<()> {
         let tree = self.tree;
         not_empty("reason", &reason)?;

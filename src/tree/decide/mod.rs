@@ -27,8 +27,9 @@ pub(crate) use memory::known_chunk;
 ///   [`Error::ParentCircle`], [`Error::Full`]: commands that create frames; [`Error::DuplicateId`] also for
 ///   [`Command::ReplaceId`].
 /// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::NotFinished`], [`Error::NotBlocked`],
-///   [`Error::IdentityFixed`]: the frame's status, or its identity, does not allow the command.
+///   [`Error::IdentityFixed`], [`Error::NotRetriable`]: the frame's status, or its identity, does not allow the command.
 /// - [`Error::Running`]: [`Command::BeginCall`] of a frame that a host runs already.
+/// - [`Error::RetryLink`] for [`Command::Import`]: a `retryOf` that cannot be.
 /// - [`Error::ChunkExists`], [`Error::UnknownChunk`], [`Error::TooLong`], [`Error::NotOneLine`]: commands for chunks.
 /// - [`Error::Json`]: an entry of [`Command::AppendLog`] is nested more than 100 levels deep.
 pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
@@ -73,6 +74,9 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
         Command::AllocateChunk { frame, chunk } => draft.allocate_chunk(tree.resolve(&frame)?, chunk)?,
         Command::WriteChunk { frame, name, content } => draft.write_chunk(tree.resolve(&frame)?, name, content)?,
         Command::FreeChunk { frame, name } => draft.free_chunk(tree.resolve(&frame)?, name)?,
+        Command::Retry { frame, session_id, note, is_interrupted } => {
+            draft.retry(tree.resolve(&frame)?, session_id, note, is_interrupted)?;
+        }
         Command::UpdateRegisters { frame, registers } => draft.update_registers(tree.resolve(&frame)?, &registers),
     }
     Ok(draft.finish())

@@ -49,13 +49,14 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Records that the parent's conversation has the results of a frame, unless that is known.
+    /// Records that the parent's conversation has the results of a frame, unless that is known, or the frame was begun
+    /// anew.
     pub(super) fn deliver(&mut self, handle: Handle) -> Result<()> {
         let status = self.tree.node(handle).status();
         if !status.is_finished() {
             return Err(Error::NotFinished { handle, status });
         }
-        if self.tree.node(handle).parent().is_some() && !self.tree.is_held(handle) {
+        if self.tree.is_finished_child(handle) && !self.tree.is_held(handle) {
             self.push(handle, Change::Delivered {});
         }
         Ok(())
