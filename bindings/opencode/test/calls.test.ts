@@ -143,14 +143,14 @@ test("a child that never pops, and one that meets an error, are salvaged, and th
         (request) => {
           assert.match(
             answers(request)[0] ?? "",
-            /^f2 \(Forgetful\) is blocked\.\nResults: \[auto-completed: its session ended without stack_frame_pop\] The lexer works\n/,
+            /^f2 \(Forgetful\) is blocked\.\nResults so far: \[auto-completed: its session ended without stack_frame_pop; it worked for \d+ m?s: \d messages?, 1 tool call; artifacts: lexer\.ts\] The lexer reads names and numbers\n/,
           )
           return call("stack_frame_push", task("Unlucky"))
         },
         (request) => {
           assert.match(
             answers(request)[0] ?? "",
-            /^f3 \(Unlucky\) is blocked\.\nResults: \[auto-completed: its session ended with an error: [^\]]*no such model/,
+            /^f3 \(Unlucky\) is blocked\.\nResults so far: \[auto-completed: its session ended with an error: [^\]]*no such model/,
           )
           return call("stack_frame_activate", { sessionID: "f2" })
         },
@@ -163,6 +163,7 @@ test("a child that never pops, and one that meets an error, are salvaged, and th
       ],
       "frame f3": [{ status: 400, text: "no such model" }],
     }),
+    { summary: () => ({ text: "The lexer reads names and numbers" }) },
   )
   const { text, error } = await server.prompt("Build a shop")
   assert.equal(error, undefined)
@@ -243,7 +244,7 @@ test("a child that is aborted, and one over its time limit, are salvaged, and th
         (request) => {
           assert.match(
             answers(request)[0] ?? "",
-            /^f2 \(Slow\) is blocked\.\nResults: \[auto-completed: its time limit of 4000 ms was exceeded\] First steps are done\n/,
+            /^f2 \(Slow\) is blocked\.\nResults so far: \[auto-completed: its time limit of 4000 ms was exceeded; it worked for \d s: 1 message, 1 tool call\] First steps are done\n/,
           )
           return call("stack_frame_push", task("Endless"))
         },
@@ -265,7 +266,7 @@ test("a child that is aborted, and one over its time limit, are salvaged, and th
   await server.client.session.abort({ path: { id: root } })
   await first
   await until("it is salvaged", () => frames().get("Endless")?.status === "blocked")
-  assert.match(frames().get("Endless")?.results ?? "", /^\[auto-completed: its caller was aborted\]/)
+  assert.match(frames().get("Endless")?.results ?? "", /^\[auto-completed: its caller was aborted; it /)
   assert.notEqual(sessionID, root)
   const { text } = await server.prompt("Go on", root)
   assert.equal(text, "I am here again")

@@ -175,7 +175,7 @@ test("a subagent that fails is blocked with what it has left, and its parent is 
   })
   assert.match(
     child.results ?? "",
-    /^\[auto-completed: the tool that started it has failed: .*the key has expired\] I look/,
+    /^\[auto-completed: the tool that started it has failed: .*the key has expired; it worked for [^\]]*\] I look/,
   )
   assert.deepEqual(child.decisions, ["The parser stays"])
   assert.equal(model.failures.length, 0)
