@@ -66,9 +66,14 @@ impl Turn<'_> {
 
     /// Continues the work of a call in the session of its frame.
     pub(super) fn go_on(&mut self, call: CallId, handle: Handle) {
+        let text = calls::resumption(self.tree, handle, &self.sessions.tools);
+        self.continue_with(call, handle, text);
+    }
+
+    /// Continues the work of a call in the session of its frame, with this prompt.
+    pub(super) fn continue_with(&mut self, call: CallId, handle: Handle, text: String) {
         let Some(caller) = self.sessions.calls.get(call).map(|call| call.caller.clone()) else { return };
         let session_id = self.tree.node(handle).session_id().to_owned();
-        let text = calls::resumption(self.tree, handle, &self.sessions.tools);
         self.sessions.prompted(&session_id, &text);
         self.sessions.calls.ending(call, false);
         let prompt = Some(Effect::Prompt { call, session_id, caller_id: caller.clone(), text });

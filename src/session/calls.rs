@@ -407,6 +407,11 @@ pub(super) fn resumption(tree: &Tree, handle: Handle, tools: &ToolNames) -> Stri
     format!("{happened}, and {finish}.\n\n{}", prompt(tree, handle, tools))
 }
 
+/// The prompt for a session that was compacted because its agent has asked for that.
+pub(super) fn after_checkpoint(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
+    format!("The checkpoint is made. Go on with frame {handle} from there.\n\n{}", prompt(tree, handle, tools))
+}
+
 /// The reason of the salvage for a session that ended by itself.
 pub(super) fn ended_without_pop(tools: &ToolNames) -> String {
     let pop = tools.get(ToolRole::Pop).unwrap_or("finishing its frame");

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::calls::Progress;
+use super::calls::{self, Progress};
 use super::compaction::{Message, Refusal, Summary, judge};
 use super::effect::{Effect, LogLevel};
 use super::logging::finished_only;
@@ -130,7 +130,8 @@ impl Turn<'_> {
             }
             (Progress::Compacting { .. }, _) => {
                 self.sessions.calls.advance(id, Progress::Running { session_id: session_id.to_owned() });
-                self.go_on(id, handle);
+                let text = calls::after_checkpoint(self.tree, handle, &self.sessions.tools);
+                self.continue_with(id, handle, text);
             }
             _ => {}
         }

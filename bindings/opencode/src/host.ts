@@ -29,6 +29,8 @@ export class Host {
   readonly #stack: Stack
   /** Tool calls that wait for their answers, by the number of the call. */
   readonly #waiting = new Map<number, (text: string) => void>()
+  /** The compactions that run, by session ID. */
+  readonly #compactions = new Map<string, Promise<void>>()
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
 
@@ -152,9 +154,13 @@ export class Host {
         case "abortSession":
           await this.client.session.abort({ path: { id: effect.sessionID } })
           break
-        case "compactSession":
-          this.background("compaction", () => this.#compact(effect))
+        case "compactSession": {
+          const { sessionID } = effect
+          const compaction = this.#logFailure("compaction", () => this.#compact(effect))
+          this.#compactions.set(sessionID, compaction)
+          void compaction.then(() => this.#compactions.delete(sessionID))
           break
+        }
         case "compactionPrompt":
           takePrompt?.(effect.text)
           break
@@ -178,6 +184,8 @@ export class Host {
     const { agent, model } = this.modes.get(callerID) ?? {}
     const body = { ...(agent && { agent }), ...(model && { model }), parts: [{ type: "text" as const, text }] }
     let problem: unknown
+    // OpenCode sends the event about a compaction before its session is free.
+    await this.#compactions.get(sessionID)
     try {
       const { data, error } = await this.client.session.prompt({ path: { id: sessionID }, body })
       problem = error ?? data?.info.error

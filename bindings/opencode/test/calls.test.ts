@@ -135,9 +135,7 @@ test("a child two levels deep returns through both levels", async (t) => {
 })
 
 test("a child that never pops, and one that meets an error, are salvaged, and the parent continues", async (t) => {
-  const { server, frames, logged } = await scenario(
-    t,
-    byTask({
+  const script = byTask({
       "Build a shop": [
         call("stack_frame_push", task("Forgetful")),
         (request) => {
@@ -156,13 +154,16 @@ test("a child that never pops, and one that meets an error, are salvaged, and th
         },
         (request) => ({ text: answers(request)[0] ?? "" }),
       ],
-      "frame f2": [
-        call("write", { filePath: "lexer.ts", content: "" }),
-        { text: "The lexer works" },
-        call("stack_frame_pop", done("Lexer and parser work")),
-      ],
+      "frame f2": [call("write", { filePath: "lexer.ts", content: "" }), { text: "The lexer works" }],
       "frame f3": [{ status: 400, text: "no such model" }],
-    }),
+    })
+  const { server, frames, logged } = await scenario(
+    t,
+    (request) => {
+      // The summary has taken the place of the messages before it.
+      const goesOn = request.messages.at(-1)?.text.includes("Your work on frame f2 was interrupted") ?? false
+      return goesOn ? call("stack_frame_pop", done("Lexer and parser work")) : script(request)
+    },
     { summary: () => ({ text: "The lexer reads names and numbers" }) },
   )
   const { text, error } = await server.prompt("Build a shop")
@@ -230,7 +231,7 @@ test("a blocked child asks, its parent answers, another process answers, and it 
     .join("\n")
   assert.match(contexts, /<question>And for books\?<\/question>\n<answer>7 %<\/answer>/)
   await server.prompt("What is there now?", first.sessionID)
-  assert.match(contextOf(model.work(first.sessionID).at(-1)).stable, /<finished-children[\s\S]*of 7 % for books/)
+  assert.match(contextOf(model.work(first.sessionID).at(-1)).volatile, /<ended-child id="f2"[^>]*>[^<]*of 7 % for books/)
   await logged("Frame answered")
 })
 
@@ -244,7 +245,7 @@ test("a child that is aborted, and one over its time limit, are salvaged, and th
         (request) => {
           assert.match(
             answers(request)[0] ?? "",
-            /^f2 \(Slow\) is blocked\.\nResults so far: \[auto-completed: its time limit of 4000 ms was exceeded; it worked for \d s: 1 message, 1 tool call\] First steps are done\n/,
+            /^f2 \(Slow\) is blocked\.\nResults so far: \[auto-completed: its time limit of 4000 ms was exceeded; it worked for \d+ s: \d messages?, 1 tool call\] First steps are done\n/,
           )
           return call("stack_frame_push", task("Endless"))
         },

@@ -111,7 +111,6 @@ test("a plan is edited while a frame runs, and what another process stops takes 
   )
   const other = Stack.open(project.stack)
   t.after(() => other.close())
-  // @ts-expect-error until merged
   other.edit("f3", { title: "Basket", dependsOn: [] })
   assert.deepEqual(other.stop("f1", "the catalogue is bought"), ["f2"])
   const started = Date.now()
@@ -128,9 +127,7 @@ test("a plan is edited while a frame runs, and what another process stops takes 
 
 test("a child without a pop is asked for a summary, and a checkpoint in a pushed frame compacts its session", async (t) => {
   const summary = "The lexer reads numbers and names; strings are left"
-  const { server, frames } = await scenario(
-    t,
-    byTask({
+  const script = byTask({
       "Build a shop": [
         call("stack_frame_push", task("Forgetful")),
         call("stack_frame_push", task("Careful")),
@@ -140,10 +137,15 @@ test("a child without a pop is asked for a summary, and a checkpoint in a pushed
       "frame f3": [
         call("stack_frame_summarize", { note: "the strings" }),
         { text: "I end my turn" },
-        call("stack_frame_pop", done("Strings too")),
-        { text: "Done" },
       ],
-    }),
+    })
+  const { server, frames } = await scenario(
+    t,
+    (request) => {
+      // The summary has taken the place of the messages before it.
+      const goesOn = request.messages.at(-1)?.text.includes("Go on with frame f3") ?? false
+      return goesOn ? call("stack_frame_pop", done("Strings too")) : script(request)
+    },
     { summary: () => ({ text: summary }) },
   )
   const { text } = await server.prompt("Build a shop")
