@@ -66,8 +66,8 @@ impl fmt::Display for BudgetUnit {
 #[serde(untagged, rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Error {
-    /// No frame has this ID or handle, or an ID with this beginning.
-    #[error("no frame matches `{}`; give {}", shown(.reference), advice_on_unknown(.reference, .handle))]
+    /// No frame has this handle, this ID, an ID with this beginning, or this title.
+    #[error("no frame has the handle, ID or title `{}`; give {}", shown(.reference), advice_on_unknown(.reference, .handle))]
     UnknownFrame {
         /// The reference that the caller gave.
         reference: String,
@@ -76,13 +76,13 @@ pub enum Error {
         #[serde(skip_serializing_if = "Option::is_none")]
         handle: Option<Handle>,
     },
-    /// The IDs of several frames begin with the reference.
-    #[error("`{}` matches several frames: {}; give a longer part of the ID, or the handle", shown(.reference), listed(.candidates))]
+    /// The IDs of several frames begin with the reference, or several frames have it as their title.
+    #[error("`{}` matches several frames: {}; give the handle of one, or a longer part of its ID", shown(.reference), listed(.candidates))]
     AmbiguousFrame {
         /// The reference that the caller gave.
         reference: String,
-        /// Up to eight of the matching frames, each as `handle (ID)`. An ID that has the form of a handle has `id:`
-        /// before it.
+        /// Up to eight of the matching frames, each as `handle (ID)`, or as `handle (title, status)` if the title matches. An
+        /// ID that has the form of a handle has `id:` before it.
         candidates: Vec<String>,
     },
     /// Another frame already has the ID.
@@ -134,24 +134,24 @@ pub enum Error {
         handle: Handle,
     },
     /// A `dependsOn` entry that can never be satisfied: the frame itself, a frame above or below it, or a circle.
-    #[error("`{}` cannot depend on `{}`: {reason}", shown(&reference_to_id(.frame)), shown(&reference_to_id(.dependency)))]
+    #[error("`{}` cannot depend on `{}`: {reason}", shown(.frame), shown(.dependency))]
     Dependency {
-        /// The ID of the frame that has the entry.
+        /// The frame that has the entry: its ID, or its handle if the ID was generated, or its title if it is new.
         frame: String,
-        /// The ID of the frame that the entry names.
+        /// The frame that the entry names, in the same form.
         dependency: String,
         /// The reason, and what to do.
         reason: &'static str,
     },
-    /// Two imported frames name each other as ancestors.
+    /// The parent of a frame would be the frame itself or one below it.
     #[error(
         "`{frame}` cannot be below `{parent}`, because `{parent}` is below `{frame}`; give one of them another parent",
-        frame = shown(&reference_to_id(.frame)), parent = shown(&reference_to_id(.parent))
+        frame = shown(.frame), parent = shown(.parent)
     )]
     ParentCircle {
-        /// ID of the frame.
+        /// The frame: its ID, or its handle if the ID was generated.
         frame: String,
-        /// ID of the parent it names.
+        /// The parent that it names, in the same form.
         parent: String,
     },
     /// The active frame must be in_progress or blocked, and this frame is not.
@@ -414,6 +414,47 @@ pub enum Error {
         "an earlier command panicked in the library or in code of its host, so this stack is unusable; close it and open it again"
     )]
     Broken {},
+    /// Only a planned frame can be edited.
+    #[error("frame {handle} is {status} and cannot be edited; {}", .status.advice_instead_of_edit())]
+    NotPlanned {
+        /// The frame.
+        handle: Handle,
+        /// Its status.
+        status: FrameStatus,
+    },
+    /// A frame can only be moved before another child of its parent.
+    #[error(
+        "frame {handle} cannot stand before {before}, which is not another child of the same parent; name a sibling"
+    )]
+    NotSibling {
+        /// The frame that is edited.
+        handle: Handle,
+        /// The frame before which it would stand.
+        before: Handle,
+    },
+    /// A planned frame depends on frames that are not completed, and the call did not say that it begins nevertheless.
+    #[error("frame {handle} depends on frames that are not completed: {}, or begin it `anyway`", shown_message(.message))]
+    NotReady {
+        /// The frame.
+        handle: Handle,
+        /// The dependencies that are not completed.
+        dependencies: Vec<Handle>,
+        /// The first of them with titles and statuses, and what to do.
+        message: String,
+    },
+    /// A frame of a list of new frames is refused. The code, and the fields in JSON, are those of the reason.
+    #[error("child {number} ({}): {error}", shown(.title))]
+    Child {
+        /// Its number in the list, from 1.
+        #[serde(skip)]
+        number: usize,
+        /// Its title.
+        #[serde(skip)]
+        title: String,
+        /// The reason.
+        #[serde(flatten)]
+        error: Box<Error>,
+    },
     /// The tree has the maximum number of frames, [`Handle::LIMIT`].
     #[error("the tree is full: it has {limit} frames; start another stack")]
     Full {
@@ -522,6 +563,10 @@ impl Error {
             Error::InsideRead { .. } => "inside_read",
             Error::Broken { .. } => "broken",
             Error::Full { .. } => "full",
+            Error::NotPlanned { .. } => "not_planned",
+            Error::NotSibling { .. } => "not_sibling",
+            Error::NotReady { .. } => "not_ready",
+            Error::Child { error, .. } => error.code(),
         }
     }
 }
@@ -536,7 +581,7 @@ fn advice_on_unknown(reference: &str, handle: &Option<Handle>) -> String {
         Some(handle) => {
             format!("{handle} or {}, if you mean the frame with this ID", shown(&reference_to_id(reference)))
         }
-        None => "a handle such as f1, a session ID, or the beginning of one".to_owned(),
+        None => "a handle such as f1, an ID or the beginning of one, or a whole title".to_owned(),
     }
 }
 

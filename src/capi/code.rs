@@ -99,6 +99,12 @@ pub const CALLSTACK_ERROR_REPLACED: CallstackCode = 137;
 pub const CALLSTACK_ERROR_NOT_FINISHED: CallstackCode = 138;
 /// The frame is not blocked, so it waits for no answer.
 pub const CALLSTACK_ERROR_NOT_BLOCKED: CallstackCode = 139;
+/// The frame has begun or is invalidated, so it cannot be edited.
+pub const CALLSTACK_ERROR_NOT_PLANNED: CallstackCode = 140;
+/// The frame cannot stand before a frame with another parent.
+pub const CALLSTACK_ERROR_NOT_SIBLING: CallstackCode = 141;
+/// The planned frame depends on frames that are not completed.
+pub const CALLSTACK_ERROR_NOT_READY: CallstackCode = 142;
 
 /// The status of a frame. In JSON the name is used, such as `"in_progress"`.
 pub type CallstackStatus = i32;
@@ -159,6 +165,10 @@ pub(super) const fn code_of(error: &Error) -> CallstackCode {
         Error::Replaced { .. } => CALLSTACK_ERROR_REPLACED,
         Error::InsideRead { .. } => CALLSTACK_ERROR_INSIDE_READ,
         Error::Broken { .. } => CALLSTACK_ERROR_BROKEN,
+        Error::NotPlanned { .. } => CALLSTACK_ERROR_NOT_PLANNED,
+        Error::NotSibling { .. } => CALLSTACK_ERROR_NOT_SIBLING,
+        Error::NotReady { .. } => CALLSTACK_ERROR_NOT_READY,
+        Error::Child { error, .. } => code_of(error),
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Chunk, Frame, FrameStatus, Handle, Identity, Message, RegisterValues, RunSettings};
+use super::{Chunk, Frame, FrameEdit, FrameStatus, Handle, Identity, Message, RegisterValues, RunSettings};
 
 /// One change to one frame. A tree changes only by events: applying all events of a tree to an empty
 /// tree gives an equal tree.
@@ -166,6 +166,12 @@ pub enum Change {
         /// The new messages, oldest first.
         messages: Vec<Message>,
     },
+    /// The planned frame was edited. A frame that has begun, or has ended, gets only another place: an import of files
+    /// restores the order of siblings in this way.
+    Edited {
+        /// What has changed. It names frames by their handles.
+        edit: Box<FrameEdit>,
+    },
 }
 
 impl Change {
@@ -195,6 +201,7 @@ impl Change {
         "forgotten",
         "asked",
         "answered",
+        "edited",
     ];
 
     /// The name of the variant: the value of the JSON key `kind`.
@@ -224,6 +231,7 @@ impl Change {
             Change::Forgotten {} => 21,
             Change::Asked { .. } => 22,
             Change::Answered { .. } => 23,
+            Change::Edited { .. } => 24,
         };
         Change::KINDS[place]
     }
@@ -268,6 +276,7 @@ struct FlatEvent {
     messages: Option<Vec<Message>>,
     question: Option<String>,
     answer: Option<String>,
+    edit: Option<Box<FrameEdit>>,
 }
 
 impl TryFrom<FlatEvent> for Event {
@@ -319,6 +328,7 @@ impl TryFrom<FlatEvent> for Event {
             "runStarted" => Change::RunStarted { run: event.run.ok_or_else(|| lacks("run"))?, tools: event.tools },
             "called" => Change::Called { call: event.call.ok_or_else(|| lacks("call"))? },
             "messagesAdded" => Change::MessagesAdded { messages: event.messages.ok_or_else(|| lacks("messages"))? },
+            "edited" => Change::Edited { edit: event.edit.ok_or_else(|| lacks("edit"))? },
             _ => return Err(format!("event {revision} has the kind `{kind}`, which this version does not know")),
         };
         Ok(Event { revision, time, handle, change })
@@ -370,6 +380,7 @@ mod tests {
             Change::Forgotten {},
             Change::Asked { question: text() },
             Change::Answered { answer: text() },
+            Change::Edited { edit: Box::new(FrameEdit::default().title("text").depends_on(["f1"]).root().last()) },
         ];
         assert_eq!(changes.each_ref().map(Change::kind), *Change::KINDS);
         for change in changes {

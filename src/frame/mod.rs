@@ -4,6 +4,7 @@
 //! This layer does not use any other module of the crate; all other modules build on it.
 
 mod chunk;
+mod edit;
 mod event;
 mod file_name;
 mod handle;
@@ -17,6 +18,7 @@ mod state;
 mod status;
 
 pub use chunk::{Chunk, NewChunk};
+pub use edit::FrameEdit;
 pub use event::{Change, Event};
 pub use file_name::{file_name, own_log_path};
 pub use handle::{FrameRef, Handle, ParseHandleError};

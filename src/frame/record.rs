@@ -12,8 +12,8 @@ pub(crate) const PLANNED_PREFIX: &str = "plan-";
 /// implementation document).
 ///
 /// Times are in milliseconds since the Unix epoch. Keys that the specification does not have (`dependsOn`, `placeholder`,
-/// `deliveredAt`, `forgottenAt`, `questions`, `heap`, `registers`) are omitted when empty; keys that this version does not know are
-/// kept in [`Frame::extra`] and written back.
+/// `deliveredAt`, `forgottenAt`, `questions`, `heap`, `registers`, `childOrder`) are omitted when empty; keys that this version does
+/// not know are kept in [`Frame::extra`] and written back.
 ///
 /// ```json
 /// {"sessionID": "ses_2", "parentSessionID": "ses_1", "status": "completed", "title": "Shopping cart",
@@ -68,6 +68,9 @@ pub struct Frame {
     /// plugin, a planned frame has the key even if the list is empty; other frames omit an empty list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned_children: Option<Vec<String>>,
+    /// IDs of all children in their order, if that is not the order of their creation. Derived from the tree.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub child_order: Vec<String>,
     /// True if the frame was created only because its session appeared, and nobody has set its title and criteria for
     /// good. Until then they follow the session's title and newest task.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -103,7 +106,7 @@ const KEYS: &[&str] = &[
     "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "results",
     "resultsCompacted", "createdAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
     "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "deliveredAt", "forgottenAt",
-    "questions", "heap", "registers", REVISION_KEY,
+    "questions", "heap", "registers", "childOrder", REVISION_KEY,
 ];
 
 /// The key of a frame's file that holds the revision of the tree at which the file was written. Records have no such key.
@@ -160,6 +163,16 @@ impl Frame {
     /// The answer to a blocked frame with which it can go on. `None` if the frame is not blocked or has no answer yet.
     pub fn pending_answer(&self) -> Option<&str> {
         self.current_question()?.answer.as_deref()
+    }
+
+    /// Why a frame that others may depend on has no results for them: the reason of its invalidation, or the results of
+    /// its failure. `None` if it can still be completed, or was.
+    pub fn lost_because(&self) -> Option<&str> {
+        match self.status {
+            FrameStatus::Failed => Some(self.dense_results()),
+            FrameStatus::Invalidated => Some(self.invalidation_reason.as_deref().unwrap_or_default()),
+            _ => None,
+        }
     }
 
     /// True if the frame is open and its results are those so far: not what it waits for.
@@ -446,6 +459,7 @@ mod tests {
             invalidation_reason: Some(String::new()),
             invalidated_at: Some(1),
             planned_children: Some(Vec::new()),
+            child_order: vec![String::new()],
             placeholder: true,
             delivered_at: Some(1),
             forgotten_at: Some(1),

@@ -182,7 +182,7 @@ impl<Run> Entry<Run> {
 }
 
 #[rustfmt::skip]
-const TABLE: [Entry<RunTool>; 35] = [
+const TABLE: [Entry<RunTool>; 36] = [
     Entry::of::<frames::Push>(Group::Frames),
     Entry::of::<frames::Pop>(Group::Frames),
     Entry::of::<frames::Answer>(Group::Frames),
@@ -196,6 +196,7 @@ const TABLE: [Entry<RunTool>; 35] = [
     Entry::of::<frames::GetState>(Group::Frames),
     Entry::of::<planning::Plan>(Group::Planning),
     Entry::of::<planning::PlanChildren>(Group::Planning),
+    Entry::of::<planning::Edit>(Group::Planning),
     Entry::of::<planning::Activate>(Group::Planning),
     Entry::of::<planning::Invalidate>(Group::Planning),
     Entry::of::<context::Info>(Group::Context),
@@ -289,6 +290,7 @@ fn words_for(role: ToolRole) -> &'static str {
         ToolRole::HeapRead => "reading it",
         ToolRole::HeapFree => "it is freed",
         ToolRole::UpdateRegisters => "an update of registers",
+        ToolRole::Edit => "an edit",
     }
 }
 

@@ -31,6 +31,10 @@ pub struct Node {
     /// An ancestor further up than the parent, or the frame itself if it is a root. Jumps make the way up to any
     /// ancestor logarithmic.
     pub(super) jump: Handle,
+    /// Key of the frame's place among its siblings: higher keys come later.
+    pub(super) order: u64,
+    /// True if the children are, or were, in another order than that of their creation.
+    pub(super) is_reordered: bool,
     /// The artifacts again, if there are many: then a search through the list would cost too much.
     #[expect(clippy::box_collection, reason = "few frames have one, so the others should not pay for its size")]
     artifact_index: Option<Box<HashSet<String>>>,
@@ -97,6 +101,8 @@ impl Node {
             parent,
             depth,
             jump,
+            order: 0,
+            is_reordered: false,
             held_children: 0,
             busy_children: 0,
             artifact_index: None,
@@ -174,7 +180,7 @@ impl Node {
         self.parent
     }
 
-    /// The children in creation order.
+    /// The children in their order: that of their creation, except for those that were moved.
     pub fn children(&self) -> &[Handle] {
         &self.children
     }
@@ -195,7 +201,17 @@ impl Node {
         &self.dependencies
     }
 
-    /// The frames that need this one's results.
+    /// Key of the frame's place among its siblings, or among the roots: the sibling with the higher key comes later.
+    pub(crate) fn order(&self) -> u64 {
+        self.order
+    }
+
+    /// True if the children are, or were, in another order than that of their creation.
+    pub(crate) fn is_reordered(&self) -> bool {
+        self.is_reordered
+    }
+
+    /// The frames that need this one's results, in creation order.
     pub fn dependents(&self) -> &[Handle] {
         &self.dependents
     }

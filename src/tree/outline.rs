@@ -206,7 +206,8 @@ impl Drawing<'_> {
         said(frame.dense_results()).filter(|_| frame.status != FrameStatus::Blocked || frame.has_partial_results())
     }
 
-    /// Says what a blocked frame waits for, and for which frames a planned one does.
+    /// Says what a blocked frame waits for, for which frames a planned one does, and why a frame is out of the plan, unless
+    /// the frame above it is so for the same reason.
     fn waiting(&mut self, handle: Handle) {
         let frame = self.tree.node(handle).record();
         let awaited = match frame.status {
@@ -222,6 +223,11 @@ impl Drawing<'_> {
         };
         if let Some(awaited) = awaited {
             self.line(false, &format!("Waits for: {awaited}"), "");
+        }
+        let reason = |handle: Handle| self.tree.node(handle).record().invalidation_reason.as_deref();
+        let parent = self.tree.node(handle).parent();
+        if let Some(reason) = reason(handle).filter(|own| parent.and_then(reason) != Some(*own)).and_then(said) {
+            self.line(false, &format!("Invalidated: {reason}"), "");
         }
         if let Some(answer) = frame.pending_answer().and_then(said) {
             self.line(false, &format!("Answered: {answer}"), "");
@@ -243,7 +249,6 @@ impl Drawing<'_> {
         detail("Results", results);
         detail("Artifacts", join(&frame.artifacts, ", "));
         detail("Decisions", join(&frame.decisions, "; "));
-        detail("Invalidated", frame.invalidation_reason.as_deref().map(one_line));
         let taken = frame.updated_at.saturating_sub(frame.created_at);
         detail("Time", (taken > 0).then(|| format_duration(taken)));
     }

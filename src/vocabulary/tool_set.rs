@@ -32,7 +32,7 @@ const fn other(name: &'static str, reason: &'static str) -> Known {
 
 /// All tools, in the order of the table in `tools`.
 #[rustfmt::skip]
-const TOOLS: [Known; 35] = [
+const TOOLS: [Known; 36] = [
     standard("stack_frame_push", "The only way to a sub-task that nobody has planned."),
     standard("stack_frame_pop", "The only way to hand over results."),
     other("stack_frame_answer", "stack_frame_activate takes the answer and goes on with the frame."),
@@ -46,8 +46,9 @@ const TOOLS: [Known; 35] = [
     other("stack_get_state", "For programs and user interfaces."),
     other("stack_frame_plan", "stack_frame_plan_children plans one frame as well."),
     standard("stack_frame_plan_children", "The only way to a plan."),
+    standard("stack_frame_edit", "The only way to change a plan without planning it anew."),
     standard("stack_frame_activate", "The only way to begin or resume a planned frame."),
-    standard("stack_frame_invalidate", "The only way to correct a plan."),
+    standard("stack_frame_invalidate", "The only way to take a frame out of the plan."),
     other("stack_context_info", "For people who tune the budget."),
     other("stack_context_preview", "The agent has its context in front of it."),
     other("stack_cache_clear", "For people who look for an error; the cache knows when a context is out of date."),

@@ -35,14 +35,16 @@ pub(in crate::context) struct SiblingIndex {
 pub(super) struct Document {
     pub(super) handle: Handle,
     settled_revision: u64,
+    /// Key of its place among its siblings.
+    pub(super) order: u64,
     pub(super) finished: u64,
     pub(super) created_at: u64,
     /// The places of the documents on which it depends; only those that had finished before it.
     pub(super) dependencies: Vec<u32>,
     /// The places of the documents that depend on it, in order.
     pub(super) dependents: Vec<u32>,
-    /// Number of all frames on which it depends. Dependencies are only ever added, so they are the same as long as their
-    /// number is.
+    /// Number of all frames on which it depends. A frame that has begun gets more dependencies, but loses none, so they are
+    /// the same as long as their number is.
     declared: usize,
     /// False for a failed frame without results, which is never shown unless it is a dependency.
     pub(super) is_candidate: bool,
@@ -58,6 +60,7 @@ impl Document {
         Self {
             handle,
             settled_revision: 0,
+            order: 0,
             finished: 0,
             created_at: 0,
             dependencies: Vec::new(),
@@ -74,7 +77,9 @@ impl Document {
     fn is_current(&self, tree: &Tree) -> bool {
         self.handle.index() < tree.len() && {
             let node = tree.node(self.handle);
-            node.settled_revision() == self.settled_revision && node.finished() == Some(self.finished)
+            node.settled_revision() == self.settled_revision
+                && node.finished() == Some(self.finished)
+                && node.order() == self.order
         }
     }
 
@@ -106,8 +111,9 @@ impl SiblingIndex {
             changed.into_iter().partition(|place| self.documents[*place].is_finished(tree));
         let mut has_new_links = false;
         for place in changed {
-            has_new_links |=
-                self.documents[place].declared != tree.node(self.documents[place].handle).dependencies().len();
+            let Document { handle, declared, order, .. } = self.documents[place];
+            let node = tree.node(handle);
+            has_new_links |= declared != node.dependencies().len() || order != node.order();
             let length = self.lengths[place];
             self.read(tree, place);
             if self.lengths[place] != length {
@@ -151,11 +157,11 @@ impl SiblingIndex {
         }
         self.lengths.pop();
         self.total_lengths.pop();
-        self.planned.remove(document.handle);
+        self.planned.remove(document.order);
         for dependency in &document.dependencies {
             self.documents[*dependency as usize].dependents.pop();
         }
-        let distances = self.distances(document.handle, &document.dependencies);
+        let distances = self.distances(document.order, &document.dependencies);
         self.habit.pop(place as u32, distances.into_iter());
     }
 
@@ -208,6 +214,7 @@ impl SiblingIndex {
         let (settled, record) = (node.settled(), node.record());
         let results = first_filled(settled.results.unwrap_or_default(), settled.results_compacted.unwrap_or_default());
         document.settled_revision = node.settled_revision();
+        document.order = node.order();
         document.finished = node.finished().unwrap_or_default();
         document.created_at = record.created_at;
         document.declared = node.dependencies().len();
@@ -267,22 +274,23 @@ impl SiblingIndex {
             Some(found as u32)
         };
         let dependencies: Vec<u32> = node.dependencies().iter().filter_map(find).collect();
-        let distances = self.distances(handle, &dependencies);
+        let order = self.documents[place].order;
+        let distances = self.distances(order, &dependencies);
         self.habit.push(place as u32, distances.into_iter());
         for dependency in &dependencies {
             self.documents[*dependency as usize].dependents.push(place as u32);
         }
         self.documents[place].dependencies = dependencies;
-        self.planned.insert(handle, place as u32);
+        self.planned.insert(order, place as u32);
     }
 
     /// How many places before a child its dependencies were planned, among the children that finished before it.
-    fn distances(&self, child: Handle, dependencies: &[u32]) -> Vec<i64> {
+    fn distances(&self, child: u64, dependencies: &[u32]) -> Vec<i64> {
         if dependencies.is_empty() {
             return Vec::new();
         }
         let own = self.planned.rank(child);
-        let other = |place: &u32| self.documents[*place as usize].handle;
+        let other = |place: &u32| self.documents[*place as usize].order;
         dependencies
             .iter()
             .map(other)

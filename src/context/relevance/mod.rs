@@ -62,6 +62,8 @@ pub(super) struct Scored {
 pub(super) struct Standpoint {
     /// The frame beside the siblings.
     beside: Handle,
+    /// Key of its place among them.
+    order: u64,
     /// When it was created, in milliseconds since the Unix epoch.
     created_at: u64,
     /// The place in the tree's sequence of starts and finishes from which the siblings are seen.
@@ -72,7 +74,8 @@ impl Standpoint {
     /// The standpoint of a frame that looks at the siblings of `beside`, which is itself or one of its ancestors.
     pub(super) fn new(tree: &Tree, frame: Handle, beside: Handle) -> Self {
         let started = tree.node(frame).started().unwrap_or(u64::MAX);
-        Self { beside, created_at: tree.node(beside).record().created_at, started }
+        let node = tree.node(beside);
+        Self { beside, order: node.order(), created_at: node.record().created_at, started }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The first half of a change: checks a command against a tree and returns the events that carry it out.
 
 mod adding;
+mod editing;
 mod lifecycle;
 mod memory;
 mod recording;
@@ -25,6 +26,8 @@ pub(crate) use memory::known_chunk;
 /// - [`Error::DuplicateId`], [`Error::ParentClosed`], [`Error::ParentPlanned`], [`Error::Dependency`],
 ///   [`Error::ParentCircle`], [`Error::Full`]: commands that create frames; [`Error::DuplicateId`] also for
 ///   [`Command::ReplaceId`].
+/// - [`Error::NotPlanned`], [`Error::NotSibling`]: [`Command::Edit`], which can also fail with the errors of the commands
+///   that create frames. [`Error::Child`]: a child of [`Command::PlanChildren`].
 /// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::NotFinished`], [`Error::NotBlocked`],
 ///   [`Error::IdentityFixed`]: the frame's status, or its identity, does not allow the command.
 /// - [`Error::ChunkExists`], [`Error::UnknownChunk`], [`Error::TooLong`], [`Error::NotOneLine`]: commands for chunks.
@@ -65,6 +68,7 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
         Command::AllocateChunk { frame, chunk } => draft.allocate_chunk(tree.resolve(&frame)?, chunk)?,
         Command::WriteChunk { frame, name, content } => draft.write_chunk(tree.resolve(&frame)?, name, content)?,
         Command::FreeChunk { frame, name } => draft.free_chunk(tree.resolve(&frame)?, name)?,
+        Command::Edit { frame, edit } => draft.edit(tree.resolve(&frame)?, edit)?,
         Command::UpdateRegisters { frame, registers } => draft.update_registers(tree.resolve(&frame)?, &registers),
     }
     Ok(draft.finish())
