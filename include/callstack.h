@@ -394,6 +394,21 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_NOT_BLOCKED 139
 
 /**
+ * The frame has begun or is invalidated, so it cannot be edited.
+ */
+#define CALLSTACK_ERROR_NOT_PLANNED 140
+
+/**
+ * The frame cannot stand before a frame with another parent.
+ */
+#define CALLSTACK_ERROR_NOT_SIBLING 141
+
+/**
+ * The planned frame depends on frames that are not completed.
+ */
+#define CALLSTACK_ERROR_NOT_READY 142
+
+/**
  * `planned`: not begun.
  */
 #define CALLSTACK_STATUS_PLANNED 0
@@ -639,10 +654,10 @@ CallstackCode callstack_plan(Callstack *stack,
  *
  * - `parent`: the frame above the children.
  * - `children`: a JSON array of objects as for `callstack_push`, `[{"title": "One"}, {"title": "Two"}]`. Their keys
- *   `parent` and `caller` are ignored. A child may depend on another child of the list, by its `sessionID`.
+ *   `parent` and `caller` are ignored. A child may depend on any other child of the list, by its `sessionID` or its title.
  * - `out_handles`: the handles of the children as a JSON array, `["f4", "f5"]`.
  *
- * Errors: those of `callstack_plan`, for any of the children.
+ * Errors: those of `callstack_plan`, for any of the children; the message says for which.
  */
 CallstackCode callstack_plan_children(Callstack *stack,
                                       const char *parent,
@@ -696,6 +711,25 @@ CallstackCode callstack_identify(Callstack *stack,
                                  const char *success_criteria_compacted,
                                  size_t success_criteria_compacted_len,
                                  CallstackError **error);
+
+/**
+ * Edits a planned frame. What has begun keeps its task.
+ *
+ * - `frame`: a frame with the status planned.
+ * - `edit`: JSON: what changes, every key is optional. `{"title": "Routes", "successCriteria": "CRUD works",
+ *   "successCriteriaCompacted": "CRUD", "dependsOn": ["f3"], "parent": "f1", "before": "f4"}`. `dependsOn` is the whole new
+ *   list. `parent` moves the frame and all below it; null makes it a root. `before` moves it before a sibling; null makes it
+ *   the last one.
+ *
+ * Errors: _NOT_PLANNED if it has begun or is invalidated; _JSON; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _EMPTY for the title;
+ * _PARENT_CLOSED and _PARENT_CIRCLE for the parent; _NOT_SIBLING; _DEPENDENCY; the storage errors.
+ */
+CallstackCode callstack_edit(Callstack *stack,
+                             const char *frame,
+                             size_t frame_len,
+                             const char *edit,
+                             size_t edit_len,
+                             CallstackError **error);
 
 /**
  * Begins a planned frame: sets its status to in_progress, and makes it the active frame.

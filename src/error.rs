@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 pub use crate::error_source::ErrorSource;
 use crate::frame::{FrameStatus, Handle, StateError, reference_to_id, shown, shown_message};
@@ -67,7 +67,7 @@ impl fmt::Display for BudgetUnit {
 #[non_exhaustive]
 pub enum Error {
     /// No frame has this handle, this ID, an ID with this beginning, or this title.
-    #[error("no frame has the handle, ID or title `{}`; give {}", shown(.reference), advice_on_unknown(.reference, .handle))]
+    #[error("no frame matches `{}`{}", shown(.reference), advice_on_unknown(.reference, .handle))]
     UnknownFrame {
         /// The reference that the caller gave.
         reference: String,
@@ -444,15 +444,13 @@ pub enum Error {
     },
     /// A frame of a list of new frames is refused. The code, and the fields in JSON, are those of the reason.
     #[error("child {number} ({}): {error}", shown(.title))]
+    #[serde(serialize_with = "as_reason")]
     Child {
         /// Its number in the list, from 1.
-        #[serde(skip)]
         number: usize,
         /// Its title.
-        #[serde(skip)]
         title: String,
         /// The reason.
-        #[serde(flatten)]
         error: Box<Error>,
     },
     /// The tree has the maximum number of frames, [`Handle::LIMIT`].
@@ -571,6 +569,10 @@ impl Error {
     }
 }
 
+fn as_reason<S: Serializer>(_: &usize, _: &str, error: &Error, serializer: S) -> Result<S::Ok, S::Error> {
+    error.serialize(serializer)
+}
+
 /// A list of names as errors show it.
 fn listed(names: &[String]) -> String {
     shown_message(&names.iter().map(|name| shown(name)).collect::<Vec<_>>().join(", ")).into_owned()
@@ -579,9 +581,9 @@ fn listed(names: &[String]) -> String {
 fn advice_on_unknown(reference: &str, handle: &Option<Handle>) -> String {
     match handle {
         Some(handle) => {
-            format!("{handle} or {}, if you mean the frame with this ID", shown(&reference_to_id(reference)))
+            format!("; give {handle} or {}, if you mean the frame with this ID", shown(&reference_to_id(reference)))
         }
-        None => "a handle such as f1, an ID or the beginning of one, or a whole title".to_owned(),
+        None => ": it is no handle, no ID or beginning of one, and no title; give a handle such as f1".to_owned(),
     }
 }
 

@@ -176,7 +176,7 @@ impl EventQuery {
                 expected: "added, imported, dependenciesAdded, identified, statusChanged, invalidated, idReplaced, \
                            logPathSet, artifactAdded, decisionAdded, activeChanged, summarized, chunkAllocated, \
                            chunkWritten, chunkFreed, registersChanged, runStarted, called, messagesAdded, logMoved, \
-                           delivered, forgotten, asked or answered",
+                           delivered, forgotten, asked, answered or edited",
             }),
             _ => Ok(()),
         }

@@ -390,7 +390,12 @@ impl Tree {
                 self.move_to(handle, parent, before);
             }
         }
-        self.touch_at(handle, time);
+        // The place of a frame is no part of its content, so a move alone does not change its times.
+        if edit.changes_identity() || edit.depends_on.is_some() {
+            self.touch_at(handle, time);
+        } else {
+            self.touch(handle);
+        }
         self.nodes[handle.index()].settled_revision = self.revision;
     }
 

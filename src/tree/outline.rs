@@ -206,8 +206,8 @@ impl Drawing<'_> {
         said(frame.dense_results()).filter(|_| frame.status != FrameStatus::Blocked || frame.has_partial_results())
     }
 
-    /// Says what a blocked frame waits for, for which frames a planned one does, and why a frame is out of the plan, unless
-    /// the frame above it is so for the same reason.
+    /// Says what a blocked frame waits for, for which frames a planned one does, and why an invalidated one is out of the
+    /// plan, unless it was invalidated together with its parent.
     fn waiting(&mut self, handle: Handle) {
         let frame = self.tree.node(handle).record();
         let awaited = match frame.status {
@@ -224,9 +224,11 @@ impl Drawing<'_> {
         if let Some(awaited) = awaited {
             self.line(false, &format!("Waits for: {awaited}"), "");
         }
-        let reason = |handle: Handle| self.tree.node(handle).record().invalidation_reason.as_deref();
-        let parent = self.tree.node(handle).parent();
-        if let Some(reason) = reason(handle).filter(|own| parent.and_then(reason) != Some(*own)).and_then(said) {
+        let above = self.tree.node(handle).parent().map(|parent| self.tree.node(parent).record());
+        let is_cascade = above.is_some_and(|above| {
+            above.status == FrameStatus::Invalidated && above.invalidated_at == frame.invalidated_at
+        });
+        if let Some(reason) = frame.invalidation_reason.as_deref().filter(|_| !is_cascade).and_then(said) {
             self.line(false, &format!("Invalidated: {reason}"), "");
         }
         if let Some(answer) = frame.pending_answer().and_then(said) {

@@ -62,9 +62,9 @@ test("a session has a context in two parts, or none", () => {
   stack.close()
 })
 
-test("there are 35 tools, with schemas", () => {
+test("there are 36 tools, with schemas", () => {
   const tools = Stack.tools()
-  assert.equal(tools.length, 35)
+  assert.equal(tools.length, 36)
   for (const { name, parameters, description } of tools) {
     assert.equal(parameters.type, "object", name)
     assert.ok(description.length > 20, name)

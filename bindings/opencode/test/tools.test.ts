@@ -94,7 +94,7 @@ test("an agent gets the standard tools, which cost few tokens, and no text menti
 
 test("every tool answers, and explains what is wrong with invalid arguments", async (t) => {
   const tools = Stack.tools()
-  assert.equal(tools.length, 35)
+  assert.equal(tools.length, 36)
   // Arguments for this test; otherwise a tool's example. The tools that run or finish a frame come last.
   const named: Record<string, object> = {
     stack_frame_answer: { frameID: "f4", answer: "Go on" },
