@@ -136,7 +136,7 @@ impl AgentTool for Pop {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Answer {
-    /// Handle, ID or title.
+    /// Handle or title.
     #[serde(rename = "frameID")]
     frame_id: String,
     /// What the frame needs to know.
@@ -199,7 +199,7 @@ pub(super) struct ShowTree {
     /// Also the trees of other sessions.
     #[serde(default)]
     all: bool,
-    /// Show only this frame (handle, ID or title) and those below it.
+    /// Show only this frame (handle or title) and those below it.
     #[serde(rename = "rootID")]
     root_id: Option<String>,
     /// Also show criteria, results, artifacts and decisions.
@@ -227,7 +227,7 @@ impl AgentTool for ShowTree {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Details {
-    /// Handle, ID or title.
+    /// Handle or title.
     #[serde(rename = "frameID")]
     frame_id: String,
 }

@@ -23,7 +23,7 @@ pub(super) struct Plan {
     /// Default: this session's frame.
     #[serde(rename = "parentSessionID")]
     parent: Option<String>,
-    /// Frames whose results it needs: handles, IDs or titles.
+    /// Handles or titles of frames whose results it needs.
     #[serde(default)]
     depends_on: Vec<String>,
 }
@@ -70,7 +70,7 @@ struct Child {
     success_criteria: String,
     /// The same in one short line.
     success_criteria_compacted: String,
-    /// Frames whose results it needs: handles, IDs, or titles, also of this list.
+    /// Handles or titles of frames whose results it needs, also of this list.
     #[serde(default)]
     depends_on: Vec<String>,
 }
@@ -111,11 +111,11 @@ impl AgentTool for PlanChildren {
     }
 }
 
-/// Change a planned frame; what is not given stays.
+/// Change what a planned frame is, or its place.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Edit {
-    /// Handle, ID or title.
+    /// Handle or title.
     #[serde(rename = "sessionID")]
     session_id: String,
     /// New title.
@@ -129,7 +129,7 @@ pub(super) struct Edit {
     /// New parent.
     #[serde(rename = "parentSessionID")]
     parent: Option<String>,
-    /// Sibling to stand before; "": last.
+    /// Sibling; "" for last.
     before: Option<String>,
 }
 
@@ -162,7 +162,7 @@ impl AgentTool for Edit {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Activate {
-    /// Handle, ID or title.
+    /// Handle or title.
     #[serde(rename = "sessionID")]
     session_id: String,
     /// What a blocked frame waits for.
@@ -172,7 +172,7 @@ pub(super) struct Activate {
     background: bool,
     /// Milliseconds; 0: none.
     time_limit: Option<u64>,
-    /// Although its dependencies are not completed.
+    /// Despite open dependencies.
     #[serde(default)]
     anyway: bool,
 }

@@ -349,7 +349,7 @@ mod tests {
 
     use super::*;
     use crate::context::relevance::{Query, Scored, Standpoint};
-    use crate::frame::{NewFrame, PopStatus};
+    use crate::frame::{FrameEdit, NewFrame, PopStatus};
     use crate::steps::steps_of;
     use crate::tree::{Command, decide};
 
@@ -464,6 +464,17 @@ mod tests {
             10 => chosen(&|_| true)
                 .into_iter()
                 .for_each(|child| replace_id(tree, child, &format!("c{}/new", tree.revision()))),
+            12 => {
+                let other = (!children.is_empty()).then(|| children[which / 3 % children.len()]);
+                if let Some(planned) = chosen(&|status| status == FrameStatus::Planned) {
+                    let edit = FrameEdit::default().title(title);
+                    let edit = match other.filter(|other| *other != planned) {
+                        Some(other) => edit.before(other),
+                        None => edit.last(),
+                    };
+                    execute(tree, Command::Edit { frame: planned.into(), edit });
+                }
+            }
             _ => finished.into_iter().for_each(|child| add_artifact(tree, child, &format!("src/page_{which}.rs"))),
         }
     }
@@ -473,14 +484,14 @@ mod tests {
 
         #[test]
         fn an_index_that_was_changed_gives_the_same_scores_as_a_new_one(
-            changes in proptest::collection::vec((0u8..13, 0usize..1_000, any::<bool>()), 1..60),
+            changes in proptest::collection::vec((0u8..14, 0usize..1_000, any::<bool>()), 1..60),
         ) {
             let mut tree = root();
             let mut versions = vec![tree.clone()];
             let mut index = SiblingIndex::default();
             for (kind, which, is_looked_at) in changes {
                 // The last kind is a reader of an older version.
-                if kind == 12 {
+                if kind == 13 {
                     check(&mut index, &versions[which % versions.len()]);
                 } else {
                     change(&mut tree, kind, which);
@@ -489,6 +500,26 @@ mod tests {
                 if is_looked_at {
                     check(&mut index, &tree);
                 }
+            }
+            check(&mut index, &tree);
+        }
+    }
+
+    #[test]
+    fn an_index_follows_moves_that_need_new_keys() {
+        let mut tree = finished(6);
+        let children = tree.node(tree.roots()[0]).children().to_vec();
+        let mut index = SiblingIndex::default();
+        check(&mut index, &tree);
+        for number in 0..80 {
+            let frame = NewFrame::new("Page").id(format!("p{number}")).below(tree.roots()[0]);
+            execute(&mut tree, Command::Plan(frame));
+            let planned = tree.handles().next_back().unwrap();
+            let edit = FrameEdit::default().before(children[3]);
+            execute(&mut tree, Command::Edit { frame: planned.into(), edit });
+            if number % 10 == 0 {
+                execute(&mut tree, Command::Activate { frame: planned.into() });
+                pop(&mut tree, planned, PopStatus::Completed, "All users see the page");
             }
             check(&mut index, &tree);
         }
