@@ -125,20 +125,17 @@ impl Tree {
             Some(parent) => parent.as_ref().and_then(|parent| self.with_handle(parent)),
             None => node.parent,
         };
-        let is_at_or_above = |above: Handle, below: Handle| above == below || self.is_ancestor(above, below);
-        if let Some(parent) = parent.filter(|parent| is_at_or_above(handle, *parent)) {
+        if let Some(parent) = parent.filter(|parent| self.is_at_or_above(handle, *parent)) {
             return Some(format!("it moves {handle} below {parent}, which is {handle} or below it"));
         }
         let sibling = before.iter().flatten().find_map(|sibling| self.with_handle(sibling));
         if let Some(sibling) = sibling.filter(|sibling| *sibling == handle || self.node(*sibling).parent != parent) {
             return Some(format!("it moves {handle} before {sibling}, which is not beside it"));
         }
-        let kin = |dependency: Handle| {
-            is_at_or_above(handle, dependency) || parent.is_some_and(|parent| is_at_or_above(dependency, parent))
-        };
-        let kin =
-            depends_on.iter().flatten().filter_map(|id| self.with_handle(id)).find(|dependency| kin(*dependency))?;
-        Some(format!("it makes {handle} depend on {kin}, which is above or below it"))
+        let depends_on: Option<Vec<Handle>> =
+            depends_on.as_ref().map(|names| names.iter().filter_map(|name| self.with_handle(name)).collect());
+        let (frame, kin) = self.kin_after_edit(handle, parent, depends_on.as_deref())?;
+        Some(format!("it makes {frame} depend on {kin}, which is above or below it"))
     }
 
     /// The frame that an event names by its handle.
@@ -386,7 +383,7 @@ impl Tree {
             };
             let is_beside = |sibling: &Handle| *sibling != handle && self.node(*sibling).parent == parent;
             let before = edit.before.iter().flatten().find_map(named).filter(is_beside);
-            if parent.is_none_or(|parent| parent != handle && !self.is_ancestor(handle, parent)) {
+            if parent.is_none_or(|parent| !self.is_at_or_above(handle, parent)) {
                 self.move_to(handle, parent, before);
             }
         }

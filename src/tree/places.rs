@@ -34,6 +34,37 @@ impl Tree {
         self.level(self.node(handle).parent).get(self.place(handle) + 1).copied()
     }
 
+    /// True if a frame is the other one, or above it.
+    pub(super) fn is_at_or_above(&self, frame: Handle, other: Handle) -> bool {
+        frame == other || self.is_ancestor(frame, other)
+    }
+
+    /// The first frame that would depend on itself or on one above or below it, with that one, if a frame had this parent
+    /// and, if they are given, these dependencies. A new parent makes kin of the frames below it too.
+    pub(super) fn kin_after_edit(
+        &self,
+        handle: Handle,
+        parent: Option<Handle>,
+        depends_on: Option<&[Handle]>,
+    ) -> Option<(Handle, Handle)> {
+        let is_above = |frame: Handle| parent.is_some_and(|parent| self.is_at_or_above(frame, parent));
+        let is_kin = |dependency: &&Handle| self.is_at_or_above(handle, **dependency) || is_above(**dependency);
+        if let Some(kin) = depends_on.unwrap_or_default().iter().inspect(|_| step()).find(is_kin) {
+            return Some((handle, *kin));
+        }
+        if parent == self.node(handle).parent {
+            return None;
+        }
+        self.subtree(handle).find_map(|frame| {
+            let node = self.node(frame);
+            let is_replaced = frame == handle && depends_on.is_some();
+            let dependencies = if is_replaced { &[][..] } else { &node.dependencies };
+            let above = |frames: &[Handle]| frames.iter().inspect(|_| step()).copied().find(|other| is_above(*other));
+            let dependency = above(dependencies).map(|dependency| (frame, dependency));
+            dependency.or_else(|| above(&node.dependents).map(|dependent| (dependent, frame)))
+        })
+    }
+
     /// Puts a frame, whose parent is set, among its siblings: before one of them, or after all.
     pub(super) fn enter(&mut self, handle: Handle, before: Option<Handle>) {
         let parent = self.node(handle).parent;

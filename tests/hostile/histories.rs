@@ -133,10 +133,13 @@ fn a_history_that_breaks_a_rule_of_the_commands_is_refused() {
         (4, edited(edit().below("f3").before("f2")), "it moves f4 before f2, which is not beside it"),
         (4, edited(edit().depends_on(["f4"])), "it makes f4 depend on f4, which is above or below it"),
         (4, edited(edit().below("f3").depends_on(["f1"])), "it makes f4 depend on f1, which is above or below it"),
+        (4, edited(edit().below("f2")), "it makes f4 depend on f2, which is above or below it"),
+        (2, edited(edit().below("f4")), "it makes f4 depend on f2, which is above or below it"),
     ] {
         let mut tree = Tree::new();
         three().iter().for_each(|event| tree.replay(event).unwrap());
-        tree.replay(&added(4, frame("later", Some("root"), FrameStatus::Planned))).unwrap();
+        let later = frame("later", Some("root"), FrameStatus::Planned);
+        tree.replay(&added(4, Frame { depends_on: vec!["one".into()], ..later })).unwrap();
         let before = tree.state();
         let event = Event { revision: 5, time: 1, handle: handle(number), change };
         match tree.replay(&event).unwrap_err() {

@@ -372,7 +372,7 @@ impl Model {
 
     /// True if a frame waits for another one, however many frames are between the two.
     fn waits(&self, frame: usize, other: usize) -> bool {
-        let mut reached = vec![frame];
+        let mut reached = self.frames[frame].depends_on.clone();
         let mut next = 0;
         while let Some(at) = reached.get(next).copied() {
             for dependency in &self.frames[at].depends_on {
@@ -382,7 +382,7 @@ impl Model {
             }
             next += 1;
         }
-        reached[1..].contains(&other) || self.frames[frame].depends_on.contains(&other)
+        reached.contains(&other)
     }
 
     fn edit(&mut self, frame: usize, edit: &Edit) -> Answer {
@@ -466,12 +466,13 @@ impl Model {
     fn begin_registers(&mut self, frame: usize) {
         let Some(parent) = self.frames[frame].parent else { return };
         let Some(inherited) = self.frames[parent].registers.clone() else { return };
-        let title = self.frames[frame].title.clone();
+        let Plain { title, criteria, .. } = self.frames[frame].clone();
+        let goal = if criteria.is_empty() { title.clone() } else { criteria };
         let [_, plan, _, _, constraints, assumptions, questions, _] = inherited;
         let status = "Entered sub-frame. Starting.".into();
         let phase = format!("entering: {title}");
         self.frames[frame].registers =
-            Some([title, plan, String::new(), phase, constraints, assumptions, questions, status]);
+            Some([goal, plan, String::new(), phase, constraints, assumptions, questions, status]);
     }
 
     fn end_registers(&mut self, frame: usize, result: &str) {

@@ -85,43 +85,25 @@ fn distinct(frames: impl Iterator<Item = Result<Handle>>) -> Result<Vec<Handle>>
 /// Checks that a planned frame can move below a parent.
 fn check_new_parent(tree: &Tree, handle: Handle, parent: Option<Handle>) -> Result<()> {
     let Some(parent) = parent else { return Ok(()) };
-    if is_at_or_above(tree, handle, parent) {
+    if tree.is_at_or_above(handle, parent) {
         return Err(Error::ParentCircle { frame: reference(tree, handle), parent: reference(tree, parent) });
     }
     check_parent(tree, parent, FrameStatus::Planned)
 }
 
-/// Checks the dependencies of an edited frame, if they are new, and if its parent is new those of the frames below it and
-/// of its new ancestors.
+/// Checks what depends on what after an edit: no frame on itself, or on one above or below it, and no two on each other.
 fn check_dependencies(
     tree: &Tree,
     handle: Handle,
     parent: Option<Handle>,
     depends_on: Option<&[Handle]>,
 ) -> Result<()> {
-    let is_above = |frame: Handle| parent.is_some_and(|parent| is_at_or_above(tree, frame, parent));
     let refuse = |frame: Handle, dependency: Handle, fault: Fault| {
         let (frame, dependency) = (reference(tree, frame), reference(tree, dependency));
         Err(Error::Dependency { frame, dependency, reason: fault.reason() })
     };
-    for dependency in depends_on.unwrap_or_default() {
-        step();
-        if is_at_or_above(tree, handle, *dependency) || is_above(*dependency) {
-            return refuse(handle, *dependency, Fault::DependsOnKin);
-        }
-    }
-    if parent != tree.node(handle).parent() {
-        for frame in tree.subtree(handle) {
-            let node = tree.node(frame);
-            let is_replaced = frame == handle && depends_on.is_some();
-            let dependencies = if is_replaced { &[][..] } else { node.dependencies() };
-            if let Some(dependency) = dependencies.iter().inspect(|_| step()).find(|other| is_above(**other)) {
-                return refuse(frame, *dependency, Fault::DependsOnKin);
-            }
-            if let Some(dependent) = node.dependents().iter().inspect(|_| step()).find(|other| is_above(**other)) {
-                return refuse(*dependent, frame, Fault::DependsOnKin);
-            }
-        }
+    if let Some((frame, dependency)) = tree.kin_after_edit(handle, parent, depends_on) {
+        return refuse(frame, dependency, Fault::DependsOnKin);
     }
     let mut seen = HashSet::new();
     let can_wait_for_it = !tree.node(handle).dependents().is_empty();
@@ -136,8 +118,4 @@ fn check_dependencies(
         }
     }
     Ok(())
-}
-
-fn is_at_or_above(tree: &Tree, frame: Handle, other: Handle) -> bool {
-    frame == other || tree.is_ancestor(frame, other)
 }
