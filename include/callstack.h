@@ -66,9 +66,9 @@
  * description says so, it means that the argument is absent. NULL with another length is the error _NULL.
  *
  * Frame references. An argument that names a frame (`frame`, `parent`, `run`, the entries of `dependsOn`) is the
- * frame's handle (f and digits, such as f3), its ID, or the beginning of its ID. A text of the form of a handle is
+ * frame's handle (f and digits, such as f3), its ID, the beginning of its ID, or its title. A text of the form of a handle is
  * never read as an ID, and `id:` before a text means that the rest is a complete ID: `id:f3` is the frame whose ID is
- * f3. Callers that do not choose the IDs of their sessions should write `id:` before them. The beginning of an ID must
+ * f3. Callers that do not choose the IDs of their sessions should write `id:` before them. The beginning of an ID, or a title, must
  * match exactly one frame, else the error is _AMBIGUOUS_FRAME; no match is _UNKNOWN_FRAME. An argument that names a
  * session (`session`, `sessionID`, `caller`, and all IDs in events) is the complete ID of the session, without `id:`.
  *
@@ -983,7 +983,7 @@ CallstackCode callstack_import(Callstack *stack,
 /**
  * Returns the handle of a frame.
  *
- * - `frame`: the frame: a handle, an ID, or the beginning of an ID.
+ * - `frame`: the frame: a handle, an ID, the beginning of an ID, or a title.
  * - `out_handle`: the handle, such as `f3`.
  *
  * Errors: _UNKNOWN_FRAME; _AMBIGUOUS_FRAME, with `candidates` in the details.

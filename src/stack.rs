@@ -70,8 +70,8 @@ pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 /// [`Store::reader`](crate::Store::reader).)
 ///
 /// **References.** A [`FrameRef`] names a frame by its handle (`f3`), its ID, the beginning of an ID, or its title. The
-/// beginning or title must match exactly one frame, else the error is [`Error::AmbiguousFrame`]; no match is [`Error::UnknownFrame`]. A text
-/// of `f` and digits is always a handle; an ID of this form is written `id:f3`.
+/// beginning or title must match exactly one frame, else the error is [`Error::AmbiguousFrame`]; no match is
+/// [`Error::UnknownFrame`]. A text of `f` and digits is always a handle; an ID of this form is written `id:f3`.
 ///
 /// **Errors.** [`Error`] describes the state after a failed call. Every command can fail with these errors, which the
 /// methods do not list:

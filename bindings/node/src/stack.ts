@@ -415,7 +415,7 @@ export class Stack implements Disposable {
   /**
    * Returns the handle of a frame.
    *
-   * @throws `ambiguous_frame` with the `candidates` if the beginning of an ID matches several frames.
+   * @throws `ambiguous_frame` with the `candidates` if the beginning of an ID, or a title, matches several frames.
    */
   resolve(frame: FrameRef): Handle {
     return this.#native.text("resolve", this.#address, frame)

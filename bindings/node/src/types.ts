@@ -13,8 +13,8 @@ export type PopStatus = "completed" | "failed" | "blocked"
 export type Handle = string
 
 /**
- * A frame, named by its handle (`f3`), its ID, or a beginning of its ID that matches no other frame. A text of `f` and digits
- * is always a handle; `id:` before a text means that the rest is a complete ID (`id:f3`).
+ * A frame, named by its handle (`f3`), its ID, a beginning of its ID that matches no other frame, or its title if no other
+ * frame has it. A text of `f` and digits is always a handle; `id:` before a text means that the rest is a complete ID (`id:f3`).
  */
 export type FrameRef = string
 
