@@ -66,9 +66,9 @@
  * description says so, it means that the argument is absent. NULL with another length is the error _NULL.
  *
  * Frame references. An argument that names a frame (`frame`, `parent`, `run`, the entries of `dependsOn`) is the
- * frame's handle (f and digits, such as f3), its ID, or the beginning of its ID. A text of the form of a handle is
+ * frame's handle (f and digits, such as f3), its ID, the beginning of its ID, or its title. A text of the form of a handle is
  * never read as an ID, and `id:` before a text means that the rest is a complete ID: `id:f3` is the frame whose ID is
- * f3. Callers that do not choose the IDs of their sessions should write `id:` before them. The beginning of an ID must
+ * f3. Callers that do not choose the IDs of their sessions should write `id:` before them. The beginning of an ID, or a title, must
  * match exactly one frame, else the error is _AMBIGUOUS_FRAME; no match is _UNKNOWN_FRAME. An argument that names a
  * session (`session`, `sessionID`, `caller`, and all IDs in events) is the complete ID of the session, without `id:`.
  *
@@ -394,12 +394,27 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_NOT_BLOCKED 139
 
 /**
+ * The frame has begun or is invalidated, so it cannot be edited.
+ */
+#define CALLSTACK_ERROR_NOT_PLANNED 140
+
+/**
+ * The frame cannot stand before a frame with another parent.
+ */
+#define CALLSTACK_ERROR_NOT_SIBLING 141
+
+/**
+ * The planned frame depends on frames that are not completed.
+ */
+#define CALLSTACK_ERROR_NOT_READY 142
+
+/**
  * The frame is neither failed nor blocked, or was begun anew already: then the details hold the `newest` attempt.
  */
 #define CALLSTACK_ERROR_NOT_RETRIABLE 145
 
 /**
- * An imported frame has a `retryOf` that cannot be.
+ * An imported frame has a `retryOf` that cannot be, or an edit would move an attempt away from the one before it.
  */
 #define CALLSTACK_ERROR_RETRY_LINK 146
 
@@ -649,10 +664,10 @@ CallstackCode callstack_plan(Callstack *stack,
  *
  * - `parent`: the frame above the children.
  * - `children`: a JSON array of objects as for `callstack_push`, `[{"title": "One"}, {"title": "Two"}]`. Their keys
- *   `parent` and `caller` are ignored. A child may depend on another child of the list, by its `sessionID`.
+ *   `parent` and `caller` are ignored. A child may depend on any other child of the list, by its `sessionID` or its title.
  * - `out_handles`: the handles of the children as a JSON array, `["f4", "f5"]`.
  *
- * Errors: those of `callstack_plan`, for any of the children.
+ * Errors: those of `callstack_plan`, for any of the children; the message says for which.
  */
 CallstackCode callstack_plan_children(Callstack *stack,
                                       const char *parent,
@@ -706,6 +721,25 @@ CallstackCode callstack_identify(Callstack *stack,
                                  const char *success_criteria_compacted,
                                  size_t success_criteria_compacted_len,
                                  CallstackError **error);
+
+/**
+ * Edits a planned frame. What has begun keeps its task.
+ *
+ * - `frame`: a frame with the status planned.
+ * - `edit`: JSON: what changes, every key is optional. `{"title": "Routes", "successCriteria": "CRUD works",
+ *   "successCriteriaCompacted": "CRUD", "dependsOn": ["f3"], "parent": "f1", "before": "f4"}`. `dependsOn` is the whole new
+ *   list. `parent` moves the frame and all below it; null makes it a root. `before` moves it before a sibling; null makes it
+ *   the last one.
+ *
+ * Errors: _NOT_PLANNED if it has begun or is invalidated; _JSON; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _EMPTY for the title;
+ * _PARENT_CLOSED and _PARENT_CIRCLE for the parent; _NOT_SIBLING; _DEPENDENCY; the storage errors.
+ */
+CallstackCode callstack_edit(Callstack *stack,
+                             const char *frame,
+                             size_t frame_len,
+                             const char *edit,
+                             size_t edit_len,
+                             CallstackError **error);
 
 /**
  * Begins a planned frame: sets its status to in_progress, and makes it the active frame.
@@ -1000,7 +1034,7 @@ CallstackCode callstack_import(Callstack *stack,
 /**
  * Returns the handle of a frame.
  *
- * - `frame`: the frame: a handle, an ID, or the beginning of an ID.
+ * - `frame`: the frame: a handle, an ID, the beginning of an ID, or a title.
  * - `out_handle`: the handle, such as `f3`.
  *
  * Errors: _UNKNOWN_FRAME; _AMBIGUOUS_FRAME, with `candidates` in the details.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 pub use crate::error_source::ErrorSource;
 use crate::frame::{FrameStatus, Handle, StateError, reference_to_id, shown, shown_message};
@@ -66,8 +66,8 @@ impl fmt::Display for BudgetUnit {
 #[serde(untagged, rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Error {
-    /// No frame has this ID or handle, or an ID with this beginning.
-    #[error("no frame matches `{}`; give {}", shown(.reference), advice_on_unknown(.reference, .handle))]
+    /// No frame has this handle, this ID, an ID with this beginning, or this title.
+    #[error("no frame matches `{}`{}", shown(.reference), advice_on_unknown(.reference, .handle))]
     UnknownFrame {
         /// The reference that the caller gave.
         reference: String,
@@ -76,13 +76,13 @@ pub enum Error {
         #[serde(skip_serializing_if = "Option::is_none")]
         handle: Option<Handle>,
     },
-    /// The IDs of several frames begin with the reference.
-    #[error("`{}` matches several frames: {}; give a longer part of the ID, or the handle", shown(.reference), listed(.candidates))]
+    /// The IDs of several frames begin with the reference, or several frames have it as their title.
+    #[error("`{}` matches several frames: {}; give the handle of one, or a longer part of its ID", shown(.reference), listed(.candidates))]
     AmbiguousFrame {
         /// The reference that the caller gave.
         reference: String,
-        /// Up to eight of the matching frames, each as `handle (ID)`. An ID that has the form of a handle has `id:`
-        /// before it.
+        /// Up to eight of the matching frames, each as `handle (ID)`, or as `handle (title, status)` if the title matches. An
+        /// ID that has the form of a handle has `id:` before it.
         candidates: Vec<String>,
     },
     /// Another frame already has the ID.
@@ -134,24 +134,24 @@ pub enum Error {
         handle: Handle,
     },
     /// A `dependsOn` entry that can never be satisfied: the frame itself, a frame above or below it, or a circle.
-    #[error("`{}` cannot depend on `{}`: {reason}", shown(&reference_to_id(.frame)), shown(&reference_to_id(.dependency)))]
+    #[error("`{}` cannot depend on `{}`: {reason}", shown(.frame), shown(.dependency))]
     Dependency {
-        /// The ID of the frame that has the entry.
+        /// The frame that has the entry: its ID, or its handle if the ID was generated, or its title if it is new.
         frame: String,
-        /// The ID of the frame that the entry names.
+        /// The frame that the entry names, in the same form.
         dependency: String,
         /// The reason, and what to do.
         reason: &'static str,
     },
-    /// Two imported frames name each other as ancestors.
+    /// The parent of a frame would be the frame itself or one below it.
     #[error(
         "`{frame}` cannot be below `{parent}`, because `{parent}` is below `{frame}`; give one of them another parent",
-        frame = shown(&reference_to_id(.frame)), parent = shown(&reference_to_id(.parent))
+        frame = shown(.frame), parent = shown(.parent)
     )]
     ParentCircle {
-        /// ID of the frame.
+        /// The frame: its ID, or its handle if the ID was generated.
         frame: String,
-        /// ID of the parent it names.
+        /// The parent that it names, in the same form.
         parent: String,
     },
     /// The active frame must be in_progress or blocked, and this frame is not.
@@ -181,7 +181,7 @@ pub enum Error {
         #[serde(skip_serializing_if = "Option::is_none")]
         newest: Option<Handle>,
     },
-    /// An imported frame has a `retryOf` that cannot be.
+    /// An imported frame has a `retryOf` that cannot be, or an edit would move an attempt away from the one before it.
     #[error("`{}` cannot be the next attempt of `{}`: {reason}", shown(&reference_to_id(.frame)), shown(&reference_to_id(.attempt)))]
     RetryLink {
         /// The ID of the frame that has the link.
@@ -435,6 +435,45 @@ pub enum Error {
         "an earlier command panicked in the library or in code of its host, so this stack is unusable; close it and open it again"
     )]
     Broken {},
+    /// Only a planned frame can be edited.
+    #[error("frame {handle} is {status} and cannot be edited; {}", .status.advice_instead_of_edit())]
+    NotPlanned {
+        /// The frame.
+        handle: Handle,
+        /// Its status.
+        status: FrameStatus,
+    },
+    /// A frame can only be moved before another child of its parent.
+    #[error(
+        "frame {handle} cannot stand before {before}, which is not another child of the same parent; name a sibling"
+    )]
+    NotSibling {
+        /// The frame that is edited.
+        handle: Handle,
+        /// The frame before which it would stand.
+        before: Handle,
+    },
+    /// A planned frame depends on frames that are not completed, and the call did not say that it begins nevertheless.
+    #[error("frame {handle} depends on frames that are not completed: {}, or begin it `anyway`", shown_message(.message))]
+    NotReady {
+        /// The frame.
+        handle: Handle,
+        /// The dependencies that are not completed.
+        dependencies: Vec<Handle>,
+        /// The first of them with titles and statuses, and what to do.
+        message: String,
+    },
+    /// A frame of a list of new frames is refused. The code, and the fields in JSON, are those of the reason.
+    #[error("child {number} ({}): {error}", shown(.title))]
+    #[serde(serialize_with = "as_reason")]
+    Child {
+        /// Its number in the list, from 1.
+        number: usize,
+        /// Its title.
+        title: String,
+        /// The reason.
+        error: Box<Error>,
+    },
     /// The tree has the maximum number of frames, [`Handle::LIMIT`].
     #[error("the tree is full: it has {limit} frames; start another stack")]
     Full {
@@ -545,8 +584,16 @@ impl Error {
             Error::Full { .. } => "full",
             Error::NotRetriable { .. } => "not_retriable",
             Error::RetryLink { .. } => "retry_link",
+            Error::NotPlanned { .. } => "not_planned",
+            Error::NotSibling { .. } => "not_sibling",
+            Error::NotReady { .. } => "not_ready",
+            Error::Child { error, .. } => error.code(),
         }
     }
+}
+
+fn as_reason<S: Serializer>(_: &usize, _: &str, error: &Error, serializer: S) -> Result<S::Ok, S::Error> {
+    error.serialize(serializer)
 }
 
 /// A list of names as errors show it.
@@ -564,9 +611,9 @@ fn advice_on_retry(status: FrameStatus, newest: &Option<Handle>) -> String {
 fn advice_on_unknown(reference: &str, handle: &Option<Handle>) -> String {
     match handle {
         Some(handle) => {
-            format!("{handle} or {}, if you mean the frame with this ID", shown(&reference_to_id(reference)))
+            format!("; give {handle} or {}, if you mean the frame with this ID", shown(&reference_to_id(reference)))
         }
-        None => "a handle such as f1, a session ID, or the beginning of one".to_owned(),
+        None => ": it is no handle, no ID or beginning of one, and no title; give a handle such as f1".to_owned(),
     }
 }
 

@@ -75,8 +75,8 @@ pub mod vocabulary;
 pub use context::{Budget, Context, Guidance, Settings};
 pub use error::{BudgetUnit, Error, Result};
 pub use frame::{
-    Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Repair, Results,
-    StackState,
+    Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Repair,
+    Results, StackState,
 };
 #[cfg(feature = "session")]
 pub use stack::HostSettings;

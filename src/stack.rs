@@ -42,8 +42,8 @@ use self::span_clock::SpanClock;
 use crate::context::{Advice, CacheStatistics, Context, Contexts, Key, Settings, TokenCounter};
 use crate::error::{Error, Result};
 use crate::frame::{
-    Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, PLANNED_PREFIX, Parent, PopStatus, Repair,
-    Results, StackState,
+    Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Identity, NewFrame, PLANNED_PREFIX, Parent,
+    PopStatus, Repair, Results, StackState,
 };
 use crate::store::folder::Folder;
 use crate::store::mirror::PATIENCE;
@@ -71,9 +71,9 @@ pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 /// [`Stack::export_history`] wait for commands if the stack has a [`Store`](crate::Store) of the caller without a
 /// [`Store::reader`](crate::Store::reader).)
 ///
-/// **References.** A [`FrameRef`] names a frame by its handle (`f3`), its ID, or the beginning of an ID. The beginning
-/// must match exactly one frame, else the error is [`Error::AmbiguousFrame`]; no match is [`Error::UnknownFrame`]. A text
-/// of `f` and digits is always a handle; an ID of this form is written `id:f3`.
+/// **References.** A [`FrameRef`] names a frame by its handle (`f3`), its ID, the beginning of an ID, or its title. The
+/// beginning or title must match exactly one frame, else the error is [`Error::AmbiguousFrame`]; no match is
+/// [`Error::UnknownFrame`]. A text of `f` and digits is always a handle; an ID of this form is written `id:f3`.
 ///
 /// **Errors.** [`Error`] describes the state after a failed call. Every command can fail with these errors, which the
 /// methods do not list:
@@ -409,11 +409,12 @@ impl Stack {
     }
 
     /// Creates several planned children of one frame, all or none, and returns their handles in the order of the list.
-    /// A child may depend on any other child of the list, by its ID. The `parent` and `caller` of the children are
-    /// ignored.
+    /// A child may depend on any other child of the list, also on a later one, by its ID or its title. The `parent` and
+    /// `caller` of the children are ignored.
     ///
     /// # Errors
-    /// As [`Stack::plan`], for any of the children. [`Error::DuplicateId`] also if two children have the same ID;
+    /// As [`Stack::plan`], for any of the children; [`Error::Child`] says which one. [`Error::DuplicateId`] also if two
+    /// children have the same ID; [`Error::AmbiguousFrame`] also if two have the title that a dependency names;
     /// [`Error::Dependency`] also if dependencies form a circle.
     pub fn plan_children(&self, parent: impl Into<FrameRef>, children: Vec<NewFrame>) -> Result<Vec<Handle>> {
         let parent = Parent::Frame(parent.into());
@@ -449,6 +450,21 @@ impl Stack {
     /// [`Error::IdentityFixed`] if the frame is not a placeholder.
     pub fn identify(&self, frame: impl Into<FrameRef>, identity: Identity) -> Result<()> {
         self.execute(Command::Identify { frame: frame.into(), identity, provisional: false }).map(drop)
+    }
+
+    /// Edits a planned frame: its title, criteria and dependencies, its parent, and its order among its siblings. The frames
+    /// below it move with it. An edit that changes nothing is no error.
+    ///
+    /// # Errors
+    /// - [`Error::NotPlanned`] if the frame has begun, or is invalidated.
+    /// - [`Error::Empty`] if the title is blank.
+    /// - [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for the frame, the parent, a dependency or the sibling.
+    /// - [`Error::ParentClosed`] if the new parent is completed, failed or invalidated; [`Error::ParentCircle`] if it is the
+    ///   frame or below it.
+    /// - [`Error::NotSibling`] if the frame would stand before one with another parent.
+    /// - [`Error::Dependency`] if dependencies would form a circle, or a frame would depend on one above or below it.
+    pub fn edit(&self, frame: impl Into<FrameRef>, edit: FrameEdit) -> Result<()> {
+        self.execute(Command::Edit { frame: frame.into(), edit }).map(drop)
     }
 
     /// Starts a planned frame: its status becomes in_progress, and it becomes the active frame. Neither its parent nor
@@ -837,6 +853,13 @@ impl Stack {
     /// [`Error::UnknownFrame`]; [`Error::AmbiguousFrame`], which lists up to eight candidates; [`Error::Broken`].
     pub fn resolve(&self, frame: impl Into<FrameRef>) -> Result<Handle> {
         self.query(frame, |_, handle| handle)
+    }
+
+    /// Resolves a reference. Of several frames with a title, one in the tree of `near` is meant.
+    #[cfg(feature = "tools")]
+    pub(crate) fn resolve_near(&self, frame: impl Into<FrameRef>, near: Option<Handle>) -> Result<Handle> {
+        self.check_working()?;
+        self.inner.tree.read().resolve_near(&frame.into(), near)
     }
 
     /// The complete record of a frame.

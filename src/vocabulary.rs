@@ -54,10 +54,12 @@ pub enum ToolRole {
     /// Writes registers, or shows them if it is called without arguments: `stack_registers_update`, in JSON
     /// `updateRegisters`.
     UpdateRegisters,
+    /// Edits a planned frame: `stack_frame_edit`, in JSON `edit`.
+    Edit,
 }
 
 /// All roles, in the order of their declaration.
-const ROLES: [ToolRole; 10] = [
+const ROLES: [ToolRole; 11] = [
     ToolRole::Push,
     ToolRole::Pop,
     ToolRole::Activate,
@@ -68,6 +70,7 @@ const ROLES: [ToolRole; 10] = [
     ToolRole::HeapRead,
     ToolRole::HeapFree,
     ToolRole::UpdateRegisters,
+    ToolRole::Edit,
 ];
 
 impl ToolRole {
@@ -92,6 +95,7 @@ impl ToolRole {
             Self::HeapRead => "stack_heap_read",
             Self::HeapFree => "stack_heap_free",
             Self::UpdateRegisters => "stack_registers_update",
+            Self::Edit => "stack_frame_edit",
         }
     }
 
@@ -108,6 +112,7 @@ impl ToolRole {
             Self::HeapRead => "heapRead",
             Self::HeapFree => "heapFree",
             Self::UpdateRegisters => "updateRegisters",
+            Self::Edit => "edit",
         }
     }
 
@@ -124,6 +129,7 @@ impl ToolRole {
             Self::HeapRead => "tools.heapRead",
             Self::HeapFree => "tools.heapFree",
             Self::UpdateRegisters => "tools.updateRegisters",
+            Self::Edit => "tools.edit",
         }
     }
 }

@@ -99,9 +99,15 @@ pub const CALLSTACK_ERROR_REPLACED: CallstackCode = 137;
 pub const CALLSTACK_ERROR_NOT_FINISHED: CallstackCode = 138;
 /// The frame is not blocked, so it waits for no answer.
 pub const CALLSTACK_ERROR_NOT_BLOCKED: CallstackCode = 139;
+/// The frame has begun or is invalidated, so it cannot be edited.
+pub const CALLSTACK_ERROR_NOT_PLANNED: CallstackCode = 140;
+/// The frame cannot stand before a frame with another parent.
+pub const CALLSTACK_ERROR_NOT_SIBLING: CallstackCode = 141;
+/// The planned frame depends on frames that are not completed.
+pub const CALLSTACK_ERROR_NOT_READY: CallstackCode = 142;
 /// The frame is neither failed nor blocked, or was begun anew already: then the details hold the `newest` attempt.
 pub const CALLSTACK_ERROR_NOT_RETRIABLE: CallstackCode = 145;
-/// An imported frame has a `retryOf` that cannot be.
+/// An imported frame has a `retryOf` that cannot be, or an edit would move an attempt away from the one before it.
 pub const CALLSTACK_ERROR_RETRY_LINK: CallstackCode = 146;
 
 /// The status of a frame. In JSON the name is used, such as `"in_progress"`.
@@ -165,6 +171,10 @@ pub(super) const fn code_of(error: &Error) -> CallstackCode {
         Error::Broken { .. } => CALLSTACK_ERROR_BROKEN,
         Error::NotRetriable { .. } => CALLSTACK_ERROR_NOT_RETRIABLE,
         Error::RetryLink { .. } => CALLSTACK_ERROR_RETRY_LINK,
+        Error::NotPlanned { .. } => CALLSTACK_ERROR_NOT_PLANNED,
+        Error::NotSibling { .. } => CALLSTACK_ERROR_NOT_SIBLING,
+        Error::NotReady { .. } => CALLSTACK_ERROR_NOT_READY,
+        Error::Child { error, .. } => code_of(error),
     }
 }
 

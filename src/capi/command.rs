@@ -8,7 +8,7 @@ use super::code::{self, CallstackCode, CallstackStatus};
 use super::error::CallstackError;
 use super::stack::Callstack;
 use super::text::{CallstackText, list, optional_text, record, text, to_json};
-use crate::frame::{FrameRef, Handle, Identity, Results};
+use crate::frame::{FrameEdit, FrameRef, Handle, Identity, Results};
 use crate::import::{self, Imported, Problem};
 use crate::tree::Command;
 
@@ -67,10 +67,10 @@ pub unsafe extern "C" fn callstack_plan(
 ///
 /// - `parent`: the frame above the children.
 /// - `children`: a JSON array of objects as for `callstack_push`, `[{"title": "One"}, {"title": "Two"}]`. Their keys
-///   `parent` and `caller` are ignored. A child may depend on another child of the list, by its `sessionID`.
+///   `parent` and `caller` are ignored. A child may depend on any other child of the list, by its `sessionID` or its title.
 /// - `out_handles`: the handles of the children as a JSON array, `["f4", "f5"]`.
 ///
-/// Errors: those of `callstack_plan`, for any of the children.
+/// Errors: those of `callstack_plan`, for any of the children; the message says for which.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_plan_children(
     stack: *mut Callstack,
@@ -157,6 +157,34 @@ pub unsafe extern "C" fn callstack_identify(
                 text("success_criteria_compacted", success_criteria_compacted, success_criteria_compacted_len)?
                     .to_owned();
             Ok(stack.identify(frame, Identity { title, success_criteria, success_criteria_compacted })?)
+        })
+    }
+}
+
+/// Edits a planned frame. What has begun keeps its task.
+///
+/// - `frame`: a frame with the status planned.
+/// - `edit`: JSON: what changes, every key is optional. `{"title": "Routes", "successCriteria": "CRUD works",
+///   "successCriteriaCompacted": "CRUD", "dependsOn": ["f3"], "parent": "f1", "before": "f4"}`. `dependsOn` is the whole new
+///   list. `parent` moves the frame and all below it; null makes it a root. `before` moves it before a sibling; null makes it
+///   the last one.
+///
+/// Errors: _NOT_PLANNED if it has begun or is invalidated; _JSON; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _EMPTY for the title;
+/// _PARENT_CLOSED and _PARENT_CIRCLE for the parent; _NOT_SIBLING; _DEPENDENCY; the storage errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_edit(
+    stack: *mut Callstack,
+    frame: *const c_char,
+    frame_len: usize,
+    edit: *const c_char,
+    edit_len: usize,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, (), error, |stack| {
+            let frame = text("frame", frame, frame_len)?;
+            Ok(stack.edit(frame, record::<FrameEdit>("edit", edit, edit_len)?)?)
         })
     }
 }

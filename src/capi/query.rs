@@ -14,7 +14,7 @@ use crate::tree::{OutlineOptions, Tree};
 
 /// Returns the handle of a frame.
 ///
-/// - `frame`: the frame: a handle, an ID, or the beginning of an ID.
+/// - `frame`: the frame: a handle, an ID, the beginning of an ID, or a title.
 /// - `out_handle`: the handle, such as `f3`.
 ///
 /// Errors: _UNKNOWN_FRAME; _AMBIGUOUS_FRAME, with `candidates` in the details.

@@ -46,7 +46,7 @@ pub(super) struct Considered {
     pub(super) children: Vec<Handle>,
     /// Number of finished children that are to be shown and are not among `children`, because they are too many.
     pub(super) other_children: usize,
-    /// Dependencies that are not finished: those of the frame, then those of its ancestors.
+    /// Dependencies that are not completed: those of the frame, then those of its ancestors.
     pub(super) waiting_for: Vec<Waiting>,
 }
 
@@ -88,7 +88,7 @@ pub(super) struct Sibling {
     pub(super) is_dependency: bool,
 }
 
-/// A dependency that is not finished.
+/// A dependency that is not completed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiting {
     /// The frame itself or the ancestor that depends on it.
@@ -164,8 +164,8 @@ pub(super) fn consider(
     }
 }
 
-/// Returns the finished dependencies of a frame that are not known yet, and makes them known. Adds the others to
-/// `waiting_for`.
+/// Returns the finished dependencies of a frame that are not known yet, and makes them known. Adds those that are not
+/// completed to `waiting_for`; a failed one is in both lists.
 fn finished_dependencies(
     tree: &Tree,
     dependent: Handle,
@@ -177,9 +177,12 @@ fn finished_dependencies(
         if !known.insert(dependency) {
             continue;
         }
-        match tree.node(dependency).status().is_finished() {
-            true => finished.push(dependency),
-            false => waiting_for.push(Waiting { dependent, dependency }),
+        let status = tree.node(dependency).status();
+        if status.is_finished() {
+            finished.push(dependency);
+        }
+        if status != FrameStatus::Completed {
+            waiting_for.push(Waiting { dependent, dependency });
         }
     }
     finished

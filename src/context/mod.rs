@@ -15,7 +15,8 @@
 //!    for a reader of XML nor for one of HTML.
 //! 7. The bytes of the stable part change only if a frame is pushed, activated, popped, blocked, resumed, retried or
 //!    invalidated, if a chunk that it shows changes, if the results of a finished child are delivered to the frame's
-//!    conversation or forgotten there ([`Tree::is_held`]), or if the settings change. In particular, results so far of an
+//!    conversation or forgotten there ([`Tree::is_held`]), if the frame or an ancestor is planned and was edited, or if the
+//!    settings change. In particular, results so far of an
 //!    ancestor appear only with the next push or change of a status. A sibling that finishes is appended after those
 //!    already shown, if the budget has room, and so is a sibling of an ancestor or a child, in its section. (A new ID of
 //!    a finished sibling also changes the stable part if the current frame's criteria contain that ID.)

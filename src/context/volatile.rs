@@ -126,7 +126,7 @@ impl Volatile {
                 self.news.push_str(fits);
             }
         }
-        room.text(&mut self.warnings, || waiting_warnings(contexts, tree, considered));
+        room.text(&mut self.warnings, || waiting_warnings(contexts, &self.wording, tree, considered));
         room.text(&mut self.answers, || answers(contexts, tree, considered.handle));
         let is_called = advice.conversation.is_called;
         room.text(&mut self.next, || {
@@ -140,7 +140,9 @@ impl Volatile {
             room.text(&mut self.blocked_siblings, || blocked_siblings(contexts, tree, considered.handle));
         }
         let mut more_warnings = String::new();
-        room.text(&mut more_warnings, || state_warnings(contexts, &self.wording, tree, considered.handle));
+        room.text(&mut more_warnings, || {
+            state_warnings(contexts, &self.wording, tree, considered.handle, &self.planned)
+        });
         self.warnings.push_str(&more_warnings);
         if let Some(registers) = registers.filter(|_| self.has_registers) {
             self.show_registers(registers, &mut room);
@@ -385,7 +387,12 @@ fn next_action(
     let node = tree.node(handle);
     let mut pointer = String::new();
     let action = match node.status() {
-        FrameStatus::Planned => match tree.unfinished_dependencies(handle).next() {
+        FrameStatus::Planned => match waits_for(tree, handle) {
+            Some(dependency) if is_lost(tree, dependency) => {
+                let status = tree.node(dependency).status();
+                let step = next_step(wording, handle, dependency, status);
+                format!("This frame is planned. It waits for {dependency}, which is {status}{step}.")
+            }
             Some(dependency) => format!("This frame is planned. It can begin when {dependency} is completed."),
             None => wording.begin_this(handle),
         },
@@ -409,14 +416,10 @@ fn next_action(
                     true => wording.resume_child(*child),
                     false => wording.answer_child(*child, is_answered),
                 }
-            } else if let Some((child, dependency)) = planned.iter().find_map(|child| waits_for(tree, *child)) {
+            } else if let Some((child, dependency)) = first_waiting(tree, planned) {
                 let status = tree.node(dependency).status();
-                let then = match status {
-                    FrameStatus::Failed => format!(" To begin {dependency} anew, {}.", wording.retry(dependency)),
-                    FrameStatus::Invalidated => " Replan it.".to_owned(),
-                    _ => String::new(),
-                };
-                format!("No planned child can begin: {child} waits for {dependency}, which is {status}.{then}")
+                let step = next_step(wording, child, dependency, status);
+                format!("No planned child can begin: {child} waits for {dependency}, which is {status}{step}.")
             } else if node.status() == FrameStatus::Blocked {
                 match node.record().pending_answer() {
                     Some(_) => "This frame is blocked, and its question is answered: it can go on.".to_owned(),
@@ -443,9 +446,27 @@ fn next_action(
     format!("<next-action>{action}</next-action>\n{pointer}")
 }
 
-/// Returns a frame with its first dependency that is not completed.
-fn waits_for(tree: &Tree, handle: Handle) -> Option<(Handle, Handle)> {
-    tree.unfinished_dependencies(handle).next().map(|dependency| (handle, dependency))
+/// Returns a dependency of a frame that is not completed: the first one that cannot be, or else the first one.
+fn waits_for(tree: &Tree, handle: Handle) -> Option<Handle> {
+    lost(tree, handle).or_else(|| tree.unfinished_dependencies(handle).next())
+}
+
+/// Returns the first of several frames that waits for another one, with that one; first those that wait in vain.
+fn first_waiting(tree: &Tree, frames: &[Handle]) -> Option<(Handle, Handle)> {
+    let waiting = |find: fn(&Tree, Handle) -> Option<Handle>| {
+        frames.iter().find_map(|frame| find(tree, *frame).map(|dependency| (*frame, dependency)))
+    };
+    waiting(lost).or_else(|| waiting(waits_for))
+}
+
+/// Returns the first dependency of a frame that cannot be completed any more.
+fn lost(tree: &Tree, handle: Handle) -> Option<Handle> {
+    tree.unfinished_dependencies(handle).find(|dependency| is_lost(tree, *dependency))
+}
+
+/// True if a frame has ended without being completed.
+fn is_lost(tree: &Tree, handle: Handle) -> bool {
+    tree.node(handle).record().lost_because().is_some()
 }
 
 fn go_on_above(tree: &Tree, handle: Handle) -> String {
@@ -458,25 +479,65 @@ fn go_on_above(tree: &Tree, handle: Handle) -> String {
     }
 }
 
-fn waiting_warnings(contexts: &Contexts, tree: &Tree, considered: &Considered) -> String {
+fn waiting_warnings(contexts: &Contexts, wording: &Wording, tree: &Tree, considered: &Considered) -> String {
     warnings(&considered.waiting_for, |Waiting { dependent, dependency }| {
-        let status = tree.node(dependency).status();
-        let named = named(contexts, tree, dependency);
-        let reason = match status {
-            FrameStatus::Blocked => format!(": {}", reason(contexts, tree, dependency)),
-            _ => ".".to_owned(),
-        };
         let who = match dependent == considered.handle {
             true => "This frame".to_owned(),
             false => format!("Its ancestor {dependent}"),
         };
-        format!("{who} depends on {named}, which is {status}{reason}")
+        waiting_warning(contexts, wording, tree, &who, dependent, dependency)
     })
 }
 
-/// Returns warnings about blocked children, about the child that finished last if it has failed, and about a parent that
-/// is not open although the frame is.
-fn state_warnings(contexts: &Contexts, wording: &Wording, tree: &Tree, handle: Handle) -> String {
+/// Says that a frame, which is called `who`, depends on one that is not completed: why that is so, and what to do if it
+/// cannot be completed any more.
+fn waiting_warning(
+    contexts: &Contexts,
+    wording: &Wording,
+    tree: &Tree,
+    who: &str,
+    dependent: Handle,
+    dependency: Handle,
+) -> String {
+    let node = tree.node(dependency);
+    let is_planned = tree.node(dependent).status() == FrameStatus::Planned;
+    let why = match node.record().lost_because() {
+        Some(reason) => {
+            let reason = short(contexts, reason, REASON_TOKENS);
+            let reason = if reason.is_empty() { "no reason was given".to_owned() } else { reason };
+            match is_planned {
+                true => format!(": {reason} ({})", remedy(wording, tree, dependent, dependency)),
+                false => format!(": {reason} (do without its results, or finish as failed)"),
+            }
+        }
+        None if node.status() == FrameStatus::Blocked => format!(": {}", reason(contexts, tree, dependency)),
+        None => ".".to_owned(),
+    };
+    format!("{who} depends on {}, which is {}{why}", named(contexts, tree, dependency), node.status())
+}
+
+/// Returns the end of a next action, after the status of a dependency for which a planned frame waits: what to do if it
+/// cannot be completed any more.
+fn next_step(wording: &Wording, dependent: Handle, dependency: Handle, status: FrameStatus) -> String {
+    match status {
+        FrameStatus::Failed => format!(". To begin {dependency} anew, {}", wording.retry(dependency)),
+        FrameStatus::Invalidated => format!(": {}", wording.rewire(dependent)),
+        _ => String::new(),
+    }
+}
+
+/// Says all that helps a planned frame that depends on one that cannot be completed any more. Only a failed one is begun anew.
+fn remedy(wording: &Wording, tree: &Tree, dependent: Handle, dependency: Handle) -> String {
+    let rewire = wording.rewire(dependent);
+    match tree.node(dependency).status() {
+        FrameStatus::Failed => format!("to begin {dependency} anew, {}; or {rewire}", wording.retry(dependency)),
+        _ => rewire,
+    }
+}
+
+/// Returns warnings about blocked and interrupted children, about planned children that wait in vain, about the child that
+/// finished last if it has failed and none of these waits for it, and about a parent that is not open although the frame is.
+fn state_warnings(contexts: &Contexts, wording: &Wording, tree: &Tree, handle: Handle, planned: &[Handle]) -> String {
     let node = tree.node(handle);
     let blocked: Vec<Handle> =
         node.children().iter().copied().filter(|child| tree.node(*child).status() == FrameStatus::Blocked).collect();
@@ -488,7 +549,16 @@ fn state_warnings(contexts: &Contexts, wording: &Wording, tree: &Tree, handle: H
     text.push_str(&warnings(&interrupted, |child| {
         format!("Child {} was interrupted: the host that ran it has ended.", named(contexts, tree, child))
     }));
-    let has_failed = |child: &Handle| node.status().is_open() && tree.node(*child).status() == FrameStatus::Failed;
+    let in_vain: Vec<(Handle, Handle)> =
+        planned.iter().filter_map(|child| lost(tree, *child).map(|dependency| (*child, dependency))).collect();
+    text.push_str(&warnings(&in_vain, |(child, dependency)| {
+        let who = format!("Child {}", named(contexts, tree, child));
+        waiting_warning(contexts, wording, tree, &who, child, dependency)
+    }));
+    let is_explained = |child: Handle| in_vain.iter().take(WARNINGS).any(|(_, dependency)| *dependency == child);
+    let has_failed = |child: &Handle| {
+        node.status().is_open() && tree.node(*child).status() == FrameStatus::Failed && !is_explained(*child)
+    };
     if let Some(child) = node.finished_children().next_back().filter(has_failed) {
         let (named, retry) = (named(contexts, tree, child), wording.retry(child));
         text.push_str(&format!("<warning>Child {named} has failed. To begin it anew, {retry}.</warning>\n"));

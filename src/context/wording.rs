@@ -101,6 +101,14 @@ impl Wording {
         }
     }
 
+    /// Returns how a planned frame gets other dependencies, because one of them cannot be completed any more.
+    pub(super) fn rewire(&self, handle: Handle) -> String {
+        match self.tool(ToolRole::Edit) {
+            Some(edit) => format!("{edit} {handle} {{\"dependsOn\": […]}}"),
+            None => format!("give {handle} other dependencies"),
+        }
+    }
+
     /// Returns the next action for a frame with a planned child that is ready.
     pub(super) fn begin_child(&self, child: Handle) -> String {
         match self.tool(ToolRole::Activate) {

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Chunk, Frame, FrameStatus, Handle, Identity, Message, RegisterValues, RunSettings, SummaryRequest};
+use super::{
+    Chunk, Frame, FrameEdit, FrameStatus, Handle, Identity, Message, RegisterValues, RunSettings, SummaryRequest,
+};
 
 /// One change to one frame. A tree changes only by events: applying all events of a tree to an empty
 /// tree gives an equal tree.
@@ -185,6 +187,12 @@ pub enum Change {
         /// The new messages, oldest first.
         messages: Vec<Message>,
     },
+    /// The planned frame was edited. A frame that has begun, or has ended, gets only another place: an import of files
+    /// restores the order of siblings in this way.
+    Edited {
+        /// What has changed. It names frames by their handles.
+        edit: Box<FrameEdit>,
+    },
 }
 
 impl Change {
@@ -217,6 +225,7 @@ impl Change {
         "callBegun",
         "callEnded",
         "summaryRequested",
+        "edited",
     ];
 
     /// The name of the variant: the value of the JSON key `kind`.
@@ -249,6 +258,7 @@ impl Change {
             Change::CallBegun { .. } => 24,
             Change::CallEnded { .. } => 25,
             Change::SummaryRequested { .. } => 26,
+            Change::Edited { .. } => 27,
         };
         Change::KINDS[place]
     }
@@ -298,6 +308,7 @@ struct FlatEvent {
     #[serde(default)]
     interrupted: bool,
     request: Option<Box<SummaryRequest>>,
+    edit: Option<Box<FrameEdit>>,
 }
 
 impl TryFrom<FlatEvent> for Event {
@@ -355,6 +366,7 @@ impl TryFrom<FlatEvent> for Event {
             "runStarted" => Change::RunStarted { run: event.run.ok_or_else(|| lacks("run"))?, tools: event.tools },
             "called" => Change::Called { call: event.call.ok_or_else(|| lacks("call"))? },
             "messagesAdded" => Change::MessagesAdded { messages: event.messages.ok_or_else(|| lacks("messages"))? },
+            "edited" => Change::Edited { edit: event.edit.ok_or_else(|| lacks("edit"))? },
             _ => return Err(format!("event {revision} has the kind `{kind}`, which this version does not know")),
         };
         Ok(Event { revision, time, handle, change })
@@ -411,6 +423,7 @@ mod tests {
             Change::SummaryRequested {
                 request: Some(Box::new(SummaryRequest { note: Some(text()), ..SummaryRequest::default() })),
             },
+            Change::Edited { edit: Box::new(FrameEdit::default().title("text").depends_on(["f1"]).root().last()) },
         ];
         assert_eq!(changes.each_ref().map(Change::kind), *Change::KINDS);
         for change in changes {

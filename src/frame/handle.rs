@@ -85,19 +85,24 @@ impl<'de> Deserialize<'de> for Handle {
     }
 }
 
-/// A reference to a frame: its handle, its session ID, or a prefix of a session ID that only one frame
-/// has. Handles and texts convert into it. In JSON a reference is a string.
+/// A reference to a frame: its handle, its session ID, a prefix of a session ID that only one frame has, or a title that
+/// only one frame has. Handles and texts convert into it. In JSON a reference is a string.
 ///
 /// # How a text is read
 ///
 /// The form of a text decides what it names. Which frames exist does not matter, so no ID can take the place of a
-/// handle or of another ID:
+/// handle or of another ID, and no title that of an ID:
 ///
 /// | text | names |
 /// |---|---|
 /// | `f` and ASCII digits: `f3` | the frame with this handle, never an ID or a prefix |
 /// | `id:` and an ID: `id:f3`, `id:ses_1` | the frame with exactly this ID |
-/// | any other text: `ses_1` | the frame with this ID, or else the only frame whose ID begins with it |
+/// | any other text: `ses_1`, `Shopping cart` | the frame with this ID, or else the only frame whose ID begins with it or that has this title |
+///
+/// A title is compared as a whole, without blanks around it. If several frames have it, those that are not invalidated are
+/// meant, then those in the tree of the frame for which the reference is resolved (the parent of a new frame, the frame
+/// that is edited, the frame of the session that calls a tool), then those with the same upper and lower case. If several
+/// are left, or if the text is also the beginning of another frame's ID, the reference is ambiguous.
 ///
 /// A session ID may have the form of a handle. Methods that take a session ID (such as
 /// [`Stack::ensure`](crate::Stack::ensure) and `Host::context`) and the events of a host take it as it is. Where a
@@ -123,7 +128,7 @@ impl<'de> Deserialize<'de> for Handle {
 pub enum FrameRef {
     /// The frame's handle.
     Handle(Handle),
-    /// A complete ID. It is never looked up as a handle or as a prefix of another ID.
+    /// A complete ID. It is never looked up as a handle, as a prefix of another ID, or as a title.
     Id(String),
     /// A text, which is read as the table above says.
     Text(String),
@@ -139,8 +144,8 @@ pub(crate) enum Target<'a> {
     Handle(Handle),
     /// The frame with exactly this ID.
     Id(&'a str),
-    /// The frame with this ID, or else the only frame whose ID begins with it.
-    Prefix(&'a str),
+    /// The frame with this ID, or else the only frame whose ID begins with it or that has this title.
+    Name(&'a str),
     /// No frame: the text has the form of a handle, but no tree has such a handle (`f0`, `f99999999999`).
     Nothing,
 }
@@ -152,7 +157,7 @@ impl FrameRef {
             FrameRef::Handle(handle) => Target::Handle(*handle),
             FrameRef::Id(id) => Target::Id(id),
             FrameRef::Text(text) if has_handle_form(text) => text.parse().map_or(Target::Nothing, Target::Handle),
-            FrameRef::Text(text) => text.strip_prefix(ID_PREFIX).map_or(Target::Prefix(text), Target::Id),
+            FrameRef::Text(text) => text.strip_prefix(ID_PREFIX).map_or(Target::Name(text), Target::Id),
         }
     }
 }
@@ -237,15 +242,15 @@ mod tests {
             ("f0", Target::Nothing),
             ("f03", Target::Nothing),
             ("f4294967296", Target::Nothing),
-            ("f", Target::Prefix("f")),
-            ("F3", Target::Prefix("F3")),
-            ("f3a", Target::Prefix("f3a")),
-            ("f\u{661}", Target::Prefix("f\u{661}")),
-            (" f3", Target::Prefix(" f3")),
+            ("f", Target::Name("f")),
+            ("F3", Target::Name("F3")),
+            ("f3a", Target::Name("f3a")),
+            ("f\u{661}", Target::Name("f\u{661}")),
+            (" f3", Target::Name(" f3")),
             ("id:f3", Target::Id("f3")),
             ("id:id:a", Target::Id("id:a")),
             ("id:", Target::Id("")),
-            ("ID:f3", Target::Prefix("ID:f3")),
+            ("ID:f3", Target::Name("ID:f3")),
         ] {
             assert_eq!(FrameRef::from(text).target(), target, "{text}");
         }
@@ -259,7 +264,7 @@ mod tests {
             let read: FrameRef = serde_json::from_str(&written).unwrap();
             assert_eq!(read.target(), Target::Id(id), "{written}");
             let short = FrameRef::Text(reference_to_id(id).into_owned());
-            assert!(matches!(short.target(), Target::Id(read) | Target::Prefix(read) if read == id), "{short}");
+            assert!(matches!(short.target(), Target::Id(read) | Target::Name(read) if read == id), "{short}");
         }
     }
 }

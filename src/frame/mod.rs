@@ -5,6 +5,7 @@
 
 mod call;
 mod chunk;
+mod edit;
 mod event;
 mod file_name;
 mod handle;
@@ -20,6 +21,7 @@ mod summary_request;
 
 pub use call::RunningCall;
 pub use chunk::{Chunk, NewChunk};
+pub use edit::FrameEdit;
 pub use event::{Change, Event};
 pub use file_name::{file_name, own_log_path};
 pub use handle::{FrameRef, Handle, ParseHandleError};

@@ -16,8 +16,8 @@ pub const SALVAGED: &str = "[auto-completed: ";
 /// implementation document).
 ///
 /// Times are in milliseconds since the Unix epoch. Keys that the specification does not have (`dependsOn`, `placeholder`,
-/// `deliveredAt`, `forgottenAt`, `questions`, `call`, `interruptedAt`, `summaryRequest`, `heap`, `registers`, `retryOf`) are
-/// omitted when empty; keys that this version does not know are kept in [`Frame::extra`] and written back.
+/// `deliveredAt`, `forgottenAt`, `questions`, `call`, `interruptedAt`, `summaryRequest`, `heap`, `registers`, `retryOf`,
+/// `childOrder`) are omitted when empty; keys that this version does not know are kept in [`Frame::extra`] and written back.
 ///
 /// ```json
 /// {"sessionID": "ses_2", "parentSessionID": "ses_1", "status": "completed", "title": "Shopping cart",
@@ -72,6 +72,9 @@ pub struct Frame {
     /// plugin, a planned frame has the key even if the list is empty; other frames omit an empty list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned_children: Option<Vec<String>>,
+    /// IDs of all children in their order, if that is not the order of their creation. Derived from the tree.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub child_order: Vec<String>,
     /// True if the frame was created only because its session appeared, and nobody has set its title and criteria for
     /// good. Until then they follow the session's title and newest task.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -120,7 +123,7 @@ const KEYS: &[&str] = &[
     "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "results",
     "resultsCompacted", "createdAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
     "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "deliveredAt", "forgottenAt",
-    "questions", "call", "interruptedAt", "summaryRequest", "heap", "registers", "retryOf", REVISION_KEY,
+    "questions", "call", "interruptedAt", "summaryRequest", "heap", "registers", "retryOf", "childOrder", REVISION_KEY,
 ];
 
 /// The key of a frame's file that holds the revision of the tree at which the file was written. Records have no such key.
@@ -177,6 +180,16 @@ impl Frame {
     /// The answer to a blocked frame with which it can go on. `None` if the frame is not blocked or has no answer yet.
     pub fn pending_answer(&self) -> Option<&str> {
         self.current_question()?.answer.as_deref()
+    }
+
+    /// Why a frame that others may depend on has no results for them: the reason of its invalidation, or the results of
+    /// its failure. `None` if it can still be completed, or was.
+    pub fn lost_because(&self) -> Option<&str> {
+        match self.status {
+            FrameStatus::Failed => Some(self.dense_results()),
+            FrameStatus::Invalidated => Some(self.invalidation_reason.as_deref().unwrap_or_default()),
+            _ => None,
+        }
     }
 
     /// True if the frame is open and its results are those so far: not what it waits for.
@@ -470,6 +483,7 @@ mod tests {
             invalidation_reason: Some(String::new()),
             invalidated_at: Some(1),
             planned_children: Some(Vec::new()),
+            child_order: vec![String::new()],
             placeholder: true,
             delivered_at: Some(1),
             forgotten_at: Some(1),

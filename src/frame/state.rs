@@ -288,6 +288,7 @@ fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Fr
         invalidation_reason: fields.text("invalidationReason"),
         invalidated_at: fields.number("invalidatedAt"),
         planned_children: fields.texts("plannedChildren"),
+        child_order: fields.texts("childOrder").unwrap_or_default(),
         delivered_at: fields.number("deliveredAt"),
         forgotten_at: fields.number("forgottenAt"),
         questions: fields.read("questions", "a list of questions").unwrap_or_default(),

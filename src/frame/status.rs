@@ -104,6 +104,18 @@ impl FrameStatus {
         }
     }
 
+    /// What to do with a frame in this status, which cannot be edited, for error messages.
+    pub(crate) const fn advice_instead_of_edit(self) -> &'static str {
+        match self {
+            FrameStatus::Planned => "edit it",
+            FrameStatus::InProgress | FrameStatus::Blocked => {
+                "what has begun keeps its task: finish it, or invalidate it and plan another frame"
+            }
+            FrameStatus::Completed | FrameStatus::Failed => "it is finished; plan another frame for further work",
+            FrameStatus::Invalidated => "it is out of the plan; plan a new frame instead",
+        }
+    }
+
     /// What to do with a frame in this status, which cannot be answered, for error messages.
     pub(crate) const fn advice_instead_of_answer(self) -> &'static str {
         match self {

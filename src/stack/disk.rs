@@ -424,23 +424,27 @@ fn note(mirror: Option<&mut Mirror>, tree: &Tree, event: &Event, own: bool) {
         | Change::RunStarted { .. }
         | Change::Called { .. }
         | Change::MessagesAdded { .. } => return,
-        Change::Added { frame } if frame.status == FrameStatus::Planned => {
-            // The file of the parent lists its planned children.
+        Change::Added { frame } => {
+            // The file of the parent lists its planned children, and all children if they were moved.
             let parent = frame.parent_session_id.as_ref().and_then(|parent| tree.by_id(parent));
-            parent.into_iter().for_each(|parent| mirror.note(parent, revision, own));
+            let lists_it = |parent: &Handle| frame.status == FrameStatus::Planned || tree.node(*parent).is_reordered();
+            parent.filter(lists_it).into_iter().for_each(|parent| mirror.note(parent, revision, own));
         }
-        Change::Added { .. } => {}
         _ if handle.index() >= tree.len() => return,
         Change::StatusChanged { .. } | Change::Invalidated { .. } | Change::IdReplaced { .. } => {
             let node = tree.node(handle);
-            if node.status() == FrameStatus::Planned {
-                node.parent().into_iter().for_each(|parent| mirror.note(parent, revision, own));
-            }
+            let lists_it = |parent: &Handle| node.status() == FrameStatus::Planned || tree.node(*parent).is_reordered();
+            node.parent().filter(lists_it).into_iter().for_each(|parent| mirror.note(parent, revision, own));
             if let Change::IdReplaced { .. } = event.change {
                 mirror.note_replaced(node.session_id(), handle, revision);
                 let naming = node.children().iter().chain(tree.dependents(handle)).copied().chain(node.retried_as());
                 naming.for_each(|other| mirror.note(other, revision, own));
             }
+        }
+        Change::Edited { edit } if edit.moves() => {
+            let parent = edit.parent.iter().flatten().filter_map(|parent| tree.resolve(parent).ok());
+            let parents = parent.chain(tree.node(handle).parent());
+            parents.for_each(|parent| mirror.note(parent, revision, own));
         }
         _ => {}
     }

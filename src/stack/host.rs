@@ -578,6 +578,7 @@ impl Stack {
                     FrameStatus::Planned | FrameStatus::Invalidated => continue,
                 },
                 Change::Invalidated { .. } => "Frame invalidated",
+                Change::Edited { .. } => "Frame edited",
                 Change::Summarized { .. } => "Frame summarized",
                 Change::Answered { .. } => "Frame answered",
                 Change::CallEnded { interrupted: true } => "Frame interrupted",

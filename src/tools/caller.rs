@@ -52,13 +52,22 @@ impl<'a> Caller<'a> {
         self.stack.read(|tree| tree.by_id(self.session_id))
     }
 
+    /// Returns the frame that an argument names. Of several frames with a title, one in the tree of the calling session is
+    /// meant.
+    ///
+    /// # Errors
+    /// As [`Stack::resolve`].
+    pub(super) fn resolve(&self, name: &str) -> Result<Handle> {
+        self.stack.resolve_near(name, self.own())
+    }
+
     /// Returns the frame that an argument names; without an argument, the frame of the calling session.
     ///
     /// # Errors
     /// As [`Stack::resolve`]; [`Error::NoFrame`] if the session has no frame.
     pub(super) fn named_or_own(&self, name: Option<&str>) -> Result<Handle> {
         match name {
-            Some(name) => self.stack.resolve(name),
+            Some(name) => self.resolve(name),
             None => self.own().ok_or_else(|| Error::NoFrame { session_id: self.session_id.to_owned() }),
         }
     }
@@ -87,10 +96,14 @@ impl<'a> Caller<'a> {
     /// Returns the parent that an argument names; without an argument, the default one.
     ///
     /// # Errors
-    /// As [`Caller::parent`].
+    /// As [`Caller::resolve`] and [`Caller::parent`].
     pub(super) fn named_parent(&mut self, name: Option<String>) -> Result<Parent> {
         let found = |parent: Option<Handle>| parent.map_or(Parent::Root, |parent| Parent::Frame(parent.into()));
-        name.map_or_else(|| self.parent().map(found), |name| Ok(Parent::Frame(name.into())))
+        match name {
+            Some(name) => self.resolve(&name).map(Some),
+            None => self.parent(),
+        }
+        .map(found)
     }
 
     /// Returns the outline of the caller's tree with the caller's mark, and one line that counts the other trees; with

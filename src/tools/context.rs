@@ -86,7 +86,7 @@ fn context(caller: &Caller<'_>) -> Result<Option<SessionContext>, Error> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClearCache {
-    /// Clear only the contexts of this frame, given by handle or ID.
+    /// Clear only the contexts of this frame.
     #[serde(rename = "sessionID")]
     session_id: Option<String>,
 }

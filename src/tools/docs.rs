@@ -13,7 +13,7 @@ pub fn markdown() -> String {
          it.\n\nThe arguments are one JSON object. Unknown, missing and mistyped arguments are rejected; the error\n\
          contains an example. Texts of more than 100,000 characters, lists of more than 1,000 entries, and\n\
          arguments of more than 1 MiB in total are rejected too. A frame is named by its handle (`f3`), by its ID,\n\
-         or by a beginning of its ID that matches no other frame.\n",
+         by a beginning of its ID that matches no other frame, or by its title if no other frame of the tree has it.\n",
     );
     let tools = super::list(&ToolNames::default());
     add_sets(&tools, &mut text);

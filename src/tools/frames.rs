@@ -143,7 +143,7 @@ impl AgentTool for Pop {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Answer {
-    /// Handle or ID.
+    /// Handle or title.
     #[serde(rename = "frameID")]
     frame_id: String,
     /// What the frame needs to know.
@@ -155,7 +155,7 @@ impl AgentTool for Answer {
     const EXAMPLE: &'static str = r#"{"frameID": "f2", "answer": "20 %"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        let frame = caller.stack.resolve(self.frame_id.as_str())?;
+        let frame = caller.resolve(&self.frame_id)?;
         caller.stack.answer(frame, self.answer)?;
         Ok(Reply::Text(format!("{} is answered.", caller.name(frame))))
     }
@@ -206,7 +206,7 @@ pub(super) struct ShowTree {
     /// Also the trees of other sessions.
     #[serde(default)]
     all: bool,
-    /// Show only this frame (handle or ID) and those below it.
+    /// Show only this frame (handle or title) and those below it.
     #[serde(rename = "rootID")]
     root_id: Option<String>,
     /// Also show criteria, results, artifacts and decisions.
@@ -234,7 +234,7 @@ impl AgentTool for ShowTree {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Details {
-    /// Handle or ID.
+    /// Handle or title.
     #[serde(rename = "frameID")]
     frame_id: String,
 }
@@ -244,7 +244,7 @@ impl AgentTool for Details {
     const EXAMPLE: &'static str = r#"{"frameID": "f2"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        let frame = caller.stack.resolve(self.frame_id.as_str())?;
+        let frame = caller.resolve(&self.frame_id)?;
         let record = caller.stack.frame(frame)?;
         let (parent, previous, next) = caller.stack.read(|tree| {
             let node = tree.node(frame);

@@ -183,7 +183,7 @@ impl<Run> Entry<Run> {
 }
 
 #[rustfmt::skip]
-const TABLE: [Entry<RunTool>; 38] = [
+const TABLE: [Entry<RunTool>; 39] = [
     Entry::of::<frames::Push>(Group::Frames),
     Entry::of::<frames::Pop>(Group::Frames),
     Entry::of::<frames::Answer>(Group::Frames),
@@ -197,6 +197,7 @@ const TABLE: [Entry<RunTool>; 38] = [
     Entry::of::<frames::GetState>(Group::Frames),
     Entry::of::<planning::Plan>(Group::Planning),
     Entry::of::<planning::PlanChildren>(Group::Planning),
+    Entry::of::<planning::Edit>(Group::Planning),
     Entry::of::<planning::Activate>(Group::Planning),
     Entry::of::<planning::Invalidate>(Group::Planning),
     Entry::of::<running::ActivateReady>(Group::Planning),
@@ -293,6 +294,7 @@ fn words_for(role: ToolRole) -> &'static str {
         ToolRole::HeapRead => "reading it",
         ToolRole::HeapFree => "it is freed",
         ToolRole::UpdateRegisters => "an update of registers",
+        ToolRole::Edit => "an edit",
     }
 }
 

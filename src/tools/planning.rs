@@ -1,14 +1,12 @@
 //! Tools that plan frames, start planned frames, and remove frames from the plan.
 
-use std::collections::HashMap;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::caller::{Caller, listed};
 use super::{AgentTool, Reply};
 use crate::error::Error;
-use crate::frame::{FrameRef, Handle, Identity, NewFrame, has_handle_form};
+use crate::frame::{FrameEdit, FrameRef, FrameStatus, Handle, Identity, NewFrame};
 use crate::tree::Command;
 use crate::vocabulary::ToolRole;
 
@@ -25,7 +23,7 @@ pub(super) struct Plan {
     /// Default: this session's frame.
     #[serde(rename = "parentSessionID")]
     parent: Option<String>,
-    /// Handles or IDs of frames whose results it needs.
+    /// Handles or titles of frames whose results it needs.
     #[serde(default)]
     depends_on: Vec<String>,
 }
@@ -72,7 +70,7 @@ struct Child {
     success_criteria: String,
     /// The same in one short line.
     success_criteria_compacted: String,
-    /// Frames whose results it needs: handle, ID, or title of an earlier one of this list.
+    /// Handles or titles of frames whose results it needs, also of this list.
     #[serde(default)]
     depends_on: Vec<String>,
 }
@@ -85,19 +83,12 @@ impl AgentTool for PlanChildren {
         if self.children.is_empty() {
             return Err(Error::Empty { field: "children" });
         }
-        let mut named: HashMap<String, String> = HashMap::new();
         let mut ids = Vec::new();
         let mut children = Vec::new();
         for child in self.children {
-            let reference = |name: String| match named.get(&name) {
-                // A title that has the form of a handle does not take the place of the handle.
-                Some(id) if !has_handle_form(&name) => FrameRef::Id(id.clone()),
-                _ => FrameRef::from(name),
-            };
-            let depends_on = child.depends_on.into_iter().map(reference).collect();
             let session_id = caller.stack.planned_id();
-            named.insert(child.title.clone(), session_id.clone());
             ids.push(session_id.clone());
+            let depends_on = child.depends_on.into_iter().map(FrameRef::from).collect();
             let identity = Identity {
                 title: child.title,
                 success_criteria: child.success_criteria,
@@ -120,12 +111,59 @@ impl AgentTool for PlanChildren {
     }
 }
 
+/// Change what a planned frame is, or its place.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Edit {
+    /// Handle or title.
+    #[serde(rename = "sessionID")]
+    session_id: String,
+    /// New title.
+    title: Option<String>,
+    /// New criteria.
+    success_criteria: Option<String>,
+    /// In one line.
+    success_criteria_compacted: Option<String>,
+    /// The whole new list.
+    depends_on: Option<Vec<String>>,
+    /// New parent.
+    #[serde(rename = "parentSessionID")]
+    parent: Option<String>,
+    /// Sibling; "" for last.
+    before: Option<String>,
+}
+
+impl AgentTool for Edit {
+    const NAME: &'static str = "stack_frame_edit";
+    const EXAMPLE: &'static str = r#"{"sessionID": "f5", "dependsOn": ["f3", "Schema"], "before": "f4"}"#;
+
+    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+        let frame = caller.resolve(&self.session_id)?;
+        let edit = FrameEdit {
+            title: self.title,
+            success_criteria: self.success_criteria,
+            success_criteria_compacted: self.success_criteria_compacted,
+            depends_on: self.depends_on.map(|names| names.into_iter().map(FrameRef::from).collect()),
+            parent: self.parent.map(|name| Some(FrameRef::from(name))),
+            before: self.before.map(|name| (!name.is_empty()).then(|| FrameRef::from(name))),
+        };
+        caller.stack.edit(frame, edit)?;
+        let waits_for: Vec<Handle> = caller.stack.read(|tree| tree.unfinished_dependencies(frame).collect());
+        let name = caller.name(frame);
+        Ok(Reply::Text(match (&waits_for[..], caller.tools().get(ToolRole::Activate)) {
+            ([], Some(activate)) => format!("{name} is edited. Begin it with {activate} {frame}."),
+            ([], None) => format!("{name} is edited."),
+            _ => format!("{name} is edited. It waits for {}.", listed(&waits_for)),
+        }))
+    }
+}
+
 /// Run a planned frame, or resume one that was interrupted or blocked, or begin a failed one anew; its results are this
 /// tool's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Activate {
-    /// Handle or ID.
+    /// Handle or title.
     #[serde(rename = "sessionID")]
     session_id: String,
     /// What a blocked frame waits for; with retry, what must be done differently.
@@ -138,6 +176,9 @@ pub(super) struct Activate {
     background: bool,
     /// Milliseconds; 0: none.
     time_limit: Option<u64>,
+    /// Despite open dependencies.
+    #[serde(default)]
+    anyway: bool,
 }
 
 impl AgentTool for Activate {
@@ -145,7 +186,15 @@ impl AgentTool for Activate {
     const EXAMPLE: &'static str = r#"{"sessionID": "f2"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        let frame = caller.stack.resolve(self.session_id.as_str())?;
+        let frame = caller.resolve(&self.session_id)?;
+        if !self.anyway {
+            caller.stack.read(|tree| match tree.node(frame).status() {
+                FrameStatus::Planned => tree.check_ready(frame),
+                // The new attempt will have the same dependencies.
+                _ if self.retry => tree.check_ready(frame),
+                _ => Ok(()),
+            })?;
+        }
         if self.retry {
             let session_id = caller.session_id;
             caller.turn(|turn| turn.check_retriable(frame, session_id))?;
@@ -193,7 +242,22 @@ impl AgentTool for Invalidate {
             text.push_str(&format!(" Still open below it: {}.", listed(&done.still_open)));
         }
         if !done.dependents.is_empty() {
-            text.push_str(&format!(" Frames that depend on it must be replanned: {}.", listed(&done.dependents)));
+            let is_planned =
+                |frame: &Handle| caller.stack.read(|tree| tree.node(*frame).status()) == FrameStatus::Planned;
+            let (planned, begun): (Vec<Handle>, Vec<Handle>) =
+                done.dependents.iter().partition(|frame| is_planned(frame));
+            if !begun.is_empty() {
+                text.push_str(&format!(" It was needed by frames that have begun: {}.", listed(&begun)));
+            }
+            if !planned.is_empty() {
+                let tools = caller.tools();
+                let rewire = match tools.get(ToolRole::Edit) {
+                    Some(edit) => format!("{edit} (dependsOn) gives them other dependencies"),
+                    None => "plan them anew".to_owned(),
+                };
+                let listed = listed(&planned);
+                text.push_str(&format!(" Frames that depend on it cannot begin: {listed}; {rewire}."));
+            }
         }
         Ok(Reply::Text(text))
     }

@@ -8,7 +8,9 @@ use super::Tree;
 use super::memory::{Conversation, RunState};
 use super::node::{Attempt, Before, Node};
 use crate::error::{Error, Result};
-use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Identity, Message, Question, RunningCall};
+use crate::frame::{
+    Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Identity, Message, Question, RunningCall, Target,
+};
 use crate::steps::step;
 
 impl Tree {
@@ -29,8 +31,8 @@ impl Tree {
     /// # Errors
     /// [`Error::History`] if the event has the wrong revision (one is missing or duplicated), names frames that the tree
     /// does not have, or makes a change that no command makes: a transition that
-    /// [`FrameStatus::can_become`] does not allow, an active frame that is not open, or a dependency on a frame above or
-    /// below. The tree is unchanged.
+    /// [`FrameStatus::can_become`] does not allow, an active frame that is not open, a dependency on a frame above or
+    /// below, a parent below the frame, or another title for a frame that has begun. The tree is unchanged.
     pub fn replay(&mut self, event: &Event) -> Result<()> {
         self.check_next(event)?;
         self.apply(event);
@@ -101,9 +103,45 @@ impl Tree {
             Change::Answered { .. } if node.status() != FrameStatus::Blocked => {
                 Some(format!("it answers {}, which is {}", event.handle, node.status()))
             }
+            Change::Edited { edit } => self.misfit_of_edit(event.handle, edit),
             Change::ActiveChanged { active: true } if !node.status().is_open() => {
                 Some(format!("it makes {} the active frame, which is {}", event.handle, node.status()))
             }
+            _ => None,
+        }
+    }
+
+    fn misfit_of_edit(&self, handle: Handle, edit: &FrameEdit) -> Option<String> {
+        let FrameEdit { depends_on, parent, before, .. } = edit;
+        let node = self.node(handle);
+        if node.status() != FrameStatus::Planned && (edit.changes_identity() || depends_on.is_some()) {
+            return Some(format!("it edits {handle}, which is {}", node.status()));
+        }
+        let named = depends_on.iter().flatten().chain(parent.iter().flatten()).chain(before.iter().flatten());
+        if let Some(unknown) = named.into_iter().find(|reference| self.with_handle(reference).is_none()) {
+            return Some(format!("it names `{unknown}`, which is no handle of the tree"));
+        }
+        let parent = match parent {
+            Some(parent) => parent.as_ref().and_then(|parent| self.with_handle(parent)),
+            None => node.parent,
+        };
+        if let Some(parent) = parent.filter(|parent| self.is_at_or_above(handle, *parent)) {
+            return Some(format!("it moves {handle} below {parent}, which is {handle} or below it"));
+        }
+        let sibling = before.iter().flatten().find_map(|sibling| self.with_handle(sibling));
+        if let Some(sibling) = sibling.filter(|sibling| *sibling == handle || self.node(*sibling).parent != parent) {
+            return Some(format!("it moves {handle} before {sibling}, which is not beside it"));
+        }
+        let depends_on: Option<Vec<Handle>> =
+            depends_on.as_ref().map(|names| names.iter().filter_map(|name| self.with_handle(name)).collect());
+        let (frame, kin) = self.kin_after_edit(handle, parent, depends_on.as_deref())?;
+        Some(format!("it makes {frame} depend on {kin}, which is above or below it"))
+    }
+
+    /// The frame that an event names by its handle.
+    fn with_handle(&self, reference: &FrameRef) -> Option<Handle> {
+        match reference.target() {
+            Target::Handle(handle) if handle.index() < self.len() => Some(handle),
             _ => None,
         }
     }
@@ -150,7 +188,10 @@ impl Tree {
             }
             // The frame itself has not changed.
             Change::ActiveChanged { active } => self.active = active.then_some(handle),
+            Change::Edited { edit } => self.edited(handle, edit, time),
             Change::Identified { identity, provisional } => {
+                self.titles.remove(&self.nodes[handle.index()].frame.title, handle);
+                self.titles.insert(&identity.title, handle);
                 set_identity(self.remember(handle, true), identity, *provisional);
                 self.touch_at(handle, time);
             }
@@ -285,20 +326,19 @@ impl Tree {
             depends_on: Vec::new(),
             planned_children: None,
             retry_of: None,
+            child_order: Vec::new(),
             // Only results can have been delivered.
             delivered_at: record.delivered_at.filter(|_| !record.status.is_unfinished()),
             ..record.clone()
         };
-        match parent {
-            Some(parent) => self.nodes[parent.index()].children.push(handle),
-            None => self.roots.push(handle),
-        }
         self.ids.insert(&frame.session_id, handle);
+        self.titles.insert(&frame.title, handle);
         self.chunks += frame.heap.len();
         if frame.call.is_some() {
             self.called.insert(handle);
         }
         self.nodes.push(Node::new(frame, parent, depth, jump));
+        self.enter(handle, None);
         record.heap.iter().for_each(|chunk| self.note_chunk_owner(handle, &chunk.name));
         self.tell_ancestors(handle, false);
         if let Some(previous) = record.retry_of.as_ref().and_then(|id| self.by_id(id)) {
@@ -313,7 +353,7 @@ impl Tree {
 
     /// The depth of a new frame, and the ancestor to which it jumps. A jump is as long as the two before it together if
     /// these are equally long; else it is one step. (Myers 1983, "An applicative random-access stack".)
-    fn way_up(&self, handle: Handle, parent: Option<Handle>) -> (u32, Handle) {
+    pub(super) fn way_up(&self, handle: Handle, parent: Option<Handle>) -> (u32, Handle) {
         let Some(parent) = parent else { return (0, handle) };
         let above = self.node(parent);
         let first = self.node(above.jump);
@@ -322,9 +362,9 @@ impl Tree {
         (above.depth + 1, if is_even { first.jump } else { parent })
     }
 
-    /// Makes the newest frame the next attempt of another one, and gives it its place behind it. Nothing happens unless
-    /// that one is a sibling that has failed and has no next attempt yet.
-    fn link_attempt(&mut self, previous: Handle, handle: Handle) {
+    /// Makes a new frame, on which none depends yet, the next attempt of another one, and gives it its place behind it.
+    /// Nothing happens unless that one is a sibling that has failed and has no next attempt yet.
+    pub(super) fn link_attempt(&mut self, previous: Handle, handle: Handle) {
         let old = self.node(previous);
         let has_failed = matches!(old.status(), FrameStatus::Failed | FrameStatus::Invalidated);
         let is_sibling = previous != handle && old.parent == self.node(handle).parent;
@@ -341,29 +381,12 @@ impl Tree {
         if let Some(attempt) = &mut self.nodes[first.index()].attempt {
             attempt.newest = handle;
         }
-        let siblings = parent.map_or(&self.roots, |parent| &self.nodes[parent.index()].children);
-        let place = self.place_among(siblings, previous) + 1;
-        let siblings = match parent {
-            Some(parent) => &mut self.nodes[parent.index()].children,
-            None => &mut self.roots,
-        };
-        siblings.pop();
-        siblings.insert(place, handle);
+        let behind = self.next(previous);
+        if behind != Some(handle) {
+            self.move_to(handle, parent, behind);
+        }
         self.touch(previous);
         self.touch_dependents(previous);
-    }
-
-    /// The place of a frame in the list of its siblings. They are in the order of their first attempts, and of their
-    /// numbers; only where the order is another one, the frame is looked for.
-    fn place_among(&self, siblings: &[Handle], handle: Handle) -> usize {
-        let key = |frame: &Handle| {
-            step();
-            (self.first_attempt(*frame), self.node(*frame).attempt())
-        };
-        match siblings.binary_search_by_key(&key(&handle), key) {
-            Ok(place) if siblings[place] == handle => place,
-            _ => siblings.iter().rposition(|frame| *frame == handle).unwrap_or_default(),
-        }
     }
 
     /// Removes a frame from the finished children of its parent, if it is one of them. `was_held`: the conversation of the
@@ -391,24 +414,79 @@ impl Tree {
             let Some(dependency) = self.by_id(id) else { continue };
             let first = self.first_attempt(dependency);
             if known.insert(first) {
-                self.nodes[first.index()].dependents.push(handle);
+                let dependents = &mut self.nodes[first.index()].dependents;
+                let place = dependents.partition_point(|dependent| *dependent < handle);
+                dependents.insert(place, handle);
                 self.nodes[handle.index()].dependencies.push(dependency);
             }
         }
     }
 
+    /// Changes a frame that nobody works in. The change is seen at once, also in the settled view: no prompt cache has it.
+    fn edited(&mut self, handle: Handle, edit: &FrameEdit, time: u64) {
+        if edit.changes_identity() {
+            let node = &mut self.nodes[handle.index()];
+            if let Some(before) = &mut node.before {
+                before.identity = None;
+            }
+            let frame = &mut node.frame;
+            frame.placeholder = false;
+            for (text, new) in [
+                (&mut frame.success_criteria, &edit.success_criteria),
+                (&mut frame.success_criteria_compacted, &edit.success_criteria_compacted),
+            ] {
+                new.iter().for_each(|new| text.clone_from(new));
+            }
+            if let Some(title) = &edit.title {
+                let old = mem::replace(&mut frame.title, title.clone());
+                self.titles.remove(&old, handle);
+                self.titles.insert(title, handle);
+            }
+        }
+        if let Some(depends_on) = &edit.depends_on {
+            self.set_dependencies(handle, depends_on);
+        }
+        if edit.moves() {
+            let named = |reference: &FrameRef| self.with_handle(reference);
+            let parent = match &edit.parent {
+                Some(parent) => parent.as_ref().and_then(named),
+                None => self.node(handle).parent,
+            };
+            let is_beside = |sibling: &Handle| *sibling != handle && self.node(*sibling).parent == parent;
+            let before = edit.before.iter().flatten().find_map(named).filter(is_beside);
+            if parent.is_none_or(|parent| !self.is_at_or_above(handle, parent)) {
+                self.move_to(handle, parent, before);
+            }
+        }
+        // The place of a frame is no part of its content, so a move alone does not change its times.
+        if edit.changes_identity() || edit.depends_on.is_some() {
+            self.touch_at(handle, time);
+        } else {
+            self.touch(handle);
+        }
+        self.nodes[handle.index()].settled_revision = self.revision;
+    }
+
+    /// Replaces all dependencies of a frame.
+    fn set_dependencies(&mut self, handle: Handle, depends_on: &[FrameRef]) {
+        for dependency in mem::take(&mut self.nodes[handle.index()].dependencies) {
+            step();
+            let first = self.first_attempt(dependency);
+            let dependents = &mut self.nodes[first.index()].dependents;
+            if let Ok(place) = dependents.binary_search(&handle) {
+                dependents.remove(place);
+            }
+        }
+        let id = |dependency: Handle| self.node(dependency).session_id().to_owned();
+        let ids: Vec<String> = depends_on.iter().filter_map(|other| self.with_handle(other)).map(id).collect();
+        self.link_dependencies(handle, &ids);
+    }
+
     /// Tells the ancestors of a frame that it has ended or not, if that has changed for the branch below any of them.
     fn tell_ancestors(&mut self, handle: Handle, was_busy: bool) {
-        let (mut handle, mut was_busy) = (handle, was_busy);
-        while let Some(parent) = self.node(handle).parent.filter(|_| self.node(handle).is_busy() != was_busy) {
-            let node = &mut self.nodes[parent.index()];
-            let parent_was_busy = node.is_busy();
-            if was_busy {
-                node.busy_children -= 1;
-            } else {
-                node.busy_children += 1;
-            }
-            (handle, was_busy) = (parent, parent_was_busy);
+        let node = self.node(handle);
+        if node.is_busy() != was_busy {
+            self.count_branch(node.parent, node.is_busy());
         }
     }
 

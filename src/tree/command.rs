@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::frame::{
-    Frame, FrameRef, FrameStatus, Identity, NewChunk, NewFrame, Parent, PopStatus, RegisterValues, Results,
+    Frame, FrameEdit, FrameRef, FrameStatus, Identity, NewChunk, NewFrame, Parent, PopStatus, RegisterValues, Results,
     SummaryRequest,
 };
 
@@ -17,8 +17,8 @@ pub enum Command {
     Push(NewFrame),
     /// Create a frame with the status planned.
     Plan(NewFrame),
-    /// Create several planned children of one frame, all or none. A child may depend on any other child of the list, by
-    /// its ID. The `parent` and `caller` of the children are ignored.
+    /// Create several planned children of one frame, all or none. A child may depend on any other child of the list, also on
+    /// a later one, by its ID or its title. The `parent` and `caller` of the children are ignored.
     PlanChildren {
         /// The parent of all children.
         parent: Parent,
@@ -240,5 +240,13 @@ pub enum Command {
         note: Option<String>,
         /// True: nobody works on the frame any more, so it can also be in_progress. Then it fails.
         is_interrupted: bool,
+    },
+    /// Edit a planned frame: its title, criteria and dependencies, its parent, and its order among its siblings. The frames
+    /// below it move with it.
+    Edit {
+        /// The frame.
+        frame: FrameRef,
+        /// What changes.
+        edit: FrameEdit,
     },
 }

@@ -1,7 +1,7 @@
 //! Tests that commands and queries of a tree take steps in proportion to their input, counted at two sizes.
 
 use super::{Command, Tree, decide};
-use crate::frame::{Chunk, Frame, FrameRef, FrameStatus, NewChunk, NewFrame, Parent, PopStatus, StackState};
+use crate::frame::{Chunk, Frame, FrameEdit, FrameRef, FrameStatus, NewChunk, NewFrame, Parent, PopStatus, StackState};
 use crate::steps::{assert_grows, steps_of};
 
 /// Twice the input, twice the steps; a tenth more for a logarithm.
@@ -90,6 +90,66 @@ fn a_frame_that_names_its_dependencies_by_their_beginnings() {
         let depends_on = |new: NewFrame, index: usize| new.depends_on(format!("{index:05}-"));
         let new = (0..size).fold(NewFrame::new("Task").id("new").root(), depends_on);
         steps_of(|| decide(&tree, Command::Push(new), 1).unwrap()).1
+    });
+}
+
+#[test]
+fn children_that_name_each_other_by_title() {
+    assert_grows(LINEAR, 500, |size| {
+        let tree = imported(vec![frame("root".into(), None, Vec::new())]);
+        let title = |index: usize| format!("Task {index}");
+        let child = |index| {
+            let new = NewFrame::new(title(index)).id(index.to_string());
+            if index + 1 < size { new.depends_on(title(index + 1)) } else { new }
+        };
+        let children = (0..size).map(child).collect();
+        let parent = Parent::Frame("root".into());
+        steps_of(|| decide(&tree, Command::PlanChildren { parent, caller: None, children }, 1).unwrap()).1
+    });
+}
+
+#[test]
+fn frames_that_name_others_by_title() {
+    assert_grows(LINEAR, 500, |size| {
+        let mut tree = imported(vec![frame("root".into(), None, Vec::new())]);
+        let plan = |index: usize| {
+            let new = NewFrame::new(format!("Task {index}")).id(index.to_string()).below("root");
+            let new = if index > 0 { new.depends_on(format!("task {}", index - 1)) } else { new };
+            execute(&mut tree, Command::Plan(new));
+        };
+        steps_of(|| (0..size).for_each(plan)).1
+    });
+}
+
+#[test]
+fn dependencies_that_are_taken_back() {
+    assert_grows(LINEAR, 500, |size| {
+        let mut tree = imported(vec![frame("root".into(), None, Vec::new()), frame("one".into(), None, Vec::new())]);
+        let child = |index: usize| frame(index.to_string(), Some("root".into()), vec!["one".into()]);
+        execute(&mut tree, Command::Import { frames: (0..size).map(child).collect() });
+        let edit = |index: usize| {
+            let edit = FrameEdit::default().depends_on([] as [FrameRef; 0]);
+            execute(&mut tree, Command::Edit { frame: FrameRef::Id(index.to_string()), edit });
+        };
+        let steps = steps_of(|| (0..size).for_each(edit)).1;
+        assert!(tree.dependents(tree.by_id("one").unwrap()).is_empty());
+        steps
+    });
+}
+
+#[test]
+fn a_state_whose_frames_stand_before_their_parents() {
+    assert_grows(LINEAR, 500, |size| {
+        let mut frames = chain("a", size);
+        frames.reverse();
+        let state = StackState { frames, revision: 1, ..StackState::default() };
+        let (tree, steps) = steps_of(|| Tree::from_state(state).0);
+        assert_eq!((tree.roots().len(), tree.node(tree.by_id("a0").unwrap()).depth()), (1, 0));
+        let (founding, more) = steps_of(|| tree.founding(1));
+        let mut again = Tree::new();
+        founding.events.iter().for_each(|event| again.replay(event).unwrap());
+        assert_eq!(again.state().frames, tree.state().frames);
+        steps + more
     });
 }
 

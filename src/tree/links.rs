@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::Tree;
 use crate::error::Error;
-use crate::frame::{Frame, FrameStatus, Handle, reference_to_id};
+use crate::frame::{Frame, FrameStatus, Handle, PLANNED_PREFIX, reference_to_id};
 use crate::steps::step;
 
 /// An invalid link of a new frame.
@@ -38,7 +38,7 @@ impl Fault {
         match self {
             Fault::UnknownParent => "there is no such parent",
             Fault::ParentCircle => "they would be above each other; give one of them another parent",
-            Fault::UnknownDependency => "there is no such frame; name one by handle or ID",
+            Fault::UnknownDependency => "there is no such frame; name one by handle, ID or title",
             Fault::DependsOnKin => {
                 "a frame cannot depend on itself or on one above or below it; the call order sees to that"
             }
@@ -53,30 +53,36 @@ impl Fault {
 }
 
 impl BadLink {
-    pub(super) fn into_error(self, frames: &[Frame]) -> Error {
+    pub(super) fn into_error(self, tree: &Tree, frames: &[Frame]) -> Error {
+        // A generated ID means nothing to the caller.
+        let name = |id: &str| match frames.iter().find(|frame| frame.session_id == id) {
+            Some(frame) if id.starts_with(PLANNED_PREFIX) => frame.title.clone(),
+            _ => tree.by_id(id).map_or_else(|| reference_to_id(id).into_owned(), |handle| reference(tree, handle)),
+        };
+        let frame = name(&frames[self.index].session_id);
         match self.fault {
             Fault::UnknownParent | Fault::UnknownDependency => {
                 Error::UnknownFrame { reference: reference_to_id(&self.target).into_owned(), handle: None }
             }
-            Fault::ParentCircle => {
-                Error::ParentCircle { frame: frames[self.index].session_id.clone(), parent: self.target }
+            Fault::ParentCircle => Error::ParentCircle { frame, parent: name(&self.target) },
+            Fault::DependsOnKin | Fault::DependencyCircle => {
+                Error::Dependency { frame, dependency: name(&self.target), reason: self.fault.reason() }
             }
-            Fault::DependsOnKin | Fault::DependencyCircle => Error::Dependency {
-                frame: frames[self.index].session_id.clone(),
-                dependency: self.target,
-                reason: self.fault.reason(),
-            },
             Fault::UnknownAttempt
             | Fault::AttemptElsewhere
             | Fault::AttemptNotFailed
             | Fault::AttemptTaken
-            | Fault::AttemptCircle => Error::RetryLink {
-                frame: frames[self.index].session_id.clone(),
-                attempt: self.target,
-                reason: self.fault.reason(),
-            },
+            | Fault::AttemptCircle => {
+                Error::RetryLink { frame, attempt: name(&self.target), reason: self.fault.reason() }
+            }
         }
     }
+}
+
+/// A text that names a frame of the tree for a caller: its ID, or its handle if the ID was generated.
+pub(super) fn reference(tree: &Tree, handle: Handle) -> String {
+    let id = tree.node(handle).session_id();
+    if id.starts_with(PLANNED_PREFIX) { handle.to_string() } else { reference_to_id(id).into_owned() }
 }
 
 /// A frame of the tree, or the index of a new frame.
@@ -134,6 +140,11 @@ impl<'a> Links<'a> {
     /// The new frame that this one begins anew.
     fn earlier(&self, index: usize) -> Option<usize> {
         self.frames[index].retry_of.as_deref().and_then(|id| self.places.get(id)).copied()
+    }
+
+    /// True if each attempt comes after the one before it.
+    pub(super) fn attempts_are_in_order(&self) -> bool {
+        (0..self.frames.len()).all(|index| self.earlier(index).is_none_or(|earlier| earlier < index))
     }
 
     /// The newest attempt at the work of a frame.

@@ -18,8 +18,10 @@ mod memory;
 mod node;
 mod nodes;
 mod outline;
+mod places;
 mod sibling_order;
 mod state;
+mod titles;
 
 use std::collections::{BTreeSet, HashMap};
 use std::iter;
@@ -28,8 +30,12 @@ use std::slice;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::frame::{Frame, FrameRef, FrameStatus, Handle, Target, reference_to_id};
+use crate::frame::{Frame, FrameRef, FrameStatus, Handle, Target, reference_to_id, shown};
 use crate::steps::step;
+use crate::text::one_line;
+
+/// Maximum number of frames that an error lists.
+const LISTED: usize = 8;
 
 pub use command::Command;
 pub(crate) use commit::Draft;
@@ -43,6 +49,7 @@ pub use node::{Node, Settled};
 use nodes::Nodes;
 pub use outline::{OutlineOptions, OutlineStyle, format_duration, outline};
 pub use sibling_order::{SiblingOrder, sibling_order};
+use titles::Titles;
 
 /// Number of earlier attempts that a context shows at most, the newest.
 pub(crate) const SHOWN_ATTEMPTS: usize = 8;
@@ -99,6 +106,7 @@ pub(crate) const SHOWN_ATTEMPTS: usize = 8;
 pub struct Tree {
     nodes: Nodes,
     ids: Ids,
+    titles: Titles,
     roots: Vec<Handle>,
     active: Option<Handle>,
     revision: u64,
@@ -159,8 +167,10 @@ impl Tree {
         let id = |handle: &Handle| self.node(*handle).session_id().to_owned();
         let planned: Vec<String> =
             node.children.iter().filter(|child| self.node(**child).status() == FrameStatus::Planned).map(id).collect();
+        let is_reordered = node.is_reordered && !node.children.is_sorted();
         Frame {
             parent_session_id: node.parent.as_ref().map(id),
+            child_order: if is_reordered { node.children.iter().map(id).collect() } else { Vec::new() },
             depends_on: node.dependencies.iter().map(id).collect(),
             planned_children: (!planned.is_empty() || node.status() == FrameStatus::Planned).then_some(planned),
             retry_of: node.retry_of().as_ref().map(id),
@@ -174,8 +184,18 @@ impl Tree {
     ///
     /// # Errors
     /// - [`Error::UnknownFrame`] if no frame matches.
-    /// - [`Error::AmbiguousFrame`] if the text is the beginning of several IDs. The error lists up to eight of them.
+    /// - [`Error::AmbiguousFrame`] if the text is the beginning of several IDs, or the title of several frames. The error
+    ///   lists up to eight of them.
     pub fn resolve(&self, reference: &FrameRef) -> Result<Handle> {
+        self.resolve_near(reference, None)
+    }
+
+    /// Finds the frame that a reference names, as [`Tree::resolve`]. Of several frames with a title, those in the tree of
+    /// `near` are meant: other trees are other tasks.
+    ///
+    /// # Errors
+    /// As [`Tree::resolve`].
+    pub fn resolve_near(&self, reference: &FrameRef, near: Option<Handle>) -> Result<Handle> {
         let unknown = || Error::UnknownFrame { reference: reference.to_string(), handle: None };
         let text = match reference.target() {
             Target::Handle(handle) if handle.index() < self.len() => return Ok(handle),
@@ -184,25 +204,54 @@ impl Tree {
                 return Err(Error::UnknownFrame { handle: self.by_id(&reference), reference });
             }
             Target::Id(id) => return self.by_id(id).ok_or_else(unknown),
-            Target::Prefix("") => return Err(unknown()),
-            Target::Prefix(text) => text,
+            Target::Name(text) if text.trim().is_empty() => return Err(unknown()),
+            Target::Name(text) => text,
         };
         if let Some(handle) = self.by_id(text) {
             return Ok(handle);
         }
-        let mut fitting = self.ids.beginning_with(text);
-        match (fitting.next(), fitting.next()) {
-            (None, _) => Err(unknown()),
-            (Some(handle), None) => Ok(handle),
-            (Some(first), Some(second)) => Err(Error::AmbiguousFrame {
-                reference: text.to_owned(),
-                candidates: [first, second]
-                    .into_iter()
-                    .chain(fitting.take(6))
-                    .map(|handle| format!("{handle} ({})", reference_to_id(self.node(handle).session_id())))
-                    .collect(),
-            }),
+        let mut fitting: Vec<Handle> = self.ids.beginning_with(text).take(LISTED).collect();
+        let titled = self.titled(text, near);
+        // A text that several IDs begin with, and that is a title, can only be meant as the title.
+        if fitting.len() > 1 && !titled.is_empty() {
+            fitting.clear();
         }
+        let is_beginning = |handle: &Handle| fitting.contains(handle);
+        let titled: Vec<Handle> = titled.into_iter().filter(|handle| !is_beginning(handle)).take(LISTED).collect();
+        match (&fitting[..], &titled[..]) {
+            ([], []) => Err(unknown()),
+            ([only], []) | ([], [only]) => Ok(*only),
+            _ => {
+                let by_id = fitting.iter().map(|handle| reference_to_id(self.node(*handle).session_id()).into_owned());
+                let by_title = titled.iter().map(|handle| {
+                    let node = self.node(*handle);
+                    format!("{}, {}", shown(&one_line(node.title())), node.status())
+                });
+                let names = fitting.iter().chain(&titled).zip(by_id.chain(by_title));
+                Err(Error::AmbiguousFrame {
+                    reference: text.to_owned(),
+                    candidates: names.take(LISTED).map(|(handle, name)| format!("{handle} ({name})")).collect(),
+                })
+            }
+        }
+    }
+
+    /// The frames that a title can mean: with the same case if there are any, not invalidated if there are any, and in the
+    /// tree of `near` if there are any.
+    fn titled(&self, title: &str, near: Option<Handle>) -> Vec<Handle> {
+        let mut found: Vec<Handle> = self.titles.find(title, &self.nodes).collect();
+        let mut prefer = |is_preferred: &dyn Fn(&Handle) -> bool| {
+            if found.len() > 1 && found.iter().any(is_preferred) {
+                found.retain(is_preferred);
+            }
+        };
+        prefer(&|handle| self.node(*handle).retried_as().is_none());
+        prefer(&|handle| self.node(*handle).status() != FrameStatus::Invalidated);
+        if let Some(root) = near.map(|near| self.root(near)) {
+            prefer(&|handle| *handle == root || self.is_ancestor(root, *handle));
+        }
+        prefer(&|handle| self.node(*handle).title().trim() == title.trim());
+        found
     }
 
     /// The frame that has exactly this ID.
@@ -210,8 +259,8 @@ impl Tree {
         self.ids.get(session_id)
     }
 
-    /// The frames without a parent, in creation order, except that a new attempt stands directly behind the one before
-    /// it.
+    /// The frames without a parent, in their order: that of their creation, except that a new attempt stands behind the one
+    /// before it, and that some were moved.
     pub fn roots(&self) -> &[Handle] {
         &self.roots
     }
@@ -240,20 +289,20 @@ impl Tree {
         place == ancestor && handle != ancestor
     }
 
-    /// The children of all statuses, in creation order, except that a new attempt stands directly behind the one before
-    /// it.
+    /// The children of all statuses, in their order: that of their creation, except that a new attempt stands behind the
+    /// one before it, and that some were moved.
     pub fn children(&self, handle: Handle) -> &[Handle] {
         &self.node(handle).children
     }
 
-    /// The other children of the parent, of all statuses, in the order of [`Tree::children`]. Roots have no siblings, because each root
+    /// The other children of the parent, of all statuses, in their order. Roots have no siblings, because each root
     /// is a separate task.
     pub fn siblings(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
         let children = self.node(handle).parent.map_or(&[][..], |parent| self.children(parent));
         children.iter().copied().filter(move |sibling| *sibling != handle)
     }
 
-    /// The siblings that were completed, in the order of [`Tree::children`].
+    /// The siblings that were completed, in their order.
     pub fn completed_siblings(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
         self.siblings(handle).filter(|sibling| self.node(*sibling).status() == FrameStatus::Completed)
     }
@@ -343,7 +392,7 @@ impl Tree {
         iter::once(handle).chain(self.descendants(handle))
     }
 
-    /// All frames below a frame: parents before children, siblings in creation order. Iterative, so a deep tree cannot
+    /// All frames below a frame: parents before children, siblings in their order. Iterative, so a deep tree cannot
     /// overflow the thread's stack.
     pub fn descendants(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
         self.walk(handle, |node| &node.children)
@@ -380,6 +429,37 @@ impl Tree {
             }
             None
         })
+    }
+
+    /// Checks that a planned frame can begin: that all of its dependencies are completed, each in its newest attempt.
+    ///
+    /// # Errors
+    /// [`Error::NotReady`], with the dependencies that are not.
+    pub fn check_ready(&self, handle: Handle) -> Result<()> {
+        let dependencies: Vec<Handle> = self.unfinished_dependencies(handle).collect();
+        if dependencies.is_empty() {
+            return Ok(());
+        }
+        let say = |dependency: &Handle| {
+            let node = self.node(*dependency);
+            let reason =
+                node.record().lost_because().map_or(String::new(), |reason| format!(": {}", shown(&one_line(reason))));
+            format!("{dependency} ({}) is {}{reason}", shown(&one_line(node.title())), node.status())
+        };
+        let listed = dependencies.iter().take(LISTED).map(say).collect::<Vec<_>>().join("; ");
+        let more = dependencies.len().saturating_sub(LISTED);
+        let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+        let lost = dependencies.iter().find(|dependency| !self.node(**dependency).status().is_unfinished());
+        let can_be_edited = self.node(handle).status() == FrameStatus::Planned;
+        let has_failed = lost.filter(|lost| self.node(**lost).status() == FrameStatus::Failed);
+        let advice = match (lost, has_failed) {
+            (_, Some(failed)) if can_be_edited => format!("begin {failed} anew, or give {handle} other dependencies"),
+            (_, Some(failed)) => format!("begin {failed} anew"),
+            (Some(_), _) if can_be_edited => format!("give {handle} other dependencies"),
+            (Some(_), _) => "plan a new frame".to_owned(),
+            (None, _) => format!("run {} first", dependencies[0]),
+        };
+        Err(Error::NotReady { handle, dependencies, message: format!("{listed}{more}; {advice}") })
     }
 
     /// The newest revision among all frames that a context of this frame may show. While it is unchanged, the context

@@ -34,6 +34,10 @@ pub struct Node {
     /// An ancestor further up than the parent, or the frame itself if it is a root. Jumps make the way up to any
     /// ancestor logarithmic.
     pub(super) jump: Handle,
+    /// Key of the frame's place among its siblings: higher keys come later.
+    pub(super) order: u64,
+    /// True if the children are, or were, in another order than that of their creation.
+    pub(super) is_reordered: bool,
     /// The artifacts again, if there are many: then a search through the list would cost too much.
     #[expect(clippy::box_collection, reason = "few frames have one, so the others should not pay for its size")]
     artifact_index: Option<Box<HashSet<String>>>,
@@ -112,6 +116,8 @@ impl Node {
             parent,
             depth,
             jump,
+            order: 0,
+            is_reordered: false,
             held_children: 0,
             busy_children: 0,
             artifact_index: None,
@@ -190,7 +196,8 @@ impl Node {
         self.parent
     }
 
-    /// The children in creation order, except that a new attempt stands directly behind the one before it.
+    /// The children in their order: that of their creation, except that a new attempt stands behind the one before it, and
+    /// that some were moved.
     pub fn children(&self) -> &[Handle] {
         &self.children
     }
@@ -226,6 +233,16 @@ impl Node {
     /// Which attempt at its work the frame is, counted from 1.
     pub fn attempt(&self) -> usize {
         self.attempt.as_ref().map_or(1, |attempt| attempt.number)
+    }
+
+    /// Key of the frame's place among its siblings, or among the roots: the sibling with the higher key comes later.
+    pub(crate) fn order(&self) -> u64 {
+        self.order
+    }
+
+    /// True if the children are, or were, in another order than that of their creation.
+    pub(crate) fn is_reordered(&self) -> bool {
+        self.is_reordered
     }
 
     /// Place of the frame's start (push or activation) in the tree's sequence of starts and finishes, from 1. `None` if

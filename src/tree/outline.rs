@@ -218,7 +218,8 @@ impl Drawing<'_> {
         said(frame.dense_results()).filter(|_| frame.status != FrameStatus::Blocked || frame.has_partial_results())
     }
 
-    /// Says what a blocked frame waits for, and for which frames a planned one does.
+    /// Says what a blocked frame waits for, for which frames a planned one does, and why an invalidated one is out of the
+    /// plan, unless it was invalidated together with its parent.
     fn waiting(&mut self, handle: Handle) {
         let frame = self.tree.node(handle).record();
         let awaited = match frame.status {
@@ -238,6 +239,13 @@ impl Drawing<'_> {
         }
         if frame.interrupted_at.is_some() {
             self.line(false, "It was interrupted: the host that ran it has ended", "");
+        }
+        let above = self.tree.node(handle).parent().map(|parent| self.tree.node(parent).record());
+        let is_cascade = above.is_some_and(|above| {
+            above.status == FrameStatus::Invalidated && above.invalidated_at == frame.invalidated_at
+        });
+        if let Some(reason) = frame.invalidation_reason.as_deref().filter(|_| !is_cascade).and_then(said) {
+            self.line(false, &format!("Invalidated: {reason}"), "");
         }
         if let Some(answer) = frame.pending_answer().and_then(said) {
             self.line(false, &format!("Answered: {answer}"), "");
@@ -259,7 +267,6 @@ impl Drawing<'_> {
         detail("Results", results);
         detail("Artifacts", join(&frame.artifacts, ", "));
         detail("Decisions", join(&frame.decisions, "; "));
-        detail("Invalidated", frame.invalidation_reason.as_deref().map(one_line));
         let taken = frame.updated_at.saturating_sub(frame.created_at);
         detail("Time", (taken > 0).then(|| format_duration(taken)));
     }

@@ -1,11 +1,11 @@
 //! Conversion of a tree to the specification's state and back. Inconsistencies of a state are repaired and reported;
 //! no frame is lost.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::links::{Fault, Links};
 use super::{Commit, Draft, Tree};
-use crate::frame::{Change, Frame, FrameStatus, Handle, Repair, StackState, leave_out_too_deep};
+use crate::frame::{Change, Frame, FrameEdit, FrameStatus, Handle, Repair, StackState, leave_out_too_deep};
 use crate::steps::step;
 use crate::text::FreeNames;
 
@@ -35,7 +35,9 @@ impl Tree {
         if revision == 0 {
             frames.sort_by_key(|frame| frame.created_at);
         }
-        let (tree, order, mut repairs) = Tree::from_frames(&mut frames);
+        // Files of this library list the frames in the order of their handles, which they keep.
+        let (tree, order, mut repairs) = Tree::of_frames(&mut frames, revision > 0);
+        let is_own = revision > 0;
         if revision > StackState::LAST_REVISION {
             let least = frames.len() as u64;
             repairs.push(Repair::of_state(format!("its revision {revision} is impossible; read as {least}")));
@@ -43,10 +45,15 @@ impl Tree {
         }
         let mut tree = Tree { updated_at, revision, extra, ..tree };
         for handle in tree.handles() {
-            let listed = frames[order[handle.index()]].planned_children.as_deref().unwrap_or_default();
-            tree.check_planned_children(handle, listed, &mut repairs);
+            let Frame { planned_children, child_order, .. } = &frames[order[handle.index()]];
+            tree.check_planned_children(handle, planned_children.as_deref().unwrap_or_default(), &mut repairs);
+            tree.check_child_order(handle, child_order, &mut repairs);
+            tree.reorder(Some(handle), child_order);
         }
         tree.check_roots(&root_frame_ids, &mut repairs);
+        if is_own {
+            tree.reorder(None, &root_frame_ids);
+        }
         tree.take_active(active_frame_id, &mut repairs);
         (tree, repairs)
     }
@@ -57,15 +64,30 @@ impl Tree {
         let mut draft = Draft::new(&nothing, now);
         let mut late = Vec::new();
         for handle in self.handles() {
-            let is_later = |id: &String| self.by_id(id).is_some_and(|dependency| dependency > handle);
-            let mut frame = Frame { planned_children: None, ..self.frame(handle) };
+            let is_later = |id: &String| self.by_id(id).is_some_and(|other| other > handle);
+            let mut frame = Frame { planned_children: None, child_order: Vec::new(), ..self.frame(handle) };
+            if self.is_moved(handle) {
+                frame.parent_session_id = None;
+            }
             if frame.depends_on.iter().any(is_later) {
                 late.push((handle, std::mem::take(&mut frame.depends_on)));
             }
             draft.push(handle, Change::Added { frame: Box::new(frame) });
         }
+        // Parents before children, so that each frame moves once.
+        let branches = self.roots.iter().flat_map(|root| self.subtree(*root));
+        let (moved, added): (Vec<Handle>, Vec<Handle>) = branches.partition(|handle| self.is_moved(*handle));
+        for handle in &moved {
+            let parent = self.node(*handle).parent().expect("it has one");
+            let edit = FrameEdit::default().below(parent.to_string());
+            draft.push(*handle, Change::Edited { edit: Box::new(edit) });
+        }
         for (handle, depends_on) in late {
             draft.push(handle, Change::DependenciesAdded { depends_on });
+        }
+        for (handle, before) in self.out_of_order(added, moved) {
+            let edit = FrameEdit::default().before(before.to_string());
+            draft.push(handle, Change::Edited { edit: Box::new(edit) });
         }
         let first = Handle::from_index(0).expect("the first handle");
         draft.push(first, Change::Imported { extra: self.extra.clone() });
@@ -78,17 +100,46 @@ impl Tree {
     /// Creates a tree of frames in this order, except that parents come before children. Invalid IDs and links are
     /// repaired in the frames, and each repair is listed. Also returns, for each handle, the index of its frame.
     pub(crate) fn from_frames(frames: &mut [Frame]) -> (Tree, Vec<usize>, Vec<Repair>) {
+        Self::of_frames(frames, false)
+    }
+
+    /// As [`Tree::from_frames`]. `keeps_order`: frames get their handles in the order of the list, also before their parents.
+    fn of_frames(frames: &mut [Frame], keeps_order: bool) -> (Tree, Vec<usize>, Vec<Repair>) {
         let mut repairs = Vec::new();
         frames.iter_mut().for_each(Frame::separate_extra_keys);
         make_ids_unique(frames, &mut repairs);
         cut_bad_links(frames, &mut repairs);
 
         let mut tree = Tree::new();
-        let order = Links::new(&Tree::new(), frames).parents_first();
+        let nothing = Tree::new();
+        let links = Links::new(&nothing, frames);
+        // In files of this library each attempt has a newer handle than the one before it.
+        let keeps_order = keeps_order && links.attempts_are_in_order();
+        let parents_first = links.parents_first();
+        let order = if keeps_order { (0..frames.len()).collect() } else { parents_first.clone() };
         for index in &order {
             let depends_on = std::mem::take(&mut frames[*index].depends_on);
+            let retry_of = frames[*index].retry_of.take();
             tree.add(&frames[*index]);
-            frames[*index].depends_on = depends_on;
+            (frames[*index].depends_on, frames[*index].retry_of) = (depends_on, retry_of);
+        }
+        // A frame that was added before its parent is a root so far. Parents first, so that each frame moves once.
+        for index in parents_first.into_iter().filter(|_| keeps_order) {
+            let handle = Handle::from_index(index).expect("as many were added");
+            let parent = frames[index].parent_session_id.as_ref().and_then(|id| tree.by_id(id));
+            if parent != tree.node(handle).parent {
+                tree.move_to(handle, parent, None);
+            }
+        }
+        if keeps_order {
+            // What was moved now stands behind newer siblings.
+            tree.sort_levels();
+        }
+        for (position, index) in order.iter().enumerate() {
+            let handle = Handle::from_index(position).expect("as many were added");
+            if let Some(previous) = frames[*index].retry_of.as_ref().and_then(|id| tree.by_id(id)) {
+                tree.link_attempt(previous, handle);
+            }
         }
         for (position, index) in order.iter().enumerate() {
             let handle = Handle::from_index(position).expect("as many were added");
@@ -136,6 +187,81 @@ impl Tree {
             } else {
                 node.finished = place;
             }
+        }
+    }
+
+    /// True if a frame is older than its parent, or if another attempt at its work is: it was moved below the parent.
+    fn is_moved(&self, handle: Handle) -> bool {
+        self.node(handle).parent().is_some_and(|parent| parent > self.first_attempt(handle))
+    }
+
+    /// The frames that stand before a sibling that comes to their parent before them, in the order in which they come, each
+    /// with the first such sibling after it. Moving them in this order, each before that sibling, gives the order of the
+    /// tree. The `added` frames come in the order of their handles, but each attempt directly behind the one before it; then
+    /// come the `moved` ones.
+    fn out_of_order(&self, mut added: Vec<Handle>, moved: Vec<Handle>) -> Vec<(Handle, Handle)> {
+        added.sort_unstable_by_key(|handle| (self.first_attempt(*handle), *handle));
+        let mut ranks = vec![0; self.len()];
+        for (rank, handle) in added.iter().chain(&moved).enumerate() {
+            ranks[handle.index()] = rank;
+        }
+        let rank = |handle: &Handle| ranks[handle.index()];
+        let mut moves = BTreeMap::new();
+        for parent in self.handles().map(Some).chain([None]) {
+            // The siblings after the present one, each of which comes before all between the two.
+            let mut earlier: Vec<Handle> = Vec::new();
+            for sibling in self.level(parent).iter().rev() {
+                step();
+                while earlier.pop_if(|other| rank(other) > rank(sibling)).is_some() {}
+                if let Some(before) = earlier.last() {
+                    moves.insert(rank(sibling), (*sibling, *before));
+                }
+                earlier.push(*sibling);
+            }
+        }
+        moves.into_values().collect()
+    }
+
+    /// Puts all siblings, and the roots, in the order of their creation.
+    fn sort_levels(&mut self) {
+        let parents: Vec<Option<Handle>> = self.handles().map(Some).chain([None]).collect();
+        for parent in parents {
+            if !self.level(parent).is_sorted() {
+                let mut sorted = self.level(parent).to_vec();
+                sorted.sort_unstable();
+                self.set_level(parent, sorted);
+            }
+        }
+    }
+
+    /// Puts the children of a frame, or the roots, in the order of a list of IDs. Those that are not listed come last.
+    fn reorder(&mut self, parent: Option<Handle>, listed: &[String]) {
+        if listed.is_empty() {
+            return;
+        }
+        let mut order = Vec::new();
+        let mut seen = HashSet::new();
+        for child in listed.iter().filter_map(|id| self.by_id(id)) {
+            if self.node(child).parent == parent && seen.insert(child) {
+                order.push(child);
+            }
+        }
+        order.extend(self.level(parent).iter().filter(|child| seen.insert(**child)));
+        self.set_level(parent, order);
+    }
+
+    fn check_child_order(&self, parent: Handle, listed: &[String], repairs: &mut Vec<Repair>) {
+        let is_child = |id: &&String| self.by_id(id).is_some_and(|child| self.node(child).parent() == Some(parent));
+        let known: HashSet<&String> = listed.iter().filter(is_child).collect();
+        let id = self.node(parent).session_id();
+        if known.len() < listed.len() {
+            repairs.push(Repair::of_frame(
+                id,
+                "its childOrder names frames twice, or that are no children of it; left out",
+            ));
+        }
+        if !listed.is_empty() && known.len() < self.children(parent).len() {
+            repairs.push(Repair::of_frame(id, "its childOrder lacks children; they come last"));
         }
     }
 

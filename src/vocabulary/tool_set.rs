@@ -32,7 +32,7 @@ const fn other(name: &'static str, reason: &'static str) -> Known {
 
 /// All tools, in the order of the table in `tools`.
 #[rustfmt::skip]
-const TOOLS: [Known; 38] = [
+const TOOLS: [Known; 39] = [
     standard("stack_frame_push", "The only way to a sub-task that nobody has planned."),
     standard("stack_frame_pop", "The only way to hand over results."),
     other("stack_frame_answer", "stack_frame_activate takes the answer and goes on with the frame."),
@@ -46,8 +46,9 @@ const TOOLS: [Known; 38] = [
     other("stack_get_state", "For programs and user interfaces."),
     other("stack_frame_plan", "stack_frame_plan_children plans one frame as well."),
     standard("stack_frame_plan_children", "The only way to a plan."),
+    standard("stack_frame_edit", "The only way to change a plan without planning it anew."),
     standard("stack_frame_activate", "The only way to begin or resume a planned frame."),
-    standard("stack_frame_invalidate", "The only way to correct a plan."),
+    standard("stack_frame_invalidate", "The only way to take a frame out of the plan."),
     other("stack_frame_activate_ready", "stack_frame_activate with background runs frames in parallel, one tool call each."),
     other("stack_wait", "stack_frame_activate waits for a frame that runs, and contexts say what has ended."),
     other("stack_frame_stop", "stack_frame_invalidate stops a frame for good; to stop it for a while is for people."),

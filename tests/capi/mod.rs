@@ -192,6 +192,24 @@ fn commands_and_queries_do_what_the_stack_does() {
         run(|error| callstack_summarize(stack, p("f5"), 2, p("half"), 4, NULL, 0, error)).unwrap();
         let failed = run(|error| callstack_summarize(stack, p("f2"), 2, p("more"), 4, NULL, 0, error)).unwrap_err();
         assert_eq!((failed.code, &failed.details["status"]), (CALLSTACK_ERROR_RESULTS_FIXED, &json!("completed")));
+        let edit = r#"{"title": "Docs", "dependsOn": ["f3"], "before": "f2"}"#;
+        run(|error| callstack_edit(stack, p("f4"), 2, p(edit), edit.len(), error)).unwrap();
+        let edited = parsed(ask(|out, error| callstack_frame(stack, p("f4"), 2, out, error)).unwrap());
+        assert_eq!(edited["title"], "Docs");
+        assert_eq!(
+            frames(stack, r#"{"relation": "children", "frame": "f1"}"#).unwrap(),
+            json!(["f4", "f2", "f3", "f5"])
+        );
+        let failed = run(|error| callstack_edit(stack, p("f2"), 2, p(edit), edit.len(), error)).unwrap_err();
+        assert_eq!((failed.code, &failed.details["status"]), (CALLSTACK_ERROR_NOT_PLANNED, &json!("completed")));
+        let wrong = r#"{"before": "f1"}"#;
+        let failed = run(|error| callstack_edit(stack, p("f4"), 2, p(wrong), wrong.len(), error)).unwrap_err();
+        assert_eq!((failed.code, &failed.details["before"]), (CALLSTACK_ERROR_NOT_SIBLING, &json!("f1")));
+        let wrong = r#"{"name": "x"}"#;
+        let failed = run(|error| callstack_edit(stack, p("f4"), 2, p(wrong), wrong.len(), error)).unwrap_err();
+        assert_eq!(failed.code, CALLSTACK_ERROR_JSON);
+        let edit = r#"{"dependsOn": [], "before": null}"#;
+        run(|error| callstack_edit(stack, p("f4"), 2, p(edit), edit.len(), error)).unwrap();
         let invalidated =
             ask(|out, error| callstack_invalidate(stack, p("f4"), 2, p("no time"), 7, out, error)).unwrap();
         assert_eq!(parsed(invalidated), json!({"invalidated": ["f4"], "stillOpen": [], "dependents": []}));
@@ -400,7 +418,7 @@ fn errors_name_the_thing_and_change_nothing() {
         assert_eq!(failed.message, "status is `9`, but must be 0 to 5 (CALLSTACK_STATUS_…)");
         // A NUL in the name of a frame does not cut the message.
         let failed = run(|error| callstack_activate(stack, p("a\0b"), 3, error)).unwrap_err();
-        assert!(failed.message.contains("`a\u{fffd}b`; give a handle"), "{}", failed.message);
+        assert!(failed.message.contains("`a\u{fffd}b`: it is no handle"), "{}", failed.message);
         assert_eq!(failed.details, json!({"reference": "a\0b"}));
         assert_eq!(state(), before);
         // Without a place for the error object, the call still returns the code.
@@ -646,7 +664,7 @@ fn a_host_tells_of_its_sessions_and_runs_frames_in_them() {
     assert!(refused["isError"] == true && refused["text"].as_str().unwrap().contains("Example: {"));
     // SAFETY: the only arguments are valid outputs.
     let tools = ask(|out, error| unsafe { callstack_tools(out, error) }).map(parsed).unwrap();
-    assert_eq!(tools.as_array().unwrap().len(), 35);
+    assert_eq!(tools.as_array().unwrap().len(), 39);
     assert_eq!(tools[0]["name"], "stack_frame_push");
     // SAFETY: the handle is open, the outputs are valid.
     let offered = || ask(|out, error| unsafe { callstack_offered_tools(stack, out, error) }).map(parsed).unwrap();
@@ -675,11 +693,11 @@ fn descriptions_of_tools_mention_the_names_of_the_host() {
     assert_eq!(named(Some("{}")).unwrap(), tools);
 
     let names = r#"{"push": "zig", "pop": "zag", "activate": "zog", "planChildren": "zug", "invalidate": "zeg",
-        "details": "zib", "tree": "zab", "heapRead": "zob", "heapFree": "zub", "updateRegisters": "zeb"}"#;
+        "details": "zib", "tree": "zab", "heapRead": "zob", "heapFree": "zub", "updateRegisters": "zeb", "edit": "zob"}"#;
     for (names, mentioned) in [(names, "until zub."), (r#""none""#, "until it is freed.")] {
         let renamed = named(Some(names)).unwrap();
         let renamed = renamed.as_array().unwrap();
-        assert_eq!(renamed.len(), 35);
+        assert_eq!(renamed.len(), 39);
         for (tool, default) in renamed.iter().zip(tools.as_array().unwrap()) {
             assert_eq!(tool["name"], default["name"], "callstack_tool takes the default names");
             assert_eq!(tool["example"], default["example"]);

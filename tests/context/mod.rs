@@ -6,6 +6,7 @@ mod cache;
 mod conversations;
 mod golden;
 mod invariants;
+mod plans;
 mod retries;
 #[cfg(feature = "tokenizer")]
 mod tokens;

@@ -22,7 +22,14 @@ fn project() -> Stack {
     push(NewFrame::new("New").id("new"));
     push(NewFrame::new("Project").id("root").criteria("All of it works").root());
     let plan = |title: &str| NewFrame::new(title).id(title).below("root");
-    for frame in [plan("done"), plan("later"), plan("waiting").depends_on("later"), plan("gone"), plan("help")] {
+    for frame in [
+        plan("done"),
+        plan("later"),
+        plan("waiting").depends_on("later"),
+        plan("gone"),
+        plan("help"),
+        plan("vain").depends_on("gone"),
+    ] {
         stack.plan(frame).unwrap();
     }
     stack.activate("done").unwrap();
@@ -94,6 +101,7 @@ fn contexts_name_the_tools_of_the_host() {
         ToolRole::PlanChildren,
         ToolRole::HeapRead,
         ToolRole::UpdateRegisters,
+        ToolRole::Edit,
     ];
     for role in named_in_contexts {
         let escaped = callstack_core::context::escape(&word(role)).into_owned();
@@ -115,6 +123,7 @@ fn contexts_name_the_tools_of_the_host() {
         "stand as U+FFFD",
         "<registers omitted=",
         "is out of the plan",
+        "which is invalidated: not needed (",
         "This frame depends on",
         "is blocked",
     ] {

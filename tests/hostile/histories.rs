@@ -2,8 +2,8 @@
 
 use callstack_core::frame::{Chunk, StateError};
 use callstack_core::{
-    Change, Command, Error, Event, Frame, FrameStatus, Handle, MemoryStore, NewFrame, OutlineOptions, PopStatus,
-    Settings, Stack, StackOptions, StackState, Tree, decide,
+    Change, Command, Error, Event, Frame, FrameEdit, FrameStatus, Handle, MemoryStore, NewFrame, OutlineOptions,
+    PopStatus, Settings, Stack, StackOptions, StackState, Tree, decide,
 };
 use serde_json::{Value, json};
 
@@ -157,6 +157,8 @@ fn links_to_earlier_attempts_that_cannot_be_are_ignored_in_a_history() {
 fn a_history_that_breaks_a_rule_of_the_commands_is_refused() {
     let status = |status| Change::StatusChanged { status, results: None, results_compacted: None };
     let depends = |id: &str| Change::DependenciesAdded { depends_on: vec![id.to_owned()] };
+    let edited = |edit: FrameEdit| Change::Edited { edit: Box::new(edit) };
+    let edit = FrameEdit::default;
     for (number, change, message) in [
         (2, status(FrameStatus::Completed), "it makes f2 completed, which is completed"),
         (2, status(FrameStatus::InProgress), "it makes f2 in_progress, which is completed"),
@@ -168,13 +170,30 @@ fn a_history_that_breaks_a_rule_of_the_commands_is_refused() {
         (3, depends("two"), "it makes f3 depend on f3, which is above or below it"),
         (3, depends("nobody"), "it names `nobody`, which is not in the tree"),
         (9, status(FrameStatus::Completed), "it names `f9`, which is not in the tree"),
+        (3, edited(edit().title("Evil")), "it edits f3, which is in_progress"),
+        (2, edited(edit().criteria("Evil")), "it edits f2, which is completed"),
+        (3, edited(edit().depends_on(["f2"])), "it edits f3, which is in_progress"),
+        (9, edited(edit().title("Evil")), "it names `f9`, which is not in the tree"),
+        (4, edited(edit().below("f9")), "it names `f9`, which is no handle of the tree"),
+        (4, edited(edit().below("root")), "it names `root`, which is no handle of the tree"),
+        (4, edited(edit().depends_on(["two"])), "it names `two`, which is no handle of the tree"),
+        (1, edited(edit().below("f1")), "it moves f1 below f1, which is f1 or below it"),
+        (1, edited(edit().below("f4")), "it moves f1 below f4, which is f1 or below it"),
+        (4, edited(edit().before("f4")), "it moves f4 before f4, which is not beside it"),
+        (4, edited(edit().below("f3").before("f2")), "it moves f4 before f2, which is not beside it"),
+        (4, edited(edit().depends_on(["f4"])), "it makes f4 depend on f4, which is above or below it"),
+        (4, edited(edit().below("f3").depends_on(["f1"])), "it makes f4 depend on f1, which is above or below it"),
+        (4, edited(edit().below("f2")), "it makes f4 depend on f2, which is above or below it"),
+        (2, edited(edit().below("f4")), "it makes f4 depend on f2, which is above or below it"),
     ] {
         let mut tree = Tree::new();
         three().iter().for_each(|event| tree.replay(event).unwrap());
+        let later = frame("later", Some("root"), FrameStatus::Planned);
+        tree.replay(&added(4, Frame { depends_on: vec!["one".into()], ..later })).unwrap();
         let before = tree.state();
-        let event = Event { revision: 4, time: 1, handle: handle(number), change };
+        let event = Event { revision: 5, time: 1, handle: handle(number), change };
         match tree.replay(&event).unwrap_err() {
-            Error::History { revision: 4, message: found } => assert_eq!(found, message),
+            Error::History { revision: 5, message: found } => assert_eq!(found, message),
             other => panic!("{other}"),
         }
         assert_eq!(tree.state(), before, "a refused event changes nothing");
@@ -194,6 +213,8 @@ fn events_that_no_command_makes_do_not_break_a_tree() {
     let status = |status| Change::StatusChanged { status, results: None, results_compacted: None };
     let chunk = Chunk { name: "c".into(), allocated_step: u64::MAX, written_step: u64::MAX, ..Chunk::default() };
     let invalidated = || Change::Invalidated { reason: "no".into() };
+    let edited = |edit: FrameEdit| Change::Edited { edit: Box::new(edit) };
+    let edit = FrameEdit::default;
     let changes = [
         (2, status(FrameStatus::Completed)),
         (2, status(FrameStatus::Planned)),
@@ -210,13 +231,23 @@ fn events_that_no_command_makes_do_not_break_a_tree() {
         (1, Change::ChunkWritten { name: "c".into(), content: "x".into(), step: u64::MAX }),
         (1, Change::ChunkFreed { name: "c".into() }),
         (3, Change::DependenciesAdded { depends_on: vec!["root".into(), "two".into(), "one".into()] }),
+        (3, edited(edit().below("f3"))),
+        (1, edited(edit().below("f3"))),
+        (3, edited(edit().below("f9").before("f8"))),
+        (3, edited(edit().below("f1").before("f3"))),
+        (2, edited(edit().below("f1").before("one").title("Other").depends_on(["f1", "two", "f7", "f3"]))),
+        (3, edited(edit().below("f2"))),
+        (2, edited(edit().below("f3"))),
+        (3, edited(edit().below("f1").last())),
+        (2, edited(edit().below("f1").before("f3").depends_on(["f2", "f2"]))),
     ];
     for (number, change) in changes {
         tree.apply(&Event { revision: u64::MAX, time: u64::MAX, handle: handle(number), change });
         assert!(tree.active().is_none_or(|active| tree.node(active).status().is_open()));
         let finished: Vec<Handle> = tree.node(handle(1)).finished_children().collect();
         let is_finished = |frame: &Handle| tree.node(*frame).status().is_finished();
-        assert!(finished.iter().all(is_finished) && finished.len() == tree.handles().filter(is_finished).count());
+        let below = tree.children(handle(1)).iter().copied();
+        assert!(finished.iter().all(is_finished) && finished.len() == below.filter(is_finished).count());
         let unfinished = |frame: &Handle| tree.node(*frame).status().is_unfinished();
         assert!(tree.unfinished_below(handle(1)).eq(tree.descendants(handle(1)).filter(unfinished)));
         let commit = decide(&tree, Command::Push(NewFrame::new("New").id("new").root()), 1).unwrap();

@@ -83,8 +83,8 @@ fn a_text_of_the_form_of_a_handle_is_no_id_and_no_prefix() {
     stack.push(NewFrame::new("Test").id("f8-tests")).unwrap();
     let message = |text: &str| stack.resolve(text).unwrap_err().to_string();
     for text in ["f8", "f0", "f01", "f99999999999999999999"] {
-        let advice = "give a handle such as f1, a session ID, or the beginning of one";
-        assert_eq!(message(text), format!("no frame matches `{text}`; {advice}"));
+        let advice = "it is no handle, no ID or beginning of one, and no title; give a handle such as f1";
+        assert_eq!(message(text), format!("no frame matches `{text}`: {advice}"));
     }
     assert_eq!(message("f7"), "no frame matches `f7`; give f1 or id:f7, if you mean the frame with this ID");
     assert_eq!(stack.resolve("id:f7"), Ok(handle(1)));
@@ -234,10 +234,12 @@ proptest! {
     ) {
         let mut tree = Tree::new();
         for (id, way) in ids.iter().zip(ways) {
-            let frame = Frame { session_id: (*id).into(), title: (*id).into(), ..Frame::default() };
+            // Each title is the ID of another frame, which it does not replace.
+            let title = IDS[IDS.iter().position(|other| other == id).unwrap() / 2];
+            let frame = Frame { session_id: (*id).into(), title: title.into(), ..Frame::default() };
             let command = match way {
-                0 => Command::Push(NewFrame::new(*id).id(*id)),
-                1 => Command::Plan(NewFrame::new(*id).id(*id)),
+                0 => Command::Push(NewFrame::new(title).id(*id)),
+                1 => Command::Plan(NewFrame::new(title).id(*id)),
                 2 => Command::Ensure { session_id: (*id).into(), title: None, parent: None },
                 _ => Command::Import { frames: vec![frame] },
             };
@@ -252,8 +254,12 @@ proptest! {
                 (Ok(found), Ok(handle)) => prop_assert_eq!(found, handle),
                 (found, Err(_)) if is_handle => prop_assert!(found.is_err(), "{} names a frame", text),
                 (Ok(found), Err(_)) => {
-                    let id = &tree.node(found).session_id();
-                    prop_assert!(Some(*id) == text.strip_prefix("id:") || (!text.starts_with("id:") && id.starts_with(text)));
+                    let (id, title) = (&tree.node(found).session_id(), tree.node(found).title());
+                    let is_named = match tree.by_id(text) {
+                        Some(_) => id == text,
+                        None => id.starts_with(text) || title.trim().to_lowercase() == text.trim().to_lowercase(),
+                    };
+                    prop_assert!(Some(*id) == text.strip_prefix("id:") || (!text.starts_with("id:") && is_named));
                 }
                 (Err(_), _) => {}
             }

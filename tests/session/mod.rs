@@ -10,6 +10,8 @@ mod host_model;
 #[cfg(all(feature = "sqlite", feature = "tools"))]
 mod logs;
 #[cfg(feature = "tools")]
+mod plans;
+#[cfg(feature = "tools")]
 mod retries;
 #[cfg(feature = "tools")]
 mod roots;

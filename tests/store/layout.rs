@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::frame::file_name;
 use callstack_core::{
-    EventQuery, FrameRef, FrameStatus, Handle, MemoryStore, NewFrame, PopStatus, Stack, StackOptions, StackState, Tree,
+    EventQuery, FrameEdit, FrameRef, FrameStatus, Handle, MemoryStore, NewFrame, PopStatus, Stack, StackOptions,
+    StackState, Tree,
 };
 use support::{Random, options_at, read_data, read_frame_file, work};
 use tempfile::{TempDir, tempdir};
@@ -313,6 +314,77 @@ fn attempts_are_the_same_after_a_new_open_and_from_the_mirror() {
     let stack = open(folder.path());
     assert_eq!((seen(&stack), messages(&stack)), (before, Vec::new()));
     assert_eq!(stack.read(|tree| tree.dependents(third).to_vec()), [stack.resolve("later").unwrap()]);
+}
+
+/// The roots, then the children of each frame.
+fn levels(stack: &Stack) -> Vec<Vec<Handle>> {
+    stack.read(|tree| {
+        std::iter::once(tree.roots().to_vec())
+            .chain(tree.handles().map(|frame| tree.children(frame).to_vec()))
+            .collect()
+    })
+}
+
+#[test]
+fn the_places_of_frames_last() {
+    let folder = tempdir().unwrap();
+    let stack = open(folder.path());
+    let handle = |number: usize| Handle::from_index(number - 1).unwrap();
+    let new = |number: usize| NewFrame::new(format!("Task {number}")).id(format!("t{number}"));
+    stack.push(new(1)).unwrap();
+    for number in 2..8 {
+        stack.plan(new(number).below(handle(1))).unwrap();
+    }
+    let edit = |number: usize, edit: FrameEdit| stack.edit(handle(number), edit).unwrap();
+    edit(7, FrameEdit::default().before(handle(3)).title("Moved"));
+    edit(2, FrameEdit::default().below(handle(5)));
+    edit(6, FrameEdit::default().below(handle(5)).before(handle(2)));
+    edit(3, FrameEdit::default().below(handle(6)));
+    edit(4, FrameEdit::default().root().before(handle(1)).depends_on([handle(7)]));
+    let expected = levels(&stack);
+    assert_eq!(expected[..2], [vec![handle(4), handle(1)], vec![handle(7), handle(5)]]);
+    assert_eq!(expected[5], [handle(6), handle(2)]);
+    stack.activate(handle(7)).unwrap();
+    stack.replace_id(handle(7), "ses_7").unwrap();
+    stack.push(new(8).below(handle(1))).unwrap();
+    stack.pop(handle(8), PopStatus::Completed, "Done").unwrap();
+    stack.flush().unwrap();
+    assert_mirrored(folder.path(), &stack);
+    let (expected, state) = (levels(&stack), stack.state());
+    drop(stack);
+
+    let stack = open(folder.path());
+    assert_eq!((levels(&stack), stack.state()), (expected.clone(), state.clone()), "opened again");
+    let mut history = Vec::new();
+    stack.export_history(&mut history).unwrap();
+    drop(stack);
+    let rebuilt = tempdir().unwrap();
+    let stack = Stack::rebuild(rebuilt.path(), history.as_slice(), StackOptions::default()).unwrap();
+    assert_eq!((levels(&stack), stack.state()), (expected.clone(), state.clone()), "rebuilt of its history");
+
+    lose_the_database(folder.path());
+    let stack = open(folder.path());
+    assert_eq!(messages(&stack), [""; 0]);
+    assert_eq!((levels(&stack), stack.state().frames), (expected.clone(), state.frames.clone()), "imported");
+    assert_mirrored(folder.path(), &stack);
+    drop(stack);
+    let stack = open(folder.path());
+    assert_eq!((levels(&stack), stack.state().frames), (expected, state.frames), "the imported one, opened again");
+}
+
+#[test]
+fn another_process_sees_an_edit_and_writes_the_files_of_all_parents() {
+    let folder = tempdir().unwrap();
+    let (one, two) = (open(folder.path()), open(folder.path()));
+    let root = one.push(NewFrame::new("Root").id("root")).unwrap();
+    let other = one.push(NewFrame::new("Other").id("other").root()).unwrap();
+    let child = one.plan(NewFrame::new("Child").id("child").below(root)).unwrap();
+    let last = two.plan(NewFrame::new("Last").id("last").below(other)).unwrap();
+    one.edit(child, FrameEdit::default().below(other).before(last)).unwrap();
+    two.refresh().unwrap();
+    assert_eq!(two.children(other).unwrap(), [child, last]);
+    two.flush().unwrap();
+    assert_mirrored(folder.path(), &two);
 }
 
 fn lose_the_database(folder: &Path) {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Random, options_at};
 
 /// Tools that change frames.
-const OFTEN: [&str; 11] = [
+const OFTEN: [&str; 12] = [
     "stack_frame_push",
     "stack_frame_pop",
     "stack_add_artifact",
@@ -24,6 +24,7 @@ const OFTEN: [&str; 11] = [
     "stack_frame_activate_ready",
     "stack_wait",
     "stack_frame_stop",
+    "stack_frame_edit",
 ];
 /// Number of random actions of one run.
 const STEPS: usize = 60;
@@ -151,8 +152,16 @@ impl Host {
             arguments["status"] = "blocked".into();
             arguments["question"] = ["", "Which rate?"][random.below(2)].into();
         }
-        if name == "stack_frame_activate" && random.once_in(4) {
-            arguments["answer"] = "20 %".into();
+        if name == "stack_frame_activate" {
+            arguments["anyway"] = random.once_in(2).into();
+            if random.once_in(4) {
+                arguments["answer"] = "20 %".into();
+            }
+        }
+        if name == "stack_frame_edit" {
+            let handle = |random: &mut Random| format!("f{}", 1 + random.below(12));
+            arguments["dependsOn"] = (0..random.below(3)).map(|_| handle(random)).collect();
+            arguments["before"] = if random.once_in(2) { String::new() } else { handle(random) }.into();
         }
         if name == "stack_autonomy" {
             arguments["level"] = ["manual", "suggest", "auto"][random.below(3)].into();

@@ -296,7 +296,7 @@ pub fn stack_of(state: &StackState) -> Stack {
 
 /// Executes a random command that is usually valid. New IDs begin with `name`.
 pub fn work(stack: &Stack, random: &mut Random, name: &str) {
-    use callstack_core::{Handle, NewFrame, PopStatus};
+    use callstack_core::{FrameEdit, Handle, NewFrame, PopStatus};
 
     let count = stack.read(callstack_core::Tree::len);
     let number = stack.read(callstack_core::Tree::revision);
@@ -310,9 +310,21 @@ pub fn work(stack: &Stack, random: &mut Random, name: &str) {
     let frame = handle(random);
     // The command may be refused.
     let chunk = |random: &mut Random| format!("chunk {}", random.below(4));
-    let _ = match random.below(18) {
+    let _ = match random.below(19) {
         16 => stack.retry(frame, random.once_in(2).then(|| format!("Note {number}"))).map(drop),
         17 => stack.pop(frame, PopStatus::Failed, format!("Lesson {number}")).map(drop),
+        18 => {
+            let edit = FrameEdit::default().title(format!("Edited {number}"));
+            stack.edit(
+                frame,
+                match random.below(4) {
+                    0 => edit.below(handle(random)),
+                    1 => edit.before(handle(random)),
+                    2 => edit.depends_on([handle(random)]),
+                    _ => edit.root(),
+                },
+            )
+        }
         12 => stack.heap(frame).allocate(NewChunk::new(chunk(random)).content(format!("Content {number}"))),
         13 => stack.heap(frame).write(chunk(random), "x".repeat(random.below(300))),
         14 => stack.heap(frame).free(chunk(random)),

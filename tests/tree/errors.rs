@@ -28,7 +28,10 @@ fn refused<T: std::fmt::Debug>(stack: &Stack, code: &str, call: impl FnOnce(&Sta
 fn frames_that_are_not_there_are_named() {
     let stack = stack();
     let message = refused(&stack, "unknown_frame", |stack| stack.frame("f9"));
-    assert_eq!(message, "no frame matches `f9`; give a handle such as f1, a session ID, or the beginning of one");
+    assert_eq!(
+        message,
+        "no frame matches `f9`: it is no handle, no ID or beginning of one, and no title; give a handle such as f1"
+    );
     refused(&stack, "unknown_frame", |stack| stack.activate(""));
     refused(&stack, "unknown_frame", |stack| stack.frame("f01"));
     refused(&stack, "unknown_frame", |stack| stack.frame(Handle::from_index(70).unwrap()));
@@ -45,7 +48,7 @@ fn ambiguous_beginnings_name_the_candidates() {
     let message = refused(&stack, "ambiguous_frame", |stack| stack.activate("plan-aa"));
     assert_eq!(
         message,
-        "`plan-aa` matches several frames: f2 (plan-aa1), f3 (plan-aa2); give a longer part of the ID, or the handle"
+        "`plan-aa` matches several frames: f2 (plan-aa1), f3 (plan-aa2); give the handle of one, or a longer part of its ID"
     );
     assert_eq!(stack.resolve("plan-aa2").unwrap().to_string(), "f3");
     assert_eq!(stack.resolve("ses_r").unwrap().to_string(), "f1");

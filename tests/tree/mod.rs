@@ -1,6 +1,7 @@
 //! Tests of trees: commands, queries, states and imports.
 
 mod damage;
+mod edits;
 mod errors;
 mod import;
 mod outlines;

@@ -51,6 +51,9 @@ export type ErrorCode =
   | "not_blocked"
   | "not_retriable"
   | "retry_link"
+  | "not_planned"
+  | "not_sibling"
+  | "not_ready"
   | "inside_read"
   /** The stack was closed. */
   | "closed"
@@ -69,12 +72,16 @@ export interface ErrorDetails {
   readonly abi?: number
   /** `library`: the architecture of this process. */
   readonly arch?: string
-  /** `ambiguous_frame`: the IDs that match. */
+  /** `not_sibling`: the frame before which the edited one would stand. */
+  readonly before?: Handle
+  /** `ambiguous_frame`: the frames that match. */
   readonly candidates?: readonly string[]
   /** `retry_link`: the frame that cannot be begun anew. */
   readonly attempt?: string
   /** `panic`: the message of the panic. */
   readonly cause?: string
+  /** `not_ready`: the dependencies that are not completed. */
+  readonly dependencies?: readonly Handle[]
   /** `dependency`: the frame that cannot be depended on. */
   readonly dependency?: string
   /** `setting`: the values that are allowed. `out_of_turn`: what the run waits for. */

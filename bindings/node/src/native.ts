@@ -34,6 +34,7 @@ export const SIGNATURES = {
   plan_children: "tto",
   ensure: "tt?t?o",
   identify: "ttt?t?",
+  edit: "tt",
   activate: "t",
   replace_id: "tt",
   set_status: "tnt?t?",

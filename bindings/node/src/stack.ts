@@ -11,6 +11,7 @@ import type {
   EventKind,
   EventQuery,
   Frame,
+  FrameEdit,
   FrameQuery,
   FrameRef,
   FrameStatus,
@@ -230,7 +231,7 @@ export class Stack implements Disposable {
 
   /**
    * Creates several planned children of one frame, all or none, and returns their handles. Their own `parent` is ignored. A
-   * child may depend on an earlier one by its `sessionID`.
+   * child may depend on any other one by its `sessionID` or its title.
    */
   planChildren(parent: FrameRef, children: readonly NewFrame[]): Handle[] {
     return this.#record("plan_children", parent, writeJson(children))
@@ -255,6 +256,21 @@ export class Stack implements Disposable {
   identify(frame: FrameRef, identity: Identity): void {
     const { title, successCriteria, successCriteriaCompacted } = identity
     this.#native.run("identify", this.#address, frame, title, successCriteria, successCriteriaCompacted)
+  }
+
+  /**
+   * Edits a planned frame: its title, criteria and dependencies, its parent, and its order among its siblings. The frames
+   * below it move with it. What has begun keeps its task.
+   *
+   * ```js
+   * stack.edit(pay, { dependsOn: [cart, "Taxes"], before: mail })
+   * ```
+   *
+   * @throws `not_planned` if the frame has begun or is invalidated, `parent_closed` or `parent_circle` for the parent,
+   * `not_sibling` for `before`, `dependency` if a frame would wait for itself, or for one above or below it.
+   */
+  edit(frame: FrameRef, edit: FrameEdit): void {
+    this.#native.run("edit", this.#address, frame, writeJson(edit))
   }
 
   /**
@@ -434,7 +450,7 @@ export class Stack implements Disposable {
   /**
    * Returns the handle of a frame.
    *
-   * @throws `ambiguous_frame` with the `candidates` if the beginning of an ID matches several frames.
+   * @throws `ambiguous_frame` with the `candidates` if the beginning of an ID, or a title, matches several frames.
    */
   resolve(frame: FrameRef): Handle {
     return this.#native.text("resolve", this.#address, frame)

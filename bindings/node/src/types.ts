@@ -13,8 +13,8 @@ export type PopStatus = "completed" | "failed" | "blocked"
 export type Handle = string
 
 /**
- * A frame, named by its handle (`f3`), its ID, or a beginning of its ID that matches no other frame. A text of `f` and digits
- * is always a handle; `id:` before a text means that the rest is a complete ID (`id:f3`).
+ * A frame, named by its handle (`f3`), its ID, a beginning of its ID that matches no other frame, or its title if no other
+ * frame has it. A text of `f` and digits is always a handle; `id:` before a text means that the rest is a complete ID (`id:f3`).
  */
 export type FrameRef = string
 
@@ -70,7 +70,23 @@ export interface NewFrame {
   dependsOn?: FrameRef[]
 }
 
-/** The title and the criteria of a frame. They never change. */
+/** What an edit changes in a planned frame. What is missing stays as it is. */
+export interface FrameEdit {
+  /** The new title. */
+  title?: string
+  /** The new criteria. */
+  successCriteria?: string
+  /** The new short form of the criteria. */
+  successCriteriaCompacted?: string
+  /** All frames whose results it needs, instead of those so far. */
+  dependsOn?: FrameRef[]
+  /** The new parent; null makes the frame a root. It becomes the last child unless `before` says otherwise. */
+  parent?: FrameRef | null
+  /** The sibling before which it moves; null makes it the last one. */
+  before?: FrameRef | null
+}
+
+/** The title and the criteria of a frame. They do not change when it has begun. */
 export interface Identity {
   /** Short name, two to five words. */
   title: string
@@ -131,6 +147,8 @@ export interface FrameRecord {
   invalidatedAt?: number
   /** The IDs of the children that are still planned. */
   plannedChildren?: string[]
+  /** The IDs of all children in their order, if that is not the order of their creation. */
+  childOrder?: string[]
   /** Whether the frame was created for a session, and its title and criteria are not set for good: {@link Stack.identify}. */
   placeholder?: boolean
   /** When the conversation of the parent received the results, in milliseconds since the Unix epoch. */
@@ -409,6 +427,8 @@ export type ToolNames =
       heapFree?: string | null
       /** Writes registers, or shows them. Default `stack_registers_update`. */
       updateRegisters?: string | null
+      /** Edits a planned frame. Default `stack_frame_edit`. */
+      edit?: string | null
     }
 
 /** Settings of contexts. */
@@ -566,6 +586,8 @@ export type Change =
   | { kind: "asked"; question: string }
   /** The blocked frame was answered. It can be resumed. */
   | { kind: "answered"; answer: string }
+  /** The planned frame was edited. Frames are named by handle. A frame that has begun gets only another place. */
+  | { kind: "edited"; edit: FrameEdit }
   /** An artifact was recorded. */
   | { kind: "artifactAdded"; artifact: string }
   /** A decision was recorded. */

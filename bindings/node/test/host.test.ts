@@ -62,9 +62,9 @@ test("a session has a context in two parts, or none", () => {
   stack.close()
 })
 
-test("there are 35 tools, with schemas", () => {
+test("there are 39 tools, with schemas", () => {
   const tools = Stack.tools()
-  assert.equal(tools.length, 35)
+  assert.equal(tools.length, 39)
   for (const { name, parameters, description } of tools) {
     assert.equal(parameters.type, "object", name)
     assert.ok(description.length > 20, name)

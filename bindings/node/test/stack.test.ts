@@ -20,6 +20,16 @@ test("frames are pushed, planned, activated, popped and invalidated", () => {
   assert.equal(stack.plan({ title: "Later", parent: root }), "f4")
   assert.deepEqual(stack.ready(), ["f2", "f4"])
 
+  stack.edit("later", { title: "Docs", dependsOn: ["Printer"], before: "f2" })
+  const order = stack.frames({ relation: "children", frame: root }).map((frame) => frame.handle)
+  assert.deepEqual(order, ["f4", "f2", "f3"])
+  assert.deepEqual(stack.frame(root).childOrder?.slice(1, 2), ["parser"])
+  assert.deepEqual(stack.frame("docs").dependsOn, [stack.frame("f3").sessionID])
+  stack.edit("f4", { dependsOn: [], before: null, parent: root })
+  assert.deepEqual(stack.ready(), ["f2", "f4"])
+  assert.throws(() => stack.edit(root, { title: "Other" }), { code: "not_planned" })
+  assert.throws(() => stack.edit("f4", { before: root }), { code: "not_sibling" })
+
   stack.activate("parser")
   assert.equal(stack.active(), "f2")
   assert.equal(stack.addArtifact("f2", "src/parser.ts"), true)

@@ -33,6 +33,7 @@ const STANDARD = [
   "stack_add_decision",
   "stack_frame_activate",
   "stack_frame_details",
+  "stack_frame_edit",
   "stack_frame_invalidate",
   "stack_frame_plan_children",
   "stack_frame_pop",
@@ -94,7 +95,7 @@ test("an agent gets the standard tools, which cost few tokens, and no text menti
 
 test("every tool answers, and explains what is wrong with invalid arguments", async (t) => {
   const tools = Stack.tools()
-  assert.equal(tools.length, 35)
+  assert.equal(tools.length, 39)
   // Arguments for this test; otherwise a tool's example. The tools that run or finish a frame come last.
   const named: Record<string, object> = {
     stack_frame_answer: { frameID: "f4", answer: "Go on" },
@@ -102,6 +103,7 @@ test("every tool answers, and explains what is wrong with invalid arguments", as
     stack_tree: { rootID: "f1", showDetails: true },
     stack_cache_clear: { sessionID: "f1" },
     stack_get_summary: { sessionID: "f1" },
+    stack_frame_edit: { sessionID: "f5", before: "f4" },
     stack_frame_invalidate: { sessionID: "f2", reason: "Not needed" },
     stack_subagent_complete: { sessionID: "f4", summary: "Three modules" },
     stack_frame_activate: { sessionID: "f5" },

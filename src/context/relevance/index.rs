@@ -34,17 +34,17 @@ pub(in crate::context) struct SiblingIndex {
 #[derive(Debug)]
 pub(super) struct Document {
     pub(super) handle: Handle,
-    /// The first attempt at its work, whose handle gives it its place in the plan.
-    pub(super) first_attempt: Handle,
     settled_revision: u64,
+    /// Key of its place among its siblings.
+    pub(super) order: u64,
     pub(super) finished: u64,
     pub(super) created_at: u64,
     /// The places of the documents on which it depends; only those that had finished before it.
     pub(super) dependencies: Vec<u32>,
     /// The places of the documents that depend on it, in order.
     pub(super) dependents: Vec<u32>,
-    /// Number of all frames on which it depends. Dependencies are only ever added, so they are the same as long as their
-    /// number is.
+    /// Number of all frames on which it depends. A frame that has begun gets more dependencies, but loses none, so they are
+    /// the same as long as their number is.
     declared: usize,
     /// False for a failed frame without results, which is never shown unless it is a dependency.
     pub(super) is_candidate: bool,
@@ -56,11 +56,11 @@ pub(super) struct Document {
 
 impl Document {
     /// A document that is not read yet.
-    fn new(tree: &Tree, handle: Handle) -> Self {
+    fn new(handle: Handle) -> Self {
         Self {
             handle,
-            first_attempt: tree.first_attempt(handle),
             settled_revision: 0,
+            order: 0,
             finished: 0,
             created_at: 0,
             dependencies: Vec::new(),
@@ -77,7 +77,9 @@ impl Document {
     fn is_current(&self, tree: &Tree) -> bool {
         self.handle.index() < tree.len() && {
             let node = tree.node(self.handle);
-            node.settled_revision() == self.settled_revision && node.finished() == Some(self.finished)
+            node.settled_revision() == self.settled_revision
+                && node.finished() == Some(self.finished)
+                && node.order() == self.order
         }
     }
 
@@ -108,8 +110,9 @@ impl SiblingIndex {
             changed.into_iter().partition(|place| self.documents[*place].is_finished(tree));
         let mut has_new_links = false;
         for place in changed {
-            has_new_links |=
-                self.documents[place].declared != tree.node(self.documents[place].handle).dependencies().len();
+            let Document { handle, declared, order, .. } = self.documents[place];
+            let node = tree.node(handle);
+            has_new_links |= declared != node.dependencies().len() || order != node.order();
             let length = self.lengths[place];
             self.read(tree, place);
             if self.lengths[place] != length {
@@ -133,7 +136,7 @@ impl SiblingIndex {
     /// Adds a child at the end.
     fn push(&mut self, tree: &Tree, child: Handle) {
         let place = self.documents.len();
-        self.documents.push(Document::new(tree, child));
+        self.documents.push(Document::new(child));
         self.lengths.push(0.0);
         self.total_lengths.push(0.0);
         self.read(tree, place);
@@ -153,11 +156,11 @@ impl SiblingIndex {
         }
         self.lengths.pop();
         self.total_lengths.pop();
-        self.planned.remove(document.first_attempt);
+        self.planned.remove(document.order);
         for dependency in &document.dependencies {
             self.documents[*dependency as usize].dependents.pop();
         }
-        let distances = self.distances(document.first_attempt, &document.dependencies);
+        let distances = self.distances(document.order, &document.dependencies);
         self.habit.pop(place as u32, distances.into_iter());
     }
 
@@ -181,7 +184,7 @@ impl SiblingIndex {
                 }
                 None => {
                     missing.push(place);
-                    self.documents.push(Document::new(tree, child));
+                    self.documents.push(Document::new(child));
                     self.lengths.push(0.0);
                 }
             }
@@ -210,6 +213,7 @@ impl SiblingIndex {
         let (settled, record) = (node.settled(), node.record());
         let results = first_filled(settled.results.unwrap_or_default(), settled.results_compacted.unwrap_or_default());
         document.settled_revision = node.settled_revision();
+        document.order = node.order();
         document.finished = node.finished().unwrap_or_default();
         document.created_at = record.created_at;
         document.declared = node.dependencies().len();
@@ -259,7 +263,7 @@ impl SiblingIndex {
     /// Notes on which documents this one depends, and its place in the plan. All documents before it must be linked, and
     /// none after it.
     fn link(&mut self, tree: &Tree, place: usize) {
-        let (handle, first_attempt) = (self.documents[place].handle, self.documents[place].first_attempt);
+        let handle = self.documents[place].handle;
         let node = tree.node(handle);
         let find = |dependency: Handle| {
             let other = tree.node(dependency);
@@ -269,23 +273,23 @@ impl SiblingIndex {
             Some(found as u32)
         };
         let dependencies: Vec<u32> = tree.newest_dependencies(handle).filter_map(find).collect();
-        let distances = self.distances(first_attempt, &dependencies);
+        let order = self.documents[place].order;
+        let distances = self.distances(order, &dependencies);
         self.habit.push(place as u32, distances.into_iter());
         for dependency in &dependencies {
             self.documents[*dependency as usize].dependents.push(place as u32);
         }
         self.documents[place].dependencies = dependencies;
-        self.planned.insert(first_attempt, place as u32);
+        self.planned.insert(order, place as u32);
     }
 
-    /// How many places before a child its dependencies were planned, among the children that finished before it. The child
-    /// is given by its first attempt.
-    fn distances(&self, child: Handle, dependencies: &[u32]) -> Vec<i64> {
+    /// How many places before a child its dependencies were planned, among the children that finished before it.
+    fn distances(&self, child: u64, dependencies: &[u32]) -> Vec<i64> {
         if dependencies.is_empty() {
             return Vec::new();
         }
         let own = self.planned.rank(child);
-        let other = |place: &u32| self.documents[*place as usize].first_attempt;
+        let other = |place: &u32| self.documents[*place as usize].order;
         dependencies
             .iter()
             .map(other)
@@ -344,7 +348,7 @@ mod tests {
 
     use super::*;
     use crate::context::relevance::{Query, Scored, Standpoint};
-    use crate::frame::{NewFrame, PopStatus};
+    use crate::frame::{FrameEdit, NewFrame, PopStatus};
     use crate::steps::steps_of;
     use crate::tree::{Command, decide};
 
@@ -459,6 +463,17 @@ mod tests {
             10 => chosen(&|_| true)
                 .into_iter()
                 .for_each(|child| replace_id(tree, child, &format!("c{}/new", tree.revision()))),
+            12 => {
+                let other = (!children.is_empty()).then(|| children[which / 3 % children.len()]);
+                if let Some(planned) = chosen(&|status| status == FrameStatus::Planned) {
+                    let edit = FrameEdit::default().title(title);
+                    let edit = match other.filter(|other| *other != planned) {
+                        Some(other) => edit.before(other),
+                        None => edit.last(),
+                    };
+                    execute(tree, Command::Edit { frame: planned.into(), edit });
+                }
+            }
             13 => {
                 let is_failed = |child: &&Handle| {
                     tree.node(**child).status() == FrameStatus::Failed && tree.node(**child).retried_as().is_none()
@@ -484,8 +499,8 @@ mod tests {
             let mut versions = vec![tree.clone()];
             let mut index = SiblingIndex::default();
             for (kind, which, is_looked_at) in changes {
-                // This kind is a reader of an older version.
-                if kind == 12 {
+                // The last kind is a reader of an older version.
+                if kind == 14 {
                     check(&mut index, &versions[which % versions.len()]);
                 } else {
                     change(&mut tree, kind, which);
@@ -494,6 +509,26 @@ mod tests {
                 if is_looked_at {
                     check(&mut index, &tree);
                 }
+            }
+            check(&mut index, &tree);
+        }
+    }
+
+    #[test]
+    fn an_index_follows_moves_that_need_new_keys() {
+        let mut tree = finished(6);
+        let children = tree.node(tree.roots()[0]).children().to_vec();
+        let mut index = SiblingIndex::default();
+        check(&mut index, &tree);
+        for number in 0..80 {
+            let frame = NewFrame::new("Page").id(format!("p{number}")).below(tree.roots()[0]);
+            execute(&mut tree, Command::Plan(frame));
+            let planned = tree.handles().next_back().unwrap();
+            let edit = FrameEdit::default().before(children[3]);
+            execute(&mut tree, Command::Edit { frame: planned.into(), edit });
+            if number % 10 == 0 {
+                execute(&mut tree, Command::Activate { frame: planned.into() });
+                pop(&mut tree, planned, PopStatus::Completed, "All users see the page");
             }
             check(&mut index, &tree);
         }

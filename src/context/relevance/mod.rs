@@ -60,8 +60,10 @@ pub(super) struct Scored {
 /// The place from which finished siblings are seen: a frame that stands beside them, or below one that does.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Standpoint {
-    /// The first attempt at the work of the frame beside the siblings, whose handle gives it its place in the plan.
-    first_attempt: Handle,
+    /// The newest attempt at the work of the frame beside the siblings.
+    beside: Handle,
+    /// Key of its place among them.
+    order: u64,
     /// When it was created, in milliseconds since the Unix epoch.
     created_at: u64,
     /// The place in the tree's sequence of starts and finishes from which the siblings are seen.
@@ -72,8 +74,9 @@ impl Standpoint {
     /// The standpoint of a frame that looks at the siblings of `beside`, which is itself or one of its ancestors.
     pub(super) fn new(tree: &Tree, frame: Handle, beside: Handle) -> Self {
         let started = tree.node(frame).started().unwrap_or(u64::MAX);
-        let first_attempt = tree.first_attempt(beside);
-        Self { first_attempt, created_at: tree.node(beside).record().created_at, started }
+        let created_at = tree.node(beside).record().created_at;
+        let beside = tree.newest_attempt(beside);
+        Self { beside, order: tree.node(beside).order(), created_at, started }
     }
 }
 

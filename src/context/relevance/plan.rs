@@ -1,20 +1,18 @@
 //! The order in which finished children were planned.
 
-use crate::frame::Handle;
-
 /// Number of children from which on a part of the list is split.
 const LARGE_PART: usize = 1024;
 
-/// Children in the order in which they were planned, that is, of the handles of their first attempts, each with its place
-/// in the index: the order in which they finished. The list consists of small parts, so that an insertion moves few children.
+/// Children in the order of the plan, by their keys ([`Node::order`](crate::tree::Node)), each with its place in the index: the
+/// order in which they finished. The list consists of small parts, so that an insertion moves few children.
 #[derive(Debug, Default)]
 pub(super) struct PlannedOrder {
     /// Ascending; no part is empty.
-    parts: Vec<Vec<(Handle, u32)>>,
+    parts: Vec<Vec<(u64, u32)>>,
 }
 
 impl PlannedOrder {
-    pub(super) fn insert(&mut self, child: Handle, place: u32) {
+    pub(super) fn insert(&mut self, child: u64, place: u32) {
         let number = self.part(child);
         if number == self.parts.len() {
             self.parts.push(Vec::new());
@@ -27,7 +25,7 @@ impl PlannedOrder {
         }
     }
 
-    pub(super) fn remove(&mut self, child: Handle) {
+    pub(super) fn remove(&mut self, child: u64) {
         let number = self.part(child);
         let Some(part) = self.parts.get_mut(number) else { return };
         if let Ok(found) = part.binary_search_by_key(&child, |(other, _)| *other) {
@@ -39,19 +37,19 @@ impl PlannedOrder {
     }
 
     /// The number of children in the list that were planned before this one.
-    pub(super) fn rank(&self, child: Handle) -> usize {
+    pub(super) fn rank(&self, child: u64) -> usize {
         let number = self.part(child);
         let before: usize = self.parts[..number].iter().map(Vec::len).sum();
         before + self.parts.get(number).map_or(0, |part| part.partition_point(|(other, _)| *other < child))
     }
 
     /// The children with their places, in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Handle, u32)> + '_ {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         self.parts.iter().flatten().copied()
     }
 
     /// The number of the part to which a child belongs: the last one that begins with it or an earlier one.
-    fn part(&self, child: Handle) -> usize {
+    fn part(&self, child: u64) -> usize {
         self.parts.partition_point(|part| part[0].0 <= child).saturating_sub(1)
     }
 }
@@ -73,23 +71,23 @@ mod tests {
 
     #[test]
     fn ranks_are_those_of_a_sorted_list() {
-        let handle = |index: usize| Handle::from_index(index).unwrap();
+        let key = |index: usize| index as u64;
         let mut order = PlannedOrder::default();
         let mut sorted: Vec<usize> = Vec::new();
         // All numbers below 4,099, in an order without a pattern: 4,099 is a prime.
         for index in (1..4_099).map(|number| number * 1_234 % 4_099) {
-            order.insert(handle(index), index as u32);
+            order.insert(key(index), index as u32);
             sorted.insert(sorted.partition_point(|other| *other < index), index);
             if index % 3 == 0 {
-                order.remove(handle(index));
+                order.remove(key(index));
                 sorted.retain(|other| *other != index);
             }
             let probe = index / 2;
-            assert_eq!(order.rank(handle(probe)), sorted.partition_point(|other| *other < probe));
+            assert_eq!(order.rank(key(probe)), sorted.partition_point(|other| *other < probe));
         }
         assert!(order.parts.len() > 2, "{}", order.parts.len());
         assert!(order.iter().map(|(_, place)| place as usize).eq(sorted.iter().copied()));
-        sorted.iter().for_each(|index| order.remove(handle(*index)));
+        sorted.iter().for_each(|index| order.remove(key(*index)));
         assert!(order.parts.is_empty());
     }
 }

@@ -60,11 +60,11 @@ impl SiblingIndex {
         let matches = self.search(query, base, end, usize::MAX, &mut notes.texts);
         let mut own = 0;
         let mut rank = 0;
-        for (handle, place) in self.planned.iter() {
+        for (order, place) in self.planned.iter() {
             notes.ranks[place as usize] = rank;
-            if (place as usize) < base && handle != from.first_attempt {
+            if (place as usize) < base && order != from.order {
                 rank += 1;
-                own += usize::from(handle < from.first_attempt);
+                own += usize::from(order < from.order);
             }
         }
         let seen = self.see(from, base, own, matches, &notes, 0..base);
@@ -181,18 +181,18 @@ impl SiblingIndex {
     /// Notes how many of the compared documents were planned before each of them and before each of the `later` ones, and
     /// returns how many were planned before the frame.
     fn rank(&self, from: &Standpoint, compared: &[usize], later: std::ops::Range<usize>, ranks: &mut [u32]) -> usize {
-        let with_handle = |place: &usize| (self.documents[*place].first_attempt, *place);
-        let mut planned: Vec<_> = compared.iter().map(with_handle).collect();
-        planned.retain(|(handle, _)| *handle != from.first_attempt);
+        let with_order = |place: &usize| (self.documents[*place].order, *place);
+        let mut planned: Vec<_> = compared.iter().map(with_order).collect();
+        planned.retain(|(order, _)| *order != from.order);
         planned.sort_unstable();
-        let rank = |other| planned.partition_point(|(handle, _)| *handle < other);
+        let rank = |other| planned.partition_point(|(order, _)| *order < other);
         for ((_, place), rank) in planned.iter().zip(0..) {
             ranks[*place] = rank;
         }
         for place in later {
-            ranks[place] = rank(self.documents[place].first_attempt) as u32;
+            ranks[place] = rank(self.documents[place].order) as u32;
         }
-        rank(from.first_attempt)
+        rank(from.order)
     }
 
     /// BM25's correction for the lengths of documents, relative to the average of the first `known` ones.
@@ -267,12 +267,11 @@ impl Seen<'_> {
     fn score(&self, place: usize) -> Option<Scored> {
         step();
         let document = &self.index.documents[place];
-        if !document.is_candidate || document.first_attempt == self.from.first_attempt {
+        if !document.is_candidate || document.handle == self.from.beside {
             return None;
         }
         let rank = self.notes.ranks[place] as usize;
-        let is_before = document.first_attempt < self.from.first_attempt;
-        let distance = distance(self.own, rank, is_before, place < self.base);
+        let distance = distance(self.own, rank, document.order < self.from.order, place < self.base);
         let signals = Signals {
             text: self.text(place),
             finished: self.base.saturating_sub(place).max(1),

@@ -8,7 +8,9 @@ use super::memory::inherited_registers;
 use super::not_empty;
 use crate::error::{Error, Result};
 use crate::frame::{Change, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, Question, Target};
+use crate::text::one_line;
 use crate::tree::links::Links;
+use crate::tree::titles::folded;
 use crate::tree::{Draft, Tree};
 
 impl Draft<'_> {
@@ -132,7 +134,7 @@ impl Draft<'_> {
 
     /// Sets the identity of a placeholder for good, because a frame is added below it on purpose: frames below it are made
     /// for the task that it has now. A placeholder without criteria has no task yet, so it gets its identity later.
-    fn fix_identity(&mut self, handle: Handle) {
+    pub(super) fn fix_identity(&mut self, handle: Handle) {
         let frame = self.tree.node(handle).record();
         if frame.placeholder && !frame.success_criteria.trim().is_empty() {
             self.push(handle, Change::Identified { identity: frame.identity(), provisional: false });
@@ -144,7 +146,7 @@ impl Draft<'_> {
             check_id(self.tree, &frame.session_id)?;
         }
         if let Some(link) = Links::new(self.tree, &frames).bad_attempts().into_iter().next() {
-            return Err(link.into_error(&frames));
+            return Err(link.into_error(self.tree, &frames));
         }
         if !frames.is_empty() {
             let first = self.add(frames)?;
@@ -219,7 +221,7 @@ fn check_links(tree: &Tree, frames: &[Frame]) -> Result<Vec<usize>> {
     }
     let bad = links.bad_parents().into_iter().next().or_else(|| links.bad_dependencies().into_iter().next());
     match bad {
-        Some(link) => Err(link.into_error(frames)),
+        Some(link) => Err(link.into_error(tree, frames)),
         None => Ok(links.parents_first()),
     }
 }
@@ -229,40 +231,83 @@ fn new_frame(tree: &Tree, new: NewFrame, status: FrameStatus) -> Result<Frame> {
     let depends_on = new
         .depends_on
         .iter()
-        .map(|dependency| Ok(tree.node(tree.resolve(dependency)?).session_id().to_owned()))
+        .map(|dependency| Ok(tree.node(tree.resolve_near(dependency, parent)?).session_id().to_owned()))
         .collect::<Result<Vec<_>>>()?;
-    record(tree, new, parent, depends_on, status)
+    check_new(tree, &new)?;
+    Ok(record(tree, new, parent, depends_on, status))
 }
 
 /// The records of planned children. A child may depend on any other child of the list, which is not in the tree yet.
 fn planned_children(tree: &Tree, parent: &Parent, caller: Option<&str>, children: Vec<NewFrame>) -> Result<Vec<Frame>> {
     let parent = open_parent(tree, parent, caller, FrameStatus::Planned)?;
-    let ids: HashSet<String> = children.iter().filter_map(|child| child.session_id.clone()).collect();
-    let resolve = |dependency: &FrameRef| match dependency.target() {
-        Target::Id(id) | Target::Prefix(id) if ids.contains(id) => Ok(id.to_owned()),
-        _ => Ok(tree.node(tree.resolve(dependency)?).session_id().to_owned()),
+    let list = List::of(&children);
+    let resolve = |dependency: &FrameRef| match list.find(tree, dependency)? {
+        Some(id) => Ok(id),
+        None => Ok(tree.node(tree.resolve_near(dependency, parent)?).session_id().to_owned()),
     };
-    children
-        .into_iter()
-        .map(|child| {
-            let depends_on = child.depends_on.iter().map(resolve).collect::<Result<Vec<_>>>()?;
-            record(tree, child, parent, depends_on, FrameStatus::Planned)
-        })
-        .collect()
+    let depends_on = children.iter().enumerate().map(|(index, child)| {
+        let ids = child.depends_on.iter().map(resolve).collect::<Result<Vec<_>>>();
+        ids.map_err(|error| in_list(index, child, error))
+    });
+    let depends_on = depends_on.collect::<Result<Vec<_>>>()?;
+    let made = children.into_iter().zip(depends_on).enumerate().map(|(index, (child, depends_on))| {
+        let refused = |error| in_list(index, &child, error);
+        check_new(tree, &child).map_err(refused)?;
+        Ok(record(tree, child, parent, depends_on, FrameStatus::Planned))
+    });
+    made.collect()
 }
 
-fn record(
-    tree: &Tree,
-    new: NewFrame,
-    parent: Option<Handle>,
-    depends_on: Vec<String>,
-    status: FrameStatus,
-) -> Result<Frame> {
-    let session_id = new.session_id.unwrap_or_default();
-    check_id(tree, &session_id)?;
-    not_empty("title", &new.identity.title)?;
-    Ok(Frame {
-        session_id,
+/// The error of a child of a list.
+fn in_list(index: usize, child: &NewFrame, error: Error) -> Error {
+    Error::Child { number: index + 1, title: one_line(&child.identity.title), error: Box::new(error) }
+}
+
+/// The children of a list by their IDs and titles.
+struct List {
+    ids: HashSet<String>,
+    /// For each title, the number of a child that has it, its title and its ID.
+    titles: HashMap<String, Vec<(usize, String, String)>>,
+}
+
+impl List {
+    fn of(children: &[NewFrame]) -> Self {
+        let named = || children.iter().filter_map(|child| Some((child, child.session_id.clone()?)));
+        let mut titles: HashMap<_, Vec<_>> = HashMap::new();
+        for (number, (child, id)) in (1..).zip(named()) {
+            let title = &child.identity.title;
+            titles.entry(folded(title).collect()).or_default().push((number, title.trim().to_owned(), id));
+        }
+        Self { ids: named().map(|(_, id)| id).collect(), titles }
+    }
+
+    /// The ID of the child that a reference names, by its ID or its title. A child is meant before a frame of the tree with
+    /// the same title, but not before one with such an ID. `None`: the reference names no child.
+    fn find(&self, tree: &Tree, reference: &FrameRef) -> Result<Option<String>> {
+        let name = match reference.target() {
+            Target::Id(id) | Target::Name(id) if self.ids.contains(id) => return Ok(Some(id.to_owned())),
+            Target::Name(name) if tree.by_id(name).is_none() => name,
+            _ => return Ok(None),
+        };
+        let Some(titled) = self.titles.get(&folded(name).collect::<String>()) else { return Ok(None) };
+        let same_case: Vec<_> = titled.iter().filter(|(_, title, _)| title == name.trim()).collect();
+        match if same_case.is_empty() { titled.iter().collect() } else { same_case }[..] {
+            [(_, _, id)] => Ok(Some(id.clone())),
+            ref several => Err(Error::AmbiguousFrame {
+                reference: name.to_owned(),
+                candidates: several
+                    .iter()
+                    .take(8)
+                    .map(|(number, title, _)| format!("child {number} ({title})"))
+                    .collect(),
+            }),
+        }
+    }
+}
+
+fn record(tree: &Tree, new: NewFrame, parent: Option<Handle>, depends_on: Vec<String>, status: FrameStatus) -> Frame {
+    Frame {
+        session_id: new.session_id.unwrap_or_default(),
         parent_session_id: parent.map(|parent| tree.node(parent).session_id().to_owned()),
         status,
         title: new.identity.title,
@@ -270,7 +315,12 @@ fn record(
         success_criteria_compacted: new.identity.success_criteria_compacted,
         depends_on,
         ..Frame::default()
-    })
+    }
+}
+
+fn check_new(tree: &Tree, new: &NewFrame) -> Result<()> {
+    check_id(tree, new.session_id.as_deref().unwrap_or_default())?;
+    not_empty("title", &new.identity.title)
 }
 
 fn check_id(tree: &Tree, session_id: &str) -> Result<()> {
@@ -304,7 +354,7 @@ fn resolve_parent(tree: &Tree, parent: &Parent, caller: Option<&str>) -> Result<
     }
 }
 
-fn check_parent(tree: &Tree, parent: Handle, child: FrameStatus) -> Result<()> {
+pub(super) fn check_parent(tree: &Tree, parent: Handle, child: FrameStatus) -> Result<()> {
     match tree.node(parent).status() {
         FrameStatus::Planned if child == FrameStatus::Planned => Ok(()),
         FrameStatus::Planned => Err(Error::ParentPlanned { handle: parent }),

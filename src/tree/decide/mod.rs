@@ -2,6 +2,7 @@
 
 mod adding;
 mod calls;
+mod editing;
 mod lifecycle;
 mod memory;
 mod recording;
@@ -26,6 +27,8 @@ pub(crate) use memory::known_chunk;
 /// - [`Error::DuplicateId`], [`Error::ParentClosed`], [`Error::ParentPlanned`], [`Error::Dependency`],
 ///   [`Error::ParentCircle`], [`Error::Full`]: commands that create frames; [`Error::DuplicateId`] also for
 ///   [`Command::ReplaceId`].
+/// - [`Error::NotPlanned`], [`Error::NotSibling`]: [`Command::Edit`], which can also fail with the errors of the commands
+///   that create frames. [`Error::Child`]: a child of [`Command::PlanChildren`].
 /// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::NotFinished`], [`Error::NotBlocked`],
 ///   [`Error::IdentityFixed`], [`Error::NotRetriable`]: the frame's status, or its identity, does not allow the command.
 /// - [`Error::Running`]: [`Command::BeginCall`] of a frame that a host runs already.
@@ -77,6 +80,7 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
         Command::Retry { frame, session_id, note, is_interrupted } => {
             draft.retry(tree.resolve(&frame)?, session_id, note, is_interrupted)?;
         }
+        Command::Edit { frame, edit } => draft.edit(tree.resolve(&frame)?, edit)?,
         Command::UpdateRegisters { frame, registers } => draft.update_registers(tree.resolve(&frame)?, &registers),
     }
     Ok(draft.finish())

@@ -1,0 +1,126 @@
+//! The command that edits a planned frame.
+
+use std::collections::HashSet;
+
+use super::adding::check_parent;
+use super::not_empty;
+use crate::error::{Error, Result};
+use crate::frame::{Change, FrameEdit, FrameRef, FrameStatus, Handle};
+use crate::steps::step;
+use crate::tree::links::{Fault, reference};
+use crate::tree::{Draft, Tree};
+
+impl Draft<'_> {
+    /// Edits a planned frame. The event has only what changes.
+    pub(super) fn edit(&mut self, handle: Handle, edit: FrameEdit) -> Result<()> {
+        let (tree, node) = (self.tree, self.tree.node(handle));
+        if node.status() != FrameStatus::Planned {
+            return Err(Error::NotPlanned { handle, status: node.status() });
+        }
+        if let Some(title) = &edit.title {
+            not_empty("title", title)?;
+        }
+        let find = |reference: &FrameRef| tree.resolve_near(reference, Some(handle));
+        let above = node.parent();
+        let parent = match &edit.parent {
+            Some(parent) => parent.as_ref().map(find).transpose()?,
+            None => above,
+        };
+        if parent != above {
+            check_new_parent(tree, handle, parent)?;
+        }
+        let before = match &edit.before {
+            Some(Some(sibling)) => Some(Some(find(sibling)?)),
+            Some(None) => Some(None),
+            None => None,
+        };
+        if let Some(Some(sibling)) = before
+            && (sibling == handle || tree.node(sibling).parent() != parent)
+        {
+            return Err(Error::NotSibling { handle, before: sibling });
+        }
+        let depends_on = match &edit.depends_on {
+            Some(depends_on) => Some(distinct(tree, depends_on.iter().map(find))?),
+            None => None,
+        };
+        check_dependencies(tree, handle, parent, depends_on.as_deref())?;
+
+        let frame = node.record();
+        let differs = |new: Option<String>, old: &str| new.filter(|new| new != old);
+        // As texts, which are equal to those that are read from a store.
+        let name = |handle: Handle| FrameRef::Text(handle.to_string());
+        let change = FrameEdit {
+            title: differs(edit.title, &frame.title),
+            success_criteria: differs(edit.success_criteria, &frame.success_criteria),
+            success_criteria_compacted: differs(edit.success_criteria_compacted, &frame.success_criteria_compacted),
+            depends_on: depends_on
+                .filter(|new| new != node.dependencies())
+                .map(|new| new.into_iter().map(name).collect()),
+            parent: (parent != above).then(|| parent.map(name)),
+            before: before
+                .filter(|before| match parent == above {
+                    true => tree.next(handle) != *before,
+                    false => before.is_some(),
+                })
+                .map(|before| before.map(name)),
+        };
+        if change != FrameEdit::default() {
+            self.push(handle, Change::Edited { edit: Box::new(change) });
+        }
+        if let Some(parent) = parent.filter(|_| parent != above) {
+            self.fix_identity(parent);
+        }
+        Ok(())
+    }
+}
+
+/// The frames, each work once, in the same order.
+fn distinct(tree: &Tree, frames: impl Iterator<Item = Result<Handle>>) -> Result<Vec<Handle>> {
+    let mut seen = HashSet::new();
+    let mut distinct = frames.collect::<Result<Vec<_>>>()?;
+    distinct.retain(|frame| seen.insert(tree.first_attempt(*frame)));
+    Ok(distinct)
+}
+
+/// Checks that a planned frame can move below a parent.
+fn check_new_parent(tree: &Tree, handle: Handle, parent: Option<Handle>) -> Result<()> {
+    if let Some(attempt) = tree.node(handle).retry_of() {
+        let (frame, attempt) = (reference(tree, handle), reference(tree, attempt));
+        let reason = "attempts at the same work have one parent; invalidate this one and plan a new frame there";
+        return Err(Error::RetryLink { frame, attempt, reason });
+    }
+    let Some(parent) = parent else { return Ok(()) };
+    if tree.is_at_or_above(handle, parent) {
+        return Err(Error::ParentCircle { frame: reference(tree, handle), parent: reference(tree, parent) });
+    }
+    check_parent(tree, parent, FrameStatus::Planned)
+}
+
+/// Checks what depends on what after an edit: no frame on itself, or on one above or below it, and no two on each other.
+fn check_dependencies(
+    tree: &Tree,
+    handle: Handle,
+    parent: Option<Handle>,
+    depends_on: Option<&[Handle]>,
+) -> Result<()> {
+    let refuse = |frame: Handle, dependency: Handle, fault: Fault| {
+        let (frame, dependency) = (reference(tree, frame), reference(tree, dependency));
+        Err(Error::Dependency { frame, dependency, reason: fault.reason() })
+    };
+    if let Some((frame, dependency)) = tree.kin_after_edit(handle, parent, depends_on) {
+        return refuse(frame, dependency, Fault::DependsOnKin);
+    }
+    let mut seen = HashSet::new();
+    let can_wait_for_it = !tree.dependents(handle).is_empty();
+    for dependency in depends_on.filter(|_| can_wait_for_it).unwrap_or_default() {
+        let mut pending = vec![tree.newest_attempt(*dependency)];
+        while let Some(frame) = pending.pop() {
+            step();
+            if frame == handle {
+                return refuse(handle, *dependency, Fault::DependencyCircle);
+            }
+            pending.extend(tree.newest_dependencies(frame).filter(|other| seen.insert(*other)));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,290 @@
+//! The place of a frame: its parent, and its order among its siblings. Siblings have keys that only their order counts
+//! of, so a frame is found among them, and compared with one of them, without looking at the others.
+
+use super::Tree;
+use crate::frame::Handle;
+use crate::steps::step;
+
+/// The key of the first child of a frame, in the middle of all numbers.
+const FIRST: u64 = 1 << 63;
+/// The difference between the keys of children that are added one after the other.
+const GAP: u64 = 1 << 30;
+/// The difference between the keys of two children at most, if the second one gets a place between others. It is small,
+/// because others often get the place behind the second one, as the attempts at one work do.
+const SMALL_GAP: u64 = 1 << 18;
+
+impl Tree {
+    /// The children of a frame, or the roots, in their order.
+    pub(super) fn level(&self, parent: Option<Handle>) -> &[Handle] {
+        parent.map_or(&self.roots, |parent| &self.node(parent).children)
+    }
+
+    fn level_mut(&mut self, parent: Option<Handle>) -> &mut Vec<Handle> {
+        match parent {
+            Some(parent) => &mut self.nodes[parent.index()].children,
+            None => &mut self.roots,
+        }
+    }
+
+    /// The number of siblings, or of roots, before a frame.
+    pub(super) fn place(&self, handle: Handle) -> usize {
+        let node = self.node(handle);
+        self.level(node.parent).partition_point(|sibling| self.node(*sibling).order < node.order)
+    }
+
+    /// The sibling, or root, after a frame.
+    pub(super) fn next(&self, handle: Handle) -> Option<Handle> {
+        self.level(self.node(handle).parent).get(self.place(handle) + 1).copied()
+    }
+
+    /// True if a frame is the other one, or above it.
+    pub(super) fn is_at_or_above(&self, frame: Handle, other: Handle) -> bool {
+        frame == other || self.is_ancestor(frame, other)
+    }
+
+    /// The first frame that would depend on itself or on one above or below it, with that one, if a frame had this parent
+    /// and, if they are given, these dependencies. A new parent makes kin of the frames below it too.
+    pub(super) fn kin_after_edit(
+        &self,
+        handle: Handle,
+        parent: Option<Handle>,
+        depends_on: Option<&[Handle]>,
+    ) -> Option<(Handle, Handle)> {
+        let is_above = |frame: &Handle| parent.is_some_and(|parent| self.is_at_or_above(*frame, parent));
+        // Who depends on a frame waits for its newest attempt.
+        let attempts = |frame: &Handle| [*frame, self.newest_attempt(*frame)];
+        let is_kin = |dependency: &&Handle| {
+            attempts(dependency).iter().any(|frame| self.is_at_or_above(handle, *frame) || is_above(frame))
+        };
+        if let Some(kin) = depends_on.unwrap_or_default().iter().inspect(|_| step()).find(is_kin) {
+            return Some((handle, *kin));
+        }
+        if parent == self.node(handle).parent {
+            return None;
+        }
+        self.subtree(handle).find_map(|frame| {
+            let node = self.node(frame);
+            let is_replaced = frame == handle && depends_on.is_some();
+            let dependencies = if is_replaced { &[][..] } else { &node.dependencies };
+            let find = |frames: &[Handle], is_kin: &dyn Fn(&Handle) -> bool| {
+                frames.iter().inspect(|_| step()).copied().find(|other| is_kin(other))
+            };
+            let dependency = find(dependencies, &|other| attempts(other).iter().any(is_above));
+            let dependency = dependency.map(|dependency| (frame, dependency));
+            dependency.or_else(|| find(self.dependents(frame), &is_above).map(|dependent| (dependent, frame)))
+        })
+    }
+
+    /// Puts a frame, whose parent is set, among its siblings: before one of them, or after all.
+    pub(super) fn enter(&mut self, handle: Handle, before: Option<Handle>) {
+        let parent = self.node(handle).parent;
+        let place = before.map_or(self.level(parent).len(), |sibling| self.place(sibling));
+        if self.key(parent, place).is_none() {
+            self.spread(parent);
+        }
+        self.nodes[handle.index()].order = self.key(parent, place).unwrap_or(FIRST);
+        let level = self.level(parent);
+        let is_out_of_order = place.checked_sub(1).is_some_and(|before| level[before] > handle)
+            || level.get(place).is_some_and(|after| *after < handle);
+        self.level_mut(parent).insert(place, handle);
+        if let Some(parent) = parent.filter(|_| is_out_of_order) {
+            self.nodes[parent.index()].is_reordered = true;
+        }
+    }
+
+    /// The key for a new frame at a place among siblings; `None` if there is none left between its neighbours.
+    fn key(&self, parent: Option<Handle>, place: usize) -> Option<u64> {
+        let level = self.level(parent);
+        let key = |handle: &Handle| self.node(*handle).order;
+        match (place.checked_sub(1).map(|before| key(&level[before])), level.get(place).map(key)) {
+            (None, None) => Some(FIRST),
+            (Some(before), None) => before.checked_add(GAP),
+            (None, Some(after)) => after.checked_sub(GAP),
+            (Some(before), Some(after)) => (after - before > 1).then(|| before + ((after - before) / 2).min(SMALL_GAP)),
+        }
+    }
+
+    /// Gives siblings new keys in the same order, with equal gaps.
+    fn spread(&mut self, parent: Option<Handle>) {
+        for place in 0..self.level(parent).len() {
+            step();
+            let handle = self.level(parent)[place];
+            self.nodes[handle.index()].order = FIRST + place as u64 * GAP;
+        }
+        if let Some(parent) = parent {
+            // Relevance keeps the keys of finished children.
+            self.nodes[parent.index()].finished_revision = self.revision;
+        }
+    }
+
+    /// Replaces the order of the children of a frame, or of the roots, by another order of the same frames.
+    pub(super) fn set_level(&mut self, parent: Option<Handle>, order: Vec<Handle>) {
+        let is_sorted = order.is_sorted();
+        *self.level_mut(parent) = order;
+        self.spread(parent);
+        if let Some(parent) = parent {
+            self.nodes[parent.index()].is_reordered = !is_sorted;
+        }
+    }
+
+    /// Moves a frame, with the frames below it, below another parent or to another place among its siblings. The parent
+    /// must be neither the frame nor below it; `before` must be another child of the parent.
+    pub(super) fn move_to(&mut self, handle: Handle, parent: Option<Handle>, before: Option<Handle>) {
+        let (old, place) = (self.node(handle).parent, self.place(handle));
+        self.level_mut(old).remove(place);
+        if parent != old {
+            self.change_parent(handle, parent);
+        }
+        self.enter(handle, before);
+        let is_finished = self.node(handle).status().is_finished();
+        for changed in [old, parent].into_iter().flatten() {
+            let revision = self.revision;
+            let node = &mut self.nodes[changed.index()];
+            node.children_revision = revision;
+            if is_finished {
+                node.finished_revision = revision;
+            }
+        }
+    }
+
+    /// Sets the parent of a frame, and what its old and new ancestors, and the frames below it, keep because of it.
+    fn change_parent(&mut self, handle: Handle, parent: Option<Handle>) {
+        let was_held = self.is_held(handle);
+        let node = &mut self.nodes[handle.index()];
+        let (is_busy, finished) = (node.is_busy(), node.finished);
+        let old = std::mem::replace(&mut node.parent, parent);
+        let is_held = self.is_held(handle);
+        // A frame that was begun anew is not among the finished children.
+        let node = self.node(handle);
+        let is_finished = node.status().is_finished() && node.retried_as().is_none();
+        if is_busy {
+            self.count_branch(old, false);
+            self.count_branch(parent, true);
+        }
+        if let Some(old) = old.filter(|_| is_finished) {
+            let old = &mut self.nodes[old.index()];
+            old.finished_children.remove(&finished);
+            old.held_children -= u32::from(was_held);
+        }
+        if let Some(parent) = parent.filter(|_| is_finished) {
+            let parent = &mut self.nodes[parent.index()];
+            parent.finished_children.insert(finished, handle);
+            parent.held_children += u32::from(is_held);
+        }
+        let branch: Vec<Handle> = self.subtree(handle).collect();
+        for frame in branch {
+            let (depth, jump) = self.way_up(frame, self.node(frame).parent);
+            let node = &mut self.nodes[frame.index()];
+            (node.depth, node.jump) = (depth, jump);
+        }
+    }
+
+    /// Tells the frame above a branch, and its ancestors, that the branch has something unfinished now, or no longer.
+    pub(super) fn count_branch(&mut self, above: Option<Handle>, is_busy: bool) {
+        let mut above = above;
+        while let Some(parent) = above {
+            let node = &mut self.nodes[parent.index()];
+            let was_busy = node.is_busy();
+            if is_busy {
+                node.busy_children += 1;
+            } else {
+                node.busy_children -= 1;
+            }
+            above = node.parent.filter(|_| node.is_busy() != was_busy);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::frame::{FrameEdit, FrameRef, Handle, NewFrame};
+    use crate::steps::{assert_grows, steps_of};
+    use crate::tree::{Command, Tree, decide};
+
+    fn execute(tree: &mut Tree, command: Command) {
+        let commit = decide(tree, command, 1).unwrap();
+        commit.events.iter().for_each(|event| tree.apply(event));
+    }
+
+    fn handle(number: usize) -> Handle {
+        Handle::from_index(number - 1).unwrap()
+    }
+
+    /// A root f1 with this number of planned children.
+    fn planned(children: usize) -> Tree {
+        let mut tree = Tree::new();
+        execute(&mut tree, Command::Push(NewFrame::new("Root").id("root")));
+        for number in 0..children {
+            execute(&mut tree, Command::Plan(NewFrame::new("Task").id(number.to_string()).below(handle(1))));
+        }
+        tree
+    }
+
+    fn edit(tree: &mut Tree, frame: usize, edit: FrameEdit) {
+        execute(tree, Command::Edit { frame: FrameRef::Handle(handle(frame)), edit });
+    }
+
+    #[test]
+    fn a_gap_between_two_siblings_never_ends() {
+        let mut tree = planned(5);
+        let mut expected: Vec<Handle> = (2..=6).map(handle).collect();
+        for round in 0..200 {
+            // Always into the same gap, from both sides.
+            let (moved, before) = if round % 2 == 0 { (2, 4) } else { (3, 4) };
+            if tree.next(handle(moved)) != Some(handle(before)) {
+                edit(&mut tree, moved, FrameEdit::default().before(handle(before)));
+                expected.retain(|frame| *frame != handle(moved));
+                let place = expected.iter().position(|frame| *frame == handle(before)).unwrap();
+                expected.insert(place, handle(moved));
+            }
+            assert_eq!(tree.children(handle(1)), expected);
+            let keys: Vec<u64> = tree.children(handle(1)).iter().map(|frame| tree.node(*frame).order).collect();
+            assert!(keys.is_sorted_by(|one, other| one < other), "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn a_move_takes_steps_in_proportion_to_what_moves() {
+        assert_grows(2.2, 500, |size| {
+            let mut tree = planned(size);
+            steps_of(|| {
+                for number in 3..size {
+                    edit(&mut tree, number, FrameEdit::default().before(handle(2)));
+                    edit(&mut tree, number, FrameEdit::default().last());
+                    crate::steps::step();
+                }
+            })
+            .1
+        });
+        assert_grows(2.2, 500, |size| {
+            let mut tree = planned(2);
+            let mut above = handle(2);
+            for number in 0..size {
+                execute(&mut tree, Command::Plan(NewFrame::new("Part").id(format!("p{number}")).below(above)));
+                above = tree.handles().next_back().unwrap();
+            }
+            steps_of(|| edit(&mut tree, 2, FrameEdit::default().below(handle(3)))).1
+        });
+    }
+
+    #[test]
+    fn ways_up_are_right_after_a_move() {
+        let mut tree = planned(2);
+        let mut above = handle(2);
+        for number in 0..60 {
+            execute(&mut tree, Command::Plan(NewFrame::new("Part").id(format!("p{number}")).below(above)));
+            if number % 3 != 2 {
+                above = tree.handles().next_back().unwrap();
+            }
+        }
+        edit(&mut tree, 20, FrameEdit::default().below(handle(3)));
+        edit(&mut tree, 3, FrameEdit::default().below(handle(12)));
+        for frame in tree.handles() {
+            let ancestors: Vec<_> = tree.ancestors(frame).collect();
+            assert_eq!(tree.node(frame).depth(), ancestors.len());
+            for other in tree.handles() {
+                assert_eq!(tree.is_ancestor(other, frame), ancestors.contains(&other), "{other} above {frame}");
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The frames by their titles.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::OnceLock;
+
+use super::nodes::Nodes;
+use crate::frame::Handle;
+use crate::steps::step;
+
+/// The frames by their titles, without regard to upper and lower case and to blanks around them.
+///
+/// The index is made by the first search, because most trees are never searched for a title. It keeps hashes, so a long
+/// title is not kept a second time; the titles themselves are compared when frames are found.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Titles(OnceLock<HashMap<u64, BTreeSet<Handle>>>);
+
+impl Titles {
+    /// The frames with this title, in creation order.
+    pub(super) fn find<'a>(&'a self, title: &'a str, nodes: &'a Nodes) -> impl Iterator<Item = Handle> + 'a {
+        let index = self.0.get_or_init(|| {
+            let mut index: HashMap<u64, BTreeSet<Handle>> = HashMap::new();
+            for handle in (0..nodes.len()).filter_map(Handle::from_index) {
+                step();
+                index.entry(hash(nodes[handle.index()].title())).or_default().insert(handle);
+            }
+            index
+        });
+        let found = index.get(&hash(title)).into_iter().flatten().copied().inspect(|_| step());
+        found.filter(move |handle| folded(nodes[handle.index()].title()).eq(folded(title)))
+    }
+
+    /// Notes the title of a new frame, or the new title of a frame.
+    pub(super) fn insert(&mut self, title: &str, handle: Handle) {
+        if let Some(index) = self.0.get_mut() {
+            index.entry(hash(title)).or_default().insert(handle);
+        }
+    }
+
+    /// Forgets the old title of a frame.
+    pub(super) fn remove(&mut self, title: &str, handle: Handle) {
+        if let Some(index) = self.0.get_mut()
+            && let Some(frames) = index.get_mut(&hash(title))
+        {
+            frames.remove(&handle);
+        }
+    }
+}
+
+/// The characters by which titles are compared.
+pub(super) fn folded(title: &str) -> impl Iterator<Item = char> + '_ {
+    title.trim().chars().flat_map(char::to_lowercase)
+}
+
+fn hash(title: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    folded(title).for_each(|character| character.hash(&mut hasher));
+    hasher.finish()
+}
