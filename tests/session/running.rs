@@ -522,6 +522,8 @@ fn a_checkpoint_in_a_called_frame_compacts_its_session_which_goes_on() {
         assert_eq!(host.compacting, ["taxes"]);
         host.summarized("taxes", if is_taken { "The rates are read, rounding is left" } else { "" });
         assert_eq!(host.working(), ["taxes"], "it goes on");
+        let prompt = host.prompts.last().unwrap();
+        assert!(prompt.starts_with("The checkpoint is made. Go on with frame f2 from there.\n"), "{prompt}");
         let results = host.frame("Taxes").results;
         assert_eq!(results.as_deref(), is_taken.then_some("The rates are read, rounding is left"));
         host.pop("taxes", "completed");
