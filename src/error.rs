@@ -224,6 +224,14 @@ pub enum Error {
         /// The maximum depth: how many frames can be above a frame.
         limit: usize,
     },
+    /// The frame waits for the caller, which would wait for it.
+    #[error(
+        "frame {handle} waits for this session, so waiting for it would never end; do other work, or end your turn"
+    )]
+    WaitCircle {
+        /// The frame.
+        handle: Handle,
+    },
     /// The frame already runs in a session, or the caller works in it or below it, so it cannot be started.
     #[error("frame {handle} is already running; wait for its results, or work on another frame")]
     Running {
@@ -559,6 +567,7 @@ impl Error {
             Error::NoFrame { .. } => "no_frame",
             Error::TooDeep { .. } => "too_deep",
             Error::Running { .. } => "running",
+            Error::WaitCircle { .. } => "wait_circle",
             Error::ChunkExists { .. } => "chunk_exists",
             Error::UnknownChunk { .. } => "unknown_chunk",
             Error::TooLong { .. } => "too_long",

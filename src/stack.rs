@@ -120,6 +120,9 @@ struct Inner {
     /// A command has panicked and may have changed the tree partially.
     is_broken: AtomicBool,
     contexts: Contexts,
+    /// True if the history is in a store, which others can use too.
+    #[cfg(feature = "session")]
+    has_store: bool,
     /// The folder of the stack. `None`: the stack keeps no logs.
     log_folder: Option<Folder>,
     repairs: Vec<Repair>,
@@ -558,7 +561,12 @@ impl Stack {
         question: impl Into<String>,
         results: Option<Results>,
     ) -> Result<Popped> {
-        self.ended(Command::Block { frame: frame.into(), question: Some(question.into()), results })
+        self.ended(Command::Block {
+            frame: frame.into(),
+            question: Some(question.into()),
+            results,
+            interruption: false,
+        })
     }
 
     /// Answers a blocked frame. The frame stays blocked until somebody resumes it: `Stack::host` in a process that runs the

@@ -105,6 +105,8 @@ pub const CALLSTACK_ERROR_NOT_PLANNED: CallstackCode = 140;
 pub const CALLSTACK_ERROR_NOT_SIBLING: CallstackCode = 141;
 /// The planned frame depends on frames that are not completed.
 pub const CALLSTACK_ERROR_NOT_READY: CallstackCode = 142;
+/// The frame waits for the caller, which would wait for it.
+pub const CALLSTACK_ERROR_WAIT_CIRCLE: CallstackCode = 143;
 /// The frame is neither failed nor blocked, or was begun anew already: then the details hold the `newest` attempt.
 pub const CALLSTACK_ERROR_NOT_RETRIABLE: CallstackCode = 145;
 /// An imported frame has a `retryOf` that cannot be, or an edit would move an attempt away from the one before it.
@@ -159,6 +161,7 @@ pub(super) const fn code_of(error: &Error) -> CallstackCode {
         Error::NoFrame { .. } => CALLSTACK_ERROR_NO_FRAME,
         Error::TooDeep { .. } => CALLSTACK_ERROR_TOO_DEEP,
         Error::Running { .. } => CALLSTACK_ERROR_RUNNING,
+        Error::WaitCircle { .. } => CALLSTACK_ERROR_WAIT_CIRCLE,
         Error::ChunkExists { .. } => CALLSTACK_ERROR_CHUNK_EXISTS,
         Error::UnknownChunk { .. } => CALLSTACK_ERROR_UNKNOWN_CHUNK,
         Error::TooLong { .. } => CALLSTACK_ERROR_TOO_LONG,

@@ -56,7 +56,7 @@ struct Entry {
     suggestions: String,
     planning: bool,
     conversation: Conversation,
-    news: Vec<Handle>,
+    news: Vec<(Handle, String)>,
     revision: u64,
     made_at: u64,
     used: u64,

@@ -6,7 +6,7 @@ use super::Conversation;
 use super::cost::{Cost, charge};
 use super::tokens::{TokenCounter, truncate_by};
 use super::xml::{content, omitted_blanks, without_long_blanks};
-use crate::frame::{Handle, SALVAGED, first_filled};
+use crate::frame::{Handle, first_filled};
 use crate::tree::Node;
 
 /// How much of a frame is shown. Each level contains the one before it. In JSON for example `"stub"`.
@@ -96,8 +96,9 @@ impl Fragment {
             // What a frame that was begun anew has waited for, and the note with which it began, belong to the lesson.
             let questions = &node.record().questions;
             // The results of a salvaged frame say what it has waited for last.
-            let is_salvaged = node.record().dense_results().starts_with(SALVAGED);
-            let questions = &questions[..questions.len() - usize::from(is_salvaged && !questions.is_empty())];
+            let record = node.record();
+            let is_said = record.has_salvaged_results() && questions.last().is_some_and(|last| last.interruption);
+            let questions = &questions[..questions.len() - usize::from(is_said)];
             let shown = if node.retried_as().is_some() { questions.len().min(SHOWN_QUESTIONS) } else { 0 };
             for asked in &questions[questions.len() - shown..] {
                 levels.text("question", &asked.question, QUESTION_TOKENS);

@@ -154,8 +154,9 @@ pub(crate) struct Advice<'a> {
     pub(crate) planning: bool,
     /// The state of the frame's conversation, which decides what the context leaves out.
     pub(crate) conversation: Conversation,
-    /// Children that have ended in the background, of which the agent has not heard: the volatile part shows them.
-    pub(crate) news: &'a [Handle],
+    /// Children that have ended in the background, of which the agent has not heard, or that could not be started, with the
+    /// reason: the volatile part shows them.
+    pub(crate) news: &'a [(Handle, String)],
 }
 
 impl Default for Advice<'_> {
@@ -246,7 +247,7 @@ impl Contexts {
         let mut considered = self.considered(tree, handle, settings.finished_children);
         if !advice.news.is_empty() {
             // The volatile part shows them first, so that the stable part keeps its bytes until the agent has seen them.
-            Arc::make_mut(&mut considered).children.retain(|child| !advice.news.contains(child));
+            Arc::make_mut(&mut considered).children.retain(|child| advice.news.iter().all(|(other, _)| other != child));
         }
         let mut volatile = Volatile::new(self, wording.clone(), tree, handle, advice.conversation);
         let stable = select::select(self, &wording, tree, &considered, settings, volatile.cost)?;

@@ -119,9 +119,9 @@ impl Volatile {
         self.has_registers = registers.is_some_and(|registers| registers.filled().next().is_some())
             && room.spending.spend(self.wording.registers);
         self.climb(&mut room, DetailLevel::Compact);
-        for child in advice.news {
+        for (child, problem) in advice.news {
             // Without room for the results, the agent still learns that there are some.
-            let elements = [RESULTS_TOKENS, 0].map(|tokens| ended_child(contexts, tree, *child, tokens));
+            let elements = [RESULTS_TOKENS, 0].map(|tokens| ended_child(contexts, tree, *child, problem, tokens));
             if let Some(fits) = elements.iter().find(|element| room.spend(element)) {
                 self.news.push_str(fits);
             }
@@ -350,11 +350,12 @@ fn answers(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
 
 /// Returns the element of a child that has ended in the background, with its results. It is empty for a blocked one, of
 /// which a warning tells.
-fn ended_child(contexts: &Contexts, tree: &Tree, handle: Handle, results_tokens: usize) -> String {
+fn ended_child(contexts: &Contexts, tree: &Tree, handle: Handle, problem: &str, results_tokens: usize) -> String {
     let frame = tree.node(handle).record();
     let text = match frame.status {
         FrameStatus::Blocked | FrameStatus::InProgress => return String::new(),
-        FrameStatus::Planned => "It could not be started.",
+        FrameStatus::Planned if problem.is_empty() => return String::new(),
+        FrameStatus::Planned => problem,
         FrameStatus::Invalidated => frame.invalidation_reason.as_deref().unwrap_or_default(),
         FrameStatus::Completed | FrameStatus::Failed => frame.dense_results(),
     };

@@ -80,6 +80,9 @@ pub enum Change {
     Asked {
         /// What it needs, and from whom. Empty if nobody has said it.
         question: String,
+        /// True if nobody has asked: the work was interrupted or stopped. Omitted in JSON if false.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        interruption: bool,
     },
     /// The blocked frame was answered. It can be resumed.
     Answered {
@@ -98,6 +101,11 @@ pub enum Change {
         /// True: its host does not exist any more, and has not ended it. Omitted in JSON if false.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         interrupted: bool,
+    },
+    /// Somebody has stopped the frames that run at or below the frame. Hosts begin no queued ones there.
+    Stopped {
+        /// The reason.
+        reason: String,
     },
     /// A summary of the frame's conversation was requested, or the request has ended.
     SummaryRequested {
@@ -226,6 +234,7 @@ impl Change {
         "callEnded",
         "summaryRequested",
         "edited",
+        "stopped",
     ];
 
     /// The name of the variant: the value of the JSON key `kind`.
@@ -259,6 +268,7 @@ impl Change {
             Change::CallEnded { .. } => 25,
             Change::SummaryRequested { .. } => 26,
             Change::Edited { .. } => 27,
+            Change::Stopped { .. } => 28,
         };
         Change::KINDS[place]
     }
@@ -307,6 +317,8 @@ struct FlatEvent {
     caller: Option<String>,
     #[serde(default)]
     interrupted: bool,
+    #[serde(default)]
+    interruption: bool,
     request: Option<Box<SummaryRequest>>,
     edit: Option<Box<FrameEdit>>,
 }
@@ -338,12 +350,16 @@ impl TryFrom<FlatEvent> for Event {
             "logMoved" => Change::LogMoved { log_path: event.log_path.ok_or_else(|| lacks("logPath"))? },
             "delivered" => Change::Delivered {},
             "forgotten" => Change::Forgotten {},
-            "asked" => Change::Asked { question: event.question.ok_or_else(|| lacks("question"))? },
+            "asked" => Change::Asked {
+                question: event.question.ok_or_else(|| lacks("question"))?,
+                interruption: event.interruption,
+            },
             "answered" => Change::Answered { answer: event.answer.ok_or_else(|| lacks("answer"))? },
             "callBegun" => Change::CallBegun {
                 host: event.host.ok_or_else(|| lacks("host"))?,
                 caller: event.caller.ok_or_else(|| lacks("caller"))?,
             },
+            "stopped" => Change::Stopped { reason: event.reason.ok_or_else(|| lacks("reason"))? },
             "callEnded" => Change::CallEnded { interrupted: event.interrupted },
             "summaryRequested" => Change::SummaryRequested { request: event.request },
             "artifactAdded" => Change::ArtifactAdded { artifact: event.artifact.ok_or_else(|| lacks("artifact"))? },
@@ -416,7 +432,7 @@ mod tests {
             Change::LogMoved { log_path: text() },
             Change::Delivered {},
             Change::Forgotten {},
-            Change::Asked { question: text() },
+            Change::Asked { question: text(), interruption: true },
             Change::Answered { answer: text() },
             Change::CallBegun { host: text(), caller: text() },
             Change::CallEnded { interrupted: true },
@@ -424,6 +440,7 @@ mod tests {
                 request: Some(Box::new(SummaryRequest { note: Some(text()), ..SummaryRequest::default() })),
             },
             Change::Edited { edit: Box::new(FrameEdit::default().title("text").depends_on(["f1"]).root().last()) },
+            Change::Stopped { reason: text() },
         ];
         assert_eq!(changes.each_ref().map(Change::kind), *Change::KINDS);
         for change in changes {

@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 pub struct Question {
     /// What the frame needs, and from whom. Empty if nobody has said it.
     pub question: String,
+    /// True if nobody has asked: the work was interrupted or stopped, and the text says why. Omitted in JSON if false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interruption: bool,
     /// Time at which the frame was blocked, in milliseconds since the Unix epoch.
     pub asked_at: u64,
     /// The answer. Several answers to one question are lines of one text, in their order.

@@ -198,11 +198,20 @@ impl Frame {
         self.status.is_open() && self.results.is_some() && !is_reason
     }
 
-    /// True if the frame is blocked because its session has ended without a pop: by itself, with an error, by an abort, or at
-    /// a limit. Its results so far are then what its session has said last, marked with [`SALVAGED`].
+    /// True if the frame is blocked because its work was interrupted: its session has ended without a pop, by itself, with an
+    /// error, by an abort, at a limit, or because somebody has stopped it. Its results so far are then what its session has
+    /// said last, marked with [`SALVAGED`], unless they are better.
     pub fn is_salvaged(&self) -> bool {
-        self.status == FrameStatus::Blocked
-            && self.results.as_ref().is_some_and(|results| results.starts_with(SALVAGED))
+        match self.questions.last() {
+            Some(last) => self.status == FrameStatus::Blocked && last.interruption,
+            // Earlier versions recorded no question.
+            None => self.status == FrameStatus::Blocked && self.has_salvaged_results(),
+        }
+    }
+
+    /// True if the results are the last words of an interrupted session, with the reason.
+    pub(crate) fn has_salvaged_results(&self) -> bool {
+        self.results.as_ref().is_some_and(|results| results.starts_with(SALVAGED))
     }
 
     /// Removes the revision from a record that was read from a frame's file, and returns it; 0 if the file has none.

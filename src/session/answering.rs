@@ -20,6 +20,10 @@ impl Turn<'_> {
         if is_ended {
             self.sessions.subagents.revived(session_id);
         }
+        let is_interrupted = self.tree.node(frame).record().interrupted_at.is_some();
+        if is_interrupted && !is_prompt && has_text {
+            self.adopt(session_id, frame);
+        }
         if is_blocked && !is_prompt {
             if has_text {
                 let answer = beginning(text.trim(), CRITERIA_CHARACTERS).to_owned();

@@ -41,9 +41,9 @@ impl Turn<'_> {
     ///
     /// After an error the turn has no new actions.
     pub fn call(&mut self, handle: Handle, options: CallOptions) -> Result<CallId> {
-        if !options.background && self.sessions.calls.runs(handle) && !self.is_own(handle, &options.caller) {
+        if !options.background && self.sessions.calls.runs(handle) {
             let CallOptions { caller, time_limit, .. } = options;
-            return Ok(self.wait(&caller, vec![handle], false, time_limit.unwrap_or_default()));
+            return self.wait(&caller, vec![handle], false, time_limit.unwrap_or_default());
         }
         self.check_callable(handle, &options.caller)?;
         let call = self.queue(handle, options, None);
@@ -54,7 +54,7 @@ impl Turn<'_> {
     /// Adds a call, which begins when it is its turn. `wait` is the tool call that waits for several calls, if one does.
     pub(super) fn queue(&mut self, handle: Handle, options: CallOptions, wait: Option<CallId>) -> CallId {
         self.sessions.look_later(self.now);
-        self.sessions.calls.add(handle, options, wait)
+        self.sessions.calls.add(handle, options, wait, self.tree.revision())
     }
 
     /// Checks that a session may call a frame: that [`Turn::call`] accepts it.
@@ -76,6 +76,10 @@ impl Turn<'_> {
     /// As [`Turn::call`], except for the status of the frame, which the command checks.
     pub fn check_retriable(&self, handle: Handle, caller: &str) -> Result<()> {
         self.check_depth(self.tree.node(handle).parent())?;
+        let record = self.tree.node(handle).record();
+        if record.status == FrameStatus::InProgress && record.interrupted_at.is_none() {
+            return Err(Error::Running { handle });
+        }
         self.check_idle(handle, caller)
     }
 
@@ -96,12 +100,13 @@ impl Turn<'_> {
 
     /// True if a frame is that of the caller or above it.
     pub fn is_own(&self, handle: Handle, caller: &str) -> bool {
-        self.tree.by_id(caller).is_some_and(|own| own == handle || self.tree.is_ancestor(handle, own))
+        let own = self.sessions.served(caller, self.tree);
+        own.is_some_and(|own| own == handle || self.tree.is_ancestor(handle, own))
     }
 
     /// Begins the queued calls, as many as may work at the same time.
     pub(super) fn begin_queued(&mut self) {
-        while let Some(id) = self.sessions.calls.next_to_begin() {
+        while let Some(id) = self.sessions.next_to_begin() {
             self.begin_call(id);
         }
     }
@@ -111,6 +116,10 @@ impl Turn<'_> {
         let Some(call) = self.sessions.calls.get(id) else { return };
         let (handle, parent_id) = (call.handle, call.caller.clone());
         let node = self.tree.node(handle);
+        let parent = node.parent().map(|parent| (parent, self.tree.node(parent).status()));
+        if let Some((parent, status)) = parent.filter(|(_, status)| !status.is_open()) {
+            return self.not_created(id, format!("its parent {parent} is {status}"));
+        }
         if node.status().is_open() && !node.session_id().starts_with(PLANNED_PREFIX) {
             let running = Progress::Running { session_id: node.session_id().to_owned() };
             self.sessions.calls.begin(id, running, self.now);
@@ -155,10 +164,10 @@ impl Turn<'_> {
     /// if it was answered meanwhile; compacts the session if its agent has asked for that, and continues; else asks for a
     /// summary.
     fn run_ended(&mut self, id: CallId, session_id: String, error: Option<String>) {
-        if self.unfinished_frame(&session_id).is_none() {
-            let answered = self.open_frame(&session_id).filter(|frame| self.is_answered(*frame));
-            if let Some(frame) = answered.filter(|_| error.is_none()) {
-                return self.go_on(id, frame);
+        let Some(handle) = self.sessions.calls.get(id).map(|call| call.handle) else { return };
+        if !self.works_on(handle, &session_id) {
+            if error.is_none() && self.is_answered(handle) {
+                return self.go_on(id, handle);
             }
             self.effect(Effect::ReadMessages { session_id });
             return self.answer(id, None);
@@ -171,6 +180,12 @@ impl Turn<'_> {
             return self.sessions.calls.advance(id, Progress::Compacting { session_id });
         }
         self.sum_up(id, session_id);
+    }
+
+    /// True if a session still works on the frame of a call. The session can have another frame by now.
+    fn works_on(&self, handle: Handle, session_id: &str) -> bool {
+        let node = self.tree.node(handle);
+        node.status() == FrameStatus::InProgress && node.session_id() == session_id
     }
 
     /// Asks the session of a call, which has ended without a pop, for a summary of its work.
@@ -215,16 +230,16 @@ impl Turn<'_> {
 
     /// Stops a call: aborts its session and salvages the last message.
     pub(super) fn call_stopped(&mut self, id: CallId, reason: String) {
-        let Some(call) = self.sessions.calls.get(id) else { return };
+        let Some(call) = self.sessions.calls.get(id).cloned() else { return };
         match call.progress.clone() {
             Progress::Queued | Progress::Creating => self.not_created(id, reason),
             Progress::Running { session_id }
             | Progress::Compacting { session_id }
             | Progress::SummingUp { session_id, .. } => {
                 self.effect(Effect::AbortSession { session_id: session_id.clone() });
-                match self.unfinished_frame(&session_id) {
-                    Some(_) => self.salvage(id, session_id, reason),
-                    None => self.answer(id, None),
+                match self.works_on(call.handle, &session_id) {
+                    true => self.salvage(id, session_id, reason),
+                    false => self.answer(id, None),
                 }
             }
             Progress::Salvaging { .. } => {}
@@ -248,18 +263,26 @@ impl Turn<'_> {
             let limit = self.sessions.calls.time_limit(id);
             let reason = match self.sessions.calls.get(id).map(|call| call.progress.clone()) {
                 Some(Progress::SummingUp { reason, .. }) => reason,
-                Some(Progress::Compacting { .. }) => "its session was not compacted in time".to_owned(),
+                Some(Progress::Compacting { session_id }) if !self.is_overdue(id) => {
+                    self.after_checkpoint(id, &session_id);
+                    continue;
+                }
                 _ => format!("its time limit of {limit} ms was exceeded"),
             };
             self.call_stopped(id, reason);
         }
     }
 
+    /// True if a call has reached its own time limit.
+    fn is_overdue(&self, id: CallId) -> bool {
+        self.sessions.calls.own_limit(id).is_some_and(|moment| moment <= self.now)
+    }
+
     /// Starts to salvage a call: asks the host for the messages of its session.
     pub(super) fn salvage(&mut self, id: CallId, session_id: String, reason: String) {
         let Some(call) = self.sessions.calls.get(id) else { return };
         let data = json!({ "sessionID": session_id, "handle": call.handle, "reason": reason });
-        self.sessions.compactions.forget(&session_id);
+        self.forget_request(&session_id);
         self.sessions.calls.advance(id, Progress::Salvaging { session_id: session_id.clone(), reason });
         self.log(LogLevel::Warn, "Frame salvaged", data);
         self.effect(Effect::ReadMessages { session_id });
@@ -270,8 +293,8 @@ impl Turn<'_> {
     pub(super) fn salvaged(&mut self, session_id: &str, messages: &[Message]) {
         let Some((id, call)) = self.sessions.calls.of_session(session_id) else { return };
         let Progress::Salvaging { reason, .. } = call.progress.clone() else { return };
-        if let Some(frame) = self.open_frame(session_id) {
-            let begun_at = call.begun_at;
+        let (frame, begun_at) = (call.handle, call.begun_at);
+        if self.tree.node(frame).status().is_open() {
             let record = self.tree.node(frame).record();
             let work = self.work(session_id, begun_at, messages);
             self.block_salvaged(frame, &reason, &work, closing_results(messages, record));
@@ -284,8 +307,11 @@ impl Turn<'_> {
         let Some(call) = self.sessions.calls.remove(id) else { return };
         self.act(Action::End { handle: call.handle });
         if call.is_background {
-            if call.wait.is_none() && !call.is_unheard {
-                self.sessions.tell(&call.caller, call.handle);
+            let problem = problem.unwrap_or_default();
+            match call.wait {
+                Some(wait) => self.sessions.calls.note_problem(wait, call.handle, problem),
+                None if !call.is_unheard => self.sessions.tell(&call.caller, call.handle, problem),
+                None => {}
             }
             return;
         }
@@ -327,7 +353,7 @@ impl Turn<'_> {
     /// Handles the end of a session's frame by a tool. The messages of the session are read for the frame's log. `is_own`:
     /// its own agent has ended it, so the session ends by itself. Otherwise [`Turn::settle`] aborts the session.
     pub fn finished(&mut self, session_id: &str, is_own: bool) {
-        self.sessions.compactions.forget(session_id);
+        self.forget_request(session_id);
         // The messages of a called session are read when it ends.
         if let Some((call, _)) = self.sessions.calls.of_session(session_id) {
             self.sessions.calls.ending(call, is_own);
@@ -339,9 +365,15 @@ impl Turn<'_> {
     /// Goes on with what depends on the tree after the actions of a turn: calls whose frames others have ended, tool calls
     /// that wait, and queued calls. To be called after the actions of each turn, until it has no actions.
     pub fn settle(&mut self) {
+        let state = (self.tree.revision(), self.sessions.calls.changes());
+        if self.sessions.settled == state {
+            return;
+        }
         self.notice_ends();
         self.settle_waits();
         self.begin_queued();
+        self.handle_released();
+        self.sessions.settled = (state.0, self.sessions.calls.changes());
     }
 
     /// Stops the calls whose frames were ended by somebody else than their own agents: a person, another tool, or another
@@ -356,15 +388,19 @@ impl Turn<'_> {
             };
             !ends_itself && !matches!(status, FrameStatus::Planned | FrameStatus::InProgress)
         };
-        let waits_to_begin = |call: &Call| call.session_id().is_none();
-        let ended: Vec<_> = self
-            .sessions
-            .calls
-            .all()
+        let is_stopped =
+            |call: &Call| call.session_id().is_none() && self.tree.is_stopped_since(call.handle, call.added_at);
+        let calls = self.sessions.calls.all();
+        let (stopped, others): (Vec<_>, Vec<_>) = calls.partition(|(_, call)| is_stopped(call));
+        let stopped: Vec<CallId> = stopped.into_iter().map(|(id, _)| id).collect();
+        let is_begun = |call: &Call| call.session_id().is_some() || !self.tree.node(call.handle).status().is_open();
+        let ended: Vec<_> = others
+            .into_iter()
             .filter(is_ended)
-            .filter(|(_, call)| !waits_to_begin(call) || !self.tree.node(call.handle).status().is_open())
+            .filter(|(_, call)| is_begun(call))
             .map(|(id, call)| (id, call.handle, call.session_id().map(str::to_owned)))
             .collect();
+        stopped.into_iter().for_each(|id| self.not_created(id, "it was stopped".to_owned()));
         for (id, handle, session_id) in ended {
             let Some(session_id) = session_id else {
                 let caller = self.sessions.calls.get(id).map(|call| call.caller.clone());
@@ -380,7 +416,7 @@ impl Turn<'_> {
                 };
                 self.salvage(id, session_id, reason);
             } else {
-                self.sessions.compactions.forget(&session_id);
+                self.forget_request(&session_id);
                 self.effect(Effect::ReadMessages { session_id });
                 self.answer(id, None);
             }

@@ -1,9 +1,10 @@
 //! Calls: a call runs a frame in its own session while the caller waits for the results.
 //!
 //! The tools for push and activate make calls. The host creates a session and prompts it; when the session has ended,
-//! the results of the frame are the answer to the caller. A session can end without popping the frame: normally, with
-//! an error, by an abort or at its time limit. Then the call is salvaged: the last message of the session becomes the
-//! results of the frame, and the frame becomes blocked. It can be activated again, and continues in its session.
+//! the results of the frame are the answer to the caller. A session can end without popping the frame. If it ends normally,
+//! it is asked for a summary; if it gives none, or ends with an error, by an abort or at its time limit, its last message
+//! counts. The call is then salvaged: that text becomes the results so far of the frame, and the frame becomes blocked. It
+//! can be activated again, and continues in its session.
 //!
 //! This module stores the calls; a [`Turn`](super::Turn) drives them.
 
@@ -22,8 +23,9 @@ use crate::vocabulary::{ToolNames, ToolRole};
 const RESULTS_CHARACTERS: usize = 16_000;
 /// Maximum number of artifacts, and of decisions, in an answer. The newest are listed.
 const LISTED: usize = 20;
-/// Minimum length of the results of each of several frames in one answer, in characters.
-const LEAST_CHARACTERS: usize = 1_000;
+/// Minimum length of the results of each of several frames in one answer, in characters, and maximum number of such frames.
+const LEAST_CHARACTERS: usize = 500;
+const REPORTED: usize = 50;
 
 /// The number of a call. Unique within a process and a stack.
 pub type CallId = u64;
@@ -117,6 +119,8 @@ pub(super) struct Call {
     pub(super) progress: Progress,
     /// The time at which its session began to work.
     pub(super) begun_at: u64,
+    /// The revision of the tree at which it was added.
+    pub(super) added_at: u64,
     /// In milliseconds; 0: no limit.
     time_limit: u64,
 }
@@ -135,7 +139,7 @@ impl Call {
 }
 
 /// A tool call that waits for the ends of calls.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Wait {
     pub(super) caller: String,
     /// The frames, in the order in which they were begun or named.
@@ -144,6 +148,10 @@ pub(super) struct Wait {
     pub(super) for_any: bool,
     /// The frame whose ready children it begins, until none is ready.
     pub(super) runs_below: Option<Handle>,
+    /// Why frames that it has begun could not be started.
+    pub(super) problems: BTreeMap<Handle, String>,
+    /// The revision of the tree at which it was added.
+    pub(super) added_at: u64,
 }
 
 /// The calls that have not been answered, and the tool calls that wait for several of them.
@@ -160,6 +168,8 @@ pub struct Calls {
     by_session: BTreeSet<(String, CallId)>,
     creating: BTreeSet<(String, CallId)>,
     limits: Timers<CallId>,
+    /// Counts the changes of calls and waits.
+    changes: u64,
 }
 
 impl Calls {
@@ -184,11 +194,12 @@ impl Calls {
     }
 
     /// Adds a call, which is queued.
-    pub(super) fn add(&mut self, handle: Handle, options: CallOptions, wait: Option<CallId>) -> CallId {
+    pub(super) fn add(&mut self, handle: Handle, options: CallOptions, wait: Option<CallId>, added_at: u64) -> CallId {
         let time_limit = options.time_limit.unwrap_or(self.settings.time_limit);
         let CallOptions { caller, background: is_background, .. } = options;
         let (is_unheard, is_ending, is_adopted, progress) = (false, false, false, Progress::Queued);
         self.last += 1;
+        let begun_at = 0;
         let call = Call {
             handle,
             caller,
@@ -198,7 +209,8 @@ impl Calls {
             is_adopted,
             wait,
             progress,
-            begun_at: 0,
+            begun_at,
+            added_at,
             time_limit,
         };
         self.insert(self.last, call);
@@ -208,6 +220,7 @@ impl Calls {
     /// Adds a tool call that waits.
     pub(super) fn wait(&mut self, wait: Wait, time_limit: u64, now: u64) -> CallId {
         self.last += 1;
+        self.changes += 1;
         self.waits.insert(self.last, wait);
         if time_limit > 0 {
             self.limits.set(self.last, now.saturating_add(time_limit));
@@ -233,28 +246,60 @@ impl Calls {
         }
     }
 
-    /// Sets the moment at which a call is stopped, whatever its own limit is.
+    /// Limits a call to this moment, if its own limit does not come before.
     pub(super) fn limit(&mut self, id: CallId, moment: u64) {
-        self.limits.set(id, moment);
+        let own = self.own_limit(id).unwrap_or(u64::MAX);
+        self.limits.set(id, moment.min(own));
     }
 
-    /// The oldest queued call, if it can begin.
-    pub(super) fn next_to_begin(&self) -> Option<CallId> {
+    /// Limits a call to its own time limit again.
+    pub(super) fn unlimit(&mut self, id: CallId) {
+        match self.own_limit(id) {
+            Some(moment) => self.limits.set(id, moment),
+            None => self.limits.cancel(&id),
+        }
+    }
+
+    /// The moment at which a call reaches its time limit, if it has one.
+    pub(super) fn own_limit(&self, id: CallId) -> Option<u64> {
+        let call = self.get(id).filter(|call| call.time_limit > 0)?;
+        Some(call.begun_at.saturating_add(call.time_limit))
+    }
+
+    /// A number that changes with each change of calls and waits.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// The oldest queued call, if it can begin. `above` returns the session that has started a session.
+    pub(super) fn next_to_begin<'a>(&'a self, above: impl Fn(&str) -> Option<&'a str>) -> Option<CallId> {
         let (id, most) = (*self.queued.first()?, self.settings.max_concurrent);
-        let has_room = || self.running.len() - self.queued.len() < most || self.working() < most;
+        let has_room = || self.running.len() - self.queued.len() < most || self.working(above) < most;
         (most == 0 || has_room()).then_some(id)
     }
 
-    /// Number of called sessions that work: that have begun and wait for no other call.
-    fn working(&self) -> usize {
-        let foreground = self.running.values().filter(|call| !call.is_background && !call.is_unheard);
-        let callers = foreground.map(|call| call.caller.as_str());
-        let waiting: BTreeSet<&str> = callers.chain(self.waits.values().map(|wait| wait.caller.as_str())).collect();
+    /// Number of called sessions that work: that have begun and wait for no other call, nor do the sessions that they have
+    /// started.
+    fn working<'a>(&'a self, above: impl Fn(&str) -> Option<&'a str>) -> usize {
+        let mut waiting: BTreeSet<&'a str> = BTreeSet::new();
+        for caller in self.waiting_callers() {
+            let mut session = Some(caller);
+            // The parents that a host reports can form a circle.
+            while let Some(id) = session.filter(|id| waiting.insert(id)) {
+                session = above(id);
+            }
+        }
         let is_working = |call: &&Call| {
-            call.progress != Progress::Queued
-                && call.session_id().is_none_or(|session_id| !waiting.contains(session_id))
+            let is_waiting = call.session_id().is_some_and(|session_id| waiting.contains(session_id));
+            call.progress != Progress::Queued && !is_waiting
         };
         self.running.values().filter(is_working).count()
+    }
+
+    /// The sessions that wait for calls.
+    fn waiting_callers(&self) -> impl Iterator<Item = &str> {
+        let foreground = self.running.values().filter(|call| !call.is_background && !call.is_unheard);
+        foreground.map(|call| call.caller.as_str()).chain(self.waits.values().map(|wait| wait.caller.as_str()))
     }
 
     pub(super) fn get(&self, id: CallId) -> Option<&Call> {
@@ -292,12 +337,21 @@ impl Calls {
         self.take(id)
     }
 
+    /// Notes why a frame could not be started that a tool call has begun.
+    pub(super) fn note_problem(&mut self, wait: CallId, handle: Handle, problem: String) {
+        if let Some(wait) = self.waits.get_mut(&wait).filter(|_| !problem.is_empty()) {
+            wait.problems.insert(handle, problem);
+        }
+    }
+
     pub(super) fn remove_wait(&mut self, id: CallId) -> Option<Wait> {
+        self.changes += 1;
         self.limits.cancel(&id);
         self.waits.remove(&id)
     }
 
     fn insert(&mut self, id: CallId, call: Call) {
+        self.changes += 1;
         match call.session_id() {
             Some(session_id) => drop(self.by_session.insert((session_id.to_owned(), id))),
             None if call.progress == Progress::Queued => drop(self.queued.insert(id)),
@@ -308,6 +362,7 @@ impl Calls {
     }
 
     fn take(&mut self, id: CallId) -> Option<Call> {
+        self.changes += 1;
         let call = self.running.remove(&id)?;
         match call.session_id() {
             Some(session_id) => self.by_session.remove(&(session_id.to_owned(), id)),
@@ -421,7 +476,7 @@ pub(super) fn ended_without_pop(tools: &ToolNames) -> String {
 /// The answer for the caller of a frame, from the current tree. `problem` is the reason if the frame could not be run.
 pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNames) -> String {
     let node = tree.node(handle);
-    if let Some(problem) = problem {
+    if let Some(problem) = problem.filter(|_| node.status().is_unfinished()) {
         let again = match tools.get(ToolRole::Activate) {
             Some(activate) => format!("{activate} {handle} tries again"),
             None => "activate it to try again".to_owned(),
@@ -445,38 +500,45 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNa
 }
 
 /// The answer for a caller that has waited for several frames, or has run the children of a frame that were ready.
-pub(super) fn wait_answer(
-    tree: &Tree,
-    ended: &[Handle],
-    running: &[Handle],
-    runs_below: Option<Handle>,
-    tools: &ToolNames,
-) -> String {
-    if let ([alone], [], None) = (ended, running, runs_below) {
+pub(super) fn wait_answer(tree: &Tree, wait: &Wait, ended: &[Handle], running: &[Handle], tools: &ToolNames) -> String {
+    if let ([alone], [], None) = (ended, running, wait.runs_below) {
         return answer(tree, *alone, None, tools);
     }
     let characters = (RESULTS_CHARACTERS / ended.len().max(1)).max(LEAST_CHARACTERS);
     let mut lines = Vec::new();
-    for handle in ended {
-        let node = tree.node(*handle);
-        match (node.status(), node.record().interrupted_at) {
-            (FrameStatus::Planned, _) => lines.push(format!("{} could not be started.", name(tree, *handle))),
-            (FrameStatus::InProgress, Some(_)) => lines.push(format!("{} was interrupted.", name(tree, *handle))),
+    for handle in ended.iter().take(REPORTED) {
+        let (name, record) = (name(tree, *handle), tree.node(*handle).record());
+        match (record.status, record.interrupted_at, wait.problems.get(handle)) {
+            (FrameStatus::Planned, _, Some(problem)) => {
+                lines.push(format!("{name} could not be started: {}.", one_line(problem)));
+            }
+            (FrameStatus::InProgress, Some(_), _) => lines.push(format!("{name} was interrupted.")),
+            (FrameStatus::InProgress, None, _) => lines.push(format!("{name} is in_progress, but no call runs it.")),
             _ => lines.extend(report(tree, *handle, characters, tools)),
         }
     }
+    let more = |count: usize, most: usize, what: &str| match count.saturating_sub(most) {
+        0 => None,
+        more => Some(format!("And {more} more {what}.")),
+    };
+    lines.extend(more(ended.len(), REPORTED, "have ended"));
     if !running.is_empty() {
         lines.push(format!("Still running: {}.", listed(running)));
     }
-    let begun = |child: &Handle| !ended.contains(child) && !running.contains(child);
-    let planned = runs_below.into_iter().flat_map(|parent| tree.children(parent)).copied();
-    let left = planned.filter(|child| tree.node(*child).status() == FrameStatus::Planned).filter(begun);
-    for child in left.take(LISTED) {
-        let waits = tree.unfinished_dependencies(child).next().map_or(String::new(), |dependency| {
+    let is_known = |child: &Handle| ended.contains(child) || running.contains(child);
+    let planned = wait.runs_below.into_iter().flat_map(|parent| tree.children(parent)).copied();
+    let left: Vec<Handle> =
+        planned.filter(|child| tree.node(*child).status() == FrameStatus::Planned && !is_known(child)).collect();
+    for child in left.iter().take(LISTED) {
+        // One that has ended without success is the reason, whatever else is open.
+        let open = || tree.unfinished_dependencies(*child);
+        let is_lost = |dependency: &Handle| !tree.node(*dependency).status().is_unfinished();
+        let waits = open().find(is_lost).or_else(|| open().next()).map_or(String::new(), |dependency| {
             format!(": it waits for {}, which is {}", name(tree, dependency), tree.node(dependency).status())
         });
-        lines.push(format!("{} has not begun{waits}.", name(tree, child)));
+        lines.push(format!("{} has not begun{waits}.", name(tree, *child)));
     }
+    lines.extend(more(left.len(), LISTED, "have not begun"));
     if lines.is_empty() {
         lines.push("No planned child is ready.".to_owned());
     }
@@ -495,7 +557,7 @@ fn report(tree: &Tree, handle: Handle, characters: usize, tools: &ToolNames) -> 
     let frame = node.record();
     let mut lines = vec![format!("{} is {}.", name(tree, handle), frame.status)];
     // The results of a salvaged frame say why it is blocked.
-    let question = frame.current_question().filter(|_| !frame.is_salvaged());
+    let question = frame.current_question().filter(|_| !(frame.is_salvaged() && frame.has_salvaged_results()));
     let question = question.map(|current| current.question.as_str()).unwrap_or_default();
     let answer = frame.pending_answer().unwrap_or_default();
     let results = frame.results.as_deref().unwrap_or_default();

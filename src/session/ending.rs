@@ -69,7 +69,7 @@ impl Turn<'_> {
             Ending::Failed(message) => (results, Some(message)),
         };
         self.sessions.subagents.completed(session_id, true, self.now);
-        self.sessions.compactions.forget(session_id);
+        self.forget_request(session_id);
         let data = json!({ "sessionID": session_id, "automatically": true });
         if let Some(message) = failure {
             self.log(LogLevel::Warn, "Frame salvaged", data);

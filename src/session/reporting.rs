@@ -26,7 +26,7 @@ impl Turn<'_> {
         self.handle_released();
     }
 
-    fn handle_released(&mut self) {
+    pub(super) fn handle_released(&mut self) {
         // The next one is the last.
         let mut next: Vec<ReceivedEvent> = self.released.drain(..).rev().collect();
         while let Some(event) = next.pop() {
@@ -103,6 +103,8 @@ impl Turn<'_> {
         self.stop_overdue_calls();
         self.resume_answered();
         self.handle_released();
+        // Also what no change of the tree shows.
+        self.sessions.settled = Default::default();
     }
 
     fn created(&mut self, session_id: &str, parent: Option<String>, title: &str, is_subagent: bool) {

@@ -22,18 +22,23 @@ pub(super) struct Work {
 }
 
 impl Turn<'_> {
-    /// Blocks a frame whose session has ended without a pop, with the results so far. A frame that somebody else has blocked
-    /// meanwhile only gets the results.
+    /// Blocks a frame whose session has ended without a pop, with the results so far. A frame that was stopped meanwhile only
+    /// gets the results; one that was blocked with results of its own keeps them.
     pub(super) fn block_salvaged(&mut self, handle: Handle, reason: &str, work: &Work, last_words: Results) {
         let frame = self.tree.node(handle).record();
         let results = salvaged_results(reason, work, frame, last_words);
-        self.command(match frame.status {
-            FrameStatus::Blocked => Command::Summarize { frame: handle.into(), results },
-            _ => {
-                let question = format!("It was interrupted: {reason}; {}", done(work, frame));
-                Command::Block { frame: handle.into(), question: Some(question), results: Some(results) }
+        let frame_ref = handle.into();
+        match frame.status {
+            FrameStatus::Blocked if frame.is_salvaged() || frame.results.is_none() => {
+                self.command(Command::Summarize { frame: frame_ref, results });
             }
-        });
+            FrameStatus::Blocked => {}
+            _ => {
+                let question = Some(format!("It was interrupted: {reason}; {}", done(work, frame)));
+                let results = Some(results);
+                self.command(Command::Block { frame: frame_ref, question, results, interruption: true });
+            }
+        }
     }
 
     /// The work of a session that has begun at this time, as far as this process knows it. `messages` are those of the

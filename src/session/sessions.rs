@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::autonomy::{Autonomy, Decision, Observation};
-use super::calls::Calls;
+use super::calls::{CallId, Calls};
 use super::compaction::Compactions;
 use super::effect::Action;
 use super::event::HostEvent;
@@ -46,8 +46,9 @@ const SEARCHED_CIRCLE: usize = 256;
 /// - Calls run frames in their own sessions: see [`Calls`].
 /// - Sessions are observed, which can lead to suggestions: see [`Autonomy`].
 ///
-/// Nothing of this outlives the process, spans included: after a restart the host describes its sessions again, and a
-/// frame whose call was interrupted is activated again.
+/// Requests for summaries outlive the process, and so does the record of calls: after a restart their frames are known as
+/// interrupted. All else, spans included, does not: the host describes its sessions again, and an interrupted frame is
+/// activated again.
 #[derive(Debug, Clone, Default)]
 pub struct Sessions {
     /// The sessions that are tracked as subagents.
@@ -64,6 +65,8 @@ pub struct Sessions {
     pub hides_finished_children: bool,
     /// The ID of the host in [`RunningCall::host`](crate::frame::RunningCall::host); empty before its first call.
     pub host: String,
+    /// The revision of the tree and the changes of calls at which nothing was left to do for calls.
+    pub(crate) settled: (u64, u64),
     pub(super) known: BTreeMap<String, Session>,
     /// Subagents whose messages were requested from the host, because their frames end.
     pub(super) ending: BTreeMap<String, Ending>,
@@ -85,7 +88,8 @@ pub struct Sessions {
 /// The frames that have ended in the background since the newest message of a session's agent.
 #[derive(Debug, Clone, Default)]
 struct News {
-    frames: Vec<Handle>,
+    /// Each frame with the reason if it could not be started; else the reason is empty.
+    frames: Vec<(Handle, String)>,
     /// Number of frames that a context has shown. The agent's next message shows that it has seen them.
     shown: usize,
 }
@@ -145,27 +149,41 @@ impl Sessions {
         self.observations.get(session_id).is_none_or(Observation::needs_planning_advice)
     }
 
-    /// Remembers that the agent of a session is to be told how a frame has ended that ran in the background.
-    pub(super) fn tell(&mut self, session_id: &str, frame: Handle) {
-        let news = self.news.entry(session_id.to_owned()).or_default();
-        news.frames.retain(|known| *known != frame);
-        news.frames.push(frame);
-        news.shown = news.shown.min(news.frames.len() - 1);
+    /// The oldest queued call, if it can begin.
+    pub(super) fn next_to_begin(&self) -> Option<CallId> {
+        let above = |session_id: &str| self.known.get(session_id).and_then(|session| session.parent.as_deref());
+        self.calls.next_to_begin(above)
+    }
+
+    /// Remembers that the agent of a session is to be told how a frame has ended that ran in the background, or why it could
+    /// not be started.
+    pub(super) fn tell(&mut self, session_id: &str, frame: Handle, problem: String) {
+        self.told(session_id, frame);
+        if self.is_known(session_id) {
+            self.news.entry(session_id.to_owned()).or_default().frames.push((frame, problem));
+        }
     }
 
     /// Notes that the agent of a session has been told about a frame.
     pub(super) fn told(&mut self, session_id: &str, frame: Handle) {
-        if let Some(news) = self.news.get_mut(session_id) {
-            news.shown -= usize::from(news.frames.iter().take(news.shown).any(|known| *known == frame));
-            news.frames.retain(|known| *known != frame);
+        if let Some(news) = self.news.get_mut(session_id)
+            && let Some(place) = news.frames.iter().position(|(known, _)| *known == frame)
+        {
+            news.frames.remove(place);
+            news.shown -= usize::from(place < news.shown);
         }
     }
 
-    /// The frames of which a context has to tell the agent of a session, and which it then has shown.
-    pub(crate) fn show_news(&mut self, session_id: &str) -> Vec<Handle> {
-        let Some(news) = self.news.get_mut(session_id) else { return Vec::new() };
-        news.shown = news.frames.len();
-        news.frames.clone()
+    /// The frames of which a context has to tell the agent of a session.
+    pub(crate) fn news(&self, session_id: &str) -> Vec<(Handle, String)> {
+        self.news.get(session_id).map_or_else(Vec::new, |news| news.frames.clone())
+    }
+
+    /// Notes that a context has told the agent of a session about this number of frames.
+    pub(crate) fn shown_news(&mut self, session_id: &str, count: usize) {
+        if let Some(news) = self.news.get_mut(session_id) {
+            news.shown = count.min(news.frames.len());
+        }
     }
 
     /// Notes a message of a session's agent, which has seen what was shown.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::calls::{self, Progress};
+use super::calls::{self, CallId, Progress};
 use super::compaction::{Message, Refusal, Summary, judge};
 use super::effect::{Effect, LogLevel};
 use super::logging::finished_only;
@@ -118,10 +118,18 @@ impl Turn<'_> {
         call.or_else(subagent).unwrap_or(self.now)
     }
 
+    /// Continues a call whose session was to be compacted.
+    pub(super) fn after_checkpoint(&mut self, id: CallId, session_id: &str) {
+        let Some(handle) = self.sessions.calls.get(id).map(|call| call.handle) else { return };
+        self.sessions.calls.advance(id, Progress::Running { session_id: session_id.to_owned() });
+        self.sessions.calls.unlimit(id);
+        let text = calls::after_checkpoint(self.tree, handle, &self.sessions.tools);
+        self.continue_with(id, handle, text);
+    }
+
     /// Goes on with the call that waited for the summary of its session, if there is one.
     fn summed_up(&mut self, session_id: &str, refusal: Option<Refusal>) {
         let Some((id, call)) = self.sessions.calls.of_session(session_id) else { return };
-        let handle = call.handle;
         match (&call.progress, refusal) {
             (Progress::SummingUp { .. }, None) => self.answer(id, None),
             (Progress::SummingUp { reason, .. }, Some(_)) => {
@@ -129,9 +137,7 @@ impl Turn<'_> {
                 self.salvage(id, session_id.to_owned(), reason);
             }
             (Progress::Compacting { .. }, _) => {
-                self.sessions.calls.advance(id, Progress::Running { session_id: session_id.to_owned() });
-                let text = calls::after_checkpoint(self.tree, handle, &self.sessions.tools);
-                self.continue_with(id, handle, text);
+                self.after_checkpoint(id, session_id);
             }
             _ => {}
         }

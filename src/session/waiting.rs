@@ -1,17 +1,53 @@
 //! How a [`Turn`] handles tool calls that wait for several frames, or run all frames that are ready.
 
+use std::collections::HashSet;
+
 use super::calls::{self, CallId, CallOptions, Wait};
 use super::effect::Effect;
 use super::turn::Turn;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::frame::{FrameStatus, Handle};
 
 impl Turn<'_> {
     /// Waits for the ends of frames that run. `for_any`: the first end is enough. `time_limit` is in milliseconds; 0: none.
-    pub fn wait(&mut self, caller: &str, frames: Vec<Handle>, for_any: bool, time_limit: u64) -> CallId {
+    ///
+    /// # Errors
+    /// [`Error::WaitCircle`] if one of the frames is that of the caller or above it, or waits for such a frame.
+    pub fn wait(&mut self, caller: &str, frames: Vec<Handle>, for_any: bool, time_limit: u64) -> Result<CallId> {
+        self.check_wait(caller, &frames)?;
         self.sessions.look_later(self.now);
-        let wait = Wait { caller: caller.to_owned(), frames, for_any, runs_below: None };
-        self.sessions.calls.wait(wait, time_limit, self.now)
+        let wait =
+            Wait { caller: caller.to_owned(), frames, for_any, added_at: self.tree.revision(), ..Wait::default() };
+        Ok(self.sessions.calls.wait(wait, time_limit, self.now))
+    }
+
+    /// Checks that none of the frames waits, directly or through others, for the frame of the caller or for one above it.
+    fn check_wait(&self, caller: &str, frames: &[Handle]) -> Result<()> {
+        match frames.iter().find(|frame| self.waits_for(**frame, caller)) {
+            Some(handle) => Err(Error::WaitCircle { handle: *handle }),
+            None => Ok(()),
+        }
+    }
+
+    /// True if a frame is that of a session or above it, or waits for such a frame.
+    fn waits_for(&self, frame: Handle, session_id: &str) -> bool {
+        let mut seen: HashSet<Handle> = HashSet::new();
+        let mut pending = vec![frame];
+        while let Some(handle) = pending.pop() {
+            if !seen.insert(handle) {
+                continue;
+            }
+            if self.is_own(handle, session_id) {
+                return true;
+            }
+            let works_for_it = |session: &str| self.sessions.served(session, self.tree) == Some(handle);
+            let calls = &self.sessions.calls;
+            let called = calls.all().filter(|(_, call)| !call.is_background && works_for_it(&call.caller));
+            pending.extend(called.map(|(_, call)| call.handle));
+            let waits = calls.waits.values().filter(|wait| works_for_it(&wait.caller));
+            pending.extend(waits.flat_map(|wait| wait.frames.iter().copied()));
+        }
+        false
     }
 
     /// The frames below the frames of the caller that run, or are queued, and for which nobody waits.
@@ -29,37 +65,41 @@ impl Turn<'_> {
     pub fn call_ready(&mut self, caller: &str, parent: Handle) -> Result<CallId> {
         self.check_depth(Some(parent))?;
         self.sessions.look_later(self.now);
-        let wait = Wait { caller: caller.to_owned(), frames: Vec::new(), for_any: false, runs_below: Some(parent) };
+        let (caller, added_at) = (caller.to_owned(), self.tree.revision());
+        let wait = Wait { caller, runs_below: Some(parent), added_at, ..Wait::default() };
         let id = self.sessions.calls.wait(wait, 0, self.now);
         self.begin_ready(id, parent);
         self.begin_queued();
         Ok(id)
     }
 
-    /// Calls the children of a frame that are ready and that this tool call has not begun yet.
+    /// Calls the children of a frame that are ready and that this tool call has not begun yet. It waits for those that run
+    /// already as well.
     fn begin_ready(&mut self, id: CallId, parent: Handle) {
         let Some(wait) = self.sessions.calls.waits.get(&id) else { return };
-        let caller = wait.caller.clone();
-        let is_ready = |child: &Handle| {
-            let is_planned = self.tree.node(*child).status() == FrameStatus::Planned;
-            is_planned
-                && self.tree.is_ready(*child)
-                && !wait.frames.contains(child)
-                && !self.sessions.calls.runs(*child)
-        };
-        let ready: Vec<Handle> = self.tree.children(parent).iter().copied().filter(is_ready).collect();
-        for child in ready {
-            self.queue(child, CallOptions::new(caller.clone()).background(true), Some(id));
-            self.sessions.calls.waits.get_mut(&id).into_iter().for_each(|wait| wait.frames.push(child));
+        let (caller, known) = (wait.caller.clone(), wait.frames.iter().copied().collect::<HashSet<Handle>>());
+        let is_new = |child: &Handle| !known.contains(child) && !self.is_own(*child, &caller);
+        let new = self.tree.children(parent).iter().copied().filter(is_new);
+        let (running, idle): (Vec<Handle>, Vec<Handle>) = new.partition(|child| !self.has_ended(*child));
+        let is_ready =
+            |child: &Handle| self.tree.node(*child).status() == FrameStatus::Planned && self.tree.is_ready(*child);
+        let ready: Vec<Handle> = idle.into_iter().filter(is_ready).collect();
+        for child in &ready {
+            self.queue(*child, CallOptions::new(caller.clone()).background(true), Some(id));
+        }
+        if let Some(wait) = self.sessions.calls.waits.get_mut(&id) {
+            wait.frames.extend(running.into_iter().chain(ready));
         }
     }
 
     /// Begins frames that have become ready, and answers the tool calls that have waited long enough.
     pub(super) fn settle_waits(&mut self) {
-        let waits: Vec<(CallId, Option<Handle>)> =
-            self.sessions.calls.waits.iter().map(|(id, wait)| (*id, wait.runs_below)).collect();
-        for (id, runs_below) in waits {
-            if let Some(parent) = runs_below.filter(|parent| self.tree.node(*parent).status().is_open()) {
+        let waits = self.sessions.calls.waits.iter();
+        let waits: Vec<_> = waits.map(|(id, wait)| (*id, wait.runs_below, wait.added_at)).collect();
+        for (id, runs_below, added_at) in waits {
+            let goes_on = |parent: &Handle| self.tree.node(*parent).status() == FrameStatus::InProgress;
+            let is_stopped = |parent: &Handle| self.tree.is_stopped_since(*parent, added_at);
+            if let Some(parent) = runs_below.filter(goes_on).filter(|parent| !is_stopped(parent)) {
                 self.begin_ready(id, parent);
             }
             let Some(wait) = self.sessions.calls.waits.get(&id) else { continue };
@@ -88,7 +128,7 @@ impl Turn<'_> {
             self.deliver(&wait.caller, *frame, false);
             self.sessions.told(&wait.caller, *frame);
         }
-        let text = calls::wait_answer(self.tree, &ended, &running, wait.runs_below, &self.sessions.tools);
+        let text = calls::wait_answer(self.tree, &wait, &ended, &running, &self.sessions.tools);
         self.effect(Effect::Answer { call: id, text });
     }
 }

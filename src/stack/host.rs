@@ -18,8 +18,8 @@ use crate::session::calls::{self, CallId, CallSettings};
 use crate::session::compaction::Message;
 use crate::session::subagents::SubagentSettings;
 use crate::session::{Action, Effect, HostEvent, LogLevel, Sessions, TitlePatterns, Turn};
-use crate::store::LogQuery;
 use crate::store::presence::{self, Presence};
+use crate::store::{DATABASE, LogQuery};
 use crate::tree::Command;
 use crate::variables;
 use crate::vocabulary::{ToolNames, ToolSet};
@@ -269,6 +269,7 @@ impl Host<'_> {
         state.sessions.autonomy.host_settings.clone_from(&configured.autonomy);
         state.sessions.autonomy.settings = settings.autonomy;
         state.sessions.calls.settings = settings.calls;
+        state.sessions.settled = Default::default();
         state.sessions.subagents.set(settings.subagents, patterns);
         state.configured = configured;
         problems
@@ -373,7 +374,7 @@ impl Host<'_> {
         let Some(handle) = tree.by_id(session_id) else { return Ok(None) };
         let frame = tree.node(handle).record();
         let (settings, suggestions, planning, conversation, news) = {
-            let mut state = self.stack.inner.host.state.lock();
+            let state = self.stack.inner.host.state.lock();
             let subagents = &state.sessions.subagents;
             if subagents.get(session_id).is_some() && !subagents.settings().inject_parent_context {
                 return Ok(None);
@@ -388,7 +389,7 @@ impl Host<'_> {
                 is_called: state.sessions.is_frame_called(session_id),
                 has_criteria: state.sessions.has_criteria(session_id, frame),
             };
-            let news = state.sessions.show_news(session_id);
+            let news = state.sessions.news(session_id);
             (state.context.clone(), suggestions.unwrap_or_default(), planning, conversation, news)
         };
         let advice = Advice { suggestions: &suggestions, planning, conversation, news: &news };
@@ -396,7 +397,10 @@ impl Host<'_> {
         drop(tree);
         let (context, is_cached) = self.stack.cached_context(&key, now)?;
         let data = json!({ "sessionID": session_id, "handle": handle, "tokens": context.tokens, "cached": is_cached });
-        self.stack.inner.host.state.lock().log(LogLevel::Debug, "Context generated", data);
+        let mut state = self.stack.inner.host.state.lock();
+        state.sessions.shown_news(session_id, news.len());
+        state.log(LogLevel::Debug, "Context generated", data);
+        drop(state);
         Ok(Some(SessionContext { handle, context }))
     }
 }
@@ -490,7 +494,15 @@ impl Stack {
     /// True if the host with this ID exists.
     fn host_exists(&self, id: &str) -> bool {
         let is_own = self.inner.host.identity.get().is_some_and(|identity| identity.id == id);
-        is_own || self.inner.log_folder.as_ref().is_some_and(|folder| presence::exists(folder, id))
+        if is_own {
+            return true;
+        }
+        match &self.inner.log_folder {
+            // Everybody who uses this database has this folder.
+            Some(folder) if folder.has_file(DATABASE) => presence::exists(folder, id),
+            // Others may use the store from other folders and machines, whose hosts cannot be seen from here.
+            _ => self.inner.has_store,
+        }
     }
 
     /// Ends the calls of hosts that do not exist any more: their frames were interrupted.

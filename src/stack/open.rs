@@ -106,6 +106,8 @@ impl Stack {
                 counter,
                 folder.as_ref().map(|folder| folder.path().to_owned()).unwrap_or_default(),
             ),
+            #[cfg(feature = "session")]
+            has_store: disk.store.is_some(),
             log_folder: folder,
             history: disk.store.as_ref().and_then(|store| store.reader()),
             mirror: Mutex::new(disk.mirror_view(&tree)),

@@ -178,7 +178,7 @@ impl EventQuery {
                 expected: "added, imported, dependenciesAdded, identified, statusChanged, invalidated, idReplaced, \
                            logPathSet, artifactAdded, decisionAdded, activeChanged, summarized, chunkAllocated, \
                            chunkWritten, chunkFreed, registersChanged, runStarted, called, messagesAdded, logMoved, \
-                           delivered, forgotten, asked, answered, callBegun, callEnded, summaryRequested or edited",
+                           delivered, forgotten, asked, answered, callBegun, callEnded, summaryRequested, edited or stopped",
             }),
             _ => Ok(()),
         }

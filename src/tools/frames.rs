@@ -184,12 +184,17 @@ impl AgentTool for Status {
             None => "This session has no frame.\n".to_owned(),
         };
         let served = caller.served().filter(|_| !self.all);
-        let running: Vec<_> = caller.turn(|turn| {
+        let [running, queued]: [Vec<Handle>; 2] = caller.turn(|turn| {
             let is_shown = |frame: &Handle| served.is_none_or(|own| turn.tree.root(own) == turn.tree.root(*frame));
-            turn.sessions.calls.frames().filter(is_shown).collect()
+            let calls = &turn.sessions.calls;
+            let queued: Vec<Handle> = calls.queued().filter(is_shown).collect();
+            let running = calls.frames().filter(|frame| is_shown(frame) && !queued.contains(frame)).collect();
+            [running, queued]
         });
-        if !running.is_empty() {
-            text.push_str(&format!("Running now: {}.\n", listed(&running)));
+        for (label, frames) in [("Running now", running), ("Queued", queued)] {
+            if !frames.is_empty() {
+                text.push_str(&format!("{label}: {}.\n", listed(&frames)));
+            }
         }
         text.push_str(&caller.outline(self.all, OutlineOptions::default())?);
         Ok(Reply::Text(text))

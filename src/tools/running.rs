@@ -58,13 +58,10 @@ impl AgentTool for Wait {
         let named = named.collect::<Result<Vec<Handle>, Error>>()?;
         caller.turn(|turn| {
             let frames = if named.is_empty() { turn.background_frames(session_id) } else { named };
-            if let Some(own) = frames.iter().find(|frame| turn.is_own(**frame, session_id)) {
-                return Err(Error::Running { handle: *own });
+            match frames.is_empty() {
+                true => Ok(Reply::Text("Nothing runs in the background.".to_owned())),
+                false => turn.wait(session_id, frames, self.any, self.time_limit).map(Reply::Later),
             }
-            Ok(match frames.is_empty() {
-                true => Reply::Text("Nothing runs in the background.".to_owned()),
-                false => Reply::Later(turn.wait(session_id, frames, self.any, self.time_limit)),
-            })
         })
     }
 }

@@ -241,8 +241,8 @@ impl Tree {
                 }
                 self.touch_at(handle, time);
             }
-            Change::Asked { question } => {
-                self.asked(handle, question, time);
+            Change::Asked { question, interruption } => {
+                self.asked(handle, question, *interruption, time);
                 self.touch_at(handle, time);
             }
             Change::Answered { answer } => {
@@ -264,6 +264,7 @@ impl Tree {
                 self.called.remove(&handle);
                 self.touch_call(handle);
             }
+            Change::Stopped { .. } => drop(self.stops.insert(handle, self.revision)),
             Change::SummaryRequested { request } => {
                 self.frame_mut(handle).summary_request.clone_from(request);
                 self.nodes[handle.index()].revision = self.revision;
@@ -497,7 +498,7 @@ impl Tree {
         let was_busy = node.is_busy();
         node.frame.status = status;
         node.frame.interrupted_at = None;
-        if !status.is_unfinished() {
+        if status != FrameStatus::InProgress {
             node.frame.summary_request = None;
         }
         self.tell_ancestors(handle, was_busy);
@@ -550,12 +551,12 @@ impl Tree {
     }
 
     /// Records what a blocked frame waits for. A question that nobody has answered is replaced.
-    fn asked(&mut self, handle: Handle, question: &str, time: u64) {
+    fn asked(&mut self, handle: Handle, question: &str, interruption: bool, time: u64) {
         let questions = &mut self.frame_mut(handle).questions;
         if questions.last().is_some_and(|last| last.answer.is_none()) {
             questions.pop();
         }
-        questions.push(Question { question: question.to_owned(), asked_at: time, ..Question::default() });
+        questions.push(Question { question: question.to_owned(), interruption, asked_at: time, ..Question::default() });
     }
 
     /// Records an answer to a blocked frame. It does not replace an earlier one, which may be another person's.

@@ -91,6 +91,8 @@ pub enum Command {
         question: Option<String>,
         /// The results so far. `None`: the frame keeps those that it has. Without a question the results are the question.
         results: Option<Results>,
+        /// True: nobody asks; the work was interrupted, and the question says why.
+        interruption: bool,
     },
     /// Answer a blocked frame. It stays blocked until it is resumed.
     Answer {

@@ -23,7 +23,7 @@ mod sibling_order;
 mod state;
 mod titles;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::iter;
 use std::slice;
 
@@ -121,6 +121,8 @@ pub struct Tree {
     chunk_owners: HashMap<String, BTreeSet<Handle>>,
     /// The frames whose calls have not ended.
     called: BTreeSet<Handle>,
+    /// The frames at which somebody has stopped what runs, with the revision of the last time.
+    stops: BTreeMap<Handle, u64>,
     extra: Map<String, Value>,
 }
 
@@ -359,6 +361,12 @@ impl Tree {
     /// The frames whose calls have begun and not ended, in creation order.
     pub fn called(&self) -> impl Iterator<Item = Handle> + '_ {
         self.called.iter().copied()
+    }
+
+    /// True if somebody has stopped what runs at this frame or above it since a revision.
+    pub(crate) fn is_stopped_since(&self, handle: Handle, revision: u64) -> bool {
+        let is_later = |frame: &Handle| self.stops.get(frame).is_some_and(|stopped| *stopped > revision);
+        self.stops.values().any(|stopped| *stopped > revision) && self.lineage(handle).any(|frame| is_later(&frame))
     }
 
     /// The frames that are in_progress and whose calls ended with their hosts, in creation order.

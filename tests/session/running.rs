@@ -215,7 +215,8 @@ fn six_ready_frames_with_a_limit_of_two() {
     host.plan(&[("A", &[]), ("B", &[]), ("C", &[]), ("D", &[]), ("E", &[]), ("F", &["A"])]);
     let call = host.later("root", "stack_frame_activate_ready", json!({}));
     assert_eq!(host.working(), ["a", "b"], "others are queued in their order");
-    assert!(host.call("root", "stack_status", json!({})).1.contains("Running now: f2, f3"));
+    let (_, status) = host.call("root", "stack_status", json!({}));
+    assert!(status.contains("Running now: f2, f3.\nQueued: f4, f5, f6.\n"), "{status}");
     host.pop("b", "completed");
     assert_eq!(host.working(), ["a", "c"]);
     for (session, next) in [("a", "c,d"), ("c", "d,e"), ("d", "e,f"), ("e", "f"), ("f", "")] {
@@ -335,7 +336,7 @@ fn agents_wait_for_one_any_or_all() {
     let aborted = host.later("root", "stack_wait", json!({}));
     host.tell(json!({"kind": "callAborted", "call": aborted}));
     assert_eq!((host.answers[&aborted].as_str(), host.working()), ("The wait was aborted.", vec!["d"]));
-    assert!(host.refused("d", "stack_wait", json!({"frames": ["f1"]})).contains("f1 is already running"));
+    assert!(host.refused("d", "stack_wait", json!({"frames": ["f1"]})).contains("frame f1 waits for this session"));
 }
 
 /// What a person or another process does reaches the host within a second.
@@ -602,6 +603,216 @@ fn a_frame_that_was_taken_out_of_the_plan_while_its_session_was_created_does_not
     host.stack.invalidate("f2", "not needed").unwrap();
     host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "a"}));
     assert!(host.answers[&call].contains("is invalidated") && host.prompted.is_empty(), "{:?}", host.answers);
+}
+
+#[test]
+fn a_question_after_a_salvage_is_a_question() {
+    let mut host = Host::new();
+    host.push("root", "Taxes", false);
+    host.end("taxes");
+    host.summarized("taxes", "");
+    assert!(host.frame("Taxes").is_salvaged());
+    for question in [Some("Which rate?"), None] {
+        let call = host.later("root", "stack_frame_activate", json!({"sessionID": "f2"}));
+        let results = if question.is_some() { "" } else { "Which rate?" };
+        let arguments = json!({"status": "blocked", "question": question, "results": results, "resultsCompacted": ""});
+        host.call("taxes", "stack_frame_pop", arguments);
+        host.end("taxes");
+        assert!(!host.frame("Taxes").is_salvaged());
+        let answer = &host.answers[&call];
+        assert!(answer.contains("It waits for: Which rate?") && answer.contains("f2 with the answer"), "{answer}");
+        assert!(host.context("root").contains("Child f2 is blocked: answer it"), "{}", host.context("root"));
+    }
+}
+
+#[test]
+fn a_checkpoint_does_not_limit_the_time_of_a_call() {
+    for limit in [0, 600_000] {
+        let mut host = Host::new();
+        let arguments =
+            json!({"title": "Taxes", "successCriteria": "", "successCriteriaCompacted": "", "timeLimit": limit});
+        let call = host.later("root", "stack_frame_push", arguments);
+        host.call("taxes", "stack_frame_summarize", json!({}));
+        host.end("taxes");
+        host.summarized("taxes", "The rates are read, rounding is left");
+        (0..599).for_each(|_| host.pass());
+        assert_eq!((host.working(), host.answers.len()), (vec!["taxes"], 0));
+        host.pass();
+        assert_eq!(host.answers.contains_key(&call), limit > 0, "its own limit holds");
+    }
+    let mut host = Host::new();
+    host.push("root", "Taxes", false);
+    host.call("taxes", "stack_frame_summarize", json!({}));
+    host.end("taxes");
+    (0..121).for_each(|_| host.pass());
+    assert_eq!(host.working(), ["taxes"], "it goes on although the host has never reported the compaction");
+}
+
+#[test]
+fn a_stop_also_stops_what_is_queued() {
+    for all in [true, false] {
+        let mut host = Host::limited(1);
+        let other = host.push("root", "Other", true);
+        assert_eq!(other, None);
+        host.plan(&[("A", &[]), ("B", &[])]);
+        let call = host.later("root", "stack_frame_activate_ready", json!({}));
+        assert_eq!(host.working(), ["other"]);
+        match all {
+            true => host.stack.stop_all("lunch").unwrap(),
+            false => host.stack.stop("f1", "lunch").unwrap(),
+        };
+        host.pass();
+        assert_eq!(host.working(), [""; 0], "{:?}", host.prompts);
+        let answer = &host.answers[&call];
+        assert!(answer.contains("f3 (A) could not be started: it was stopped."), "{answer}");
+        let again = host.later("root", "stack_frame_activate_ready", json!({}));
+        assert_eq!(host.working(), ["a"]);
+        host.pop("a", "completed");
+        host.pop("b", "completed");
+        assert!(host.answers[&again].contains("f4 (B) is completed"));
+    }
+}
+
+#[test]
+fn frames_of_a_parent_that_has_ended_do_not_begin() {
+    let mut host = Host::limited(1);
+    host.push("root", "Outer", true);
+    host.push("outer", "Inner", true);
+    host.push("outer", "Later", true);
+    host.pop("outer", "completed");
+    assert_eq!(host.working(), [""; 0], "its parent is completed");
+    let frame = host.frame("Inner");
+    assert_eq!(frame.status, FrameStatus::Planned);
+}
+
+#[test]
+fn what_others_block_keeps_its_results() {
+    let folder = tempdir().unwrap();
+    let now = clock();
+    let mut host = Host::on(open(&folder, &now), now.clone());
+    let call = host.push("root", "Taxes", false).unwrap();
+    let results = callstack_core::Results::new("Net totals work in src/net.rs, with tests");
+    open(&folder, &now).block("taxes", "Which rate?", Some(results)).unwrap();
+    host.pass();
+    assert_eq!(host.aborted, ["taxes"]);
+    let answer = &host.answers[&call];
+    assert!(
+        answer.contains("It waits for: Which rate?\nResults so far: Net totals work in src/net.rs, with tests\n"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn a_subagent_that_pushes_leaves_the_place_of_its_caller() {
+    let mut host = Host::limited(1);
+    host.push("root", "Outer", false);
+    host.tell(
+        json!({"kind": "sessionCreated", "sessionID": "sub", "parentID": "outer", "title": "look (@general subagent)"}),
+    );
+    host.push("sub", "Inner", false);
+    assert_eq!(host.working(), ["inner", "outer"], "outer waits for its subagent, which waits for inner");
+}
+
+#[test]
+fn nobody_waits_in_a_circle() {
+    let mut host = Host::new();
+    for title in ["A", "B"] {
+        host.push("root", title, true);
+    }
+    let call = host.later("a", "stack_wait", json!({"frames": ["f3"]}));
+    for (tool, arguments) in
+        [("stack_wait", json!({"frames": ["f2"]})), ("stack_frame_activate", json!({"sessionID": "f2"}))]
+    {
+        let text = host.refused("b", tool, arguments);
+        assert!(text.contains("frame f2 waits for this session"), "{text}");
+    }
+    host.tell(json!({"kind": "sessionCreated", "sessionID": "sub", "parentID": "b", "title": "plain"}));
+    let text = host.refused("sub", "stack_wait", json!({"frames": ["f3"]}));
+    assert!(text.contains("frame f3 waits for this session"), "{text}");
+    host.pop("b", "completed");
+    assert!(host.answers.contains_key(&call));
+}
+
+#[test]
+fn a_request_for_a_summary_ends_with_the_work() {
+    let folder = tempdir().unwrap();
+    let now = clock();
+    let mut host = Host::on(open(&folder, &now), now.clone());
+    let call = host.push("root", "Taxes", false).unwrap();
+    host.call("taxes", "stack_frame_summarize", json!({}));
+    assert!(host.frame("Taxes").summary_request.is_some());
+    host.tell(json!({"kind": "callAborted", "call": call}));
+    assert!(host.frame("Taxes").is_salvaged());
+    assert!(host.frame("Taxes").summary_request.is_none());
+}
+
+#[test]
+fn a_frame_on_which_somebody_works_is_not_begun_anew() {
+    let mut host = Host::new();
+    host.tell(
+        json!({"kind": "sessionCreated", "sessionID": "sub", "parentID": "root", "title": "look (@general subagent)"}),
+    );
+    let text = host.refused("root", "stack_frame_activate", json!({"sessionID": "sub", "retry": true}));
+    assert!(text.contains("is already running"), "{text}");
+    assert_eq!(host.stack.frame("sub").unwrap().status, FrameStatus::InProgress);
+}
+
+#[test]
+fn all_that_is_ready_waits_for_what_runs_already() {
+    let mut host = Host::new();
+    host.plan(&[("A", &[]), ("B", &["A"])]);
+    host.call("root", "stack_frame_activate", json!({"sessionID": "f2", "background": true}));
+    let call = host.later("root", "stack_frame_activate_ready", json!({}));
+    assert_eq!(host.working(), ["a"]);
+    host.pop("a", "completed");
+    host.pop("b", "completed");
+    let answer = &host.answers[&call];
+    assert!(answer.contains("f2 (A) is completed.") && answer.contains("f3 (B) is completed."), "{answer}");
+}
+
+#[test]
+fn a_message_before_the_end_of_a_call_begins_a_frame_of_its_own() {
+    let mut host = Host::new();
+    let call = host.push("root", "Taxes", false).unwrap();
+    let arguments = json!({"status": "completed", "results": "taxes is there", "resultsCompacted": ""});
+    host.call("taxes", "stack_frame_pop", arguments);
+    host.message("taxes", "user", "Now explain the rates to me");
+    host.end("taxes");
+    assert!(host.answers[&call].starts_with("f2 (Taxes) is completed."), "{}", host.answers[&call]);
+    assert_eq!((host.aborted.len(), host.compacting.len()), (0, 0), "the person's conversation goes on");
+    assert_eq!(host.stack.frame("taxes").unwrap().status, FrameStatus::InProgress);
+}
+
+#[test]
+fn a_person_continues_an_interrupted_frame() {
+    let folder = tempdir().unwrap();
+    let now = clock();
+    Host::on(open(&folder, &now), now.clone()).push("root", "Taxes", true);
+    let mut host = Host::on(open(&folder, &now), now.clone());
+    host.tell(json!({"kind": "sessionCreated", "sessionID": "taxes", "parentID": "root", "title": "Taxes"}));
+    host.message("taxes", "user", "Go on, please, with the rates");
+    assert_eq!(host.stack.interrupted(), [], "it works again");
+    host.tell(json!({"kind": "sessionIdle", "sessionID": "taxes"}));
+    host.summarized("taxes", "");
+    assert!(host.frame("Taxes").is_salvaged(), "it has ended without a pop");
+}
+
+#[test]
+fn the_agent_learns_why_a_background_frame_could_not_be_started() {
+    let mut host = Host::new();
+    let answer = tools::call(
+        &host.stack,
+        "root",
+        "stack_frame_push",
+        r#"{"title": "Taxes", "successCriteria": "", "successCriteriaCompacted": "", "background": true}"#,
+    );
+    let call = answer.effects.iter().find_map(|effect| match effect {
+        Effect::CreateSession { call, .. } => Some(*call),
+        _ => None,
+    });
+    host.tell(json!({"kind": "callEnded", "call": call, "error": "no more sessions"}));
+    let context = host.context("root");
+    assert!(context.contains("status=\"planned\">no more sessions</ended-child>"), "{context}");
 }
 
 #[test]

@@ -221,6 +221,7 @@ fn command(model: &Model, ask: &Ask) -> Command {
             frame: frame(at),
             question: Some(question.clone()),
             results: results.clone().map(Results::new),
+            interruption: false,
         },
         Ask::Answer { frame: at, answer } => Command::Answer { frame: frame(at), answer: answer.clone() },
         Ask::Invalidate { frame: at, reason } => Command::Invalidate { frame: frame(at), reason: reason.clone() },

@@ -49,6 +49,7 @@ export type ErrorCode =
   | "replaced"
   | "not_finished"
   | "not_blocked"
+  | "wait_circle"
   | "not_retriable"
   | "retry_link"
   | "not_planned"

@@ -69,8 +69,9 @@ impl Draft<'_> {
         if let Some(parent) = node.parent() {
             check_parent(tree, parent, FrameStatus::Planned)?;
         }
-        let asked = frame.current_question().filter(|asked| asked.answer.is_none());
+        let asked = frame.current_question().filter(|asked| asked.answer.is_none() && !asked.interruption);
         let questions = note.filter(|note| !note.trim().is_empty()).map(|note| Question {
+            interruption: false,
             question: asked
                 .map_or(format!("What must be done differently than in {handle}?"), |asked| asked.question.clone()),
             asked_at: self.now,

@@ -51,7 +51,16 @@ impl Draft<'_> {
         for handle in &stopped {
             let status = FrameStatus::Blocked;
             self.push(*handle, Change::StatusChanged { status, results: None, results_compacted: None });
-            self.push(*handle, Change::Asked { question: format!("It was stopped: {}", reason.trim()) });
+            let question = format!("It was stopped: {}", reason.trim());
+            self.push(*handle, Change::Asked { question, interruption: true });
+        }
+        // Hosts have queued frames as well, of which the tree does not know.
+        let is_open_root =
+            |root: &&Handle| tree.node(**root).has_unfinished_below() || tree.node(**root).status().is_open();
+        let tops: Vec<Handle> =
+            top.map_or_else(|| tree.roots().iter().filter(is_open_root).copied().collect(), |top| vec![top]);
+        for top in tops {
+            self.push(top, Change::Stopped { reason: reason.trim().to_owned() });
         }
         let lineage = tree.active().into_iter().flat_map(|active| iter::once(active).chain(tree.ancestors(active)));
         if let Some(highest) = lineage.filter(|frame| stopped.contains(frame)).last() {

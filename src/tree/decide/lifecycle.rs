@@ -34,7 +34,13 @@ impl Draft<'_> {
         Ok(())
     }
 
-    pub(super) fn block(&mut self, handle: Handle, question: Option<String>, results: Option<Results>) -> Result<()> {
+    pub(super) fn block(
+        &mut self,
+        handle: Handle,
+        question: Option<String>,
+        results: Option<Results>,
+        interruption: bool,
+    ) -> Result<()> {
         let Some(question) = question.filter(|question| !question.trim().is_empty()) else {
             let (full, compacted) = results.map(|results| (results.full, results.compacted)).unzip();
             return self.set_status(handle, FrameStatus::Blocked, full, compacted);
@@ -43,7 +49,7 @@ impl Draft<'_> {
         let returned = results.as_ref().and_then(|results| returned_registers(self.tree, handle, results));
         let (full, compacted) = results.map(|results| (results.full, results.compacted)).unzip();
         self.change_status(handle, FrameStatus::Blocked, full, compacted)?;
-        self.push(handle, Change::Asked { question });
+        self.push(handle, Change::Asked { question, interruption });
         if let Some((parent, registers)) = returned {
             self.push(parent, Change::RegistersChanged { registers });
         }
@@ -78,7 +84,7 @@ impl Draft<'_> {
         let is_known = question.trim().is_empty() && frame.current_question().is_some();
         self.change_status(handle, status, None, None)?;
         if !is_known {
-            self.push(handle, Change::Asked { question });
+            self.push(handle, Change::Asked { question, interruption: false });
         }
         Ok(())
     }

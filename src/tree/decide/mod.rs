@@ -56,7 +56,9 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
             draft.set_status(tree.resolve(&frame)?, status, results, results_compacted)?;
         }
         Command::Pop { frame, status, results } => draft.pop(tree.resolve(&frame)?, status, results)?,
-        Command::Block { frame, question, results } => draft.block(tree.resolve(&frame)?, question, results)?,
+        Command::Block { frame, question, results, interruption } => {
+            draft.block(tree.resolve(&frame)?, question, results, interruption)?;
+        }
         Command::Answer { frame, answer } => draft.answer(tree.resolve(&frame)?, answer)?,
         Command::Invalidate { frame, reason } => draft.invalidate(tree.resolve(&frame)?, reason)?,
         Command::SetActive { frame } => draft.set_active(tree.resolve(&frame)?)?,
