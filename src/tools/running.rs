@@ -43,7 +43,7 @@ pub(super) struct Wait {
     /// Wait only for the first of them.
     #[serde(default)]
     any: bool,
-    /// Milliseconds after which the answer says which still run. Default: none.
+    /// Milliseconds after which the answer says which still run; 0: none.
     #[serde(default)]
     time_limit: u64,
 }
