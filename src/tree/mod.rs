@@ -364,6 +364,7 @@ impl Tree {
     }
 
     /// True if somebody has stopped what runs at this frame or above it since a revision.
+    #[cfg(feature = "session")]
     pub(crate) fn is_stopped_since(&self, handle: Handle, revision: u64) -> bool {
         let is_later = |frame: &Handle| self.stops.get(frame).is_some_and(|stopped| *stopped > revision);
         self.stops.values().any(|stopped| *stopped > revision) && self.lineage(handle).any(|frame| is_later(&frame))
