@@ -605,8 +605,8 @@ impl Stack {
     ///
     /// A blocked frame fails; its results and its question stay. The planned frames below it are invalidated. The context
     /// of the new frame shows the earlier attempts: why they failed, their artifacts and decisions. Everybody else sees the
-    /// newest attempt alone, at the place of the first one, and frames that depend on any attempt wait for the newest. What
-    /// the earlier attempt has done to files stays as it is.
+    /// newest attempt alone, whose place is behind the one before it, and frames that depend on any attempt wait for the
+    /// newest. What the earlier attempt has done to files stays as it is.
     ///
     /// ```
     /// use callstack_core::{NewFrame, PopStatus, Settings, Stack};
@@ -883,7 +883,7 @@ impl Stack {
         self.query(frame, |tree, handle| tree.ancestors(handle).collect())
     }
 
-    /// The other children of the parent, of all statuses, in creation order. Empty for a root.
+    /// The other children of the parent, of all statuses, in their order. Empty for a root.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].
@@ -891,7 +891,7 @@ impl Stack {
         self.query(frame, |tree, handle| tree.siblings(handle).collect())
     }
 
-    /// The siblings that are completed, in creation order.
+    /// The siblings that are completed, in their order.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].
@@ -899,7 +899,7 @@ impl Stack {
         self.query(frame, |tree, handle| tree.completed_siblings(handle).collect())
     }
 
-    /// The children of all statuses, in creation order.
+    /// The children of all statuses, in their order: see [`Tree::children`].
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].

@@ -481,12 +481,12 @@ export class Stack implements Disposable {
     return this.handles({ relation: "ancestors", frame })
   }
 
-  /** Returns the children of a frame, in creation order. */
+  /** Returns the children of a frame, in their order: that of their creation, except that some were moved or begun anew. */
   children(frame: FrameRef): Handle[] {
     return this.handles({ relation: "children", frame })
   }
 
-  /** Returns the siblings of a frame, in creation order, without the frame itself. */
+  /** Returns the siblings of a frame, in their order, without the frame itself. */
   siblings(frame: FrameRef): Handle[] {
     return this.handles({ relation: "siblings", frame })
   }
