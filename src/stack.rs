@@ -462,6 +462,7 @@ impl Stack {
     /// - [`Error::ParentClosed`] if the new parent is completed, failed or invalidated; [`Error::ParentCircle`] if it is the
     ///   frame or below it.
     /// - [`Error::NotSibling`] if the frame would stand before one with another parent.
+    /// - [`Error::RetryLink`] if the frame begins another one anew and would get another parent.
     /// - [`Error::Dependency`] if dependencies would form a circle, or a frame would depend on one above or below it.
     pub fn edit(&self, frame: impl Into<FrameRef>, edit: FrameEdit) -> Result<()> {
         self.execute(Command::Edit { frame: frame.into(), edit }).map(drop)

@@ -267,7 +267,8 @@ export class Stack implements Disposable {
    * ```
    *
    * @throws `not_planned` if the frame has begun or is invalidated, `parent_closed` or `parent_circle` for the parent,
-   * `not_sibling` for `before`, `dependency` if a frame would wait for itself, or for one above or below it.
+   * `retry_link` if a next attempt would get another parent, `not_sibling` for `before`, `dependency` if a frame would wait
+   * for itself, or for one above or below it.
    */
   edit(frame: FrameRef, edit: FrameEdit): void {
     this.#native.run("edit", this.#address, frame, writeJson(edit))
