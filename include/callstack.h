@@ -732,7 +732,8 @@ CallstackCode callstack_identify(Callstack *stack,
  *   the last one.
  *
  * Errors: _NOT_PLANNED if it has begun or is invalidated; _JSON; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _EMPTY for the title;
- * _PARENT_CLOSED and _PARENT_CIRCLE for the parent; _NOT_SIBLING; _DEPENDENCY; the storage errors.
+ * _PARENT_CLOSED and _PARENT_CIRCLE for the parent; _RETRY_LINK if a next attempt would get another
+ * parent; _NOT_SIBLING; _DEPENDENCY; the storage errors.
  */
 CallstackCode callstack_edit(Callstack *stack,
                              const char *frame,

@@ -465,6 +465,7 @@ impl Stack {
     /// - [`Error::ParentClosed`] if the new parent is completed, failed or invalidated; [`Error::ParentCircle`] if it is the
     ///   frame or below it.
     /// - [`Error::NotSibling`] if the frame would stand before one with another parent.
+    /// - [`Error::RetryLink`] if the frame begins another one anew and would get another parent.
     /// - [`Error::Dependency`] if dependencies would form a circle, or a frame would depend on one above or below it.
     pub fn edit(&self, frame: impl Into<FrameRef>, edit: FrameEdit) -> Result<()> {
         self.execute(Command::Edit { frame: frame.into(), edit }).map(drop)
@@ -613,8 +614,8 @@ impl Stack {
     ///
     /// A blocked frame fails; its results and its question stay. The planned frames below it are invalidated. The context
     /// of the new frame shows the earlier attempts: why they failed, their artifacts and decisions. Everybody else sees the
-    /// newest attempt alone, at the place of the first one, and frames that depend on any attempt wait for the newest. What
-    /// the earlier attempt has done to files stays as it is.
+    /// newest attempt alone, whose place is behind the one before it, and frames that depend on any attempt wait for the
+    /// newest. What the earlier attempt has done to files stays as it is.
     ///
     /// ```
     /// use callstack_core::{NewFrame, PopStatus, Settings, Stack};
@@ -891,7 +892,7 @@ impl Stack {
         self.query(frame, |tree, handle| tree.ancestors(handle).collect())
     }
 
-    /// The other children of the parent, of all statuses, in creation order. Empty for a root.
+    /// The other children of the parent, of all statuses, in their order. Empty for a root.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].
@@ -899,7 +900,7 @@ impl Stack {
         self.query(frame, |tree, handle| tree.siblings(handle).collect())
     }
 
-    /// The siblings that are completed, in creation order.
+    /// The siblings that are completed, in their order.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].
@@ -907,7 +908,7 @@ impl Stack {
         self.query(frame, |tree, handle| tree.completed_siblings(handle).collect())
     }
 
-    /// The children of all statuses, in creation order.
+    /// The children of all statuses, in their order: see [`Tree::children`].
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].

@@ -170,7 +170,8 @@ pub unsafe extern "C" fn callstack_identify(
 ///   the last one.
 ///
 /// Errors: _NOT_PLANNED if it has begun or is invalidated; _JSON; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _EMPTY for the title;
-/// _PARENT_CLOSED and _PARENT_CIRCLE for the parent; _NOT_SIBLING; _DEPENDENCY; the storage errors.
+/// _PARENT_CLOSED and _PARENT_CIRCLE for the parent; _RETRY_LINK if a next attempt would get another
+/// parent; _NOT_SIBLING; _DEPENDENCY; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_edit(
     stack: *mut Callstack,

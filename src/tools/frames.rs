@@ -22,7 +22,7 @@ pub(super) struct Push {
     success_criteria: String,
     /// The same in one short line.
     success_criteria_compacted: String,
-    /// Handles or IDs of frames whose results it needs.
+    /// Handles or titles of frames whose results it needs.
     #[serde(default)]
     depends_on: Vec<String>,
     /// Do not wait for the results.

@@ -187,27 +187,24 @@ impl AgentTool for Activate {
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.resolve(&self.session_id)?;
-        if !self.anyway {
-            caller.stack.read(|tree| match tree.node(frame).status() {
-                FrameStatus::Planned => tree.check_ready(frame),
-                // The new attempt will have the same dependencies.
-                _ if self.retry => tree.check_ready(frame),
-                _ => Ok(()),
-            })?;
+        let session_id = caller.session_id;
+        if self.retry {
+            caller.turn(|turn| turn.check_retriable(frame, session_id))?;
+        }
+        let status = caller.stack.read(|tree| tree.node(frame).status());
+        // A new attempt has the dependencies of the one before it.
+        if (self.retry || status == FrameStatus::Planned) && !self.anyway {
+            caller.stack.read(|tree| tree.check_ready(frame))?;
         }
         if self.retry {
-            let session_id = caller.session_id;
-            caller.turn(|turn| turn.check_retriable(frame, session_id))?;
-            let was_open = caller.stack.read(|tree| tree.node(frame).status().is_open());
             let retried = caller.stack.retry_idle(frame, self.answer)?;
-            if was_open {
+            if status.is_open() {
                 caller.finished(&[frame]);
             }
             return caller.call(retried.handle, self.background, self.time_limit);
         }
         if let Some(answer) = self.answer {
             // An answer to a frame that cannot go on would be refused together with the call.
-            let session_id = caller.session_id;
             caller.turn(|turn| turn.check_callable(frame, session_id))?;
             caller.stack.answer(frame, answer)?;
         }

@@ -6,14 +6,14 @@ use serde::Deserialize;
 use super::caller::{Caller, listed};
 use super::{AgentTool, Reply};
 use crate::error::Error;
-use crate::frame::{FrameRef, Handle};
+use crate::frame::Handle;
 
 /// Run all planned children whose dependencies are completed, in parallel, and those that become ready. Answers with all
 /// results when no more can begin.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ActivateReady {
-    /// The parent of the children: handle or ID. Default: this session's frame.
+    /// The parent of the children: handle or title. Default: this session's frame.
     #[serde(rename = "frameID")]
     frame_id: Option<String>,
 }
@@ -37,7 +37,7 @@ impl AgentTool for ActivateReady {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Wait {
-    /// Handles or IDs. Default: all frames below this session's frame that run in the background.
+    /// Handles or titles. Default: all frames below this session's frame that run in the background.
     #[serde(default)]
     frames: Vec<String>,
     /// Wait only for the first of them.
@@ -54,7 +54,7 @@ impl AgentTool for Wait {
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let session_id = caller.session_id;
-        let named = self.frames.into_iter().map(|frame| caller.stack.resolve(FrameRef::from(frame)));
+        let named = self.frames.iter().map(|frame| caller.resolve(frame));
         let named = named.collect::<Result<Vec<Handle>, Error>>()?;
         caller.turn(|turn| {
             let frames = if named.is_empty() { turn.background_frames(session_id) } else { named };
@@ -70,7 +70,7 @@ impl AgentTool for Wait {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Stop {
-    /// Handle or ID. Default: this session's frame, and all below it.
+    /// Handle or title. Default: this session's frame, and all below it.
     #[serde(rename = "frameID")]
     frame_id: Option<String>,
     /// Stop all frames of all sessions.

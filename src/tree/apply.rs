@@ -344,6 +344,7 @@ impl Tree {
         self.tell_ancestors(handle, false);
         if let Some(previous) = record.retry_of.as_ref().and_then(|id| self.by_id(id)) {
             self.link_attempt(previous, handle);
+            self.place_attempt(handle);
         }
         self.link_dependencies(handle, &record.depends_on);
         self.record_progress(handle, record.status);
@@ -363,8 +364,8 @@ impl Tree {
         (above.depth + 1, if is_even { first.jump } else { parent })
     }
 
-    /// Makes a new frame, on which none depends yet, the next attempt of another one, and gives it its place behind it.
-    /// Nothing happens unless that one is a sibling that has failed and has no next attempt yet.
+    /// Makes a new frame, on which none depends yet, the next attempt of another one. Nothing happens unless that one is a
+    /// sibling that has failed and has no next attempt yet.
     pub(super) fn link_attempt(&mut self, previous: Handle, handle: Handle) {
         let old = self.node(previous);
         let has_failed = matches!(old.status(), FrameStatus::Failed | FrameStatus::Invalidated);
@@ -373,7 +374,7 @@ impl Tree {
             return;
         }
         let (first, number) = (self.first_attempt(previous), old.attempt() + 1);
-        let (parent, was_held) = (old.parent, self.is_held(previous));
+        let was_held = self.is_held(previous);
         self.leave_finished(previous, was_held);
         let alone = Attempt { first: previous, number: 1, previous: None, next: None, newest: handle };
         self.nodes[previous.index()].attempt.get_or_insert_with(|| Box::new(alone)).next = Some(handle);
@@ -382,12 +383,17 @@ impl Tree {
         if let Some(attempt) = &mut self.nodes[first.index()].attempt {
             attempt.newest = handle;
         }
-        let behind = self.next(previous);
-        if behind != Some(handle) {
-            self.move_to(handle, parent, behind);
-        }
         self.touch(previous);
         self.touch_dependents(previous);
+    }
+
+    /// Moves an attempt behind the one before it.
+    pub(super) fn place_attempt(&mut self, handle: Handle) {
+        let parent = self.node(handle).parent;
+        let behind = self.node(handle).retry_of().and_then(|previous| self.next(previous));
+        if behind.is_some_and(|behind| behind != handle) {
+            self.move_to(handle, parent, behind);
+        }
     }
 
     /// Removes a frame from the finished children of its parent, if it is one of them. `was_held`: the conversation of the
@@ -729,8 +735,8 @@ impl Tree {
         self.touch_parent(handle, is_settled);
     }
 
-    /// Marks the parents of the frames that depend on a frame or another attempt as changed: which of their children can begin depends on
-    /// the status of the frame.
+    /// Marks the parents of the frames that depend on a frame or another attempt as changed: which of their children can begin
+    /// depends on the status of the frame.
     fn touch_dependents(&mut self, handle: Handle) {
         let (revision, handle) = (self.revision, self.first_attempt(handle));
         for place in 0..self.node(handle).dependents.len() {

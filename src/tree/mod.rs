@@ -318,7 +318,7 @@ impl Tree {
         }
     }
 
-    /// The first attempt at the work of this frame. Its handle gives all of them their place in the plan.
+    /// The first attempt at the work of this frame. It keeps the newest one, and the dependents, for all of them.
     pub(crate) fn first_attempt(&self, handle: Handle) -> Handle {
         self.node(handle).attempt.as_ref().map_or(handle, |attempt| attempt.first)
     }

@@ -139,6 +139,9 @@ impl Tree {
             let handle = Handle::from_index(position).expect("as many were added");
             if let Some(previous) = frames[*index].retry_of.as_ref().and_then(|id| tree.by_id(id)) {
                 tree.link_attempt(previous, handle);
+                if !keeps_order {
+                    tree.place_attempt(handle);
+                }
             }
         }
         for (position, index) in order.iter().enumerate() {
@@ -391,5 +394,76 @@ fn cut_bad_links(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
             step();
             !targets.contains(id)
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{FrameRef, NewFrame, PopStatus, Results};
+    use crate::tree::{Command, decide};
+
+    /// Executes a command. It may be refused.
+    fn attempt(tree: &mut Tree, command: Command) {
+        let events = decide(tree, command, 1).map_or(Vec::new(), |commit| commit.events);
+        events.iter().for_each(|event| tree.apply(event));
+    }
+
+    /// A random tree with moved frames and attempts.
+    fn grown(seed: u64) -> Tree {
+        let mut number = seed;
+        let mut below = move |limit: usize| {
+            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (number >> 33) as usize % limit
+        };
+        let mut tree = Tree::new();
+        for step in 0..250 {
+            let mut frame = || FrameRef::Text(format!("f{}", below(tree.len().max(1)) + 1));
+            let (one, other) = (frame(), frame());
+            let new = NewFrame::new("New").id(format!("id {step}"));
+            let edit = FrameEdit::default();
+            match below(10) {
+                0 => attempt(&mut tree, Command::Plan(new.root())),
+                1 => attempt(&mut tree, Command::Plan(new.below(one).depends_on(other))),
+                2 => attempt(&mut tree, Command::Edit { frame: one, edit: edit.below(other) }),
+                9 => attempt(&mut tree, Command::Edit { frame: one, edit: edit.last() }),
+                3 => attempt(&mut tree, Command::Edit { frame: one, edit: edit.before(other) }),
+                4 => attempt(&mut tree, Command::Edit { frame: one, edit: edit.depends_on([other]) }),
+                5 => attempt(&mut tree, Command::Activate { frame: one }),
+                6 | 7 => {
+                    let results = Results::from("No");
+                    attempt(&mut tree, Command::Pop { frame: one.clone(), status: PopStatus::Failed, results });
+                    let session_id = format!("again {step}");
+                    attempt(&mut tree, Command::Retry { frame: one, session_id, note: None, is_interrupted: true });
+                }
+                _ => attempt(&mut tree, Command::Edit { frame: one, edit: edit.root() }),
+            }
+        }
+        tree
+    }
+
+    #[test]
+    fn a_tree_is_founded_as_it_was_with_moved_frames_and_attempts() {
+        let mut moved_attempts = 0;
+        for seed in 0..200 {
+            let tree = grown(seed);
+            let (read, repairs) = Tree::from_state(tree.state());
+            assert_eq!((read.state(), &repairs[..]), (tree.state(), &[][..]), "seed {seed}");
+            let mut founded = Tree::new();
+            for event in &read.founding(1).events {
+                founded.replay(event).unwrap();
+            }
+            let without_revision = |tree: &Tree| StackState { revision: 0, updated_at: 0, ..tree.state() };
+            assert_eq!(without_revision(&founded), without_revision(&tree), "seed {seed}");
+            for parent in tree.handles().map(Some).chain([None]) {
+                assert_eq!(founded.level(parent), tree.level(parent), "seed {seed}");
+            }
+            for frame in tree.handles() {
+                assert_eq!(founded.dependents(frame), tree.dependents(frame), "seed {seed}");
+                assert_eq!(founded.newest_attempt(frame), tree.newest_attempt(frame), "seed {seed}");
+                moved_attempts += usize::from(tree.is_moved(frame) && tree.node(frame).retry_of().is_some());
+            }
+        }
+        assert!(moved_attempts > 20, "{moved_attempts} attempts are older than their parents");
     }
 }

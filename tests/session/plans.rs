@@ -127,6 +127,26 @@ fn a_frame_with_open_dependencies_begins_only_with_a_word() {
 }
 
 #[test]
+fn a_new_attempt_with_open_dependencies_begins_only_with_a_word() {
+    let host = Host::new(ToolSet::standard());
+    host.good("stack_frame_plan_children", host.plan(&[("Cart", &[]), ("Pay", &["Cart"])]));
+    host.stack.activate("f3").unwrap();
+    host.stack.pop("f3", PopStatus::Failed, "No prices").unwrap();
+    let again = json!({"sessionID": "Pay", "retry": true});
+    let error = host.refused("stack_frame_activate", again.clone());
+    assert!(error.contains("f2 (Cart) is planned; run f2 first, or begin it `anyway`"), "{error}");
+    host.stack.activate("f2").unwrap();
+    host.stack.pop("f2", PopStatus::Failed, "No database").unwrap();
+    let error = host.refused("stack_frame_activate", again);
+    assert!(error.contains("is failed: No database; begin f2 anew, or begin it `anyway`"), "{error}");
+    let answer = host.tool("stack_frame_activate", json!({"sessionID": "Pay", "retry": true, "anyway": true}));
+    let call = answer.call.expect("it is called");
+    host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "pay"}));
+    let attempt = host.stack.frame("f4").unwrap();
+    assert_eq!((attempt.status, attempt.title.as_str()), (FrameStatus::InProgress, "Pay"));
+}
+
+#[test]
 fn only_planned_frames_are_asked_for_their_dependencies() {
     let host = Host::new(ToolSet::standard());
     host.good("stack_frame_plan_children", host.plan(&[("Cart", &[]), ("Pay", &["Cart"])]));

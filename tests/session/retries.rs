@@ -1,8 +1,12 @@
 //! Frames that are begun anew by the tools of agents: who may be, what the caller and the new session are told.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
 use callstack_core::session::{Effect, HostEvent};
 use callstack_core::{FrameStatus, HostSettings, Stack, Tree, tools};
 use serde_json::{Value, json};
+use support::options_at;
 
 /// A host whose root session `root` has called f2 in the session `child`.
 struct Host {
@@ -12,7 +16,9 @@ struct Host {
 
 impl Host {
     fn new() -> Self {
-        let mut host = Self { stack: Stack::in_memory(), call: 0 };
+        // A clock that stands still, because texts have durations.
+        let options = options_at(&Arc::new(AtomicU64::new(1_700_000_000_000)));
+        let mut host = Self { stack: Stack::with_options(options), call: 0 };
         assert_eq!(host.stack.host().configure(HostSettings::default()), []);
         host.tell(json!({"kind": "sessionCreated", "sessionID": "root", "title": "Shop"}));
         host.tell(json!({"kind": "message", "sessionID": "root", "messageID": "m1", "role": "user",

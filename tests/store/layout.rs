@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::frame::file_name;
 use callstack_core::{
-    EventQuery, FrameEdit, FrameRef, FrameStatus, Handle, MemoryStore, NewFrame, PopStatus, Stack, StackOptions,
-    StackState, Tree,
+    Command, EventQuery, Frame, FrameEdit, FrameRef, FrameStatus, Handle, MemoryStore, NewFrame, PopStatus, Stack,
+    StackOptions, StackState, Tree,
 };
 use support::{Random, options_at, read_data, read_frame_file, work};
 use tempfile::{TempDir, tempdir};
@@ -316,6 +316,29 @@ fn attempts_are_the_same_after_a_new_open_and_from_the_mirror() {
     assert_eq!(stack.read(|tree| tree.dependents(third).to_vec()), [stack.resolve("later").unwrap()]);
 }
 
+#[test]
+fn the_file_of_a_parent_knows_the_place_of_an_imported_attempt() {
+    let folder = tempdir().unwrap();
+    let stack = open(folder.path());
+    stack.push(NewFrame::new("Root").id("root")).unwrap();
+    stack.flush().unwrap();
+    let frame = |id: &str, status: FrameStatus, retry_of: Option<&str>| Frame {
+        session_id: id.into(),
+        title: id.into(),
+        parent_session_id: Some("root".into()),
+        status,
+        retry_of: retry_of.map(str::to_owned),
+        ..Frame::default()
+    };
+    let [failed, completed] = [FrameStatus::Failed, FrameStatus::Completed];
+    let frames = vec![frame("a", failed, None), frame("b", completed, None), frame("again", completed, Some("a"))];
+    stack.execute(Command::Import { frames }).unwrap();
+    let [first, beside, second] = [2, 3, 4].map(|number| Handle::from_index(number - 1).unwrap());
+    assert_eq!(stack.children("root").unwrap(), [first, second, beside]);
+    stack.flush().unwrap();
+    assert_mirrored(folder.path(), &stack);
+}
+
 /// The roots, then the children of each frame.
 fn levels(stack: &Stack) -> Vec<Vec<Handle>> {
     stack.read(|tree| {
@@ -348,28 +371,48 @@ fn the_places_of_frames_last() {
     stack.replace_id(handle(7), "ses_7").unwrap();
     stack.push(new(8).below(handle(1))).unwrap();
     stack.pop(handle(8), PopStatus::Completed, "Done").unwrap();
+    // Attempts below a parent that is newer than the first one; another frame stands between two of them.
+    stack.activate(handle(5)).unwrap();
+    stack.activate(handle(2)).unwrap();
+    stack.pop(handle(2), PopStatus::Failed, "No").unwrap();
+    let second = stack.retry(handle(2), None).unwrap().handle;
+    stack.edit(second, FrameEdit::default().before(handle(6))).unwrap();
+    stack.activate(second).unwrap();
+    stack.pop(second, PopStatus::Failed, "No").unwrap();
+    let third = stack.retry(second, None).unwrap().handle;
+    assert_eq!(stack.children(handle(5)).unwrap(), [second, third, handle(6), handle(2)]);
+    stack.edit(handle(3), FrameEdit::default().depends_on([handle(2)])).unwrap();
     stack.flush().unwrap();
     assert_mirrored(folder.path(), &stack);
     let (expected, state) = (levels(&stack), stack.state());
+    let check_attempts = |stack: &Stack| {
+        assert!(stack.read(|tree| tree.earlier_attempts(third).eq([second, handle(2)])));
+        assert_eq!(stack.read(|tree| tree.dependents(third).to_vec()), [handle(3)]);
+    };
+    check_attempts(&stack);
     drop(stack);
 
     let stack = open(folder.path());
     assert_eq!((levels(&stack), stack.state()), (expected.clone(), state.clone()), "opened again");
+    check_attempts(&stack);
     let mut history = Vec::new();
     stack.export_history(&mut history).unwrap();
     drop(stack);
     let rebuilt = tempdir().unwrap();
     let stack = Stack::rebuild(rebuilt.path(), history.as_slice(), StackOptions::default()).unwrap();
     assert_eq!((levels(&stack), stack.state()), (expected.clone(), state.clone()), "rebuilt of its history");
+    check_attempts(&stack);
 
     lose_the_database(folder.path());
     let stack = open(folder.path());
     assert_eq!(messages(&stack), [""; 0]);
     assert_eq!((levels(&stack), stack.state().frames), (expected.clone(), state.frames.clone()), "imported");
+    check_attempts(&stack);
     assert_mirrored(folder.path(), &stack);
     drop(stack);
     let stack = open(folder.path());
     assert_eq!((levels(&stack), stack.state().frames), (expected, state.frames), "the imported one, opened again");
+    check_attempts(&stack);
 }
 
 #[test]

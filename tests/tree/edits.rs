@@ -210,6 +210,103 @@ fn dependencies_stay_possible() {
     check_again(&stack);
 }
 
+/// As [`shop`], after f4 has failed and was begun anew as f8.
+fn shop_with_attempts() -> Stack {
+    let stack = shop();
+    stack.pop(f(4), PopStatus::Failed, "no bank").unwrap();
+    assert_eq!(stack.retry(f(4), None).unwrap().handle, f(8));
+    stack
+}
+
+#[test]
+fn a_new_attempt_has_a_place_like_any_other_frame() {
+    let stack = shop_with_attempts();
+    let children = || stack.children(f(1)).unwrap();
+    assert_eq!(children(), [f(2), f(3), f(4), f(8), f(5)]);
+    stack.edit(f(8), edit().before(f(2)).title("Pay later")).unwrap();
+    assert_eq!(children(), [f(8), f(2), f(3), f(4), f(5)]);
+    assert_eq!(stack.read(|tree| sibling_order(tree, f(8))).unwrap().position, 1);
+    assert_eq!(stack.read(|tree| sibling_order(tree, f(5))).unwrap().position, 4, "the newest attempt counts alone");
+    // The next attempt stands behind the one that it retries, not behind the first one.
+    stack.activate(f(8)).unwrap();
+    stack.pop(f(8), PopStatus::Failed, "still no bank").unwrap();
+    assert_eq!(stack.retry(f(8), None).unwrap().handle, f(9));
+    assert_eq!(children(), [f(8), f(9), f(2), f(3), f(4), f(5)]);
+    stack.edit(f(9), edit().last()).unwrap();
+    check_again(&stack);
+    stack.edit(f(9), edit().before(f(2))).unwrap();
+    // Others can move between two attempts.
+    stack.edit(f(3), edit().before(f(9))).unwrap();
+    assert_eq!(children(), [f(8), f(3), f(9), f(2), f(4), f(5)]);
+    check_again(&stack);
+}
+
+#[test]
+fn an_attempt_keeps_its_parent() {
+    let stack = shop_with_attempts();
+    for elsewhere in [edit().below(f(2)), edit().root()] {
+        let error = refused(&stack, 8, elsewhere);
+        assert_eq!(error.code(), "retry_link");
+        let message = error.to_string();
+        assert!(
+            message.contains("cannot be the next attempt of `pay`: attempts at the same work have one parent"),
+            "{message}"
+        );
+        assert!(message.contains("invalidate this one and plan a new frame there"), "{message}");
+    }
+    stack.edit(f(8), edit().below(f(1)).criteria("It pays")).unwrap();
+    // All attempts move with their parent.
+    stack.edit(f(5), edit().depends_on([f(2)])).unwrap();
+    stack.activate(f(5)).unwrap();
+    stack.activate(f(6)).unwrap();
+    stack.pop(f(6), PopStatus::Failed, "no paper").unwrap();
+    let again = stack.retry(f(6), None).unwrap().handle;
+    assert_eq!(stack.children(f(5)).unwrap(), [f(6), again, f(7)]);
+    check_again(&stack);
+}
+
+#[test]
+fn edited_dependencies_mean_the_newest_attempt() {
+    let stack = shop_with_attempts();
+    let dependents = |frame: usize| stack.read(|tree| tree.dependents(f(frame)).to_vec());
+    stack.edit(f(6), edit().depends_on([f(4)])).unwrap();
+    stack.edit(f(5), edit().depends_on([f(8), f(4), f(3)])).unwrap();
+    // Both attempts are one work. The record keeps the one that was named first.
+    assert_eq!(stack.frame(f(5)).unwrap().depends_on, [stack.frame(f(8)).unwrap().session_id, "cart".into()]);
+    assert_eq!([dependents(4), dependents(8)], [[f(5), f(6)], [f(5), f(6)]]);
+    assert!(stack.read(|tree| tree.unfinished_dependencies(f(6)).eq([f(8)])));
+    let error = refused(&stack, 8, edit().depends_on([f(5)])).to_string();
+    assert!(error.contains("cannot depend on `invoice`: each would wait for the other"), "{error}");
+    let error = refused(&stack, 8, edit().depends_on([f(4)])).to_string();
+    assert!(error.contains("a frame cannot depend on itself"), "{error}");
+    // A frame below the newest attempt cannot wait for it, by whatever name.
+    let below = stack.plan(NewFrame::new("Card").id("card").below(f(8))).unwrap();
+    for named in [4, 8] {
+        assert_eq!(refused(&stack, below.index() + 1, edit().depends_on([f(named)])).code(), "dependency");
+    }
+    for moved in [5, 6] {
+        assert_eq!(refused(&stack, moved, edit().below(f(8))).code(), "dependency", "its dependency is the new parent");
+    }
+    check_again(&stack);
+    stack.edit(f(5), edit().depends_on([f(3)])).unwrap();
+    assert_eq!([dependents(4), dependents(8)], [[f(6)], [f(6)]]);
+    stack.edit(f(6), edit().depends_on([] as [Handle; 0])).unwrap();
+    assert_eq!([dependents(4), dependents(8)], [[], []] as [[Handle; 0]; 2]);
+    stack.edit(f(6), edit().below(f(8))).unwrap();
+    check_again(&stack);
+}
+
+#[test]
+fn a_title_of_several_attempts_names_the_newest() {
+    let stack = shop_with_attempts();
+    assert_eq!(stack.resolve("Pay").unwrap(), f(8));
+    stack.edit(f(8), edit().title("Pay later")).unwrap();
+    assert_eq!(stack.resolve("Pay").unwrap(), f(4), "now the two have different titles");
+    stack.plan(NewFrame::new("Pay").id("other").below(f(1))).unwrap();
+    assert_eq!(stack.resolve("pay later").unwrap(), f(8));
+    assert_eq!(stack.read(|tree| tree.resolve_near(&"Pay".into(), Some(f(2)))).unwrap(), f(9));
+}
+
 #[test]
 fn frames_with_generated_ids_are_named_by_handle_or_title() {
     let stack = Stack::in_memory();
@@ -348,6 +445,17 @@ fn a_plan_says_what_is_not_ready() {
          dependencies, or begin it `anyway`"
     );
     assert_eq!(serde_json::to_value(&error).unwrap()["dependencies"], serde_json::json!(["f2"]));
+    // A failed dependency can be begun anew; then the new attempt is the dependency.
+    stack.edit(f(3), edit().depends_on([f(4)])).unwrap();
+    stack.pop(f(4), PopStatus::Failed, "no bank").unwrap();
+    let error = check(3).unwrap_err().to_string();
+    assert!(error.ends_with("no bank; begin f4 anew, or give f3 other dependencies, or begin it `anyway`"), "{error}");
+    let again = stack.retry(f(4), None).unwrap().handle;
+    let error = check(3).unwrap_err().to_string();
+    assert!(error.ends_with("f8 (Pay) is planned; run f8 first, or begin it `anyway`"), "{error}");
+    stack.activate(again).unwrap();
+    stack.pop(again, PopStatus::Completed, "paid").unwrap();
+    assert_eq!(check(3), Ok(()));
     stack.activate(f(3)).unwrap();
 }
 

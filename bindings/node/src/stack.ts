@@ -267,7 +267,8 @@ export class Stack implements Disposable {
    * ```
    *
    * @throws `not_planned` if the frame has begun or is invalidated, `parent_closed` or `parent_circle` for the parent,
-   * `not_sibling` for `before`, `dependency` if a frame would wait for itself, or for one above or below it.
+   * `retry_link` if a next attempt would get another parent, `not_sibling` for `before`, `dependency` if a frame would wait
+   * for itself, or for one above or below it.
    */
   edit(frame: FrameRef, edit: FrameEdit): void {
     this.#native.run("edit", this.#address, frame, writeJson(edit))
@@ -481,12 +482,12 @@ export class Stack implements Disposable {
     return this.handles({ relation: "ancestors", frame })
   }
 
-  /** Returns the children of a frame, in creation order. */
+  /** Returns the children of a frame, in their order: that of their creation, except that some were moved or begun anew. */
   children(frame: FrameRef): Handle[] {
     return this.handles({ relation: "children", frame })
   }
 
-  /** Returns the siblings of a frame, in creation order, without the frame itself. */
+  /** Returns the siblings of a frame, in their order, without the frame itself. */
   siblings(frame: FrameRef): Handle[] {
     return this.handles({ relation: "siblings", frame })
   }

@@ -493,7 +493,7 @@ mod tests {
 
         #[test]
         fn an_index_that_was_changed_gives_the_same_scores_as_a_new_one(
-            changes in proptest::collection::vec((0u8..14, 0usize..1_000, any::<bool>()), 1..60),
+            changes in proptest::collection::vec((0u8..15, 0usize..1_000, any::<bool>()), 1..60),
         ) {
             let mut tree = root();
             let mut versions = vec![tree.clone()];
