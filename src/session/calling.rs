@@ -41,7 +41,7 @@ impl Turn<'_> {
     ///
     /// After an error the turn has no new actions.
     pub fn call(&mut self, handle: Handle, options: CallOptions) -> Result<CallId> {
-        if !options.background && self.sessions.calls.runs(handle) {
+        if !options.background && (self.sessions.calls.runs(handle) || self.runs_elsewhere(handle)) {
             let CallOptions { caller, time_limit, .. } = options;
             return self.wait(&caller, vec![handle], false, time_limit.unwrap_or_default());
         }
@@ -85,12 +85,30 @@ impl Turn<'_> {
 
     /// Checks that no host runs a frame, and that the caller does not work in it or below it.
     fn check_idle(&self, handle: Handle, caller: &str) -> Result<()> {
-        let call = self.tree.node(handle).record().call.as_ref();
-        let runs_elsewhere = call.is_some_and(|call| call.host != self.sessions.host);
-        if self.is_own(handle, caller) || self.sessions.calls.runs(handle) || runs_elsewhere {
+        let is_running = self.sessions.calls.runs(handle) || self.runs_elsewhere(handle);
+        if is_running || self.is_own(handle, caller) || self.works_by_itself(handle) {
             return Err(Error::Running { handle });
         }
         Ok(())
+    }
+
+    /// True if another host runs a frame.
+    pub(super) fn runs_elsewhere(&self, handle: Handle) -> bool {
+        let record = self.tree.node(handle).record();
+        let call = record.call.as_ref().filter(|_| record.status == FrameStatus::InProgress);
+        call.is_some_and(|call| call.host != self.sessions.host)
+    }
+
+    /// True if a session of this host works on a frame although no call runs it: that of a person, or a subagent.
+    fn works_by_itself(&self, handle: Handle) -> bool {
+        let record = self.tree.node(handle).record();
+        let session_id = &record.session_id;
+        let is_idle = self.sessions.subagents.get(session_id).is_some_and(|subagent| subagent.is_idle);
+        record.status == FrameStatus::InProgress
+            && record.interrupted_at.is_none()
+            && self.sessions.is_known(session_id)
+            && !self.sessions.is_called(session_id)
+            && !is_idle
     }
 
     /// True if a call of this host runs a frame.
@@ -114,11 +132,16 @@ impl Turn<'_> {
     /// Begins the work of a queued call: the host creates a session for the frame, or the session that it has continues.
     fn begin_call(&mut self, id: CallId) {
         let Some(call) = self.sessions.calls.get(id) else { return };
-        let (handle, parent_id) = (call.handle, call.caller.clone());
-        let node = self.tree.node(handle);
-        let parent = node.parent().map(|parent| (parent, self.tree.node(parent).status()));
+        let (handle, parent_id, tree) = (call.handle, call.caller.clone(), self.tree);
+        let node = tree.node(handle);
+        let parent = node.parent().map(|parent| (parent, tree.node(parent).status()));
         if let Some((parent, status)) = parent.filter(|(_, status)| !status.is_open()) {
             return self.not_created(id, format!("its parent {parent} is {status}"));
+        }
+        // Its dependencies can have been edited while it was queued.
+        let waits_for = tree.unfinished_dependencies(handle).next().filter(|_| call.wait.is_some());
+        if let Some(dependency) = waits_for {
+            return self.not_created(id, format!("it waits for {dependency}"));
         }
         if node.status().is_open() && !node.session_id().starts_with(PLANNED_PREFIX) {
             let running = Progress::Running { session_id: node.session_id().to_owned() };
@@ -132,7 +155,12 @@ impl Turn<'_> {
 
     /// Handles the creation of a session for a call by the host.
     pub(super) fn call_started(&mut self, id: CallId, session_id: String) {
-        let Some(call) = self.sessions.calls.get(id).filter(|call| call.progress == Progress::Creating) else {
+        let call = self.sessions.calls.get(id);
+        if call.is_some_and(|call| call.session_id() == Some(&*session_id)) {
+            // Reported twice.
+            return;
+        }
+        let Some(call) = call.filter(|call| call.progress == Progress::Creating) else {
             // The call was answered before its session was created.
             return self.effect(Effect::AbortSession { session_id });
         };
@@ -376,11 +404,21 @@ impl Turn<'_> {
         self.sessions.settled = (state.0, self.sessions.calls.changes());
     }
 
+    /// True if the record of a call was ended by another host, which took this one for ended.
+    fn is_lost(&self, call: &Call) -> bool {
+        let record = self.tree.node(call.handle).record();
+        let is_own = record.call.as_ref().is_some_and(|begun| begun.host == self.sessions.host);
+        record.status == FrameStatus::InProgress && !is_own
+    }
+
     /// Stops the calls whose frames were ended by somebody else than their own agents: a person, another tool, or another
     /// process.
     fn notice_ends(&mut self) {
         let is_ended = |(_, call): &(CallId, &Call)| {
             let status = self.tree.node(call.handle).status();
+            if call.session_id().is_some() && self.is_lost(call) {
+                return true;
+            }
             let ends_itself = match call.progress {
                 Progress::Running { .. } => call.is_ending,
                 Progress::Salvaging { .. } => true,
@@ -409,7 +447,9 @@ impl Turn<'_> {
                 continue;
             };
             self.effect(Effect::AbortSession { session_id: session_id.clone() });
-            if self.tree.node(handle).status() == FrameStatus::Blocked {
+            if self.tree.node(handle).status() == FrameStatus::InProgress {
+                self.answer(id, Some("another host runs it".to_owned()));
+            } else if self.tree.node(handle).status() == FrameStatus::Blocked {
                 let reason = match self.tree.node(handle).record().waits_for() {
                     "" => "somebody else has blocked it".to_owned(),
                     reason => beginning(reason, REASON_CHARACTERS).to_owned(),

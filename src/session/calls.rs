@@ -501,7 +501,9 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNa
 
 /// The answer for a caller that has waited for several frames, or has run the children of a frame that were ready.
 pub(super) fn wait_answer(tree: &Tree, wait: &Wait, ended: &[Handle], running: &[Handle], tools: &ToolNames) -> String {
-    if let ([alone], [], None) = (ended, running, wait.runs_below) {
+    if let ([alone], [], None) = (ended, running, wait.runs_below)
+        && !matches!(tree.node(*alone).status(), FrameStatus::Planned | FrameStatus::InProgress)
+    {
         return answer(tree, *alone, None, tools);
     }
     let characters = (RESULTS_CHARACTERS / ended.len().max(1)).max(LEAST_CHARACTERS);
@@ -512,7 +514,12 @@ pub(super) fn wait_answer(tree: &Tree, wait: &Wait, ended: &[Handle], running: &
             (FrameStatus::Planned, _, Some(problem)) => {
                 lines.push(format!("{name} could not be started: {}.", one_line(problem)));
             }
-            (FrameStatus::InProgress, Some(_), _) => lines.push(format!("{name} was interrupted.")),
+            (FrameStatus::Planned, _, None) => lines.push(format!("{name} is planned, and nobody has begun it.")),
+            (FrameStatus::InProgress, Some(_), _) => {
+                let resume =
+                    tools.get(ToolRole::Activate).map_or(String::new(), |tool| format!(" {tool} {handle} resumes it."));
+                lines.push(format!("{name} was interrupted: the host that ran it has ended.{resume}"));
+            }
             (FrameStatus::InProgress, None, _) => lines.push(format!("{name} is in_progress, but no call runs it.")),
             _ => lines.extend(report(tree, *handle, characters, tools)),
         }

@@ -15,6 +15,8 @@ impl Turn<'_> {
     /// [`Error::WaitCircle`] if one of the frames is that of the caller or above it, or waits for such a frame.
     pub fn wait(&mut self, caller: &str, frames: Vec<Handle>, for_any: bool, time_limit: u64) -> Result<CallId> {
         self.check_wait(caller, &frames)?;
+        let mut seen = HashSet::new();
+        let frames: Vec<Handle> = frames.into_iter().filter(|frame| seen.insert(*frame)).collect();
         self.sessions.look_later(self.now);
         let wait =
             Wait { caller: caller.to_owned(), frames, for_any, added_at: self.tree.revision(), ..Wait::default() };
@@ -55,7 +57,8 @@ impl Turn<'_> {
         let is_below =
             |handle: &Handle| self.tree.ancestors(*handle).any(|above| self.tree.node(above).session_id() == caller);
         let calls = self.sessions.calls.all().filter(|(_, call)| call.is_background && call.wait.is_none());
-        calls.map(|(_, call)| call.handle).filter(is_below).collect()
+        let elsewhere = self.tree.called().filter(|handle| self.runs_elsewhere(*handle));
+        calls.map(|(_, call)| call.handle).chain(elsewhere).filter(is_below).collect()
     }
 
     /// Runs the planned children of a frame whose dependencies are completed, and those that become ready, until none is.
@@ -69,7 +72,6 @@ impl Turn<'_> {
         let wait = Wait { caller, runs_below: Some(parent), added_at, ..Wait::default() };
         let id = self.sessions.calls.wait(wait, 0, self.now);
         self.begin_ready(id, parent);
-        self.begin_queued();
         Ok(id)
     }
 
@@ -114,7 +116,7 @@ impl Turn<'_> {
     /// True if nobody runs a frame, and nobody will without another tool call.
     fn has_ended(&self, handle: Handle) -> bool {
         let record = self.tree.node(handle).record();
-        let runs_elsewhere = record.status == FrameStatus::InProgress && record.call.is_some();
+        let runs_elsewhere = self.runs_elsewhere(handle);
         let goes_on = record.pending_answer().is_some() && self.sessions.is_watched(handle);
         !self.sessions.calls.runs(handle) && !runs_elsewhere && !goes_on
     }

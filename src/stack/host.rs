@@ -31,6 +31,12 @@ const WAITING_LINES: usize = 1_000;
 /// one that is found there are older.
 const COMPARED_LINES: usize = 1_000;
 
+/// Maximum number of frames that have ended in the background of which one context tells.
+const TOLD_AT_ONCE: usize = 8;
+
+/// Maximum number of commands that wait for the disk.
+const POSTPONED_COMMANDS: usize = 1_000;
+
 /// Time between two looks at the hosts of calls, which can have ended, in milliseconds.
 const PRESENCE_INTERVAL: u64 = 1_000;
 
@@ -70,6 +76,8 @@ struct State {
     /// True if the host has configured the stack or polled. It is then expected to poll.
     is_polling: bool,
     waiting: VecDeque<Effect>,
+    /// Commands of turns that the disk has not allowed.
+    postponed: Vec<Command>,
 }
 
 impl Default for State {
@@ -83,6 +91,7 @@ impl Default for State {
             is_attached: false,
             is_polling: false,
             waiting: VecDeque::new(),
+            postponed: Vec::new(),
         };
         state.offer(ToolSet::default(), Settings::default());
         state
@@ -349,9 +358,9 @@ impl Host<'_> {
     /// for the difference. It can be far away: a timer with a limit should fire at its limit and ask again.
     pub fn deadline(&self) -> Option<u64> {
         let files = self.stack.deadline();
-        let (has_lines, sessions) = {
+        let (has_lines, has_postponed, sessions) = {
             let state = self.stack.inner.host.state.lock();
-            (!state.waiting.is_empty(), state.sessions.deadline())
+            (!state.waiting.is_empty(), !state.postponed.is_empty(), state.sessions.deadline())
         };
         if has_lines {
             // Due now, but not returned by each call: the poll fetches the lines of several calls together.
@@ -359,7 +368,8 @@ impl Host<'_> {
         }
         let inner = &self.stack.inner;
         let sessions = sessions.map(|deadline| inner.span_clock.time_of_day(deadline, &inner.clock));
-        files.into_iter().chain(sessions).min()
+        let again = has_postponed.then(|| (inner.clock)().saturating_add(PRESENCE_INTERVAL));
+        files.into_iter().chain(sessions).chain(again).min()
     }
 
     /// Returns the context of a session's frame, with the current settings of the host and the suggestions for the
@@ -389,7 +399,9 @@ impl Host<'_> {
                 is_called: state.sessions.is_frame_called(session_id),
                 has_criteria: state.sessions.has_criteria(session_id, frame),
             };
-            let news = state.sessions.news(session_id);
+            let mut news = state.sessions.news(session_id);
+            // Later requests tell of the others.
+            news.truncate(TOLD_AT_ONCE);
             (state.context.clone(), suggestions.unwrap_or_default(), planning, conversation, news)
         };
         let advice = Advice { suggestions: &suggestions, planning, conversation, news: &news };
@@ -438,10 +450,31 @@ impl Stack {
         Ok(run(&Turns { stack: &stack }))
     }
 
+    /// Executes a command of a turn. If the disk does not allow it now, the command is executed by one of the next turns: the
+    /// decision that it follows from is made, and is not made again. Returns the error.
+    fn execute_or_postpone(&self, command: Command) -> Option<Error> {
+        let error = self.execute(command.clone()).err()?;
+        let is_of_disk =
+            matches!(error, Error::Busy { .. } | Error::DiskFull { .. } | Error::ReadOnly { .. } | Error::Io { .. });
+        let postponed = &mut self.inner.host.state.lock().postponed;
+        if is_of_disk && postponed.len() < POSTPONED_COMMANDS {
+            postponed.push(command);
+        }
+        Some(error)
+    }
+
+    /// Executes the commands that the disk has not allowed before.
+    fn execute_postponed(&self) {
+        let postponed = std::mem::take(&mut self.inner.host.state.lock().postponed);
+        for command in postponed {
+            self.execute_or_postpone(command);
+        }
+    }
+
     /// Carries out an action. Returns the call that has to end because its frame could not be resumed, and the reason.
     fn carry_out(&self, action: Action, effects: &mut Vec<Effect>) -> Option<(CallId, String)> {
         let refused = match action {
-            Action::Command(command) => self.execute(command).err(),
+            Action::Command(command) => self.execute_or_postpone(command),
             Action::Begin { call, handle, caller, session_id, prompt } => {
                 let begun = self.host_id(true).and_then(|host| {
                     self.execute(Command::BeginCall { frame: handle.into(), session_id, caller, host })
@@ -456,7 +489,10 @@ impl Stack {
             }
             Action::End { handle } => {
                 let command = |host| Command::EndCall { frame: handle.into(), host, interrupted: false };
-                self.host_id(false).and_then(|host| self.execute(command(host))).err()
+                match self.host_id(false) {
+                    Ok(host) => self.execute_or_postpone(command(host)),
+                    Err(error) => Some(error),
+                }
             }
             Action::KeepMessages { frame, messages, may_repeat } => {
                 self.keep_messages(&frame, messages, may_repeat).err()
@@ -616,6 +652,7 @@ pub(crate) struct Turns<'a> {
 impl Turns<'_> {
     /// Runs `decide` with a turn, executes the actions of the turn, and returns the value and the effects for the host.
     pub(crate) fn turn<T>(&self, decide: impl FnOnce(&mut Turn<'_>) -> T) -> (T, Vec<Effect>) {
+        self.stack.execute_postponed();
         self.stack.end_abandoned_calls();
         let (value, actions) = self.decide(decide);
         let mut effects = self.carry_out(actions);

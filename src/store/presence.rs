@@ -12,6 +12,8 @@ const HOSTS: &str = "hosts";
 /// Shows that a host exists, until this is dropped or the process ends.
 #[derive(Debug)]
 pub(crate) struct Presence {
+    /// The process that shows it. A forked one shares the lock, and must not give it up.
+    process: u32,
     folder: Folder,
     name: String,
     file: File,
@@ -28,14 +30,16 @@ impl Presence {
         let file = folder.lock_file(&name)?;
         // Nobody else has this ID. Without locks in the file system, all hosts count as existing.
         let _ = file.try_lock();
-        Ok(Self { folder: folder.clone(), name, file })
+        Ok(Self { process: std::process::id(), folder: folder.clone(), name, file })
     }
 }
 
 impl Drop for Presence {
     fn drop(&mut self) {
-        let _ = self.file.unlock();
-        let _ = self.folder.remove(&self.name);
+        if self.process == std::process::id() {
+            let _ = self.file.unlock();
+            let _ = self.folder.remove(&self.name);
+        }
     }
 }
 

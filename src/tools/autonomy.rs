@@ -80,7 +80,7 @@ impl AgentTool for Configure {
             }
             settings.clone()
         });
-        caller.stack.keep_settings();
+        caller.stack.keep_settings("autonomy");
         Ok(Reply::Text(pretty(&settings)))
     }
 }
@@ -226,7 +226,7 @@ impl AgentTool for AutoSuggest {
             }
             pretty(&shown)
         });
-        caller.stack.keep_settings();
+        caller.stack.keep_settings("autonomy");
         Ok(Reply::Text(text))
     }
 }

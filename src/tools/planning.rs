@@ -41,11 +41,7 @@ impl AgentTool for Plan {
         let depends_on = self.depends_on.into_iter().map(FrameRef::from).collect();
         let parent = caller.named_parent(self.parent)?;
         let frame = caller.stack.plan(NewFrame { identity, depends_on, parent, ..NewFrame::default() })?;
-        let name = caller.name(frame);
-        Ok(Reply::Text(match caller.tools().get(ToolRole::Activate) {
-            Some(activate) => format!("{name} is planned. Begin it with {activate} {frame}."),
-            None => format!("{name} is planned."),
-        }))
+        Ok(Reply::Text(in_the_plan(caller, frame, "planned")))
     }
 }
 
@@ -148,13 +144,18 @@ impl AgentTool for Edit {
             before: self.before.map(|name| (!name.is_empty()).then(|| FrameRef::from(name))),
         };
         caller.stack.edit(frame, edit)?;
-        let waits_for: Vec<Handle> = caller.stack.read(|tree| tree.unfinished_dependencies(frame).collect());
-        let name = caller.name(frame);
-        Ok(Reply::Text(match (&waits_for[..], caller.tools().get(ToolRole::Activate)) {
-            ([], Some(activate)) => format!("{name} is edited. Begin it with {activate} {frame}."),
-            ([], None) => format!("{name} is edited."),
-            _ => format!("{name} is edited. It waits for {}.", listed(&waits_for)),
-        }))
+        Ok(Reply::Text(in_the_plan(caller, frame, "edited")))
+    }
+}
+
+/// Returns the answer about a frame that was planned or edited: how it begins, or for what it waits.
+fn in_the_plan(caller: &mut Caller<'_>, frame: Handle, done: &str) -> String {
+    let waits_for: Vec<Handle> = caller.stack.read(|tree| tree.unfinished_dependencies(frame).collect());
+    let name = caller.name(frame);
+    match (&waits_for[..], caller.tools().get(ToolRole::Activate)) {
+        ([], Some(activate)) => format!("{name} is {done}. Begin it with {activate} {frame}."),
+        ([], None) => format!("{name} is {done}."),
+        _ => format!("{name} is {done}. It waits for {}.", listed(&waits_for)),
     }
 }
 

@@ -65,7 +65,7 @@ impl AgentTool for Config {
             });
             // Otherwise the host has changed the settings in between.
             if is_set {
-                caller.stack.keep_settings();
+                caller.stack.keep_settings("subagents");
                 return Ok(Reply::Text(pretty(&after)));
             }
         }

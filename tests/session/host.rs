@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 pub(super) const SUBAGENT: &str = "look around (@general subagent)";
 
 /// A host that executes the actions that follow from its events.
-#[derive(Default)]
 pub(super) struct Host {
     pub(super) tree: Tree,
     pub(super) sessions: Sessions,
@@ -20,6 +19,21 @@ pub(super) struct Host {
     pub(super) refused: Vec<String>,
     /// IDs of the messages of all `KeepMessages` actions.
     pub(super) logs: BTreeMap<Handle, Vec<String>>,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        let mut sessions = Sessions::default();
+        sessions.host = "host".to_owned();
+        Self {
+            tree: Tree::default(),
+            sessions,
+            now: 0,
+            effects: Vec::new(),
+            refused: Vec::new(),
+            logs: BTreeMap::new(),
+        }
+    }
 }
 
 impl Host {

@@ -415,7 +415,8 @@ fn calls_of_a_host_that_has_ended_are_interrupted() {
         }
         let neighbour = open(&folder, &now);
         assert_eq!(neighbour.interrupted(), [], "the host runs them");
-        let answer = tools::call(&neighbour, "root", "stack_frame_activate", r#"{"sessionID": "f2"}"#);
+        let begin = r#"{"sessionID": "f2", "background": true}"#;
+        let answer = tools::call(&neighbour, "root", "stack_frame_activate", begin);
         assert!(answer.is_error && answer.text.unwrap().contains("f2 is already running"), "never two sessions");
         host.pop("b", "completed");
     }
@@ -813,6 +814,121 @@ fn the_agent_learns_why_a_background_frame_could_not_be_started() {
     host.tell(json!({"kind": "callEnded", "call": call, "error": "no more sessions"}));
     let context = host.context("root");
     assert!(context.contains("status=\"planned\">no more sessions</ended-child>"), "{context}");
+}
+
+/// A cleaner can remove the files that show which hosts exist.
+#[test]
+fn a_host_that_was_taken_for_ended_leaves_the_frame_to_the_other_one() {
+    let folder = tempdir().unwrap();
+    let now = clock();
+    let mut first = Host::on(open(&folder, &now), now.clone());
+    let call = first.push("root", "Taxes", false).unwrap();
+    std::fs::remove_dir_all(folder.path().join("hosts")).unwrap();
+    let second = open(&folder, &now);
+    let answer = tools::call(&second, "root", "stack_frame_activate", r#"{"sessionID": "f2"}"#);
+    assert!(!answer.is_error, "{answer:?}");
+    first.pass();
+    assert_eq!(first.aborted, ["taxes"], "never two at once");
+    assert!(first.answers[&call].contains("another host runs it"), "{}", first.answers[&call]);
+    assert!(second.frame("f2").unwrap().call.is_some());
+}
+
+#[test]
+fn a_decision_that_the_disk_does_not_allow_is_carried_out_later() {
+    let folder = tempdir().unwrap();
+    let now = clock();
+    let options = options_at(&now).busy_timeout(30);
+    let mut host = Host::on(Stack::open(folder.path(), options).unwrap(), now.clone());
+    host.plan(&[("A", &[])]);
+    let call = host.later("root", "stack_frame_activate_ready", json!({}));
+    host.end("a");
+    let lock = std::fs::File::open(folder.path().join("stack.db-write")).unwrap();
+    lock.lock().unwrap();
+    host.summarized("a", "The rates are read, rounding is left");
+    assert_eq!(host.status("A"), FrameStatus::InProgress);
+    lock.unlock().unwrap();
+    host.pass();
+    assert!(host.frame("A").is_salvaged(), "{:?}", host.frame("A"));
+    assert!(host.frame("A").call.is_none() && host.answers.contains_key(&call));
+}
+
+#[test]
+fn a_session_that_works_by_itself_is_not_prompted() {
+    let mut host = Host::new();
+    host.tell(json!({"kind": "sessionCreated", "sessionID": "other", "title": "Books"}));
+    host.message("other", "user", "Write the books of the shop");
+    host.tell(
+        json!({"kind": "sessionCreated", "sessionID": "sub", "parentID": "root", "title": "look (@general subagent)"}),
+    );
+    for frame in ["other", "sub"] {
+        let text = host.refused("root", "stack_frame_activate", json!({"sessionID": frame, "background": true}));
+        assert!(text.contains("is already running"), "{text}");
+    }
+    assert_eq!(host.prompts, [""; 0]);
+}
+
+#[test]
+fn a_frame_that_another_process_has_finished_is_answered_with_its_results() {
+    let folder = tempdir().unwrap();
+    let now = clock();
+    let mut host = Host::on(open(&folder, &now), now.clone());
+    host.plan(&[("A", &[])]);
+    let answer = tools::call(&host.stack, "root", "stack_frame_activate", r#"{"sessionID": "f2"}"#);
+    let other = open(&folder, &now);
+    other.activate("f2").unwrap();
+    other.pop("f2", callstack_core::PopStatus::Completed, "I did it myself").unwrap();
+    host.tell(json!({"kind": "callStarted", "call": answer.call, "sessionID": "a"}));
+    let text = &host.answers[&answer.call.unwrap()];
+    assert!(text.starts_with("f2 (A) is completed.\nResults: I did it myself"), "{text}");
+}
+
+#[test]
+fn processes_keep_the_settings_of_one_another() {
+    let folder = tempdir().unwrap();
+    let now = clock();
+    let (mut first, mut second) =
+        (Host::on(open(&folder, &now), now.clone()), Host::on(open(&folder, &now), now.clone()));
+    first.call("root", "stack_autonomy", json!({"level": "auto"}));
+    second.call("root", "stack_config", json!({"addPattern": "^review"}));
+    let settings = Host::on(open(&folder, &now), now.clone()).stack.host().settings();
+    assert_eq!(settings.autonomy.level, AutonomyLevel::Auto);
+    assert_eq!(settings.subagents.patterns.last().unwrap(), "^review");
+}
+
+#[test]
+fn agents_wait_for_frames_that_another_host_runs() {
+    let folder = tempdir().unwrap();
+    let now = clock();
+    let mut first = Host::on(open(&folder, &now), now.clone());
+    first.push("root", "A", true);
+    let mut second = Host::on(open(&folder, &now), now.clone());
+    let joined = second.later("root", "stack_frame_activate", json!({"sessionID": "f2"}));
+    let waiting = second.later("root", "stack_wait", json!({}));
+    first.pop("a", "completed");
+    second.pass();
+    for call in [joined, waiting] {
+        assert!(second.answers[&call].starts_with("f2 (A) is completed.\nResults: a is there"), "{:?}", second.answers);
+    }
+    let never = second.later("root", "stack_wait", json!({"frames": ["f2", "f2"]}));
+    assert_eq!(second.answers[&never].matches("is completed").count(), 1);
+    second.plan(&[("B", &[])]);
+    let planned = second.later("root", "stack_wait", json!({"frames": ["f3"]}));
+    assert_eq!(second.answers[&planned], "f3 (B) is planned, and nobody has begun it.");
+}
+
+#[test]
+fn a_frame_that_was_stopped_is_begun_anew_when_its_work_is_recorded() {
+    let folder = tempdir().unwrap();
+    let now = clock();
+    let mut host = Host::on(open(&folder, &now), now.clone());
+    host.push("root", "Taxes", true);
+    let other = open(&folder, &now);
+    other.stop("f2", "lunch").unwrap();
+    assert_eq!(other.retry("f2", None).unwrap_err().code(), "running");
+    host.pass();
+    let again = other.retry("f2", None).unwrap().handle;
+    let lesson = other.context(again, &Default::default()).unwrap().stable.clone();
+    assert!(lesson.contains("taxes works a little"), "{lesson}");
 }
 
 #[test]

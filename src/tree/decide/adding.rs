@@ -65,6 +65,10 @@ impl Draft<'_> {
         if !can_be_retried {
             return Err(Error::NotRetriable { handle, status, newest });
         }
+        if frame.call.is_some() {
+            // Its host has not noticed yet that it was stopped. What its session has done is not recorded.
+            return Err(Error::Running { handle });
+        }
         check_id(tree, &session_id)?;
         if let Some(parent) = node.parent() {
             check_parent(tree, parent, FrameStatus::Planned)?;
