@@ -415,16 +415,16 @@ impl Tree {
         if ids.is_empty() {
             return;
         }
-        let known = self.node(handle).dependencies.iter().copied().chain([handle]);
+        let known = self.node(handle).dependencies().iter().copied().chain([handle]);
         let mut known: HashSet<Handle> = known.map(|dependency| self.first_attempt(dependency)).collect();
         for id in ids {
             let Some(dependency) = self.by_id(id) else { continue };
             let first = self.first_attempt(dependency);
             if known.insert(first) {
-                let dependents = &mut self.nodes[first.index()].dependents;
+                let dependents = &mut self.nodes[first.index()].waits_mut().dependents;
                 let place = dependents.partition_point(|dependent| *dependent < handle);
                 dependents.insert(place, handle);
-                self.nodes[handle.index()].dependencies.push(dependency);
+                self.nodes[handle.index()].waits_mut().dependencies.push(dependency);
             }
         }
     }
@@ -476,10 +476,10 @@ impl Tree {
 
     /// Replaces all dependencies of a frame.
     fn set_dependencies(&mut self, handle: Handle, depends_on: &[FrameRef]) {
-        for dependency in mem::take(&mut self.nodes[handle.index()].dependencies) {
+        for dependency in mem::take(&mut self.nodes[handle.index()].waits_mut().dependencies) {
             step();
             let first = self.first_attempt(dependency);
-            let dependents = &mut self.nodes[first.index()].dependents;
+            let dependents = &mut self.nodes[first.index()].waits_mut().dependents;
             if let Ok(place) = dependents.binary_search(&handle) {
                 dependents.remove(place);
             }
@@ -739,8 +739,8 @@ impl Tree {
     /// depends on the status of the frame.
     fn touch_dependents(&mut self, handle: Handle) {
         let (revision, handle) = (self.revision, self.first_attempt(handle));
-        for place in 0..self.node(handle).dependents.len() {
-            let dependent = self.node(handle).dependents[place];
+        for place in 0..self.node(handle).dependents().len() {
+            let dependent = self.node(handle).dependents()[place];
             if let Some(parent) = self.node(dependent).parent {
                 self.nodes[parent.index()].children_revision = revision;
             }

@@ -173,7 +173,7 @@ impl Tree {
         Frame {
             parent_session_id: node.parent.as_ref().map(id),
             child_order: if is_reordered { node.children.iter().map(id).collect() } else { Vec::new() },
-            depends_on: node.dependencies.iter().map(id).collect(),
+            depends_on: node.dependencies().iter().map(id).collect(),
             planned_children: (!planned.is_empty() || node.status() == FrameStatus::Planned).then_some(planned),
             retry_of: node.retry_of().as_ref().map(id),
             ..node.frame.clone()
@@ -336,12 +336,12 @@ impl Tree {
 
     /// What a frame depends on: its dependencies, each in its newest attempt.
     pub fn newest_dependencies(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
-        self.node(handle).dependencies.iter().map(|dependency| self.newest_attempt(*dependency))
+        self.node(handle).dependencies().iter().map(|dependency| self.newest_attempt(*dependency))
     }
 
     /// The frames that depend on this one or on another attempt at its work.
     pub fn dependents(&self, handle: Handle) -> &[Handle] {
-        &self.node(self.first_attempt(handle)).dependents
+        self.node(self.first_attempt(handle)).dependents()
     }
 
     /// True if the conversation of the frame's parent holds the results of the frame: if they were delivered there, and

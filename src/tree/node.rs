@@ -18,9 +18,8 @@ pub struct Node {
     pub(super) frame: Frame,
     pub(super) parent: Option<Handle>,
     pub(super) children: Vec<Handle>,
-    pub(super) dependencies: Vec<Handle>,
-    /// The frames that depend on it or on another attempt at the same work, if it is the first attempt; else none.
-    pub(super) dependents: Vec<Handle>,
+    /// Boxed, because most frames have none, so these should not pay for its size.
+    waits: Option<Box<Waits>>,
     /// Its place among the attempts at the same work, if there are several.
     pub(super) attempt: Option<Box<Attempt>>,
     /// Finished children by the place of their finish in the tree's sequence.
@@ -53,6 +52,14 @@ pub struct Node {
     /// The old values of fields that have changed since the last status change in the tree; see [`Settled`].
     pub(super) before: Option<Box<Before>>,
     pub(super) conversation: Option<Box<Conversation>>,
+}
+
+/// Who waits for whom.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Waits {
+    pub(super) dependencies: Vec<Handle>,
+    /// The frames that depend on this one or on another attempt at the same work, if it is the first attempt; else none.
+    pub(super) dependents: Vec<Handle>,
 }
 
 /// The place of a frame among the attempts at the same work.
@@ -122,8 +129,7 @@ impl Node {
             busy_children: 0,
             artifact_index: None,
             children: Vec::new(),
-            dependencies: Vec::new(),
-            dependents: Vec::new(),
+            waits: None,
             attempt: None,
             finished_children: BTreeMap::new(),
             started: 0,
@@ -217,7 +223,16 @@ impl Node {
     /// The frames whose results this one needs, as they were named. If one of them was begun anew,
     /// [`Tree::newest_attempt`](super::Tree::newest_attempt) is needed in its place.
     pub fn dependencies(&self) -> &[Handle] {
-        &self.dependencies
+        self.waits.as_ref().map_or(&[], |waits| &waits.dependencies)
+    }
+
+    /// See [`Waits`].
+    pub(super) fn dependents(&self) -> &[Handle] {
+        self.waits.as_ref().map_or(&[], |waits| &waits.dependents)
+    }
+
+    pub(super) fn waits_mut(&mut self) -> &mut Waits {
+        self.waits.get_or_insert_default()
     }
 
     /// The attempt before this frame, if this one begins another frame anew.

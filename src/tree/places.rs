@@ -65,7 +65,7 @@ impl Tree {
         self.subtree(handle).find_map(|frame| {
             let node = self.node(frame);
             let is_replaced = frame == handle && depends_on.is_some();
-            let dependencies = if is_replaced { &[][..] } else { &node.dependencies };
+            let dependencies = if is_replaced { &[][..] } else { node.dependencies() };
             let find = |frames: &[Handle], is_kin: &dyn Fn(&Handle) -> bool| {
                 frames.iter().inspect(|_| step()).copied().find(|other| is_kin(other))
             };
