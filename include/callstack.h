@@ -409,6 +409,11 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_NOT_READY 142
 
 /**
+ * The frame waits for the caller, which would wait for it.
+ */
+#define CALLSTACK_ERROR_WAIT_CIRCLE 143
+
+/**
  * The frame is neither failed nor blocked, or was begun anew already: then the details hold the `newest` attempt.
  */
 #define CALLSTACK_ERROR_NOT_RETRIABLE 145

@@ -209,6 +209,15 @@ impl Frame {
         }
     }
 
+    /// The full results without the mark of a salvage: what the session itself has said. Empty if there are none.
+    pub(crate) fn said_results(&self) -> &str {
+        let mut said = self.results.as_deref().unwrap_or_default();
+        while let Some((_, words)) = said.strip_prefix(SALVAGED).and_then(|rest| rest.split_once("] ")) {
+            said = words;
+        }
+        said
+    }
+
     /// True if the results are the last words of an interrupted session, with the reason.
     pub(crate) fn has_salvaged_results(&self) -> bool {
         self.results.as_ref().is_some_and(|results| results.starts_with(SALVAGED))

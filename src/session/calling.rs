@@ -54,7 +54,8 @@ impl Turn<'_> {
     /// Adds a call, which begins when it is its turn. `wait` is the tool call that waits for several calls, if one does.
     pub(super) fn queue(&mut self, handle: Handle, options: CallOptions, wait: Option<CallId>) -> CallId {
         self.sessions.look_later(self.now);
-        self.sessions.calls.add(handle, options, wait, self.tree.revision())
+        let added = (self.tree.revision(), self.tree.is_ready(handle));
+        self.sessions.calls.add(handle, options, wait, added)
     }
 
     /// Checks that a session may call a frame: that [`Turn::call`] accepts it.
@@ -66,6 +67,13 @@ impl Turn<'_> {
         self.check_depth(node.parent())?;
         if !node.status().is_open() && node.status() != FrameStatus::Planned {
             return Err(Error::Transition { handle, from: node.status(), to: FrameStatus::InProgress });
+        }
+        if let Some(parent) = node.parent().filter(|_| node.status() == FrameStatus::Planned) {
+            match self.tree.node(parent).status() {
+                FrameStatus::Planned => return Err(Error::ParentPlanned { handle: parent }),
+                status if !status.is_open() => return Err(Error::ParentClosed { handle: parent, status }),
+                _ => {}
+            }
         }
         self.check_idle(handle, caller)
     }
@@ -139,7 +147,7 @@ impl Turn<'_> {
             return self.not_created(id, format!("its parent {parent} is {status}"));
         }
         // Its dependencies can have been edited while it was queued.
-        let waits_for = tree.unfinished_dependencies(handle).next().filter(|_| call.wait.is_some());
+        let waits_for = tree.unfinished_dependencies(handle).next().filter(|_| call.was_ready);
         if let Some(dependency) = waits_for {
             return self.not_created(id, format!("it waits for {dependency}"));
         }
@@ -426,11 +434,16 @@ impl Turn<'_> {
             };
             !ends_itself && !matches!(status, FrameStatus::Planned | FrameStatus::InProgress)
         };
-        let is_stopped =
-            |call: &Call| call.session_id().is_none() && self.tree.is_stopped_since(call.handle, call.added_at);
+        let stop = |call: &Call| {
+            let is_waiting = call.session_id().is_none();
+            self.tree.stop_since(call.handle, call.added_at).filter(|_| is_waiting)
+        };
         let calls = self.sessions.calls.all();
-        let (stopped, others): (Vec<_>, Vec<_>) = calls.partition(|(_, call)| is_stopped(call));
-        let stopped: Vec<CallId> = stopped.into_iter().map(|(id, _)| id).collect();
+        let (stopped, others): (Vec<_>, Vec<_>) = calls.partition(|(_, call)| stop(call).is_some());
+        let stopped: Vec<(CallId, String)> = stopped
+            .into_iter()
+            .filter_map(|(id, call)| Some((id, format!("it was stopped: {}", stop(call)?))))
+            .collect();
         let is_begun = |call: &Call| call.session_id().is_some() || !self.tree.node(call.handle).status().is_open();
         let ended: Vec<_> = others
             .into_iter()
@@ -438,7 +451,7 @@ impl Turn<'_> {
             .filter(|(_, call)| is_begun(call))
             .map(|(id, call)| (id, call.handle, call.session_id().map(str::to_owned)))
             .collect();
-        stopped.into_iter().for_each(|id| self.not_created(id, "it was stopped".to_owned()));
+        stopped.into_iter().for_each(|(id, problem)| self.not_created(id, problem));
         for (id, handle, session_id) in ended {
             let Some(session_id) = session_id else {
                 let caller = self.sessions.calls.get(id).map(|call| call.caller.clone());

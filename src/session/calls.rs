@@ -121,6 +121,8 @@ pub(super) struct Call {
     pub(super) begun_at: u64,
     /// The revision of the tree at which it was added.
     pub(super) added_at: u64,
+    /// True if the dependencies of its frame were completed then.
+    pub(super) was_ready: bool,
     /// In milliseconds; 0: no limit.
     time_limit: u64,
 }
@@ -194,7 +196,13 @@ impl Calls {
     }
 
     /// Adds a call, which is queued.
-    pub(super) fn add(&mut self, handle: Handle, options: CallOptions, wait: Option<CallId>, added_at: u64) -> CallId {
+    pub(super) fn add(
+        &mut self,
+        handle: Handle,
+        options: CallOptions,
+        wait: Option<CallId>,
+        (added_at, was_ready): (u64, bool),
+    ) -> CallId {
         let time_limit = options.time_limit.unwrap_or(self.settings.time_limit);
         let CallOptions { caller, background: is_background, .. } = options;
         let (is_unheard, is_ending, is_adopted, progress) = (false, false, false, Progress::Queued);
@@ -211,6 +219,7 @@ impl Calls {
             progress,
             begun_at,
             added_at,
+            was_ready,
             time_limit,
         };
         self.insert(self.last, call);
@@ -546,6 +555,16 @@ pub(super) fn wait_answer(tree: &Tree, wait: &Wait, ended: &[Handle], running: &
         lines.push(format!("{} has not begun{waits}.", name(tree, *child)));
     }
     lines.extend(more(left.len(), LISTED, "have not begun"));
+    let is_waiting = |child: &Handle| {
+        let record = tree.node(*child).record();
+        !is_known(child) && (record.status == FrameStatus::Blocked || record.interrupted_at.is_some())
+    };
+    let others = wait.runs_below.into_iter().flat_map(|parent| tree.children(parent)).copied().filter(is_waiting);
+    for child in others.take(LISTED) {
+        let record = tree.node(child).record();
+        let state = if record.interrupted_at.is_some() { "was interrupted" } else { "is blocked" };
+        lines.push(format!("{} {state}, and was not resumed.", name(tree, child)));
+    }
     if lines.is_empty() {
         lines.push("No planned child is ready.".to_owned());
     }
@@ -628,14 +647,26 @@ fn resume_or_give_up(handle: Handle, is_asking: bool, tools: &ToolNames) -> Stri
     format!("Next: {resume}; {give_up}.")
 }
 
-/// The advice on the next step after a frame: the next sibling that is ready, or the caller's own frame.
+/// The advice on the next step after a frame: a sibling that is ready or was interrupted, or the caller's own frame.
 fn next(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
-    let ready = |sibling: &Handle| tree.node(*sibling).status() == FrameStatus::Planned && tree.is_ready(*sibling);
-    match tree.siblings(handle).find(ready) {
-        Some(sibling) => {
-            let activate = tools.get(ToolRole::Activate).unwrap_or("activate");
-            format!("Next: {activate} {}.", name(tree, sibling))
-        }
+    let status = |sibling: Handle| tree.node(sibling).status();
+    let planned = || tree.siblings(handle).filter(|sibling| status(*sibling) == FrameStatus::Planned);
+    let activate = tools.get(ToolRole::Activate).unwrap_or("activate");
+    let was_interrupted = |sibling: &Handle| tree.node(*sibling).record().interrupted_at.is_some();
+    if let Some(sibling) = planned().find(|sibling| tree.is_ready(*sibling)) {
+        return format!("Next: {activate} {}.", name(tree, sibling));
+    }
+    if let Some(sibling) = tree.siblings(handle).find(was_interrupted) {
+        return format!("Next: {activate} {} resumes it; it was interrupted.", name(tree, sibling));
+    }
+    let waiting = planned().find_map(|sibling| Some((sibling, tree.unfinished_dependencies(sibling).next()?)));
+    match waiting {
+        Some((sibling, dependency)) => format!(
+            "Next: {} waits for {}, which is {}.",
+            name(tree, sibling),
+            name(tree, dependency),
+            status(dependency)
+        ),
         None => "Next: nothing else is planned beside it; go on with your own frame.".to_owned(),
     }
 }

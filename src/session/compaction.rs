@@ -193,7 +193,7 @@ pub fn prompt(compaction_type: CompactionType, frame: &Frame, children: &[String
         }
     };
     add("Its success criteria", &frame.success_criteria);
-    add("Known so far", frame.results.as_deref().unwrap_or_default());
+    add("Known so far", frame.said_results());
     add("Artifacts (already recorded, do not repeat them)", &listed(&frame.artifacts));
     add("Decisions (already recorded, do not repeat them)", &listed(&frame.decisions));
     let chunks: Vec<String> = frame.heap.iter().map(|chunk| chunk.name.clone()).collect();
@@ -295,7 +295,7 @@ pub fn judge(messages: &[Message], frame: &Frame) -> Result<Summary, Refusal> {
     if words.len() < LEAST_WORDS {
         return Err(Refusal::Empty);
     }
-    let known: BTreeSet<String> = keywords(frame.results.as_deref().unwrap_or_default()).into_iter().collect();
+    let known: BTreeSet<String> = keywords(frame.said_results()).into_iter().collect();
     let kept = known.intersection(&words).count();
     if words.len() < known.len() && kept * 2 < known.len() {
         return Err(Refusal::SaysLess);
@@ -315,6 +315,13 @@ fn last_words(messages: &[Message]) -> Option<&Message> {
 pub fn closing_results(messages: &[Message], frame: &Frame) -> Results {
     match judge(messages, frame) {
         Ok(summary) => Results { full: summary.text, compacted: summary.compacted },
+        Err(_) if frame.has_salvaged_results() => {
+            let (so_far, last) = (frame.said_results(), last_words(messages).map_or("", |message| message.text.trim()));
+            match last.is_empty() || so_far.ends_with(last) {
+                true => results_of(so_far),
+                false => results_of(&format!("{so_far}\nThen: {last}")),
+            }
+        }
         Err(_) if frame.results.is_some() => Results {
             full: frame.results.clone().unwrap_or_default(),
             compacted: frame.results_compacted.clone().unwrap_or_default(),

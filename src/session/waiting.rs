@@ -100,7 +100,7 @@ impl Turn<'_> {
         let waits: Vec<_> = waits.map(|(id, wait)| (*id, wait.runs_below, wait.added_at)).collect();
         for (id, runs_below, added_at) in waits {
             let goes_on = |parent: &Handle| self.tree.node(*parent).status() == FrameStatus::InProgress;
-            let is_stopped = |parent: &Handle| self.tree.is_stopped_since(*parent, added_at);
+            let is_stopped = |parent: &Handle| self.tree.stop_since(*parent, added_at).is_some();
             if let Some(parent) = runs_below.filter(goes_on).filter(|parent| !is_stopped(parent)) {
                 self.begin_ready(id, parent);
             }

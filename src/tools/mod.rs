@@ -369,7 +369,11 @@ pub fn advance_run(stack: &Stack, run: impl Into<FrameRef>) -> Result<Next, Erro
 /// [`StackOptions::busy_timeout`](crate::StackOptions::busy_timeout), or inside of [`Stack::read`] and in code that the
 /// stack calls.
 pub fn call(stack: &Stack, session_id: &str, name: &str, arguments: &str) -> Answer {
-    let called = stack.in_order(|turns| answer(Caller::new(turns, session_id), name, arguments));
+    let called = stack.in_order(|turns| {
+        // Names are looked up in the newest tree. The first command reports an error of the store.
+        let _ = turns.stack.refresh();
+        answer(Caller::new(turns, session_id), name, arguments)
+    });
     called.unwrap_or_else(|error| Answer {
         text: Some(error.to_string()),
         call: None,

@@ -264,7 +264,7 @@ impl Tree {
                 self.called.remove(&handle);
                 self.touch_call(handle);
             }
-            Change::Stopped { .. } => drop(self.stops.insert(handle, self.revision)),
+            Change::Stopped { reason } => drop(self.stops.insert(handle, (self.revision, reason.clone()))),
             Change::SummaryRequested { request } => {
                 self.frame_mut(handle).summary_request.clone_from(request);
                 self.nodes[handle.index()].revision = self.revision;

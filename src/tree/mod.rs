@@ -121,8 +121,8 @@ pub struct Tree {
     chunk_owners: HashMap<String, BTreeSet<Handle>>,
     /// The frames whose calls have not ended.
     called: BTreeSet<Handle>,
-    /// The frames at which somebody has stopped what runs, with the revision of the last time.
-    stops: BTreeMap<Handle, u64>,
+    /// The frames at which somebody has stopped what runs, with the revision and the reason of the last time.
+    stops: BTreeMap<Handle, (u64, String)>,
     extra: Map<String, Value>,
 }
 
@@ -363,11 +363,13 @@ impl Tree {
         self.called.iter().copied()
     }
 
-    /// True if somebody has stopped what runs at this frame or above it since a revision.
+    /// The reason for which somebody has stopped what runs at this frame or above it since a revision.
     #[cfg(feature = "session")]
-    pub(crate) fn is_stopped_since(&self, handle: Handle, revision: u64) -> bool {
-        let is_later = |frame: &Handle| self.stops.get(frame).is_some_and(|stopped| *stopped > revision);
-        self.stops.values().any(|stopped| *stopped > revision) && self.lineage(handle).any(|frame| is_later(&frame))
+    pub(crate) fn stop_since(&self, handle: Handle, revision: u64) -> Option<&str> {
+        let is_later = |(stopped, _): &&(u64, String)| *stopped > revision;
+        self.stops.values().find(is_later)?;
+        let stops = self.lineage(handle).filter_map(|frame| self.stops.get(&frame));
+        stops.filter(is_later).map(|(_, reason)| reason.as_str()).next()
     }
 
     /// The frames that are in_progress and whose calls ended with their hosts, in creation order.

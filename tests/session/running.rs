@@ -665,7 +665,7 @@ fn a_stop_also_stops_what_is_queued() {
         host.pass();
         assert_eq!(host.working(), [""; 0], "{:?}", host.prompts);
         let answer = &host.answers[&call];
-        assert!(answer.contains("f3 (A) could not be started: it was stopped."), "{answer}");
+        assert!(answer.contains("f3 (A) could not be started: it was stopped: lunch."), "{answer}");
         let again = host.later("root", "stack_frame_activate_ready", json!({}));
         assert_eq!(host.working(), ["a"]);
         host.pop("a", "completed");
@@ -955,4 +955,56 @@ fn an_older_library_refuses_a_history_with_calls() {
 
 fn handle(text: &str) -> Handle {
     text.parse().unwrap()
+}
+
+#[test]
+fn each_salvage_keeps_the_newest_words_behind_one_mark() {
+    let mut host = Host::new();
+    host.push("root", "Taxes", false);
+    host.end("taxes");
+    host.summarized("taxes", "I have read the twelve flags of the parser and their defaults");
+    host.later("root", "stack_frame_activate", json!({"sessionID": "f2"}));
+    assert!(host.prompts.last().unwrap().contains("I have read the twelve flags"), "{:?}", host.prompts);
+    host.end("taxes");
+    host.summarized("taxes", "Parser and printer are done and tested, only the docs are missing");
+    let results = host.frame("Taxes").results.unwrap();
+    assert_eq!(results.matches(SALVAGED).count(), 1, "{results}");
+    assert!(results.ends_with("] Parser and printer are done and tested, only the docs are missing"), "{results}");
+    let call = host.later("root", "stack_frame_activate", json!({"sessionID": "f2"}));
+    host.tell(json!({"kind": "callAborted", "call": call}));
+    let results = host.frame("Taxes").results.unwrap();
+    assert!(results.ends_with("only the docs are missing\nThen: taxes works a little"), "{results}");
+}
+
+#[test]
+fn a_queued_frame_that_gets_a_dependency_does_not_begin() {
+    let mut host = Host::limited(1);
+    host.plan(&[("A", &[]), ("B", &[]), ("C", &[])]);
+    for frame in ["f2", "f3"] {
+        host.call("root", "stack_frame_activate", json!({"sessionID": frame, "background": true}));
+    }
+    host.call("root", "stack_frame_edit", json!({"sessionID": "f3", "dependsOn": ["C"]}));
+    host.pop("a", "completed");
+    assert_eq!((host.working(), host.status("B")), (vec![], FrameStatus::Planned));
+    let context = host.context("root");
+    assert!(context.contains("title=\"B\" status=\"planned\">it waits for f4</ended-child>"), "{context}");
+}
+
+#[test]
+fn tools_look_names_up_in_the_newest_tree() {
+    let folder = tempdir().unwrap();
+    let now = clock();
+    let mut host = Host::on(open(&folder, &now), now.clone());
+    open(&folder, &now).plan(callstack_core::NewFrame::new("Taxes").below("root")).unwrap();
+    host.call("root", "stack_frame_edit", json!({"sessionID": "Taxes", "title": "Rates"}));
+    assert_eq!(host.frame("Rates").title, "Rates");
+}
+
+#[test]
+fn a_frame_below_a_planned_one_is_not_begun() {
+    let mut host = Host::new();
+    host.plan(&[("Parent", &[]), ("Kid", &[])]);
+    host.call("root", "stack_frame_edit", json!({"sessionID": "f3", "parentSessionID": "f2"}));
+    let text = host.refused("root", "stack_frame_activate", json!({"sessionID": "f3"}));
+    assert!(text.contains("f2") && text.contains("planned"), "{text}");
 }

@@ -100,6 +100,8 @@ export interface Identity {
 export interface Question {
   /** What the frame needs, and from whom. Empty if nobody has said it. */
   question: string
+  /** True if nobody has asked: the work was interrupted or stopped, and the text says why. */
+  interruption?: true
   /** When the frame was blocked. */
   askedAt: number
   /** The answer. Several answers to one question are lines of one text. */
@@ -583,9 +585,17 @@ export type Change =
   /** The conversation of the frame was compacted or begun anew. */
   | { kind: "forgotten" }
   /** The frame, which was blocked in the same command, waits for this. */
-  | { kind: "asked"; question: string }
+  | { kind: "asked"; question: string; interruption?: true }
   /** The blocked frame was answered. It can be resumed. */
   | { kind: "answered"; answer: string }
+  /** A host runs the frame in its session, which the session `caller` has asked for. */
+  | { kind: "callBegun"; host: string; caller: string }
+  /** The call of the frame has ended; `interrupted`: its host does not exist any more. */
+  | { kind: "callEnded"; interrupted?: true }
+  /** A summary of the frame's conversation was requested; without `request` the request has ended. */
+  | { kind: "summaryRequested"; request?: NonNullable<Frame["summaryRequest"]> }
+  /** Somebody has stopped the frames that run at or below the frame. */
+  | { kind: "stopped"; reason: string }
   /** The planned frame was edited. Frames are named by handle. A frame that has begun gets only another place. */
   | { kind: "edited"; edit: FrameEdit }
   /** An artifact was recorded. */

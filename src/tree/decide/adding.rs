@@ -59,7 +59,7 @@ impl Draft<'_> {
         let newest = node.retried_as().map(|_| tree.newest_attempt(handle));
         let can_be_retried = match status {
             FrameStatus::Failed | FrameStatus::Blocked => newest.is_none(),
-            FrameStatus::InProgress => is_interrupted,
+            FrameStatus::InProgress => is_interrupted || frame.interrupted_at.is_some(),
             _ => false,
         };
         if !can_be_retried {
