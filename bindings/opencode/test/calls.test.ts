@@ -136,27 +136,27 @@ test("a child two levels deep returns through both levels", async (t) => {
 
 test("a child that never pops, and one that meets an error, are salvaged, and the parent continues", async (t) => {
   const script = byTask({
-      "Build a shop": [
-        call("stack_frame_push", task("Forgetful")),
-        (request) => {
-          assert.match(
-            answers(request)[0] ?? "",
-            /^f2 \(Forgetful\) is blocked\.\nResults so far: \[auto-completed: its session ended without stack_frame_pop; it worked for \d+ m?s: \d messages?, 1 tool call; artifacts: lexer\.ts\] The lexer reads names and numbers\n/,
-          )
-          return call("stack_frame_push", task("Unlucky"))
-        },
-        (request) => {
-          assert.match(
-            answers(request)[0] ?? "",
-            /^f3 \(Unlucky\) is blocked\.\nResults so far: \[auto-completed: its session ended with an error: [^\]]*no such model/,
-          )
-          return call("stack_frame_activate", { sessionID: "f2" })
-        },
-        (request) => ({ text: answers(request)[0] ?? "" }),
-      ],
-      "frame f2": [call("write", { filePath: "lexer.ts", content: "" }), { text: "The lexer works" }],
-      "frame f3": [{ status: 400, text: "no such model" }],
-    })
+    "Build a shop": [
+      call("stack_frame_push", task("Forgetful")),
+      (request) => {
+        assert.match(
+          answers(request)[0] ?? "",
+          /^f2 \(Forgetful\) is blocked\.\nResults so far: \[auto-completed: its session ended without stack_frame_pop; it worked for \d+ m?s: \d messages?, 1 tool call; artifacts: lexer\.ts\] The lexer reads names and numbers\n/,
+        )
+        return call("stack_frame_push", task("Unlucky"))
+      },
+      (request) => {
+        assert.match(
+          answers(request)[0] ?? "",
+          /^f3 \(Unlucky\) is blocked\.\nResults so far: \[auto-completed: its session ended with an error: [^\]]*no such model/,
+        )
+        return call("stack_frame_activate", { sessionID: "f2" })
+      },
+      (request) => ({ text: answers(request)[0] ?? "" }),
+    ],
+    "frame f2": [call("write", { filePath: "lexer.ts", content: "" }), { text: "The lexer works" }],
+    "frame f3": [{ status: 400, text: "no such model" }],
+  })
   const { server, frames, logged } = await scenario(
     t,
     (request) => {
@@ -231,7 +231,10 @@ test("a blocked child asks, its parent answers, another process answers, and it 
     .join("\n")
   assert.match(contexts, /<question>And for books\?<\/question>\n<answer>7 %<\/answer>/)
   await server.prompt("What is there now?", first.sessionID)
-  assert.match(contextOf(model.work(first.sessionID).at(-1)).volatile, /<ended-child id="f2"[^>]*>[^<]*of 7 % for books/)
+  assert.match(
+    contextOf(model.work(first.sessionID).at(-1)).volatile,
+    /<ended-child id="f2"[^>]*>[^<]*of 7 % for books/,
+  )
   await logged("Frame answered")
 })
 

@@ -128,17 +128,14 @@ test("a plan is edited while a frame runs, and what another process stops takes 
 test("a child without a pop is asked for a summary, and a checkpoint in a pushed frame compacts its session", async (t) => {
   const summary = "The lexer reads numbers and names; strings are left"
   const script = byTask({
-      "Build a shop": [
-        call("stack_frame_push", task("Forgetful")),
-        call("stack_frame_push", task("Careful")),
-        (request) => ({ text: answers(request).join("\n---\n") }),
-      ],
-      "frame f2": [call("write", { filePath: "lexer.ts", content: "" }), { text: "Well" }],
-      "frame f3": [
-        call("stack_frame_summarize", { note: "the strings" }),
-        { text: "I end my turn" },
-      ],
-    })
+    "Build a shop": [
+      call("stack_frame_push", task("Forgetful")),
+      call("stack_frame_push", task("Careful")),
+      (request) => ({ text: answers(request).join("\n---\n") }),
+    ],
+    "frame f2": [call("write", { filePath: "lexer.ts", content: "" }), { text: "Well" }],
+    "frame f3": [call("stack_frame_summarize", { note: "the strings" }), { text: "I end my turn" }],
+  })
   const { server, frames } = await scenario(
     t,
     (request) => {
