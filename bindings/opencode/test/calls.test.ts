@@ -161,7 +161,9 @@ test("a child that never pops, and one that meets an error, are salvaged, and th
     t,
     (request) => {
       // The summary has taken the place of the messages before it.
-      const goesOn = request.messages.at(-1)?.text.includes("Your work on frame f2 was interrupted") ?? false
+      const goesOn = request.messages
+        .slice(-2)
+        .some(({ text }) => text.includes("Your work on frame f2 was interrupted"))
       return goesOn ? call("stack_frame_pop", done("Lexer and parser work")) : script(request)
     },
     { summary: () => ({ text: "The lexer reads names and numbers" }) },
@@ -225,7 +227,10 @@ test("a blocked child asks, its parent answers, another process answers, and it 
   const other = Stack.open(project.stack)
   other.answer("f2", "7 %")
   other.close()
-  await until("the child has gone on and popped", () => frames().get("Taxes")?.status === "completed")
+  await until("the child has gone on and popped, and its turn has ended", () => {
+    const child = frames().get("Taxes")
+    return child?.status === "completed" && child.call === undefined
+  })
   const contexts = child()
     .map((request) => contextOf(request).volatile)
     .join("\n")
@@ -248,7 +253,7 @@ test("a child that is aborted, and one over its time limit, are salvaged, and th
         (request) => {
           assert.match(
             answers(request)[0] ?? "",
-            /^f2 \(Slow\) is blocked\.\nResults so far: \[auto-completed: its time limit of 4000 ms was exceeded; it worked for \d+ s: \d messages?, 1 tool call\] First steps are done\n/,
+            /^f2 \(Slow\) is blocked\.\nResults so far: \[auto-completed: its time limit of 4000 ms was exceeded; it worked for [^\]]*\] First steps are done\n/,
           )
           return call("stack_frame_push", task("Endless"))
         },
