@@ -210,6 +210,7 @@ impl Frame {
     }
 
     /// The full results without the mark of a salvage: what the session itself has said. Empty if there are none.
+    #[cfg(feature = "session")]
     pub(crate) fn said_results(&self) -> &str {
         let mut said = self.results.as_deref().unwrap_or_default();
         while let Some((_, words)) = said.strip_prefix(SALVAGED).and_then(|rest| rest.split_once("] ")) {
