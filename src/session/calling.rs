@@ -31,12 +31,15 @@ impl Turn<'_> {
     }
 
     /// Starts a call: runs a frame in its own session, at once or when fewer sessions work. The frame must be planned, or
-    /// open while no call runs it; then it continues in the session that it has. If a call of this host runs the frame
-    /// already, and the caller wants to wait, it waits for the end of that call.
+    /// open while no call runs it; then it continues in the session that it has. If a host runs the frame already, and the
+    /// caller wants to wait, it waits for the end of that call.
     ///
     /// # Errors
     /// - [`Error::TooDeep`]: see [`Turn::check_depth`].
-    /// - [`Error::Running`] if a host already runs the frame, or if it is the caller's frame or an ancestor of that.
+    /// - [`Error::ParentPlanned`], [`Error::ParentClosed`] if the frame is planned and its parent is not open.
+    /// - [`Error::Running`] if a host already runs the frame and the caller does not want to wait; if a person or a subagent
+    ///   works on it; or if it is the caller's frame or an ancestor of that.
+    /// - [`Error::WaitCircle`] if the frame waits for the caller.
     /// - [`Error::Transition`] if the frame is completed, failed or invalidated.
     ///
     /// After an error the turn has no new actions.
@@ -142,14 +145,15 @@ impl Turn<'_> {
         let Some(call) = self.sessions.calls.get(id) else { return };
         let (handle, parent_id, tree) = (call.handle, call.caller.clone(), self.tree);
         let node = tree.node(handle);
-        let parent = node.parent().map(|parent| (parent, tree.node(parent).status()));
-        if let Some((parent, status)) = parent.filter(|(_, status)| !status.is_open()) {
-            return self.not_created(id, format!("its parent {parent} is {status}"));
-        }
-        // Its dependencies can have been edited while it was queued.
-        let waits_for = tree.unfinished_dependencies(handle).next().filter(|_| call.was_ready);
-        if let Some(dependency) = waits_for {
-            return self.not_created(id, format!("it waits for {dependency}"));
+        if node.status() == FrameStatus::Planned {
+            // Its parent can have ended while it was queued, and its dependencies can have been edited.
+            let parent = node.parent().map(|parent| (parent, tree.node(parent).status()));
+            if let Some((parent, status)) = parent.filter(|(_, status)| !status.is_open()) {
+                return self.not_created(id, format!("its parent {parent} is {status}"));
+            }
+            if let Some(dependency) = tree.unfinished_dependencies(handle).next().filter(|_| call.was_ready) {
+                return self.not_created(id, format!("it waits for {dependency}"));
+            }
         }
         if node.status().is_open() && !node.session_id().starts_with(PLANNED_PREFIX) {
             let running = Progress::Running { session_id: node.session_id().to_owned() };
