@@ -6,7 +6,7 @@ use std::mem;
 
 use super::Tree;
 use super::memory::{Conversation, RunState};
-use super::node::{Attempt, Before, Node};
+use super::node::{Attempt, Before, Node, push_compact};
 use crate::error::{Error, Result};
 use crate::frame::{
     Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Identity, Message, Question, RunningCall, Target,
@@ -224,7 +224,7 @@ impl Tree {
                 self.touch_at(handle, time);
             }
             Change::DecisionAdded { decision } => {
-                self.remember(handle, false).decisions.push(decision.clone());
+                push_compact(&mut self.remember(handle, false).decisions, decision);
                 self.touch_at(handle, time);
             }
             Change::Summarized { results, results_compacted } => {

@@ -54,6 +54,14 @@ pub struct Node {
     pub(super) conversation: Option<Box<Conversation>>,
 }
 
+/// Adds a text to a list. Most lists of frames have one entry, so the first one gets no room for others.
+pub(super) fn push_compact(texts: &mut Vec<String>, text: &str) {
+    if texts.is_empty() {
+        texts.reserve_exact(1);
+    }
+    texts.push(text.to_owned());
+}
+
 /// Who waits for whom.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Waits {
@@ -154,7 +162,7 @@ impl Node {
     }
 
     pub(super) fn add_artifact(&mut self, artifact: &str) {
-        self.frame.artifacts.push(artifact.to_owned());
+        push_compact(&mut self.frame.artifacts, artifact);
         match &mut self.artifact_index {
             Some(index) => drop(index.insert(artifact.to_owned())),
             None => self.index_artifacts(),
