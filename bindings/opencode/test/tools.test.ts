@@ -112,6 +112,8 @@ test("every tool answers, and explains what is wrong with invalid arguments", as
     "stack_frame_invalidate",
     "stack_subagent_complete",
     "stack_frame_activate",
+    "stack_frame_activate_ready",
+    "stack_wait",
     "stack_frame_push",
     "stack_frame_pop",
   ]
@@ -138,12 +140,15 @@ test("every tool answers, and explains what is wrong with invalid arguments", as
     checks.push({ name: tool.name, isBad: false })
   }
   const answered: string[] = []
+  let root: string | undefined
   const script: Script = (request) => {
-    const first = request.messages[0]?.text ?? ""
-    // f4 stays open, so that stack_subagent_complete can finish it.
-    if (first.includes("frame f4")) return { text: "Not finished" }
-    if (first.startsWith("Your task is"))
+    root ??= request.sessionID
+    if (request.sessionID !== root) {
+      const isAbout = (frame: string) => request.messages.some(({ text }) => text.includes(frame))
+      // f4 stays open, so that stack_subagent_complete can finish it.
+      if (isAbout("frame f4")) return { text: "Not finished" }
       return request.messages.length < 4 ? call("stack_frame_pop", done("Worked")) : { text: "Done" }
+    }
     const count = request.messages.filter(({ role }) => role === "assistant").length
     if (count > 0) answered[count - 1] = answers(request).join("\n")
     return turns[count] ?? { text: "All tools were called" }
