@@ -73,8 +73,8 @@ pub enum Command {
         /// Compacted results. `None`: the frame keeps them. Not used for the status invalidated.
         results_compacted: Option<String>,
     },
-    /// Finish a frame with results; or block it, as [`Command::Block`] without a question. If the active frame is this frame or a frame below it, the nearest open
-    /// ancestor becomes the active frame.
+    /// Finish a frame with results; or block it, as [`Command::Block`] without a question. If the active frame is this frame
+    /// or a frame below it, the nearest open ancestor becomes the active frame.
     Pop {
         /// The frame.
         frame: FrameRef,
