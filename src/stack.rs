@@ -636,20 +636,14 @@ impl Stack {
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::NotRetriable`] if the frame is neither failed nor
     /// blocked, or was begun anew already; [`Error::ParentClosed`] if its parent is completed, failed or invalidated;
-    /// [`Error::Full`]. A frame that is in_progress although nobody works on it can be popped as failed first.
+    /// [`Error::Full`]; [`Error::Running`] if a host still runs it. A frame that is in_progress can be begun anew if it was
+    /// interrupted; otherwise pop it as failed first.
     pub fn retry(&self, frame: impl Into<FrameRef>, note: Option<String>) -> Result<Retried> {
-        self.retried(frame.into(), note, false)
-    }
-
-    /// Begins a frame anew, as [`Stack::retry`]. It can also be in_progress, because nobody works on it any more.
-    #[cfg(feature = "tools")]
-    pub(crate) fn retry_idle(&self, frame: Handle, note: Option<String>) -> Result<Retried> {
-        self.retried(frame.into(), note, true)
-    }
-
-    fn retried(&self, frame: FrameRef, note: Option<String>, is_interrupted: bool) -> Result<Retried> {
-        let events =
-            self.execute_made(|| Command::Retry { frame, session_id: self.planned_id(), note, is_interrupted })?;
+        let frame = frame.into();
+        let events = self.execute_made(|| {
+            let session_id = self.planned_id();
+            Command::Retry { frame, session_id, note, is_interrupted: false }
+        })?;
         let handle = frames_with(&events, |change| matches!(change, Change::Added { .. }))[0];
         let tree = self.inner.tree.read();
         let node = tree.node(handle);

@@ -100,6 +100,14 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     replace_hidden(text, |_, shown| shown.push(REPLACEMENT))
 }
 
+/// Joins the newest entries of a list, each on one line, and returns how many older ones are left out.
+#[cfg(feature = "session")]
+pub(crate) fn newest_lines(entries: &[String], most: usize, separator: &str) -> (String, usize) {
+    let skipped = entries.len().saturating_sub(most);
+    let lines: Vec<_> = entries[skipped..].iter().map(|entry| one_line(entry)).collect();
+    (lines.join(separator), skipped)
+}
+
 /// Returns a text on one line: each run of whitespace and control characters becomes one space, or nothing at the ends.
 /// Other hidden characters become U+FFFD.
 pub(crate) fn one_line(text: &str) -> String {

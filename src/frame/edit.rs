@@ -1,10 +1,10 @@
-//! The edit of a planned frame: what it changes.
+//! The edit of a planned frame: its changes.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::FrameRef;
 
-/// What an edit changes in a planned frame: `None` (in JSON, no key) leaves a field as it is.
+/// The changes of a planned frame. A field that is `None` (in JSON a missing key) keeps its value.
 ///
 /// ```
 /// use callstack_core::{FrameEdit, NewFrame, Stack};

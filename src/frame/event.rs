@@ -198,7 +198,7 @@ pub enum Change {
     /// The planned frame was edited. A frame that has begun, or has ended, gets only another place: an import of files
     /// restores the order of siblings in this way.
     Edited {
-        /// What has changed. It names frames by their handles.
+        /// The changed fields. They name frames by their handles.
         edit: Box<FrameEdit>,
     },
 }

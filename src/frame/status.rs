@@ -104,7 +104,7 @@ impl FrameStatus {
         }
     }
 
-    /// What to do with a frame in this status, which cannot be edited, for error messages.
+    /// Returns the advice for an error message: the frame has this status, so it cannot be edited.
     pub(crate) const fn advice_instead_of_edit(self) -> &'static str {
         match self {
             FrameStatus::Planned => "edit it",
@@ -128,7 +128,7 @@ impl FrameStatus {
         }
     }
 
-    /// What to do with a frame in this status, which cannot be begun anew, for error messages.
+    /// Returns the advice for an error message: the frame has this status, so it cannot be begun anew.
     pub(crate) const fn advice_instead_of_retry(self) -> &'static str {
         match self {
             FrameStatus::Planned => "activate it",

@@ -40,9 +40,9 @@ impl Turn<'_> {
     /// Follows the work of a called session that a person has continued, so that it is ended as a call is, and its caller
     /// learns how.
     fn adopt(&mut self, session_id: &str, frame: Handle) {
-        let known = self.sessions.known.get(session_id).and_then(|session| session.parent.clone());
+        let parent = self.sessions.parent_of(session_id).map(str::to_owned);
         let is_subagent = self.sessions.subagents.get(session_id).is_some();
-        let Some(caller) = known.filter(|_| !is_subagent && !self.sessions.calls.runs(frame)) else { return };
+        let Some(caller) = parent.filter(|_| !is_subagent && !self.sessions.calls.runs(frame)) else { return };
         let call = self.queue(frame, CallOptions::new(caller.clone()).background(true), None);
         self.sessions.calls.adopt(call, session_id, self.now);
         self.act(Action::Begin { call, handle: frame, caller, session_id: None, prompt: None });
@@ -61,8 +61,7 @@ impl Turn<'_> {
     pub(super) fn resume_answered(&mut self) {
         for handle in self.sessions.answered(self.tree, self.now) {
             let session_id = self.tree.node(handle).session_id();
-            let known = self.sessions.known.get(session_id).and_then(|session| session.parent.as_deref());
-            let caller = known.unwrap_or(session_id).to_owned();
+            let caller = self.sessions.parent_of(session_id).unwrap_or(session_id).to_owned();
             self.queue(handle, CallOptions::new(caller).background(true), None);
         }
         self.begin_queued();

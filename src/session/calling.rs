@@ -149,10 +149,10 @@ impl Turn<'_> {
             // Its parent can have ended while it was queued, and its dependencies can have been edited.
             let parent = node.parent().map(|parent| (parent, tree.node(parent).status()));
             if let Some((parent, status)) = parent.filter(|(_, status)| !status.is_open()) {
-                return self.not_created(id, format!("its parent {parent} is {status}"));
+                return self.not_created(id, Some(format!("its parent {parent} is {status}")));
             }
             if let Some(dependency) = tree.unfinished_dependencies(handle).next().filter(|_| call.was_ready) {
-                return self.not_created(id, format!("it waits for {dependency}"));
+                return self.not_created(id, Some(format!("it waits for {dependency}")));
             }
         }
         if node.status().is_open() && !node.session_id().starts_with(PLANNED_PREFIX) {
@@ -191,7 +191,9 @@ impl Turn<'_> {
     pub(super) fn call_ended(&mut self, id: CallId, error: Option<String>) {
         let Some(call) = self.sessions.calls.get(id) else { return };
         match call.progress.clone() {
-            Progress::Creating => self.not_created(id, error.unwrap_or_else(|| "the host made no session".into())),
+            Progress::Creating => {
+                self.not_created(id, Some(error.unwrap_or_else(|| "the host made no session".into())));
+            }
             Progress::Running { session_id } => self.run_ended(id, session_id, error),
             Progress::Queued
             | Progress::Compacting { .. }
@@ -272,7 +274,7 @@ impl Turn<'_> {
     pub(super) fn call_stopped(&mut self, id: CallId, reason: String) {
         let Some(call) = self.sessions.calls.get(id).cloned() else { return };
         match call.progress.clone() {
-            Progress::Queued | Progress::Creating => self.not_created(id, reason),
+            Progress::Queued | Progress::Creating => self.not_created(id, Some(reason)),
             Progress::Running { session_id }
             | Progress::Compacting { session_id }
             | Progress::SummingUp { session_id, .. } => {
@@ -287,9 +289,9 @@ impl Turn<'_> {
     }
 
     /// Answers a call whose session was not created.
-    fn not_created(&mut self, id: CallId, problem: String) {
+    fn not_created(&mut self, id: CallId, problem: Option<String>) {
         let Some(caller) = self.sessions.calls.get(id).map(|call| call.caller.clone()) else { return };
-        self.answer(id, Some(problem));
+        self.answer(id, problem);
         self.release(&caller);
     }
 
@@ -333,11 +335,10 @@ impl Turn<'_> {
     pub(super) fn salvaged(&mut self, session_id: &str, messages: &[Message]) {
         let Some((id, call)) = self.sessions.calls.of_session(session_id) else { return };
         let Progress::Salvaging { reason, .. } = call.progress.clone() else { return };
-        let (frame, begun_at) = (call.handle, call.begun_at);
+        let frame = call.handle;
         if self.tree.node(frame).status().is_open() {
-            let record = self.tree.node(frame).record();
-            let work = self.work(session_id, begun_at, messages);
-            self.block_salvaged(frame, &reason, &work, closing_results(messages, record));
+            let last_words = closing_results(messages, self.tree.node(frame).record());
+            self.block_salvaged(frame, session_id, &reason, messages, last_words);
         }
         self.answer(id, None);
     }
@@ -423,44 +424,39 @@ impl Turn<'_> {
         record.status == FrameStatus::InProgress && !is_own
     }
 
+    /// True if the frame of a call was ended by somebody else than its own agent, or another host runs it by now.
+    fn is_taken(&self, call: &Call) -> bool {
+        let status = self.tree.node(call.handle).status();
+        match call.progress {
+            Progress::Queued | Progress::Creating => !status.is_unfinished(),
+            _ if self.is_lost(call) => true,
+            Progress::Salvaging { .. } => false,
+            Progress::Running { .. } if call.is_ending => false,
+            _ => !matches!(status, FrameStatus::Planned | FrameStatus::InProgress),
+        }
+    }
+
     /// Stops the calls whose frames were ended by somebody else than their own agents: a person, another tool, or another
     /// process.
     fn notice_ends(&mut self) {
-        let is_ended = |(_, call): &(CallId, &Call)| {
-            let status = self.tree.node(call.handle).status();
-            if call.session_id().is_some() && self.is_lost(call) {
-                return true;
-            }
-            let ends_itself = match call.progress {
-                Progress::Running { .. } => call.is_ending,
-                Progress::Salvaging { .. } => true,
-                _ => false,
-            };
-            !ends_itself && !matches!(status, FrameStatus::Planned | FrameStatus::InProgress)
-        };
         let stop = |call: &Call| {
             let is_waiting = call.session_id().is_none();
             self.tree.stop_since(call.handle, call.added_at).filter(|_| is_waiting)
         };
         let calls = self.sessions.calls.all();
-        let (stopped, others): (Vec<_>, Vec<_>) = calls.partition(|(_, call)| stop(call).is_some());
-        let stopped: Vec<(CallId, String)> = stopped
-            .into_iter()
-            .filter_map(|(id, call)| Some((id, format!("it was stopped: {}", stop(call)?))))
-            .collect();
-        let is_begun = |call: &Call| call.session_id().is_some() || !self.tree.node(call.handle).status().is_open();
-        let ended: Vec<_> = others
-            .into_iter()
-            .filter(is_ended)
-            .filter(|(_, call)| is_begun(call))
+        let stopped: Vec<(CallId, String)> =
+            calls.filter_map(|(id, call)| Some((id, format!("it was stopped: {}", stop(call)?)))).collect();
+        stopped.into_iter().for_each(|(id, problem)| self.not_created(id, Some(problem)));
+        let taken: Vec<_> = self
+            .sessions
+            .calls
+            .all()
+            .filter(|(_, call)| self.is_taken(call))
             .map(|(id, call)| (id, call.handle, call.session_id().map(str::to_owned)))
             .collect();
-        stopped.into_iter().for_each(|(id, problem)| self.not_created(id, problem));
-        for (id, handle, session_id) in ended {
+        for (id, handle, session_id) in taken {
             let Some(session_id) = session_id else {
-                let caller = self.sessions.calls.get(id).map(|call| call.caller.clone());
-                self.answer(id, None);
-                caller.iter().for_each(|caller| self.release(caller));
+                self.not_created(id, None);
                 continue;
             };
             self.effect(Effect::AbortSession { session_id: session_id.clone() });

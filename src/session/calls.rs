@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::timers::Timers;
 use crate::frame::{FrameStatus, Handle};
 use crate::steps::step;
-use crate::text::{beginning, hanging_indent, one_line};
+use crate::text::{beginning, hanging_indent, newest_lines, one_line};
 use crate::tree::Tree;
 use crate::vocabulary::{ToolNames, ToolRole};
 
@@ -240,10 +240,8 @@ impl Calls {
     /// Begins the work of a queued call. Its time limit counts from now.
     pub(super) fn begin(&mut self, id: CallId, progress: Progress, now: u64) {
         if let Some(call) = self.take(id) {
-            if call.time_limit > 0 {
-                self.limits.set(id, now.saturating_add(call.time_limit));
-            }
             self.insert(id, Call { progress, begun_at: now, ..call });
+            self.unlimit(id);
         }
     }
 
@@ -261,7 +259,7 @@ impl Calls {
         self.limits.set(id, moment.min(own));
     }
 
-    /// Limits a call to its own time limit again.
+    /// Limits a call to its own time limit alone.
     pub(super) fn unlimit(&mut self, id: CallId) {
         match self.own_limit(id) {
             Some(moment) => self.limits.set(id, moment),
@@ -572,7 +570,7 @@ pub(super) fn wait_answer(tree: &Tree, wait: &Wait, ended: &[Handle], running: &
 }
 
 /// Returns handles as a list separated by commas.
-fn listed(frames: &[Handle]) -> String {
+pub(crate) fn listed(frames: &[Handle]) -> String {
     frames.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
@@ -602,10 +600,9 @@ fn report(tree: &Tree, handle: Handle, characters: usize, tools: &ToolNames) -> 
         lines.push(format!("{heading}: {}{cut}", hanging_indent(shown)));
     }
     for (heading, entries) in [("Artifacts", &frame.artifacts), ("Decisions", &frame.decisions)] {
-        let skipped = entries.len().saturating_sub(LISTED);
         if !entries.is_empty() {
+            let (shown, skipped) = newest_lines(entries, LISTED, "; ");
             let older = if skipped > 0 { format!(" (and {skipped} older)") } else { String::new() };
-            let shown = entries[skipped..].iter().map(|entry| one_line(entry)).collect::<Vec<_>>().join("; ");
             lines.push(format!("{heading}: {shown}{older}"));
         }
     }

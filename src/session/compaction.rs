@@ -30,7 +30,7 @@ use serde_json::Value;
 pub use crate::frame::{CompactionType, SummaryRequest};
 use crate::frame::{Frame, Results};
 use crate::keywords::keywords;
-use crate::text::{hanging_indent, one_line, whole_beginning};
+use crate::text::{hanging_indent, newest_lines, one_line, whole_beginning};
 
 /// Maximum length of the compacted form of a summary, in characters.
 const COMPACTED_CHARACTERS: usize = 400;
@@ -210,8 +210,7 @@ pub fn prompt(compaction_type: CompactionType, frame: &Frame, children: &[String
 
 /// Joins the newest entries of a list on one line.
 fn listed(entries: &[String]) -> String {
-    let skipped = entries.len().saturating_sub(LISTED);
-    let shown = entries[skipped..].iter().map(|entry| one_line(entry)).collect::<Vec<_>>().join("; ");
+    let (shown, skipped) = newest_lines(entries, LISTED, "; ");
     if skipped > 0 { format!("{shown}; and {skipped} older ones") } else { shown }
 }
 

@@ -31,7 +31,7 @@ impl Turn<'_> {
     /// True if a tool of the session `caller` may have started the session `child`, whose frame this is. The sessions of
     /// calls have ends of their own.
     fn is_started_by(&self, caller: &str, child: &str, frame: Handle) -> bool {
-        let known = self.sessions.known.get(child).and_then(|session| session.parent.as_deref());
+        let known = self.sessions.parent_of(child);
         let above = self.tree.node(frame).parent().map(|parent| self.tree.node(parent).session_id());
         known.or(above) == Some(caller) && caller != child && !self.sessions.is_called(child)
     }
@@ -73,10 +73,8 @@ impl Turn<'_> {
         let data = json!({ "sessionID": session_id, "automatically": true });
         if let Some(message) = failure {
             self.log(LogLevel::Warn, "Frame salvaged", data);
-            let begun_at = self.begun_at(session_id);
-            let work = self.work(session_id, begun_at, messages);
             let reason = format!("the tool that started it has failed: {message}");
-            return self.block_salvaged(frame, &reason, &work, results);
+            return self.block_salvaged(frame, session_id, &reason, messages, results);
         }
         self.log(LogLevel::Info, "Subagent completed", data);
         self.command(Command::Pop { frame: frame.into(), status: PopStatus::Completed, results });

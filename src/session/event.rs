@@ -123,7 +123,7 @@ pub enum HostEvent {
         /// `NotebookEdit`.
         #[serde(default)]
         path: Option<String>,
-        /// What the tool did to files, whatever its name is. Default empty.
+        /// The changes of files by the tool call. They are recorded for a tool of any name. Default empty.
         #[serde(default)]
         changes: Vec<FileChange>,
         /// True if the tool call failed. Default false.

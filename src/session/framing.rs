@@ -93,7 +93,7 @@ impl Turn<'_> {
         let mut next = Some(session_id.to_owned());
         // The parents that a host reports can form a circle.
         while let Some(id) = next.filter(|id| self.tree.by_id(id).is_none() && met.insert(id.clone())) {
-            next = self.sessions.known.get(&id).and_then(|session| session.parent.clone());
+            next = self.sessions.parent_of(&id).map(str::to_owned);
             missing.push(id);
         }
         for id in missing.into_iter().rev() {

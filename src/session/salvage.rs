@@ -4,7 +4,7 @@
 use super::compaction::Message;
 use super::turn::Turn;
 use crate::frame::{Frame, FrameStatus, Handle, Results, SALVAGED};
-use crate::text::{beginning, one_line};
+use crate::text::{beginning, newest_lines, one_line};
 use crate::tree::Command;
 
 /// Maximum number of files that are named. The newest are.
@@ -13,20 +13,29 @@ const NAMED_FILES: usize = 5;
 const DECISION_CHARACTERS: usize = 200;
 
 /// The work of a session on its frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Work {
+struct Work {
     /// In milliseconds.
-    pub(super) duration: u64,
-    pub(super) messages: u32,
-    pub(super) tool_calls: u32,
+    duration: u64,
+    messages: u32,
+    tool_calls: u32,
 }
 
 impl Turn<'_> {
     /// Blocks a frame whose session has ended without a pop, with the results so far. A frame that was stopped meanwhile only
-    /// gets the results; one that was blocked with results of its own keeps them.
-    pub(super) fn block_salvaged(&mut self, handle: Handle, reason: &str, work: &Work, last_words: Results) {
+    /// gets the results; one that was blocked with results of its own keeps them. `messages` are those of the session, if
+    /// they were read.
+    pub(super) fn block_salvaged(
+        &mut self,
+        handle: Handle,
+        session_id: &str,
+        reason: &str,
+        messages: &[Message],
+        last_words: Results,
+    ) {
+        let work = self.work(session_id, messages);
         let frame = self.tree.node(handle).record();
-        let results = salvaged_results(reason, work, frame, last_words);
+        let cause = format!("{reason}; {}", done(&work, frame));
+        let results = salvaged_results(&cause, last_words);
         let frame_ref = handle.into();
         match frame.status {
             FrameStatus::Blocked if frame.is_salvaged() || frame.results.is_none() => {
@@ -34,16 +43,18 @@ impl Turn<'_> {
             }
             FrameStatus::Blocked => {}
             _ => {
-                let question = Some(format!("It was interrupted: {reason}; {}", done(work, frame)));
+                let question = Some(format!("It was interrupted: {cause}"));
                 let results = Some(results);
                 self.command(Command::Block { frame: frame_ref, question, results, interruption: true });
             }
         }
     }
 
-    /// The work of a session that has begun at this time, as far as this process knows it. `messages` are those of the
-    /// session, if they were read.
-    pub(super) fn work(&mut self, session_id: &str, begun_at: u64, messages: &[Message]) -> Work {
+    /// The work of a session on its frame, as far as this process knows it.
+    fn work(&mut self, session_id: &str, messages: &[Message]) -> Work {
+        let call = self.sessions.calls.of_session(session_id).map(|(_, call)| call.begun_at);
+        let subagent = || self.sessions.subagents.get(session_id).map(|subagent| subagent.created_at);
+        let begun_at = call.or_else(subagent).unwrap_or(self.now);
         let is_reply = |message: &&Message| message.role == "assistant" && !message.text.trim().is_empty();
         let read = messages.iter().filter(is_reply).count();
         let observation = self.sessions.observe(session_id);
@@ -55,16 +66,16 @@ impl Turn<'_> {
     }
 }
 
-/// The results of a salvaged frame. They tell a frame that has done nothing from one that was interrupted in its work.
-fn salvaged_results(reason: &str, work: &Work, frame: &Frame, last_words: Results) -> Results {
-    let done = done(work, frame);
+/// The results of a salvaged frame: the last words of its session, marked with the cause.
+fn salvaged_results(cause: &str, last_words: Results) -> Results {
     let marked = |words: String| {
         let words = if words.is_empty() { "It left no last words." } else { &words };
-        format!("{SALVAGED}{reason}; {done}] {words}")
+        format!("{SALVAGED}{cause}] {words}")
     };
     Results { full: marked(last_words.full), compacted: marked(last_words.compacted) }
 }
 
+/// The work that was done. It tells a frame that has done nothing from one that was interrupted in its work.
 fn done(work: &Work, frame: &Frame) -> String {
     let Work { duration, messages, tool_calls } = *work;
     if messages == 0 && tool_calls == 0 {
@@ -76,10 +87,8 @@ fn done(work: &Work, frame: &Frame) -> String {
         counted(messages, "message"),
         counted(tool_calls, "tool call")
     );
-    let files = &frame.artifacts;
-    if !files.is_empty() {
-        let skipped = files.len().saturating_sub(NAMED_FILES);
-        let named = files[skipped..].iter().map(|file| one_line(file)).collect::<Vec<_>>().join(", ");
+    if !frame.artifacts.is_empty() {
+        let (named, skipped) = newest_lines(&frame.artifacts, NAMED_FILES, ", ");
         let older = if skipped > 0 { format!(" and {skipped} older") } else { String::new() };
         text.push_str(&format!("; artifacts: {named}{older}"));
     }
@@ -127,8 +136,9 @@ mod tests {
     fn a_frame_that_never_ran_differs_from_one_that_worked() {
         let mut frame = Frame::default();
         let idle = Work { duration: 40, messages: 0, tool_calls: 0 };
-        let results =
-            |work: &Work, frame: &Frame| salvaged_results("its caller was aborted", work, frame, Results::new("")).full;
+        let results = |work: &Work, frame: &Frame| {
+            salvaged_results(&format!("its caller was aborted; {}", done(work, frame)), Results::new("")).full
+        };
         assert_eq!(
             results(&idle, &frame),
             "[auto-completed: its caller was aborted; it did nothing in 40 ms] It left no last words."

@@ -25,6 +25,8 @@ const WAITING_EVENTS: usize = 256;
 const AWAITED_SESSIONS: usize = 32_768;
 /// Time between two looks at blocked frames, which other processes can answer, in milliseconds.
 const LOOK_INTERVAL: u64 = 1_000;
+/// Maximum number of frames that have ended in the background of which one context tells.
+const TOLD_AT_ONCE: usize = 8;
 /// Maximum number of sessions in a circle of parents that is found.
 const SEARCHED_CIRCLE: usize = 256;
 
@@ -101,7 +103,7 @@ pub(super) struct Session {
     pub(super) topic: Topic,
     /// The message with which its current frame began, if it had another frame before.
     pub(super) begun_with: Option<String>,
-    /// What of its conversation is in the log of its frame.
+    /// The messages of its conversation that the log of its frame has.
     pub(super) log: SessionLog,
     messages: RecentIds,
     tool_calls: RecentIds,
@@ -151,8 +153,7 @@ impl Sessions {
 
     /// The oldest queued call, if it can begin.
     pub(super) fn next_to_begin(&self) -> Option<CallId> {
-        let above = |session_id: &str| self.known.get(session_id).and_then(|session| session.parent.as_deref());
-        self.calls.next_to_begin(above)
+        self.calls.next_to_begin(|session_id| self.parent_of(session_id))
     }
 
     /// Remembers that the agent of a session is to be told how a frame has ended that ran in the background, or why it could
@@ -174,9 +175,9 @@ impl Sessions {
         }
     }
 
-    /// The frames of which a context has to tell the agent of a session.
+    /// The frames of which the next context tells the agent of a session. Later contexts tell of the others.
     pub(crate) fn news(&self, session_id: &str) -> Vec<(Handle, String)> {
-        self.news.get(session_id).map_or_else(Vec::new, |news| news.frames.clone())
+        self.news.get(session_id).into_iter().flat_map(|news| &news.frames).take(TOLD_AT_ONCE).cloned().collect()
     }
 
     /// Notes that a context has told the agent of a session about this number of frames.
@@ -285,8 +286,7 @@ impl Sessions {
 
     /// The frame for which a session works: its own, or that of the nearest session above it that has one.
     pub(crate) fn served(&self, session_id: &str, tree: &Tree) -> Option<Handle> {
-        let above = |id: &&str| self.known.get(*id).and_then(|session| session.parent.as_deref());
-        let sessions = std::iter::successors(Some(session_id), above);
+        let sessions = std::iter::successors(Some(session_id), |id| self.parent_of(id));
         // The parents that a host reports can form a circle.
         sessions.take(SEARCHED_CIRCLE).find_map(|id| tree.by_id(id))
     }
@@ -294,6 +294,11 @@ impl Sessions {
     /// True if events of a session are observed: it was reported, or it has a frame.
     pub(super) fn is_observed(&self, session_id: &str, tree: &Tree) -> bool {
         self.is_known(session_id) || tree.by_id(session_id).is_some()
+    }
+
+    /// The session that has started a known session; `None` for a root.
+    pub(super) fn parent_of(&self, session_id: &str) -> Option<&str> {
+        self.known.get(session_id)?.parent.as_deref()
     }
 
     pub(super) fn is_known(&self, session_id: &str) -> bool {

@@ -103,19 +103,8 @@ impl Turn<'_> {
         }
         match request.blocked_because {
             None => self.command(Command::Pop { frame: frame.into(), status: PopStatus::Completed, results }),
-            Some(reason) => {
-                let begun_at = self.begun_at(session_id);
-                let work = self.work(session_id, begun_at, &[]);
-                self.block_salvaged(frame, &reason, &work, results);
-            }
+            Some(reason) => self.block_salvaged(frame, session_id, &reason, &[], results),
         }
-    }
-
-    /// The time at which the work of a session on its frame began, as far as this process knows it.
-    pub(super) fn begun_at(&self, session_id: &str) -> u64 {
-        let call = self.sessions.calls.of_session(session_id).map(|(_, call)| call.begun_at);
-        let subagent = || self.sessions.subagents.get(session_id).map(|subagent| subagent.created_at);
-        call.or_else(subagent).unwrap_or(self.now)
     }
 
     /// Continues a call whose session was to be compacted.

@@ -31,9 +31,6 @@ const WAITING_LINES: usize = 1_000;
 /// one that is found there are older.
 const COMPARED_LINES: usize = 1_000;
 
-/// Maximum number of frames that have ended in the background of which one context tells.
-const TOLD_AT_ONCE: usize = 8;
-
 /// Maximum number of commands that wait for the disk.
 const POSTPONED_COMMANDS: usize = 1_000;
 
@@ -399,9 +396,7 @@ impl Host<'_> {
                 is_called: state.sessions.is_frame_called(session_id),
                 has_criteria: state.sessions.has_criteria(session_id, frame),
             };
-            let mut news = state.sessions.news(session_id);
-            // Later requests tell of the others.
-            news.truncate(TOLD_AT_ONCE);
+            let news = state.sessions.news(session_id);
             (state.context.clone(), suggestions.unwrap_or_default(), planning, conversation, news)
         };
         let advice = Advice { suggestions: &suggestions, planning, conversation, news: &news };
@@ -543,9 +538,12 @@ impl Stack {
 
     /// Ends the calls of hosts that do not exist any more: their frames were interrupted.
     fn end_abandoned_calls(&self) {
+        if self.read(|tree| tree.called().next().is_none()) {
+            return;
+        }
         let now = self.inner.span_clock.now();
         let next = &self.inner.host.next_presence_look;
-        if self.read(|tree| tree.called().next().is_none()) || now < next.load(Ordering::Relaxed) {
+        if now < next.load(Ordering::Relaxed) {
             return;
         }
         next.store(now.saturating_add(PRESENCE_INTERVAL), Ordering::Relaxed);

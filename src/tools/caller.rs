@@ -167,8 +167,3 @@ impl<'a> Caller<'a> {
         });
     }
 }
-
-/// Returns handles as a list separated by commas.
-pub(super) fn listed(frames: &[Handle]) -> String {
-    frames.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}

@@ -4,11 +4,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::caller::{Caller, listed};
+use super::caller::Caller;
 use super::json::{escaped, pretty, with_references};
 use super::{AgentTool, Reply};
 use crate::error::Error;
 use crate::frame::{FrameRef, FrameStatus, Handle, Identity, NewFrame, PopStatus, Results};
+use crate::session::calls::listed;
 use crate::tree::OutlineOptions;
 
 /// Run a sub-task in a child frame; its results are this tool's answer. The child sees this frame, not this

@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::caller::{Caller, listed};
+use super::caller::Caller;
 use super::{AgentTool, Reply};
 use crate::error::Error;
 use crate::frame::{FrameEdit, FrameRef, FrameStatus, Handle, Identity, NewFrame};
+use crate::session::calls::listed;
 use crate::tree::Command;
 use crate::vocabulary::ToolRole;
 
@@ -198,7 +199,7 @@ impl AgentTool for Activate {
             caller.stack.read(|tree| tree.check_ready(frame))?;
         }
         if self.retry {
-            let retried = caller.stack.retry_idle(frame, self.answer)?;
+            let retried = caller.stack.retry(frame, self.answer)?;
             if status.is_open() {
                 caller.finished(&[frame]);
             }

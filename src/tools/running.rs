@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::caller::{Caller, listed};
+use super::caller::Caller;
 use super::{AgentTool, Reply};
 use crate::error::Error;
 use crate::frame::Handle;
+use crate::session::calls::listed;
 
 /// Run all planned children whose dependencies are completed, in parallel, and those that become ready. Answers with all
 /// results when no more can begin.

@@ -372,11 +372,6 @@ impl Tree {
         stops.filter(is_later).map(|(_, reason)| reason.as_str()).next()
     }
 
-    /// The frames that are in_progress and whose calls ended with their hosts, in creation order.
-    pub fn interrupted(&self) -> impl Iterator<Item = Handle> + '_ {
-        self.with_status(FrameStatus::InProgress).filter(|handle| self.node(*handle).record().interrupted_at.is_some())
-    }
-
     /// The planned frames whose dependencies are all completed, each in its newest attempt, in creation order.
     pub fn ready(&self) -> impl Iterator<Item = Handle> + '_ {
         self.with_status(FrameStatus::Planned).filter(|handle| self.is_ready(*handle))
