@@ -61,7 +61,7 @@ impl Turn<'_> {
             HostEvent::Message { session_id, message_id, role, text, tokens, context_limit, request, summary } => {
                 if self.sessions.is_new_message(&session_id, &message_id) {
                     if let Some(request) = request {
-                        self.requested(&session_id, request);
+                        self.requested(&session_id, *request);
                     }
                     if summary {
                         return;
@@ -257,7 +257,7 @@ impl Turn<'_> {
     }
 
     /// Records a request to a model in the frame of a session. If it has none yet, the request waits for it.
-    fn requested(&mut self, session_id: &str, request: Box<ModelRequest>) {
+    fn requested(&mut self, session_id: &str, request: ModelRequest) {
         self.sessions.known.entry(session_id.to_owned()).or_default().requested(request);
         if self.has_frame(session_id) {
             self.record_requests(session_id);
@@ -269,7 +269,7 @@ impl Turn<'_> {
         let Some(session) = self.sessions.known.get_mut(session_id) else { return };
         for request in mem::take(&mut session.requests) {
             let frame = FrameRef::Id(session_id.to_owned());
-            self.command(Command::RecordUsage { frame, request });
+            self.command(Command::RecordUsage { frame, request: Box::new(request) });
         }
     }
 

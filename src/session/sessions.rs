@@ -115,12 +115,12 @@ pub(super) struct Session {
     /// `None` after a compaction or a restart.
     pub(super) criteria: Option<String>,
     /// The requests to models that were made before the session had a frame, oldest first.
-    pub(super) requests: Vec<Box<ModelRequest>>,
+    pub(super) requests: Vec<ModelRequest>,
 }
 
 impl Session {
     /// Keeps a request to a model until it can be recorded in the session's frame.
-    pub(super) fn requested(&mut self, request: Box<ModelRequest>) {
+    pub(super) fn requested(&mut self, request: ModelRequest) {
         if self.requests.len() < WAITING_EVENTS {
             self.requests.push(request);
         }
