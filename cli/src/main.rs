@@ -2,6 +2,9 @@
 
 mod agent;
 mod arguments;
+mod commands;
+mod driver;
+mod terminal;
 
 use std::process::ExitCode;
 

@@ -1,0 +1,3 @@
+//! Commands other than `agent`.
+
+pub mod runs;
