@@ -6,6 +6,7 @@ mod genai_model;
 mod model;
 mod progress;
 mod retry;
+mod runtime;
 mod work;
 mod workspace;
 
@@ -17,6 +18,7 @@ use callstack_core::{Handle, Stack, StackOptions};
 pub use arguments::AgentArguments;
 use genai_model::GenaiModel;
 use retry::Patient;
+pub use runtime::start;
 use work::{Agent, End};
 use workspace::{Environment, Workspace};
 
@@ -25,7 +27,7 @@ const STOPPED: u8 = 3;
 const INTERRUPTED: u8 = 130;
 
 /// Runs the command. Writes the result to the standard output, and everything else to the standard error.
-pub async fn run(arguments: &AgentArguments) -> ExitCode {
+async fn run(arguments: &AgentArguments) -> ExitCode {
     match work(arguments).await {
         Ok(End::Done { results }) => {
             println!("{results}");
