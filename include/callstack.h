@@ -1008,6 +1008,25 @@ CallstackCode callstack_add_decision(Callstack *stack,
                                      CallstackError **error);
 
 /**
+ * Records a request to a model, which was made in the session of a frame. Contexts do not change. A host with sessions
+ * reports requests with its messages instead: see `callstack_event`.
+ *
+ * - `frame`: the frame, in any status.
+ * - `request`: a JSON object, `{"model": "claude-sonnet-5", "uncachedInput": 412, "cacheRead": 9120, "cacheWrite": 640,
+ *   "output": 210, "reasoning": 0, "duration": 3480, "messages": 14, "failed": false}`, each key optional. The numbers of
+ *   tokens do not overlap: the prompt has `uncachedInput` + `cacheRead` + `cacheWrite`, the answer `output` +
+ *   `reasoning`. `duration` is in milliseconds, `messages` the number of messages in the prompt.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON for the request; the storage errors.
+ */
+CallstackCode callstack_record_usage(Callstack *stack,
+                                     const char *frame,
+                                     size_t frame_len,
+                                     const char *request,
+                                     size_t request_len,
+                                     CallstackError **error);
+
+/**
  * Makes a frame the active frame.
  *
  * - `frame`: a frame that is in_progress or blocked. `callstack_activate` begins a planned one.
@@ -1071,7 +1090,8 @@ CallstackCode callstack_active(const Callstack *stack, CallstackText *out_handle
  *   `callstack_forget`), `questions` (see `callstack_block` and `callstack_answer`: `[{"question": "Which VAT rate?",
  *   "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}]`), `call` (the call that runs the frame: `{"host": "…", "caller":
  *   "ses_1", "begunAt": 1795293106903}`), `interruptedAt` (see `callstack_frames`), `summaryRequest` (a summary that was
- *   requested: `{"type": "manual_summary", "note": "…", "requestedAt": 1795293106903}`), `heap` (the chunks of this frame, each as `chunk` in
+ *   requested: `{"type": "manual_summary", "note": "…", "requestedAt": 1795293106903}`), `usage` (`own` of
+ *   `callstack_usage`), `heap` (the chunks of this frame, each as `chunk` in
  *   `callstack_chunks`), `registers` (an object of the registers that are not empty), and unknown keys of an imported
  *   frame. Times are milliseconds since the Unix epoch.
  *
@@ -1081,6 +1101,23 @@ CallstackCode callstack_frame(const Callstack *stack,
                               const char *frame,
                               size_t frame_len,
                               CallstackText *out_frame,
+                              CallstackError **error);
+
+/**
+ * Returns the sums of the requests to models.
+ *
+ * - `frame`: the frame.
+ * - `out_usage`: a JSON object, `{"own": […], "total": […]}`: the requests of the frame itself, and of the frame with all
+ *   frames below it. Each list has an entry for each model, `{"model": "claude-sonnet-5", "requests": 12, "failed": 1,
+ *   "uncachedInput": 5204, "cacheRead": 88120, "cacheWrite": 6400, "output": 2210, "reasoning": 0, "duration": 41480}`: see
+ *   `callstack_record_usage`.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
+ */
+CallstackCode callstack_usage(const Callstack *stack,
+                              const char *frame,
+                              size_t frame_len,
+                              CallstackText *out_usage,
                               CallstackError **error);
 
 /**
@@ -1477,8 +1514,11 @@ CallstackCode callstack_configure(Callstack *stack,
  * - `event`: a JSON object; `"kind"` names the event, keys with `?` are optional:
  *   - `sessionCreated {sessionID, parentID?, title?}`, `sessionUpdated {sessionID, title}`,
  *     `sessionIdle {sessionID}`, `sessionError {sessionID, message}`, `sessionDeleted {sessionID}`;
- *   - `message {sessionID, messageID, role, text, tokens?, contextLimit?}`: a new message; `role` is `user` or
- *     `assistant`; `tokens` is the size of the session's context, `contextLimit` the maximum, both in tokens;
+ *   - `message {sessionID, messageID, role, text, tokens?, contextLimit?, request?, summary?}`: a new message; `role` is
+ *     `user` or `assistant`; `tokens` is the size of the session's context, `contextLimit` the maximum, both in tokens;
+ *     `request` is the request to the model that the message answers (see `callstack_record_usage`), which is recorded in
+ *     the session's frame, also if that is made later; with `summary` true, for the summary of a compaction, only the
+ *     request counts;
  *   - `toolExecuted {sessionID, toolCallID?, tool, path?, changes?, failed?, childID?, answer?}`: `path` is the file
  *     with which the tool was called, which counts as written if the tool is known to write files; `changes` is what
  *     the tool did to files, `[{"kind": "written", "path"}, {"kind": "deleted", "path"}, {"kind": "renamed", "from",

@@ -42,8 +42,8 @@ use self::span_clock::SpanClock;
 use crate::context::{Advice, CacheStatistics, Context, Contexts, Key, Settings, TokenCounter};
 use crate::error::{Error, Result};
 use crate::frame::{
-    Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Identity, NewFrame, PLANNED_PREFIX, Parent,
-    PopStatus, Repair, Results, StackState,
+    Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, FrameUsage, Handle, Identity, ModelRequest, NewFrame,
+    PLANNED_PREFIX, Parent, PopStatus, Repair, Results, StackState,
 };
 use crate::store::folder::Folder;
 use crate::store::mirror::PATIENCE;
@@ -757,6 +757,39 @@ impl Stack {
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the decision is blank.
     pub fn add_decision(&self, frame: impl Into<FrameRef>, decision: impl Into<String>) -> Result<()> {
         self.execute(Command::AddDecision { frame: frame.into(), decision: decision.into() }).map(drop)
+    }
+
+    /// Records a request to a model, which was made in the frame's session. Contexts do not change. A host with sessions
+    /// reports requests with its messages instead ([`HostEvent::Message`](crate::session::HostEvent::Message)).
+    ///
+    /// ```
+    /// use callstack_core::frame::ModelRequest;
+    /// use callstack_core::{NewFrame, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let shop = stack.push(NewFrame::new("Shop"))?;
+    /// let cart = stack.push(NewFrame::new("Cart").below(shop))?;
+    /// for (frame, output) in [(shop, 40), (cart, 100), (cart, 200)] {
+    ///     stack.record_usage(frame, ModelRequest { uncached_input: 1_000, output, ..ModelRequest::new("small") })?;
+    /// }
+    /// let usage = stack.usage(shop)?;
+    /// assert_eq!((usage.own[0].requests, usage.own[0].output), (1, 40));
+    /// assert_eq!((usage.total[0].requests, usage.total[0].output), (3, 340));
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`].
+    pub fn record_usage(&self, frame: impl Into<FrameRef>, request: ModelRequest) -> Result<()> {
+        self.execute(Command::RecordUsage { frame: frame.into(), request: Box::new(request) }).map(drop)
+    }
+
+    /// The sums of the requests to models: those of a frame, and those of the frame and everything below it.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`].
+    pub fn usage(&self, frame: impl Into<FrameRef>) -> Result<FrameUsage> {
+        self.read(|tree| Ok(tree.usage(tree.resolve(&frame.into())?)))
     }
 
     /// Makes an open frame the active frame.

@@ -586,6 +586,34 @@ pub unsafe extern "C" fn callstack_add_decision(
     }
 }
 
+/// Records a request to a model, which was made in the session of a frame. Contexts do not change. A host with sessions
+/// reports requests with its messages instead: see `callstack_event`.
+///
+/// - `frame`: the frame, in any status.
+/// - `request`: a JSON object, `{"model": "claude-sonnet-5", "uncachedInput": 412, "cacheRead": 9120, "cacheWrite": 640,
+///   "output": 210, "reasoning": 0, "duration": 3480, "messages": 14, "failed": false}`, each key optional. The numbers of
+///   tokens do not overlap: the prompt has `uncachedInput` + `cacheRead` + `cacheWrite`, the answer `output` +
+///   `reasoning`. `duration` is in milliseconds, `messages` the number of messages in the prompt.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON for the request; the storage errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_record_usage(
+    stack: *mut Callstack,
+    frame: *const c_char,
+    frame_len: usize,
+    request: *const c_char,
+    request_len: usize,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, (), error, |stack| {
+            let frame = text("frame", frame, frame_len)?;
+            Ok(stack.record_usage(frame, record("request", request, request_len)?)?)
+        })
+    }
+}
+
 /// Makes a frame the active frame.
 ///
 /// - `frame`: a frame that is in_progress or blocked. `callstack_activate` begins a planned one.

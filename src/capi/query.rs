@@ -75,7 +75,8 @@ fn numbered(tree: &Tree, handle: Handle) -> Numbered {
 ///   `callstack_forget`), `questions` (see `callstack_block` and `callstack_answer`: `[{"question": "Which VAT rate?",
 ///   "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}]`), `call` (the call that runs the frame: `{"host": "…", "caller":
 ///   "ses_1", "begunAt": 1795293106903}`), `interruptedAt` (see `callstack_frames`), `summaryRequest` (a summary that was
-///   requested: `{"type": "manual_summary", "note": "…", "requestedAt": 1795293106903}`), `heap` (the chunks of this frame, each as `chunk` in
+///   requested: `{"type": "manual_summary", "note": "…", "requestedAt": 1795293106903}`), `usage` (`own` of
+///   `callstack_usage`), `heap` (the chunks of this frame, each as `chunk` in
 ///   `callstack_chunks`), `registers` (an object of the registers that are not empty), and unknown keys of an imported
 ///   frame. Times are milliseconds since the Unix epoch.
 ///
@@ -94,6 +95,29 @@ pub unsafe extern "C" fn callstack_frame(
             let frame = FrameRef::from(text("frame", frame, frame_len)?);
             Ok(to_json(&stack.read(|tree| tree.resolve(&frame).map(|handle| numbered(tree, handle)))?))
         })
+    }
+}
+
+/// Returns the sums of the requests to models.
+///
+/// - `frame`: the frame.
+/// - `out_usage`: a JSON object, `{"own": […], "total": […]}`: the requests of the frame itself, and of the frame with all
+///   frames below it. Each list has an entry for each model, `{"model": "claude-sonnet-5", "requests": 12, "failed": 1,
+///   "uncachedInput": 5204, "cacheRead": 88120, "cacheWrite": 6400, "output": 2210, "reasoning": 0, "duration": 41480}`: see
+///   `callstack_record_usage`.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_usage(
+    stack: *const Callstack,
+    frame: *const c_char,
+    frame_len: usize,
+    out_usage: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::read(stack, out_usage, error, |stack| Ok(to_json(&stack.usage(text("frame", frame, frame_len)?)?)))
     }
 }
 

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Chunk, Frame, FrameEdit, FrameStatus, Handle, Identity, Message, RegisterValues, RunSettings, SummaryRequest,
+    Chunk, Frame, FrameEdit, FrameStatus, Handle, Identity, Message, ModelRequest, RegisterValues, RunSettings,
+    SummaryRequest,
 };
 
 /// One change to one frame. A tree changes only by events: applying all events of a tree to an empty
@@ -201,6 +202,11 @@ pub enum Change {
         /// The changed fields. They name frames by their handles.
         edit: Box<FrameEdit>,
     },
+    /// A model was asked in the frame's session. Contexts do not show it.
+    UsageRecorded {
+        /// The request.
+        model_request: Box<ModelRequest>,
+    },
 }
 
 impl Change {
@@ -235,6 +241,7 @@ impl Change {
         "summaryRequested",
         "edited",
         "stopped",
+        "usageRecorded",
     ];
 
     /// The name of the variant: the value of the JSON key `kind`.
@@ -269,6 +276,7 @@ impl Change {
             Change::SummaryRequested { .. } => 26,
             Change::Edited { .. } => 27,
             Change::Stopped { .. } => 28,
+            Change::UsageRecorded { .. } => 29,
         };
         Change::KINDS[place]
     }
@@ -321,6 +329,7 @@ struct FlatEvent {
     interruption: bool,
     request: Option<Box<SummaryRequest>>,
     edit: Option<Box<FrameEdit>>,
+    model_request: Option<Box<ModelRequest>>,
 }
 
 impl TryFrom<FlatEvent> for Event {
@@ -383,6 +392,9 @@ impl TryFrom<FlatEvent> for Event {
             "called" => Change::Called { call: event.call.ok_or_else(|| lacks("call"))? },
             "messagesAdded" => Change::MessagesAdded { messages: event.messages.ok_or_else(|| lacks("messages"))? },
             "edited" => Change::Edited { edit: event.edit.ok_or_else(|| lacks("edit"))? },
+            "usageRecorded" => {
+                Change::UsageRecorded { model_request: event.model_request.ok_or_else(|| lacks("modelRequest"))? }
+            }
             _ => return Err(format!("event {revision} has the kind `{kind}`, which this version does not know")),
         };
         Ok(Event { revision, time, handle, change })
@@ -441,6 +453,7 @@ mod tests {
             },
             Change::Edited { edit: Box::new(FrameEdit::default().title("text").depends_on(["f1"]).root().last()) },
             Change::Stopped { reason: text() },
+            Change::UsageRecorded { model_request: Box::new(ModelRequest { output: 7, ..ModelRequest::new("text") }) },
         ];
         assert_eq!(changes.each_ref().map(Change::kind), *Change::KINDS);
         for change in changes {

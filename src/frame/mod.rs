@@ -18,6 +18,7 @@ mod shown;
 mod state;
 mod status;
 mod summary_request;
+mod usage;
 
 pub use call::RunningCall;
 pub use chunk::{Chunk, NewChunk};
@@ -37,3 +38,5 @@ pub use state::{Repair, STATE_VERSION, StackState, StateError};
 pub(crate) use state::{StateDocument, frame_from_json};
 pub use status::{FrameStatus, ParseStatusError, PopStatus};
 pub use summary_request::{CompactionType, SummaryRequest};
+pub(crate) use usage::add_usage;
+pub use usage::{FrameUsage, ModelRequest, ModelUsage};

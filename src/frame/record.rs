@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Chunk, FrameRef, FrameStatus, Question, Registers, RunningCall, SummaryRequest};
+use super::{Chunk, FrameRef, FrameStatus, ModelUsage, Question, Registers, RunningCall, SummaryRequest};
 
 /// Prefix of the IDs of frames that have no session yet.
 pub(crate) const PLANNED_PREFIX: &str = "plan-";
@@ -16,8 +16,8 @@ pub const SALVAGED: &str = "[auto-completed: ";
 /// implementation document).
 ///
 /// Times are in milliseconds since the Unix epoch. Keys that the specification does not have (`dependsOn`, `placeholder`,
-/// `deliveredAt`, `forgottenAt`, `questions`, `call`, `interruptedAt`, `summaryRequest`, `heap`, `registers`, `retryOf`,
-/// `childOrder`) are omitted when empty; keys that this version does not know are kept in [`Frame::extra`] and written back.
+/// `deliveredAt`, `forgottenAt`, `questions`, `call`, `interruptedAt`, `summaryRequest`, `usage`, `heap`, `registers`,
+/// `retryOf`, `childOrder`) are omitted when empty; keys that this version does not know are kept in [`Frame::extra`] and written back.
 ///
 /// ```json
 /// {"sessionID": "ses_2", "parentSessionID": "ses_1", "status": "completed", "title": "Shopping cart",
@@ -101,6 +101,9 @@ pub struct Frame {
     /// The summary that was requested of the frame's conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary_request: Option<Box<SummaryRequest>>,
+    /// The frame's own requests to models: their sums, an entry for each model.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub usage: Vec<ModelUsage>,
     /// The frame's own chunks on the heap, in order of allocation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub heap: Vec<Chunk>,
@@ -123,7 +126,8 @@ const KEYS: &[&str] = &[
     "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "results",
     "resultsCompacted", "createdAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
     "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "deliveredAt", "forgottenAt",
-    "questions", "call", "interruptedAt", "summaryRequest", "heap", "registers", "retryOf", "childOrder", REVISION_KEY,
+    "questions", "call", "interruptedAt", "summaryRequest", "usage", "heap", "registers", "retryOf", "childOrder",
+    REVISION_KEY,
 ];
 
 /// The key of a frame's file that holds the revision of the tree at which the file was written. Records have no such key.
@@ -510,6 +514,7 @@ mod tests {
             call: Some(Box::default()),
             interrupted_at: Some(1),
             summary_request: Some(Box::default()),
+            usage: vec![ModelUsage::default()],
             heap: vec![Chunk::default()],
             registers: Some(Box::default()),
             retry_of: Some(String::new()),

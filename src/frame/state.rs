@@ -295,6 +295,7 @@ fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Fr
         call: fields.read("call", "a running call"),
         interrupted_at: fields.number("interruptedAt"),
         summary_request: fields.read("summaryRequest", "a request for a summary"),
+        usage: fields.read("usage", "a list of sums of model requests").unwrap_or_default(),
         heap: fields.read("heap", "a list of chunks").unwrap_or_default(),
         registers: fields.read("registers", "an object of registers"),
         retry_of: fields.text("retryOf"),

@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::calls::CallId;
 use super::compaction::Message;
+use crate::frame::ModelRequest;
 
 /// An event in a host. In JSON the key `kind` names the variant; unknown keys are rejected:
 ///
@@ -98,6 +99,13 @@ pub enum HostEvent {
         /// Maximum size of the session's context in tokens, if it is known.
         #[serde(default)]
         context_limit: Option<u64>,
+        /// The request to the model that the message answers, if the host reports requests. It is recorded in the
+        /// session's frame, also if that is made later.
+        #[serde(default)]
+        request: Option<Box<ModelRequest>>,
+        /// True for the summary of a compaction: only its [`request`](HostEvent::Message::request) counts. Default false.
+        #[serde(default)]
+        summary: bool,
     },
     /// A message of a session is finished: it will not change any more. It is appended to the log of the session's frame.
     /// A host that does not report this has logs that grow only when frames end and conversations are compacted.

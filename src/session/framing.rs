@@ -101,8 +101,9 @@ impl Turn<'_> {
             let title = known.and_then(|known| known.topic.title()).map(str::to_owned);
             let parent = known.and_then(|known| known.parent.clone());
             self.sessions.subagents.framed(&id);
-            let parent = parent.map(FrameRef::Id);
-            self.command(Command::Ensure { session_id: id, title, parent });
+            let (session_id, parent) = (id.clone(), parent.map(FrameRef::Id));
+            self.command(Command::Ensure { session_id, title, parent });
+            self.record_requests(&id);
         }
     }
 

@@ -1,5 +1,7 @@
 //! How a [`Turn`] handles events: one method for each kind.
 
+use std::mem;
+
 use serde_json::json;
 
 use super::compaction::Message;
@@ -10,7 +12,7 @@ use super::subagents::Ending;
 use super::titles::ReceivedEvent;
 use super::topic::CRITERIA_CHARACTERS;
 use super::turn::Turn;
-use crate::frame::FrameStatus;
+use crate::frame::{FrameRef, FrameStatus, ModelRequest};
 use crate::text::beginning;
 use crate::tree::Command;
 
@@ -48,17 +50,22 @@ impl Turn<'_> {
             HostEvent::SessionCompacting { session_id } => self.compacting(session_id),
             HostEvent::SessionCompacted { session_id, messages } => self.compacted(&session_id, messages),
             HostEvent::SessionMessages { session_id, messages } => self.messages_read(&session_id, messages),
-            HostEvent::Message { session_id, message_id, role, text, tokens, context_limit }
-                if !self.sessions.is_known(&session_id) =>
-            {
-                // More of the text is not used.
-                let text = beginning(&text, CRITERIA_CHARACTERS).to_owned();
-                let awaited = session_id.clone();
-                let event = HostEvent::Message { session_id, message_id, role, text, tokens, context_limit };
+            HostEvent::Message { ref session_id, .. } if !self.sessions.is_known(session_id) => {
+                let (awaited, mut event) = (session_id.clone(), event);
+                if let HostEvent::Message { text, .. } = &mut event {
+                    // More of the text is not used.
+                    *text = beginning(text, CRITERIA_CHARACTERS).to_owned();
+                }
                 self.wait_for(&awaited, ReceivedEvent { event, is_subagent });
             }
-            HostEvent::Message { session_id, message_id, role, text, tokens, context_limit } => {
+            HostEvent::Message { session_id, message_id, role, text, tokens, context_limit, request, summary } => {
                 if self.sessions.is_new_message(&session_id, &message_id) {
+                    if let Some(request) = request {
+                        self.requested(&session_id, *request);
+                    }
+                    if summary {
+                        return;
+                    }
                     let is_user = role == "user";
                     self.show_as_active(&session_id);
                     self.observe_message(&session_id, is_user, tokens, context_limit);
@@ -247,6 +254,23 @@ impl Turn<'_> {
         self.salvaged(session_id, &messages);
         let messages = if is_ended { messages } else { finished_only(messages) };
         self.keep_messages(session_id, messages);
+    }
+
+    /// Records a request to a model in the frame of a session. If it has none yet, the request waits for it.
+    fn requested(&mut self, session_id: &str, request: ModelRequest) {
+        self.sessions.known.entry(session_id.to_owned()).or_default().requested(request);
+        if self.has_frame(session_id) {
+            self.record_requests(session_id);
+        }
+    }
+
+    /// Records the requests that have waited for the frame of a session, which exists or is created by this turn.
+    pub(super) fn record_requests(&mut self, session_id: &str) {
+        let Some(session) = self.sessions.known.get_mut(session_id) else { return };
+        for request in mem::take(&mut session.requests) {
+            let frame = FrameRef::Id(session_id.to_owned());
+            self.command(Command::RecordUsage { frame, request: Box::new(request) });
+        }
     }
 
     fn observe_message(&mut self, session_id: &str, is_user: bool, tokens: Option<u64>, context_limit: Option<u64>) {

@@ -12,7 +12,7 @@ use super::subagents::{Ending, Subagents};
 use super::titles::ReceivedEvent;
 use super::topic::Topic;
 use super::turn::Turn;
-use crate::frame::{Change, Event, Frame, FrameStatus, Handle};
+use crate::frame::{Change, Event, Frame, FrameStatus, Handle, ModelRequest};
 use crate::tree::Tree;
 use crate::vocabulary::ToolNames;
 
@@ -114,6 +114,17 @@ pub(super) struct Session {
     /// The criteria that its conversation has word for word: those in the prompt of a call, or the messages of the user.
     /// `None` after a compaction or a restart.
     pub(super) criteria: Option<String>,
+    /// The requests to models that were made before the session had a frame, oldest first.
+    pub(super) requests: Vec<ModelRequest>,
+}
+
+impl Session {
+    /// Keeps a request to a model until it can be recorded in the session's frame.
+    pub(super) fn requested(&mut self, request: ModelRequest) {
+        if self.requests.len() < WAITING_EVENTS {
+            self.requests.push(request);
+        }
+    }
 }
 
 impl Sessions {

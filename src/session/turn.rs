@@ -57,6 +57,12 @@ impl<'a> Turn<'a> {
         self.effect(Effect::Log { level, message: message.to_owned(), data });
     }
 
+    /// True if a session has a frame, or gets one by a command of this turn.
+    pub(super) fn has_frame(&self, session_id: &str) -> bool {
+        let creates = |action: &Action| matches!(action, Action::Command(Command::Ensure { session_id: id, .. }) if id == session_id);
+        self.tree.by_id(session_id).is_some() || self.actions.iter().any(creates)
+    }
+
     /// The frame of a session, if it is open.
     pub(super) fn open_frame(&self, session_id: &str) -> Option<Handle> {
         self.tree.by_id(session_id).filter(|frame| self.tree.node(*frame).status().is_open())

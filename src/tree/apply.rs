@@ -9,7 +9,8 @@ use super::memory::{Conversation, RunState};
 use super::node::{Attempt, Before, Node, push_compact};
 use crate::error::{Error, Result};
 use crate::frame::{
-    Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Identity, Message, Question, RunningCall, Target,
+    Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Identity, Message, ModelUsage, Question,
+    RunningCall, Target, add_usage,
 };
 use crate::steps::step;
 
@@ -276,6 +277,10 @@ impl Tree {
             Change::Forgotten {} => {
                 self.forgotten(handle, time);
                 self.nodes[handle.index()].revision = self.revision;
+            }
+            // Contexts show nothing of it, so no revision changes.
+            Change::UsageRecorded { model_request } => {
+                add_usage(&mut self.frame_mut(handle).usage, &ModelUsage::from(&**model_request));
             }
             Change::ChunkAllocated { chunk } => {
                 self.frame_mut(handle).heap.push((**chunk).clone());

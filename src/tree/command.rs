@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::frame::{
-    Frame, FrameEdit, FrameRef, FrameStatus, Identity, NewChunk, NewFrame, Parent, PopStatus, RegisterValues, Results,
-    SummaryRequest,
+    Frame, FrameEdit, FrameRef, FrameStatus, Identity, ModelRequest, NewChunk, NewFrame, Parent, PopStatus,
+    RegisterValues, Results, SummaryRequest,
 };
 
 /// A requested change of a tree. [`decide`](super::decide) checks it and returns the events that carry it out.
@@ -174,6 +174,13 @@ pub enum Command {
         frame: FrameRef,
         /// The decision.
         decision: String,
+    },
+    /// Record a request to a model in the frame's session. Contexts do not change.
+    RecordUsage {
+        /// The frame, in any status.
+        frame: FrameRef,
+        /// The request.
+        request: Box<ModelRequest>,
     },
     /// Make an open frame the active frame.
     SetActive {

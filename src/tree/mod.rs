@@ -30,7 +30,7 @@ use std::slice;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::frame::{Frame, FrameRef, FrameStatus, Handle, Target, reference_to_id, shown};
+use crate::frame::{Frame, FrameRef, FrameStatus, FrameUsage, Handle, Target, add_usage, reference_to_id, shown};
 use crate::steps::step;
 use crate::text::one_line;
 
@@ -435,6 +435,14 @@ impl Tree {
             }
             None
         })
+    }
+
+    /// The sums of the requests to models: those of a frame, and those of the frame and everything below it.
+    pub fn usage(&self, handle: Handle) -> FrameUsage {
+        let mut total = Vec::new();
+        let all = self.subtree(handle).flat_map(|frame| &self.node(frame).record().usage);
+        all.for_each(|usage| add_usage(&mut total, usage));
+        FrameUsage { own: self.node(handle).record().usage.clone(), total }
     }
 
     /// Checks that a planned frame can begin: that all of its dependencies are completed, each in its newest attempt.

@@ -144,6 +144,15 @@ fn commands_and_queries_do_what_the_stack_does() {
         assert_eq!(ask(|out, error| callstack_active(stack, out, error)).unwrap(), "f2");
         let mut is_new = 7;
         run(|error| callstack_add_artifact(stack, p("f2"), 2, p("a.rs"), 4, &mut is_new, error)).unwrap();
+        let request = r#"{"model": "small", "cacheRead": 9, "output": 4, "failed": true}"#;
+        run(|error| callstack_record_usage(stack, p("f2"), 2, p(request), request.len(), error)).unwrap();
+        let sums = json!([{"model": "small", "requests": 1, "failed": 1, "uncachedInput": 0, "cacheRead": 9, "cacheWrite": 0,
+                           "output": 4, "reasoning": 0, "duration": 0}]);
+        let usage = parsed(ask(|out, error| callstack_usage(stack, p("f1"), 2, out, error)).unwrap());
+        assert_eq!(usage, json!({"own": [], "total": sums}));
+        let wrong = r#"{"model": "small", "output": -4}"#;
+        let refused = run(|error| callstack_record_usage(stack, p("f2"), 2, p(wrong), wrong.len(), error)).unwrap_err();
+        assert_eq!(refused.code, CALLSTACK_ERROR_JSON, "{refused:?}");
         assert_eq!(is_new, 1);
         run(|error| callstack_add_artifact(stack, p("f2"), 2, p("a.rs"), 4, &mut is_new, error)).unwrap();
         assert_eq!(is_new, 0);

@@ -21,3 +21,4 @@ mod sessions;
 #[cfg(feature = "tools")]
 mod tools;
 mod topics;
+mod usage;

@@ -17,7 +17,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use callstack_core::frame::{Chunk, NewChunk, Question, Register, RegisterValues};
+use callstack_core::frame::{Chunk, ModelRequest, NewChunk, Question, Register, RegisterValues};
 use callstack_core::{Frame, FrameStatus, Results, Stack, StackOptions, StackState};
 
 /// The folder of the repository.
@@ -310,7 +310,7 @@ pub fn work(stack: &Stack, random: &mut Random, name: &str) {
     let frame = handle(random);
     // The command may be refused.
     let chunk = |random: &mut Random| format!("chunk {}", random.below(4));
-    let _ = match random.below(19) {
+    let _ = match random.below(20) {
         16 => stack.retry(frame, random.once_in(2).then(|| format!("Note {number}"))).map(drop),
         17 => stack.pop(frame, PopStatus::Failed, format!("Lesson {number}")).map(drop),
         18 => {
@@ -325,6 +325,7 @@ pub fn work(stack: &Stack, random: &mut Random, name: &str) {
                 },
             )
         }
+        19 => stack.record_usage(frame, ModelRequest { output: number, ..ModelRequest::new(chunk(random)) }),
         12 => stack.heap(frame).allocate(NewChunk::new(chunk(random)).content(format!("Content {number}"))),
         13 => stack.heap(frame).write(chunk(random), "x".repeat(random.below(300))),
         14 => stack.heap(frame).free(chunk(random)),

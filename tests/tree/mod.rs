@@ -9,3 +9,5 @@ mod retries;
 mod stack;
 mod state;
 mod tree_model;
+#[cfg(feature = "sqlite")]
+mod usage;

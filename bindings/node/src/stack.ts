@@ -15,6 +15,7 @@ import type {
   FrameQuery,
   FrameRef,
   FrameStatus,
+  FrameUsage,
   Handle,
   HostEvent,
   HostSettings,
@@ -24,6 +25,7 @@ import type {
   LogPage,
   LogQuery,
   MemoryOptions,
+  ModelRequest,
   NewChunk,
   NewFrame,
   NewRun,
@@ -427,6 +429,19 @@ export class Stack implements Disposable {
   /** Records a decision. */
   addDecision(frame: FrameRef, decision: string): void {
     this.#native.run("add_decision", this.#address, frame, decision)
+  }
+
+  /**
+   * Records a request to a model, which was made in the frame's session. Contexts do not change. A host with sessions
+   * reports requests with its messages instead: see {@link HostEvent}.
+   */
+  recordUsage(frame: FrameRef, request: ModelRequest): void {
+    this.#native.run("record_usage", this.#address, frame, writeJson(request))
+  }
+
+  /** Returns the sums of the requests to models: those of a frame, and those of the frame and everything below it. */
+  usage(frame: FrameRef): FrameUsage {
+    return this.#record("usage", frame)
   }
 
   /**

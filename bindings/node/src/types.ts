@@ -170,6 +170,8 @@ export interface FrameRecord {
     blockedBecause?: string
     requestedAt: number
   }
+  /** The frame's own requests to models: their sums, an entry for each model. Absent if there are none. */
+  usage?: ModelUsage[]
   /** The chunks that belong to the frame. */
   heap?: Chunk[]
   /** The registers that are not empty, if the frame uses registers. */
@@ -598,6 +600,8 @@ export type Change =
   | { kind: "stopped"; reason: string }
   /** The planned frame was edited. Frames are named by handle. A frame that has begun gets only another place. */
   | { kind: "edited"; edit: FrameEdit }
+  /** A model was asked in the frame's session. Contexts do not show it. */
+  | { kind: "usageRecorded"; modelRequest: Required<ModelRequest> }
   /** An artifact was recorded. */
   | { kind: "artifactAdded"; artifact: string }
   /** A decision was recorded. */
@@ -751,6 +755,54 @@ export interface SessionMessage {
   parts?: readonly unknown[]
 }
 
+/**
+ * One request to a model. The numbers of tokens are those of the provider, and do not overlap: the prompt has
+ * `uncachedInput` + `cacheRead` + `cacheWrite` tokens, the answer `output` + `reasoning`. Numbers are 0 by default.
+ */
+export interface ModelRequest {
+  /** The host's name of the model. Default: not known. */
+  model?: string
+  /** Prompt tokens that were neither read from a cache nor written to it. */
+  uncachedInput?: number
+  /** Prompt tokens that were read from the provider's cache. */
+  cacheRead?: number
+  /** Prompt tokens that were written to the provider's cache. */
+  cacheWrite?: number
+  /** Tokens of the answer, without those of reasoning. */
+  output?: number
+  /** Tokens of reasoning. */
+  reasoning?: number
+  /** Time from the request to the end of its answer, in milliseconds. */
+  duration?: number
+  /** Number of messages in the prompt. */
+  messages?: number
+  /** True if the request had no answer that could be used. Its tokens count all the same. */
+  failed?: boolean
+}
+
+/** The sums of requests to one model. Tokens are as in {@link ModelRequest}. */
+export interface ModelUsage {
+  /** The host's name of the model; empty if it is not known. */
+  model: string
+  /** Number of requests, failed ones among them. */
+  requests: number
+  /** Number of failed requests. */
+  failed: number
+  uncachedInput: number
+  cacheRead: number
+  cacheWrite: number
+  output: number
+  reasoning: number
+  /** Time of all requests, in milliseconds. Of requests that ran at the same time each counts. */
+  duration: number
+}
+
+/** The requests of a frame, and of the frame with everything below it; an entry for each model. */
+export interface FrameUsage {
+  own: ModelUsage[]
+  total: ModelUsage[]
+}
+
 /** An event of a host. Events may be reported twice and in any order. */
 export type HostEvent =
   | { kind: "sessionCreated"; sessionID: string; parentID?: string | undefined; title?: string }
@@ -768,6 +820,10 @@ export type HostEvent =
       tokens?: number | undefined
       /** The size of the model's context window, in tokens. */
       contextLimit?: number | undefined
+      /** The request to the model that the message answers. It is recorded in the session's frame. */
+      request?: ModelRequest | undefined
+      /** True for the summary of a compaction: only its `request` counts. */
+      summary?: boolean | undefined
     }
   /** A message will not change any more. It is appended to the log of the session's frame. */
   | { kind: "messageFinished"; sessionID: string; message: SessionMessage }

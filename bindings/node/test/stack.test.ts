@@ -94,6 +94,22 @@ test("a failed frame is begun anew", () => {
   )
 })
 
+test("requests to models are summed by frame and model", () => {
+  using stack = Stack.inMemory()
+  const shop = stack.push({ title: "Shop" })
+  const cart = stack.push({ title: "Cart", parent: shop })
+  stack.recordUsage(shop, { model: "large", uncachedInput: 100, output: 10 })
+  stack.recordUsage(cart, { model: "large", cacheRead: 50, cacheWrite: 5, reasoning: 3, duration: 7, messages: 2 })
+  stack.recordUsage(cart, { model: "large", failed: true })
+  const own = { model: "large", requests: 2, failed: 1, uncachedInput: 0, cacheRead: 50, cacheWrite: 5, output: 0 }
+  assert.deepEqual(stack.usage(cart).own, [{ ...own, reasoning: 3, duration: 7 }])
+  const total = { ...own, requests: 3, uncachedInput: 100, output: 10, reasoning: 3, duration: 7 }
+  assert.deepEqual(stack.usage(shop).total, [total])
+  assert.deepEqual(stack.frame(cart).usage, stack.usage(cart).own)
+  fails(() => stack.recordUsage("f9", {}), "unknown_frame")
+  fails(() => stack.recordUsage(cart, { output: -1 }), "json")
+})
+
 test("queries return handles, or records", () => {
   using stack = Stack.inMemory()
   assert.equal(stack.active(), undefined)

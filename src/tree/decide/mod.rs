@@ -75,6 +75,7 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
         Command::Forget { frame } => draft.forget(tree.resolve(&frame)?),
         Command::AddArtifact { frame, artifact } => draft.add_artifact(tree.resolve(&frame)?, artifact)?,
         Command::AddDecision { frame, decision } => draft.add_decision(tree.resolve(&frame)?, decision)?,
+        Command::RecordUsage { frame, request } => draft.record_usage(tree.resolve(&frame)?, request),
         Command::SetLogPath { frame, log_path } => draft.set_log_path(tree.resolve(&frame)?, log_path)?,
         Command::AppendLog { frame, entries } => draft.append_entries(tree.resolve(&frame)?, entries)?,
         Command::AllocateChunk { frame, chunk } => draft.allocate_chunk(tree.resolve(&frame)?, chunk)?,

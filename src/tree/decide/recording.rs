@@ -1,10 +1,10 @@
-//! Commands that record data of a frame: its ID, results so far, artifacts, decisions, and its log.
+//! Commands that record data of a frame: its ID, results so far, artifacts, decisions, requests to models, and its log.
 
 use serde_json::Value;
 
 use super::not_empty;
 use crate::error::{Error, Result};
-use crate::frame::{Change, Handle, Results, SummaryRequest, is_too_deep, own_log_path};
+use crate::frame::{Change, Handle, ModelRequest, Results, SummaryRequest, is_too_deep, own_log_path};
 use crate::tree::Draft;
 
 impl Draft<'_> {
@@ -81,6 +81,10 @@ impl Draft<'_> {
         not_empty("decision", &decision)?;
         self.push(handle, Change::DecisionAdded { decision });
         Ok(())
+    }
+
+    pub(super) fn record_usage(&mut self, handle: Handle, request: Box<ModelRequest>) {
+        self.push(handle, Change::UsageRecorded { model_request: request });
     }
 
     pub(super) fn set_log_path(&mut self, handle: Handle, log_path: String) -> Result<()> {

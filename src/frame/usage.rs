@@ -1,0 +1,160 @@
+//! What model requests use: the record of one request, and the sums of a frame.
+
+use serde::{Deserialize, Serialize};
+
+/// One request to a model, as the host reports it. Numbers of tokens are those that the model's provider counts.
+///
+/// The three numbers of the prompt do not overlap, and `output` does not contain `reasoning`: the prompt has
+/// `uncachedInput + cacheRead + cacheWrite` tokens, the answer `output + reasoning`.
+///
+/// In JSON; every key is optional, unknown keys are rejected:
+///
+/// ```json
+/// {"model": "claude-sonnet-5", "uncachedInput": 412, "cacheRead": 9120, "cacheWrite": 640, "output": 210,
+///  "reasoning": 0, "duration": 3480, "messages": 14, "failed": false}
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct ModelRequest {
+    /// The host's name of the model. Empty: it is not known.
+    pub model: String,
+    /// Prompt tokens that were neither read from a cache nor written to it.
+    pub uncached_input: u64,
+    /// Prompt tokens that were read from the provider's cache.
+    pub cache_read: u64,
+    /// Prompt tokens that were written to the provider's cache.
+    pub cache_write: u64,
+    /// Tokens of the answer, without those of reasoning.
+    pub output: u64,
+    /// Tokens of reasoning.
+    pub reasoning: u64,
+    /// Time from the request to the end of its answer, in milliseconds.
+    pub duration: u64,
+    /// Number of messages in the prompt.
+    pub messages: u64,
+    /// True if the request had no answer that could be used. Its tokens count all the same.
+    pub failed: bool,
+}
+
+impl ModelRequest {
+    /// A request to a model, without tokens.
+    pub fn new(model: impl Into<String>) -> Self {
+        Self { model: model.into(), ..Self::default() }
+    }
+}
+
+/// The sums of requests to one model.
+///
+/// ```json
+/// {"model": "claude-sonnet-5", "requests": 12, "failed": 1, "uncachedInput": 5204, "cacheRead": 88120,
+///  "cacheWrite": 6400, "output": 2210, "reasoning": 0, "duration": 41480}
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ModelUsage {
+    /// The host's name of the model. Empty: it is not known.
+    pub model: String,
+    /// Number of requests, failed ones among them.
+    pub requests: u64,
+    /// Number of failed requests.
+    pub failed: u64,
+    /// Prompt tokens that were neither read from a cache nor written to it.
+    pub uncached_input: u64,
+    /// Prompt tokens that were read from the provider's cache.
+    pub cache_read: u64,
+    /// Prompt tokens that were written to the provider's cache.
+    pub cache_write: u64,
+    /// Tokens of the answers, without those of reasoning.
+    pub output: u64,
+    /// Tokens of reasoning.
+    pub reasoning: u64,
+    /// Time of all requests, in milliseconds. Of requests that ran at the same time each counts.
+    pub duration: u64,
+}
+
+impl ModelUsage {
+    /// All tokens of the prompts.
+    pub fn input(&self) -> u64 {
+        self.uncached_input.saturating_add(self.cache_read).saturating_add(self.cache_write)
+    }
+
+    /// Adds the sums of other requests. A sum that would exceed the largest number stays at that number.
+    pub fn add(&mut self, other: &ModelUsage) {
+        let sums = [
+            (&mut self.requests, other.requests),
+            (&mut self.failed, other.failed),
+            (&mut self.uncached_input, other.uncached_input),
+            (&mut self.cache_read, other.cache_read),
+            (&mut self.cache_write, other.cache_write),
+            (&mut self.output, other.output),
+            (&mut self.reasoning, other.reasoning),
+            (&mut self.duration, other.duration),
+        ];
+        for (sum, number) in sums {
+            *sum = sum.saturating_add(number);
+        }
+    }
+}
+
+impl From<&ModelRequest> for ModelUsage {
+    fn from(request: &ModelRequest) -> Self {
+        let ModelRequest {
+            model, uncached_input, cache_read, cache_write, output, reasoning, duration, failed, ..
+        } = request;
+        Self {
+            model: model.clone(),
+            requests: 1,
+            failed: u64::from(*failed),
+            uncached_input: *uncached_input,
+            cache_read: *cache_read,
+            cache_write: *cache_write,
+            output: *output,
+            reasoning: *reasoning,
+            duration: *duration,
+        }
+    }
+}
+
+/// Adds sums to a list that has an entry for each model, in the order of their first requests.
+pub(crate) fn add_usage(list: &mut Vec<ModelUsage>, usage: &ModelUsage) {
+    match list.iter_mut().find(|known| known.model == usage.model) {
+        Some(known) => known.add(usage),
+        None => {
+            // Most frames use one model, so the first entry gets no room for others.
+            if list.is_empty() {
+                list.reserve_exact(1);
+            }
+            list.push(usage.clone());
+        }
+    }
+}
+
+/// The requests of a frame, and of the frame with everything below it; an entry for each model.
+///
+/// In JSON: `{"own": [{"model": "…", "requests": 3, …}], "total": [{"model": "…", "requests": 12, …}]}`, each entry a
+/// [`ModelUsage`].
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
+pub struct FrameUsage {
+    /// The requests of the frame itself.
+    pub own: Vec<ModelUsage>,
+    /// The requests of the frame and of all frames below it.
+    pub total: Vec<ModelUsage>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_kept_by_model_and_never_overflow() {
+        let request = |model: &str, output| ModelRequest { output, failed: output == 0, ..ModelRequest::new(model) };
+        let mut list = Vec::new();
+        for request in [request("a", 5), request("b", 0), request("a", u64::MAX), request("a", 1)] {
+            add_usage(&mut list, &ModelUsage::from(&request));
+        }
+        let sums: Vec<_> =
+            list.iter().map(|usage| (usage.model.as_str(), usage.requests, usage.failed, usage.output)).collect();
+        assert_eq!(sums, [("a", 3, 0, u64::MAX), ("b", 1, 1, 0)]);
+    }
+}
