@@ -1,5 +1,6 @@
 //! The arguments of `callstack agent`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,16 +9,20 @@ use callstack_core::frame::{MemoryModel, RunSettings};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
 
+use super::failed;
 use super::work::Limits;
 use super::workspace::TimeLimit;
+use crate::failure::Failure;
 
 /// The end of the help.
 const AFTER_HELP: &str = "\
-Exit status:
+Exit codes:
   0    the task is done; its result is on the standard output
-  1    an error; the last lines say which one, and how to continue
+  1    a failure: the model, the workspace, files; the last lines say how to continue
   2    wrong arguments
   3    a limit was reached: --max-steps or --max-repeats
+  4    refused; for example, another process drives the run, or it is over
+  5    the stack was busy; the outcome is unknown
   130  interrupted
 
 Examples:
@@ -51,9 +56,9 @@ pub struct AgentArguments {
     /// The workspace: the folder in which the agent works.
     #[arg(long, default_value = ".", value_name = "FOLDER")]
     pub dir: PathBuf,
-    /// The folder in which the run is saved. Default: .callstack in the workspace.
-    #[arg(long, value_name = "FOLDER")]
-    state: Option<PathBuf>,
+    /// The value of --stack: the folder in which the run is saved.
+    #[arg(skip)]
+    stack: Option<PathBuf>,
     /// Continue the newest unfinished run, or the one with this handle, ID or title: --resume=f12.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "", value_name = "RUN")]
     pub resume: Option<String>,
@@ -122,8 +127,14 @@ impl AgentArguments {
         self.wire.unwrap_or(by_name)
     }
 
-    pub fn state_folder(&self) -> PathBuf {
-        self.state.clone().unwrap_or_else(|| self.dir.join(".callstack"))
+    /// Sets the folder in which the run is saved. An empty name counts as none.
+    pub fn set_stack(&mut self, stack: Option<OsString>) {
+        self.stack = stack.filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    }
+
+    /// The folder in which the run is saved: `--stack`, else `.callstack` in the workspace.
+    pub fn stack_folder(&self) -> PathBuf {
+        self.stack.clone().unwrap_or_else(|| self.dir.join(".callstack"))
     }
 
     pub fn time_limit(&self) -> TimeLimit {
@@ -155,14 +166,14 @@ impl AgentArguments {
     }
 
     /// The API key. It is optional if `--base-url` is given without `--api-key-env`: such a model may need none.
-    pub fn key(&self) -> Result<Option<String>, String> {
+    pub fn key(&self) -> Result<Option<String>, Failure> {
         let key = std::env::var(self.key_variable()).ok().filter(|key| !key.is_empty());
         if key.is_none() && (self.base_url.is_none() || self.api_key_env.is_some()) {
-            return Err(format!(
+            return Err(failed(format!(
                 "there is no API key: set {}, name another variable with --api-key-env, or give the --base-url of a \
                  model that needs none",
                 self.key_variable()
-            ));
+            )));
         }
         Ok(key)
     }

@@ -20,6 +20,8 @@ use super::arguments::{AgentArguments, Wire};
 use super::model::{Answer, Model, ModelError, Offer};
 use super::problems::Names;
 use super::usage::Meter;
+use super::{failed, wrong};
+use crate::failure::Failure;
 
 /// Time limit of the request that finds out what an address returns.
 const DIAGNOSIS: Duration = Duration::from_secs(30);
@@ -34,7 +36,7 @@ pub struct GenaiModel {
 }
 
 impl GenaiModel {
-    pub fn new(arguments: &AgentArguments, key: Option<String>) -> Result<Self, String> {
+    pub fn new(arguments: &AgentArguments, key: Option<String>) -> Result<Self, Failure> {
         let wire = arguments.wire();
         let kind = match wire {
             Wire::Openai => AdapterKind::OpenAI,
@@ -50,7 +52,7 @@ impl GenaiModel {
             },
         };
         if !address.starts_with("http://") && !address.starts_with("https://") {
-            return Err(format!("--base-url is `{address}`, but must begin with http:// or https://"));
+            return Err(wrong(format!("--base-url is `{address}`, but must begin with http:// or https://")));
         }
         let names = Names {
             model: arguments.model.clone(),
@@ -71,7 +73,7 @@ impl GenaiModel {
             .with_stream_header_timeout(arguments.timeout())
             .with_stream_read_timeout(arguments.timeout());
         options.max_tokens = arguments.max_tokens;
-        let client = Client::new().map_err(|error| error.to_string())?;
+        let client = Client::new().map_err(failed)?;
         Ok(Self { client, target, wire, options, names })
     }
 

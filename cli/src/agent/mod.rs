@@ -9,78 +9,98 @@ mod model;
 mod problems;
 mod progress;
 mod retry;
+mod runtime;
+mod terminal;
 mod usage;
 mod work;
 mod workspace;
 
-use std::process::ExitCode;
+use std::io;
 
+use callstack_core::frame::ModelUsage;
 use callstack_core::memory::NewRun;
+use callstack_core::text::one_line;
 use callstack_core::{Handle, Stack, StackOptions};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 pub use arguments::AgentArguments;
 use gauge::Gauge;
 use genai_model::GenaiModel;
+use progress::Progress;
 use retry::Patient;
+pub use runtime::start;
+use terminal::print;
 use work::{Agent, Driven, End, Notices};
 use workspace::{Environment, Workspace};
 
 use crate::commands::runs::{drop_run, find_run};
 use crate::driver::{Driver, Refusal};
-use crate::terminal::{print, say};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Output, Page, Report};
 
-/// Exit statuses other than 0 (done) and 1 (error). clap exits with 2 for invalid arguments.
-const STOPPED: u8 = 3;
-const INTERRUPTED: u8 = 130;
+/// The result of a run.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct RunResult {
+    /// The root frame of the run.
+    run: Handle,
+    /// What the agent has returned.
+    result: String,
+    /// The requests of the whole run, an entry for each model.
+    usage: Vec<ModelUsage>,
+}
 
-/// Runs the command. Writes the result to the standard output, and everything else to the standard error.
-pub async fn run(arguments: &AgentArguments) -> ExitCode {
-    let mut resumable = None;
-    let end = work(arguments, &mut resumable).await;
-    let status = match &end {
-        Ok(End::Done { results }) => match print(results) {
-            Ok(()) => return ExitCode::SUCCESS,
-            Err(error) => {
-                say(&format!("callstack: the result cannot be written: {error}"));
-                return ExitCode::FAILURE;
-            }
-        },
-        Ok(End::Stopped { reason }) => {
-            say(&format!("stopped: {reason}"));
-            STOPPED.into()
-        }
-        Ok(End::Interrupted) => {
-            say("interrupted; the run is saved.");
-            INTERRUPTED.into()
-        }
-        Err(problem) => {
-            say(&format!("callstack: {problem}"));
-            ExitCode::FAILURE
-        }
-    };
-    if let Some(run) = resumable {
-        say(&format!("To continue: {}", arguments.resume_command(run)));
+impl Report for RunResult {
+    const KIND: &'static str = "runResult";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        page.raw(&self.result)
     }
-    status
+}
+
+/// Runs the command. Writes the result to the standard output, and everything else to the standard error; with `--json`
+/// no progress.
+async fn run(arguments: &AgentArguments, output: Output) -> Result<Exit, Failure> {
+    let mut resumable = None;
+    let failure = match work(arguments, Progress::new(output.is_json), &mut resumable).await {
+        Ok(End::Done { run, result, usage }) if output.is_json => {
+            output.report(&RunResult { run, result, usage })?;
+            return Ok(Exit::Done);
+        }
+        // Not as a report: those to a file or a pipe lose their control characters, and the result is for programs too.
+        Ok(End::Done { result, .. }) => {
+            print(&result)?;
+            return Ok(Exit::Done);
+        }
+        Ok(End::Stopped { reason }) => Failure::new(Exit::Limit, "limit", format!("stopped: {reason}")),
+        Ok(End::Interrupted) => Failure::new(Exit::Interrupted, "interrupted", "interrupted; the run is saved"),
+        Err(failure) => failure,
+    };
+    Err(match resumable {
+        Some(run) => failure.next(arguments.resume_command(run)),
+        None => failure,
+    })
 }
 
 /// Does the work. `resumable` becomes the run that can be continued if this is not its end.
-async fn work(arguments: &AgentArguments, resumable: &mut Option<Handle>) -> Result<End, String> {
+async fn work(arguments: &AgentArguments, progress: Progress, resumable: &mut Option<Handle>) -> Result<End, Failure> {
     let key = arguments.key()?;
-    let folder = arguments.state_folder();
+    let folder = arguments.stack_folder();
     if !arguments.dir.is_dir() {
-        return Err(format!("{} is not a folder; give the workspace with --dir", arguments.dir.display()));
+        return Err(wrong(format!("{} is not a folder; give the workspace with --dir", arguments.dir.display())));
     }
     let environment = Environment::without_secrets(key.as_deref());
     let model = Patient::new(GenaiModel::new(arguments, key)?, arguments.retries, arguments.retry_delay());
-    let stack = Stack::open(&folder, StackOptions::default()).map_err(text)?;
+    let stack = Stack::open(&folder, StackOptions::default())?;
     let workspace = Workspace::open(&arguments.dir, &folder, environment, arguments.time_limit())
-        .map_err(|error| format!("{} cannot be opened: {error}", arguments.dir.display()))?;
+        .map_err(|error| Failure::of_file("open", arguments.dir.display(), &error))?;
     let driven = drive(&stack, arguments)?;
     let run = driven.run;
     *resumable = Some(run);
     let gauge = Gauge::new(arguments.context_limit, arguments.max_tokens);
-    let agent = Agent::new(driven, model, gauge, workspace, arguments.limits())?;
+    let agent = Agent::new(driven, model, gauge, workspace, arguments.limits(), progress)?;
     let end = agent.work(arguments.resume.is_some()).await;
     let has_answer = || stack.run(run).status().is_ok_and(|status| status.steps > 0);
     if end.is_err() && arguments.resume.is_none() && !has_answer() {
@@ -89,42 +109,41 @@ async fn work(arguments: &AgentArguments, resumable: &mut Option<Handle>) -> Res
         let _ = drop_run(&stack, run, "its model never answered");
     }
     // All commits are already safe. This updates the files next to the database.
-    stack.close().map_err(text)?;
+    stack.close()?;
     end
 }
 
 /// Starts a new run, or takes an unfinished one with `--resume`.
-fn drive(stack: &Stack, arguments: &AgentArguments) -> Result<Driven, String> {
-    let folder = arguments.state_folder();
+fn drive(stack: &Stack, arguments: &AgentArguments) -> Result<Driven, Failure> {
+    let folder = arguments.stack_folder();
     let run = match &arguments.resume {
         None => {
             let task = arguments.task.clone().unwrap_or_default();
-            let run = NewRun::new(task).settings(arguments.settings()).tools(Workspace::DESCRIPTION);
-            stack.start_run(run).map_err(text)?
+            stack.start_run(NewRun::new(task).settings(arguments.settings()).tools(Workspace::DESCRIPTION))?
         }
-        Some(name) if name.is_empty() => {
-            let is_open = |run: &Handle| stack.read(|tree| tree.node(*run).status().is_open());
-            let newest = stack.runs().into_iter().rev().find(is_open);
-            newest.ok_or_else(|| format!("{} has no unfinished run; start one with a task", folder.display()))?
-        }
+        Some(name) if name.is_empty() => newest_unfinished(stack).ok_or_else(|| {
+            refused("no_run", format!("{} has no unfinished run; start one with a task", folder.display()))
+        })?,
         Some(name) => find_run(stack, name)?,
     };
-    let title = || stack.read(|tree| tree.node(run).title().to_owned());
+    let title = stack.read(|tree| one_line(tree.node(run).title()));
     let driver = Driver::take(&folder, run).map_err(|refusal| match refusal {
         Refusal::Driven { process: Some(process) } => {
-            let title = title();
-            format!("the run {run} ({title}) is driven by the process {process}; wait for its end, or end it: kill {process}")
+            refused("driven", format!("the run {run} ({title}) is driven by the process {process}"))
+                .next(format!("wait for its end, or end it: kill {process}"))
         }
-        Refusal::Driven { process: None } => format!("the run {run} ({}) is driven by another process", title()),
-        Refusal::Failed(error) => format!("{}: the lock of the run {run} cannot be taken: {error}", folder.display()),
+        Refusal::Driven { process: None } => {
+            refused("driven", format!("the run {run} ({title}) is driven by another process"))
+        }
+        Refusal::Failed(error) => Failure::of_file("lock", format!("the run {run} in {}", folder.display()), &error),
     })?;
     // What other processes have done before this one took the lock.
-    stack.refresh().map_err(text)?;
+    stack.refresh()?;
     let status = stack.read(|tree| tree.node(run).status());
     if !status.is_open() {
-        return Err(format!(
-            "the run {run} ({}) is {status} and cannot be resumed; start a new one with a task",
-            title()
+        return Err(refused(
+            "over",
+            format!("the run {run} ({title}) is {status} and cannot be resumed; start a new one"),
         ));
     }
     let instruction = arguments.task.clone().filter(|_| arguments.resume.is_some());
@@ -132,6 +151,20 @@ fn drive(stack: &Stack, arguments: &AgentArguments) -> Result<Driven, String> {
     Ok(Driven { stack: stack.clone(), run, driver, notices })
 }
 
-fn text(error: impl ToString) -> String {
-    error.to_string()
+fn newest_unfinished(stack: &Stack) -> Option<Handle> {
+    let is_open = |run: &Handle| stack.read(|tree| tree.node(*run).status().is_open());
+    stack.runs().into_iter().rev().find(is_open)
+}
+
+/// A failure of what is outside of the stack, mostly of the model.
+fn failed(problem: impl ToString) -> Failure {
+    Failure::new(Exit::Failed, "agent", problem.to_string())
+}
+
+fn wrong(problem: impl ToString) -> Failure {
+    Failure::new(Exit::Usage, "arguments", problem.to_string())
+}
+
+fn refused(code: &str, problem: impl ToString) -> Failure {
+    Failure::new(Exit::Refused, code, problem.to_string())
 }

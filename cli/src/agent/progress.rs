@@ -8,7 +8,8 @@ use callstack_core::frame::{Change, Event, Message, ModelUsage, ToolCall};
 use callstack_core::memory::Prompt;
 use callstack_core::{Handle, OutlineOptions, OutlineStyle, Stack};
 
-use crate::terminal::{harmless, say, width};
+use super::terminal::{harmless, say};
+use crate::output::width_of_errors;
 
 /// Maximum length of a line, in characters. A narrow terminal has shorter ones.
 const WIDTH: usize = 110;
@@ -21,9 +22,15 @@ pub struct Progress {
     steps: Cell<usize>,
     /// True while text of the model is being written.
     is_speaking: Cell<bool>,
+    /// True if nothing is written.
+    is_quiet: bool,
 }
 
 impl Progress {
+    pub fn new(is_quiet: bool) -> Self {
+        Self { is_quiet, ..Self::default() }
+    }
+
     pub fn begin(&self, stack: &Stack, run: Handle) {
         self.tree(stack, run);
     }
@@ -38,11 +45,14 @@ impl Progress {
             "step {}  {} {title}, depth {}, about {tokens} tokens{note}",
             prompt.step, prompt.frame, prompt.depth
         );
-        say(&line(&what));
+        self.say(&line(&what));
     }
 
     /// Writes a part of the model's text.
     pub fn text(&self, part: &str) {
+        if self.is_quiet {
+            return;
+        }
         let begin = if self.is_speaking.replace(true) { "" } else { "  | " };
         let mut error = io::stderr();
         let _ = write!(error, "{begin}{}", harmless(part).replace('\n', "\n  | ")).and_then(|()| error.flush());
@@ -56,29 +66,29 @@ impl Progress {
     pub fn answered(&self, prompt_tokens: u64) {
         self.end_text();
         if prompt_tokens > 0 {
-            say(&format!("  (the provider counts {prompt_tokens} tokens)"));
+            self.say(&format!("  (the provider counts {prompt_tokens} tokens)"));
         }
     }
 
     pub fn note(&self, text: &str) {
         self.end_text();
-        say(&format!("  {text}"));
+        self.say(&format!("  {text}"));
     }
 
     pub fn call(&self, call: &ToolCall) {
-        say(&line(&format!("  {} {}", call.name, call.arguments)));
+        self.say(&line(&format!("  {} {}", call.name, call.arguments)));
     }
 
     /// Writes the first and the last line of an answer. The last line has the exit status of a command.
     pub fn answer(&self, answer: &str, is_error: bool) {
         let mark = if is_error { "refused: " } else { "" };
         let lines: Vec<&str> = answer.lines().collect();
-        say(&line(&format!("    {mark}{}", lines.first().unwrap_or(&""))));
+        self.say(&line(&format!("    {mark}{}", lines.first().unwrap_or(&""))));
         match &lines[..] {
             [] | [_] => {}
-            [_, last] => say(&line(&format!("    {last}"))),
+            [_, last] => self.say(&line(&format!("    {last}"))),
             [_, between @ .., last] => {
-                say(&format!("    … {} lines …\n{}", between.len(), line(&format!("    {last}"))))
+                self.say(&format!("    … {} lines …\n{}", between.len(), line(&format!("    {last}"))))
             }
         }
     }
@@ -105,30 +115,36 @@ impl Progress {
         self.end_text();
         let (steps, peak) = (self.steps.get(), self.peak.get());
         if steps > 0 {
-            say(&format!("{steps} steps; the largest prompt had about {peak} tokens"));
+            self.say(&format!("{steps} steps; the largest prompt had about {peak} tokens"));
         }
         for usage in stack.usage(run).map(|usage| usage.total).unwrap_or_default() {
-            say(&totals(&usage));
+            self.say(&totals(&usage));
         }
     }
 
     fn end_text(&self) {
         if self.is_speaking.replace(false) {
-            say("");
+            self.say("");
         }
     }
 
     fn tree(&self, stack: &Stack, run: Handle) {
         let options = OutlineOptions::default().style(OutlineStyle::Indented).root(Some(run.into()));
         if let Ok(outline) = stack.outline(&options) {
-            outline.trim_end().lines().for_each(|row| say(&line(row)));
+            outline.trim_end().lines().for_each(|row| self.say(&line(row)));
+        }
+    }
+
+    fn say(&self, text: &str) {
+        if !self.is_quiet {
+            say(text);
         }
     }
 }
 
 /// A text on one line, cut to the maximum length.
 fn line(text: &str) -> String {
-    let most = width().map_or(WIDTH, |columns| columns.min(WIDTH));
+    let most = width_of_errors().min(WIDTH);
     let one = text.replace('\n', "\\n");
     match one.char_indices().nth(most) {
         Some(_) => one.chars().take(most.saturating_sub(1)).chain(['…']).collect(),

@@ -7,6 +7,7 @@ use callstack_core::tools;
 use callstack_core::{FrameStatus, Handle, Stack};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::failed;
 use super::gauge::Gauge;
 use super::limits::ContextLimit;
 use super::model::{Answer, Model, ModelError, Offer};
@@ -14,6 +15,7 @@ use super::progress::Progress;
 use super::retry::Patient;
 use super::workspace::Workspace;
 use crate::driver::{BackgroundCommand, Driver};
+use crate::failure::Failure;
 
 /// The limits at which the run stops.
 pub struct Limits {
@@ -26,7 +28,7 @@ pub struct Limits {
 /// The end of the work.
 pub enum End {
     /// The root frame was popped.
-    Done { results: String },
+    Done { run: Handle, result: String, usage: Vec<ModelUsage> },
     /// A limit was reached. The run can be resumed.
     Stopped { reason: String },
     /// A signal has interrupted it. The run can be resumed.
@@ -101,9 +103,10 @@ impl<M: Model> Agent<M> {
         gauge: Gauge,
         workspace: Workspace,
         limits: Limits,
-    ) -> Result<Self, String> {
+        progress: Progress,
+    ) -> Result<Self, Failure> {
         let Driven { stack, run, driver, notices } = driven;
-        let memory = stack.run(run).status().map_err(text)?.settings.memory;
+        let memory = stack.run(run).status()?.settings.memory;
         let of_memory = tools::memory_tools(memory).into_iter().map(|tool| Offer {
             name: tool.name,
             description: tool.description,
@@ -112,7 +115,6 @@ impl<M: Model> Agent<M> {
         let offers: Vec<Offer> = of_memory.chain(workspace.offers()).collect();
         let of_offer = |offer: &Offer| Approx.count(&offer.description) + Approx.count(&offer.parameters.to_string());
         let offer_tokens = offers.iter().map(of_offer).sum();
-        let progress = Progress::default();
         workspace.continue_numbers(driver.earlier.commands_started);
         Ok(Self {
             stack,
@@ -132,14 +134,14 @@ impl<M: Model> Agent<M> {
 
     /// Works until the run ends, and ends all background commands. `is_resumed`: another process, which may have been
     /// killed, has started the run.
-    pub async fn work(mut self, is_resumed: bool) -> Result<End, String> {
+    pub async fn work(mut self, is_resumed: bool) -> Result<End, Failure> {
         let mut interrupts = Interrupts::new()?;
         self.progress.begin(&self.stack, self.run);
         let end = self.steps(&mut interrupts, is_resumed).await;
         if matches!(end, Ok(End::Interrupted))
             && let Some((frame, request)) = self.model.give_up()
         {
-            self.stack.record_usage(frame, request).map_err(text)?;
+            self.stack.record_usage(frame, request)?;
         }
         self.workspace.end_all().await;
         self.progress.end(&self.stack, self.run);
@@ -149,14 +151,19 @@ impl<M: Model> Agent<M> {
         end
     }
 
-    async fn steps(&mut self, interrupts: &mut Interrupts, is_resumed: bool) -> Result<End, String> {
+    async fn steps(&mut self, interrupts: &mut Interrupts, is_resumed: bool) -> Result<End, Failure> {
         // The earlier process may have started the tool call that is next, but not recorded its answer.
         let mut was_begun = is_resumed;
         let mut steps = 0;
         loop {
-            match self.stack.run(self.run).next().map_err(text)? {
-                Next::Over { status: FrameStatus::Completed, results } => return Ok(End::Done { results }),
-                Next::Over { status, .. } => return Err(format!("the run is {status}: another program has ended it")),
+            match self.stack.run(self.run).next()? {
+                Next::Over { status: FrameStatus::Completed, results } => {
+                    let usage = self.stack.usage(self.run)?.total;
+                    return Ok(End::Done { run: self.run, result: results, usage });
+                }
+                Next::Over { status, .. } => {
+                    return Err(failed(format!("the run is {status}: another program has ended it")));
+                }
                 Next::Call(call) => {
                     tokio::select! {
                         dealt = self.deal(&call, was_begun) => dealt?,
@@ -165,7 +172,7 @@ impl<M: Model> Agent<M> {
                 }
                 Next::Ask(prompt) => {
                     if let Some(message) = self.notices.message(prompt.depth) {
-                        self.stack.run(self.run).tell(message).map_err(text)?;
+                        self.stack.run(self.run).tell(message)?;
                         self.notices = Notices::default();
                         self.note_commands()?;
                         continue;
@@ -179,24 +186,26 @@ impl<M: Model> Agent<M> {
                         () = interrupts.next() => return Ok(End::Interrupted),
                     }
                 }
-                other => return Err(format!("this version of the program cannot do what the run needs: {other:?}")),
+                other => {
+                    return Err(failed(format!("this version of the program cannot do what the run needs: {other:?}")));
+                }
             }
             was_begun = false;
         }
     }
 
     /// The reason to stop after this number of steps, if a limit is reached.
-    fn reached_limit(&self, steps: u64) -> Result<Option<String>, String> {
+    fn reached_limit(&self, steps: u64) -> Result<Option<String>, Failure> {
         if steps >= self.limits.steps {
             return Ok(Some(format!("the limit of {steps} steps is reached (--max-steps)")));
         }
-        let repeats = self.stack.run(self.run).status().map_err(text)?.repeats;
+        let repeats = self.stack.run(self.run).status()?.repeats;
         let is_stuck = steps > 0 && repeats >= self.limits.repeats;
         Ok(is_stuck.then(|| format!("the model has made the same call {repeats} times in a row (--max-repeats)")))
     }
 
     /// Asks the model, and records its reply. A prompt that is too long is shortened and sent again.
-    async fn ask(&mut self, whole: &Prompt) -> Result<(), String> {
+    async fn ask(&mut self, whole: &Prompt) -> Result<(), Failure> {
         loop {
             let mut prompt = whole.clone();
             let (tokens, fit) = self.gauge.fit(&mut prompt, self.offer_tokens);
@@ -207,7 +216,7 @@ impl<M: Model> Agent<M> {
                 &prompt,
                 &self.offers,
                 &mut on_text,
-                |frame, request| stack.record_usage(frame, request).map_err(text),
+                |frame, request| stack.record_usage(frame, request).map_err(|error| error.to_string()),
                 |problem, wait| progress.wait(problem, wait),
             );
             match asked.await {
@@ -216,20 +225,20 @@ impl<M: Model> Agent<M> {
                     self.gauge.lower(limit);
                     let (_, shorter) = self.gauge.fit(&mut whole.clone(), self.offer_tokens);
                     if shorter.size >= fit.size {
-                        return Err(format!(
-                            "{problem}\nThe conversation of {} does not fit, although all that can be is shortened: use a \
+                        return Err(failed(format!(
+                            "{problem}. The conversation of {} does not fit, although all that can be is shortened: use a \
                              model with a larger context, or limit the answer with --max-tokens",
                             prompt.frame
-                        ));
+                        )));
                     }
                     self.progress.note(&format!("{problem}; trying again with a shorter prompt"));
                 }
-                Err(error) => return Err(error.to_string()),
+                Err(error) => return Err(failed(error)),
             }
         }
     }
 
-    fn answered(&mut self, answer: Answer, request: &ModelRequest) -> Result<(), String> {
+    fn answered(&mut self, answer: Answer, request: &ModelRequest) -> Result<(), Failure> {
         let counted = ModelUsage::from(request).input();
         self.gauge.set_count(counted);
         self.progress.answered(counted);
@@ -241,13 +250,13 @@ impl<M: Model> Agent<M> {
         if is_window_full {
             self.gauge.lower(ContextLimit::default());
         }
-        self.stack.run(self.run).reply(reply).map_err(text)
+        Ok(self.stack.run(self.run).reply(reply)?)
     }
 
-    async fn deal(&mut self, call: &ToolCall, was_begun: bool) -> Result<(), String> {
+    async fn deal(&mut self, call: &ToolCall, was_begun: bool) -> Result<(), Failure> {
         self.progress.call(call);
         if let Some(operation) = tools::operation(self.memory, call) {
-            let events = self.stack.run(self.run).operate(&call.id, operation).map_err(text)?;
+            let events = self.stack.run(self.run).operate(&call.id, operation)?;
             self.progress.operated(&self.stack, self.run, &events);
             return Ok(());
         }
@@ -265,13 +274,14 @@ impl<M: Model> Agent<M> {
             answer.push_str("\n[the run was interrupted here, so this command may have run twice]");
         }
         self.progress.answer(&answer, is_error);
-        self.stack.run(self.run).answer(&call.id, answer, is_error).map_err(text)
+        Ok(self.stack.run(self.run).answer(&call.id, answer, is_error)?)
     }
 
     /// Notes which background commands run, for a process that may have to resume the run.
-    fn note_commands(&mut self) -> Result<(), String> {
+    fn note_commands(&mut self) -> Result<(), Failure> {
         let commands = self.notices.ended.iter().cloned().chain(self.workspace.running()).collect();
-        self.driver.record(self.workspace.background_count(), commands).map_err(text)
+        let recorded = self.driver.record(self.workspace.background_count(), commands);
+        recorded.map_err(|error| Failure::of_file("write", "the lock of the run", &error))
     }
 }
 
@@ -283,8 +293,8 @@ struct Interrupts {
 }
 
 impl Interrupts {
-    fn new() -> Result<Self, String> {
-        let of = |kind| signal(kind).map_err(text);
+    fn new() -> Result<Self, Failure> {
+        let of = |kind| signal(kind).map_err(failed);
         Ok(Self {
             interrupt: of(SignalKind::interrupt())?,
             terminate: of(SignalKind::terminate())?,
@@ -299,8 +309,4 @@ impl Interrupts {
             _ = self.hangup.recv() => {}
         }
     }
-}
-
-fn text(error: impl ToString) -> String {
-    error.to_string()
 }

@@ -2,11 +2,17 @@
 
 use callstack_core::{Handle, Stack};
 
+use crate::exit::Exit;
+use crate::failure::Failure;
+
 /// Finds a run by its handle, ID or title, or by those of one of its frames.
-pub fn find_run(stack: &Stack, name: &str) -> Result<Handle, String> {
-    let frame = stack.resolve(name).map_err(|error| error.to_string())?;
+pub fn find_run(stack: &Stack, name: &str) -> Result<Handle, Failure> {
+    let frame = stack.resolve(name)?;
     let run = stack.read(|tree| tree.run(frame).map(|(run, _)| run));
-    run.ok_or_else(|| format!("{frame} belongs to no run; list the runs with: callstack runs"))
+    run.ok_or_else(|| {
+        Failure::new(Exit::Refused, "no_run", format!("{frame} belongs to no run"))
+            .next("callstack runs lists the runs")
+    })
 }
 
 /// Ends a run that nobody wants to resume: invalidates its open frames, the newest first. Its history stays.

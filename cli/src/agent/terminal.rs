@@ -4,22 +4,15 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
-/// What stands in the place of a character that is not written.
-const REPLACEMENT: char = '\u{FFFD}';
+use callstack_core::text::visible;
 
 /// Returns a text without control characters other than line ends and tabs, and without characters that change the
 /// direction of writing. Each becomes U+FFFD; a carriage return before a line end is left out.
 pub fn harmless(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_harmful) {
-        return Cow::Borrowed(text);
+    match text.contains("\r\n") {
+        true => visible(&text.replace("\r\n", "\n")).into_owned().into(),
+        false => visible(text),
     }
-    Cow::Owned(text.replace("\r\n", "\n").replace(is_harmful, REPLACEMENT.encode_utf8(&mut [0; 4])))
-}
-
-fn is_harmful(character: char) -> bool {
-    let turns_text =
-        matches!(character, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
-    turns_text || character.is_control() && !matches!(character, '\n' | '\t')
 }
 
 /// Writes a line to the standard error, without control characters. A closed standard error is not a problem.
@@ -34,12 +27,6 @@ pub fn print(text: &str) -> io::Result<()> {
     let shown = if out.is_terminal() { harmless(text) } else { Cow::Borrowed(text) };
     writeln!(out, "{shown}")?;
     out.flush()
-}
-
-/// The width of the terminal behind the standard error, in characters; `None` if it is no terminal.
-pub fn width() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
-    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 #[cfg(test)]
