@@ -2,6 +2,7 @@
 //! returns a [`Report`](crate::output::Report).
 
 mod context;
+mod doctor;
 mod event_line;
 mod export;
 mod frame_line;
@@ -39,6 +40,8 @@ pub enum StackCommand {
     Usage(usage::Arguments),
     /// Writes every change as it happens.
     Watch(watch::Arguments),
+    /// Examines the stack, and says what to do if something is wrong.
+    Doctor,
     /// Begins a frame.
     Push(push::Arguments),
     /// Writes the stack as a file for other programs.
@@ -61,6 +64,7 @@ pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Resul
         StackCommand::Log(arguments) => output.report(&log::run(arguments, folder)?)?,
         StackCommand::History(arguments) => output.report(&history::run(&arguments, folder)?)?,
         StackCommand::Watch(arguments) => return watch::run(&arguments, folder, output),
+        StackCommand::Doctor => return doctor::run(folder, output),
         StackCommand::Usage(arguments) => output.report(&usage::run(&arguments, folder)?)?,
         StackCommand::Push(arguments) => output.report(&push::run(arguments, folder)?)?,
         StackCommand::Export(arguments) => output.report(&export::run(&arguments, folder)?)?,
@@ -76,6 +80,7 @@ fn schemas() -> Vec<schema::Named> {
     vec![
         schema::of::<Failure>(),
         schema::of::<context::FrameContext>(),
+        schema::of::<doctor::Diagnosis>(),
         schema::of::<export::Export>(),
         schema::of::<history::History>(),
         schema::of::<log::Log>(),
