@@ -43,6 +43,7 @@
 //! | `session` | yes, by `tools` | the module `session`, and the methods of [`Stack`] for hosts with sessions |
 //! | `tools` | yes | the agent's tools; includes `session` |
 //! | `tokenizer` | no | `context::O200k`, which counts tokens with the o200k vocabulary instead of estimating |
+//! | `schema` | no | JSON Schemas of records, events and results: they implement `schemars::JsonSchema` |
 //! | `capi` | no | the C functions of `include/callstack.h`, the only unsafe code; includes `sqlite` and `tools` |
 
 #![cfg_attr(not(feature = "capi"), forbid(unsafe_code))]
@@ -65,7 +66,7 @@ pub mod session;
 pub mod stack;
 mod steps;
 pub mod store;
-mod text;
+pub mod text;
 #[cfg(feature = "tools")]
 pub mod tools;
 pub mod tree;

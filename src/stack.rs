@@ -2,6 +2,8 @@
 
 mod deadline;
 mod disk;
+#[cfg(all(feature = "session", feature = "sqlite"))]
+mod health;
 mod heap;
 mod history;
 #[cfg(feature = "session")]
@@ -30,6 +32,8 @@ use serde::Serialize;
 
 use self::deadline::Deadline;
 use self::disk::{Disk, MirrorView};
+#[cfg(all(feature = "session", feature = "sqlite"))]
+pub use self::health::{Health, HostHealth, MirrorHealth};
 pub use self::heap::Heap;
 #[cfg(feature = "session")]
 pub(crate) use self::host::Turns;
@@ -214,6 +218,7 @@ impl Default for StackOptions {
 /// In JSON: `{"handle": "f2", "parent": "f1", "active": "f1", "stillOpen": [], "stillPlanned": ["f4"]}`; `parent` and
 /// `active` can be null.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Popped {
@@ -233,6 +238,7 @@ pub struct Popped {
 ///
 /// In JSON: `{"invalidated": ["f2", "f4"], "stillOpen": ["f3"], "dependents": ["f5"]}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Invalidated {
@@ -248,6 +254,7 @@ pub struct Invalidated {
 ///
 /// In JSON: `{"handle": "f7", "attempt": 2, "invalidated": ["f4"], "stillOpen": ["f3"]}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Retried {

@@ -96,7 +96,7 @@ pub(crate) fn replace_hidden<'a>(text: &'a str, mut write: impl FnMut(char, &mut
 }
 
 /// Returns a text with every hidden character replaced by U+FFFD.
-pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+pub fn visible(text: &str) -> Cow<'_, str> {
     replace_hidden(text, |_, shown| shown.push(REPLACEMENT))
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn newest_lines(entries: &[String], most: usize, separator: &str) -> 
 
 /// Returns a text on one line: each run of whitespace and control characters becomes one space, or nothing at the ends.
 /// Other hidden characters become U+FFFD.
-pub(crate) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let is_gap = |character: char| character.is_whitespace() || character.is_control();
     let mut line = String::with_capacity(text.len());
     for word in text.split(is_gap).filter(|word| !word.is_empty()) {
@@ -123,7 +123,7 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// Returns the lines of a text. Every character that some reader takes for the end of a line ends one.
-pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
+pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     let is_end = |character: char| {
         matches!(character, '\n' | '\u{B}' | '\u{C}' | '\r' | '\u{1C}'..='\u{1E}' | '\u{85}' | '\u{2028}' | '\u{2029}')
     };
@@ -163,6 +163,14 @@ pub(crate) fn hanging_indent(text: &str) -> Cow<'_, str> {
 /// Returns the first `characters` characters of a text, or the whole text if it is shorter.
 pub(crate) fn beginning(text: &str, characters: usize) -> &str {
     text.char_indices().nth(characters).map_or(text, |(end, _)| &text[..end])
+}
+
+/// Returns the last `characters` characters of a text, or the whole text if it is shorter.
+pub(crate) fn ending(text: &str, characters: usize) -> &str {
+    if characters == 0 {
+        return "";
+    }
+    text.char_indices().nth_back(characters - 1).map_or(text, |(begin, _)| &text[begin..])
 }
 
 /// Returns the text if it has at most `characters` characters, or else its beginning followed by `…`.

@@ -1,15 +1,37 @@
 //! The command line of the program `callstack`.
 
-use clap::Parser;
+use std::ffi::OsString;
 
+use clap::{Args, ColorChoice, CommandFactory, Parser};
+
+#[cfg(feature = "agent")]
 use crate::agent::AgentArguments;
+use crate::commands::StackCommand;
+use crate::exit::Exit;
 
-/// A call stack for agents.
+/// Shows and changes the call stack of agents: a tree of frames, each with a task, criteria and results.
 #[derive(Parser)]
-#[command(name = "callstack", version)]
+#[command(name = "callstack", version, disable_help_subcommand = true)]
 pub struct Arguments {
+    #[command(flatten)]
+    pub global: Global,
     #[command(subcommand)]
     pub command: Subcommand,
+}
+
+/// The options of all commands.
+#[derive(Args)]
+#[command(next_help_heading = "Options of all commands")]
+pub struct Global {
+    /// The folder of the stack. Default: the nearest .callstack or .opencode/stack, in the working folder or above it.
+    #[arg(long, global = true, value_name = "FOLDER", env = "CALLSTACK_DIR", hide_env_values = true)]
+    pub stack: Option<OsString>,
+    /// Write JSON for scripts: {"schemaVersion": 1, "kind": …, "data": …}. `callstack schema` describes it.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Colours. `auto` heeds NO_COLOR, CLICOLOR_FORCE, and whether the output is a terminal.
+    #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto, hide_default_value = true)]
+    pub color: ColorChoice,
 }
 
 #[derive(clap::Subcommand)]
@@ -19,6 +41,81 @@ pub enum Subcommand {
     /// The result is written to the standard output, and the progress to the standard error. Each step is saved in the
     /// folder .callstack of the workspace. The agent runs shell commands with your rights: use a workspace that it may
     /// change, or a container.
+    #[cfg(feature = "agent")]
     #[command(args_override_self = true)]
     Agent(AgentArguments),
+    #[command(flatten)]
+    Stack(StackCommand),
+}
+
+/// The commands in `--help`, by their purpose.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Look", &["tree", "show", "context", "ready", "log", "history", "usage", "watch", "doctor"]),
+    (
+        "Change",
+        &[
+            "push",
+            "plan",
+            "edit",
+            "pop",
+            "activate",
+            "answer",
+            "stop",
+            "retry",
+            "invalidate",
+            "decide",
+            "artifact",
+            "heap",
+        ],
+    ),
+    ("Run", &["agent", "runs"]),
+    ("Files", &["import", "export", "schema", "completions", "man"]),
+];
+
+/// The definition of the command line, from which help, completions and man pages are made.
+pub fn command() -> clap::Command {
+    let command = Arguments::command();
+    let mut commands = String::new();
+    for (purpose, names) in GROUPS {
+        let known: Vec<_> = names.iter().filter_map(|name| command.find_subcommand(name)).collect();
+        if known.is_empty() {
+            continue;
+        }
+        commands.push_str(&format!("{purpose}:\n"));
+        for subcommand in known {
+            let about = subcommand.get_about().map(ToString::to_string).unwrap_or_default();
+            commands.push_str(&format!("  {:<12} {}\n", subcommand.get_name(), about.trim_end_matches('.')));
+        }
+        commands.push('\n');
+    }
+    let template =
+        format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{commands}Options:\n{{options}}{{after-help}}");
+    command
+        .help_template(template)
+        .after_help(format!("{}\n\n`callstack COMMAND --help` explains a command.", Exit::HELP))
+}
+
+/// The choice of the user as anstream has it.
+pub fn stream_colors(choice: ColorChoice) -> anstream::ColorChoice {
+    match choice {
+        ColorChoice::Auto => anstream::ColorChoice::Auto,
+        ColorChoice::Always => anstream::ColorChoice::Always,
+        ColorChoice::Never => anstream::ColorChoice::Never,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_lists_every_command_once() {
+        let listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        let command = Arguments::command();
+        for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+            let name = subcommand.get_name();
+            assert_eq!(listed.iter().filter(|listed| **listed == name).count(), 1, "`{name}` in the groups of --help");
+        }
+        command.debug_assert();
+    }
 }

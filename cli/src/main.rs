@@ -1,17 +1,63 @@
 //! The program `callstack`: reads the command line and runs the command.
 
+#[cfg(feature = "agent")]
 mod agent;
 mod arguments;
+mod commands;
+mod driver;
+mod exit;
+mod failure;
+mod folder;
+mod output;
 
+use std::env;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
-use arguments::{Arguments, Subcommand};
+use arguments::{Arguments, Global, Subcommand};
+use exit::Exit;
+use failure::Failure;
+use folder::StackFolder;
+use output::Output;
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> ExitCode {
-    match Arguments::parse().command {
-        Subcommand::Agent(arguments) => agent::run(&arguments).await,
+fn main() -> ExitCode {
+    let matches = arguments::command().try_get_matches();
+    let Arguments { global, command } = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
+        Ok(arguments) => arguments,
+        Err(error) => return refused(&error),
+    };
+    let Global { stack, json, color } = global;
+    arguments::stream_colors(color).write_global();
+    let output = Output { is_json: json };
+    let exit = match command {
+        #[cfg(feature = "agent")]
+        Subcommand::Agent(arguments) => agent::start(arguments, stack, output),
+        Subcommand::Stack(command) => commands::run(command, &StackFolder::new(stack), output),
+    };
+    exit.unwrap_or_else(|failure| failed(&failure, output)).into()
+}
+
+/// Reports a failure. A reader of the output that has gone, such as `head`, is none.
+fn failed(failure: &Failure, output: Output) -> Exit {
+    if failure.is_closed_pipe() {
+        return Exit::Done;
     }
+    output.failure(failure);
+    failure.exit()
+}
+
+/// Answers a command line that asks for help or the version, or that cannot be understood.
+fn refused(error: &clap::Error) -> ExitCode {
+    // The command line cannot be understood, so this is the only sign of what its author reads.
+    let is_json = env::args_os().any(|argument| argument == "--json");
+    if !error.use_stderr() || !is_json {
+        // Fails only if nobody reads it.
+        let _ = error.print();
+        return ExitCode::from(error.exit_code() as u8);
+    }
+    let text = error.render().to_string();
+    let message = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
+    let failure = Failure::new(Exit::Usage, "arguments", message).next("callstack --help");
+    failed(&failure, Output { is_json }).into()
 }

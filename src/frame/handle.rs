@@ -78,6 +78,32 @@ impl Serialize for Handle {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for FrameRef {
+    fn schema_name() -> Cow<'static, str> {
+        "FrameRef".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "description": "A frame: its handle, `id:` and its ID, or its title." })
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Handle {
+    fn schema_name() -> Cow<'static, str> {
+        "Handle".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "pattern": "^f[1-9][0-9]*$",
+            "description": "The permanent number of a frame, such as f12."
+        })
+    }
+}
+
 impl<'de> Deserialize<'de> for Handle {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<str>::deserialize(deserializer)?;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 /// assert!(!FrameStatus::Completed.can_become(FrameStatus::InProgress));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FrameStatus {
     /// Planned, not started.

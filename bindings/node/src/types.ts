@@ -277,6 +277,8 @@ export interface Reply {
   text?: string
   /** The tool calls. Default: none. */
   calls?: ToolCall[]
+  /** Whether the provider has cut the reply at its maximum length. Its tool calls are not carried out. Default false. */
+  cut?: boolean
 }
 
 /** The next step of a run; `next` is its kind. */

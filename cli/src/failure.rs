@@ -1,0 +1,117 @@
+//! What can go wrong in a command: a code and a message, what to do next, and the exit code.
+
+use std::fmt::Display;
+use std::io;
+
+use callstack_core::Error;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::output::{Page, Report};
+
+/// A failed command. With `--json` it is written to the standard error as an envelope of the kind `error`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Failure {
+    /// A short name for programs, such as `unknown_frame`. It never changes.
+    code: String,
+    /// What went wrong, for people.
+    message: String,
+    /// What to do next, if the message does not say it: a command, or a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_step: Option<String>,
+    #[serde(skip)]
+    exit: Exit,
+}
+
+impl Failure {
+    pub fn new(exit: Exit, code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), message: message.into(), next_step: None, exit }
+    }
+
+    /// Says what to do next.
+    pub fn next(mut self, step: impl Into<String>) -> Self {
+        self.next_step = Some(step.into());
+        self
+    }
+
+    /// The failure of an operation on a file that is not part of a stack.
+    pub fn of_file(action: &str, path: impl Display, error: &io::Error) -> Self {
+        Self::new(Exit::Failed, "io", format!("cannot {action} {path}: {error}"))
+    }
+
+    pub fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    /// True if the reader of the output has gone, which is no failure.
+    pub fn is_closed_pipe(&self) -> bool {
+        self.code == CLOSED_PIPE
+    }
+}
+
+const CLOSED_PIPE: &str = "closed_pipe";
+
+impl Report for Failure {
+    const KIND: &'static str = "error";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        page.notice("error", &self.message)?;
+        match &self.next_step {
+            Some(step) => page.notice("next", step),
+            None => Ok(()),
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    /// The failure of the standard output.
+    fn from(error: io::Error) -> Self {
+        let code = if error.kind() == io::ErrorKind::BrokenPipe { CLOSED_PIPE } else { "io" };
+        Self::new(Exit::Failed, code, format!("cannot write the output: {error}"))
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let failure = Self::new(exit_of(&error), error.code(), error.to_string());
+        match next_step(&error) {
+            Some(step) => failure.next(step),
+            None => failure,
+        }
+    }
+}
+
+/// The failures of files, disks and histories are not the request's fault. All others are refusals.
+fn exit_of(error: &Error) -> Exit {
+    match error {
+        Error::Busy { .. } => Exit::Unknown,
+        Error::Io { .. }
+        | Error::DiskFull { .. }
+        | Error::ReadOnly { .. }
+        | Error::Damaged { .. }
+        | Error::Replaced { .. }
+        | Error::Version { .. }
+        | Error::History { .. }
+        | Error::InMemory { .. }
+        | Error::InsideRead {}
+        | Error::Broken {} => Exit::Failed,
+        _ => Exit::Refused,
+    }
+}
+
+/// The command that helps, where the message cannot name it because it is for all hosts.
+fn next_step(error: &Error) -> Option<&'static str> {
+    match error {
+        Error::UnknownFrame { .. } | Error::AmbiguousFrame { .. } => {
+            Some("`callstack tree --all` lists the frames with their handles")
+        }
+        Error::Busy { .. } => Some("`callstack history` shows whether the change was made; then repeat the command"),
+        Error::Damaged { .. } | Error::History { .. } | Error::Replaced { .. } => {
+            Some("`callstack doctor` says what is damaged and what can be saved")
+        }
+        Error::ReadOnly { .. } => Some("change the rights of the folder, or work on a copy of it with --stack"),
+        _ => None,
+    }
+}

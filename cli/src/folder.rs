@@ -1,0 +1,85 @@
+//! The folder of the stack that a command uses.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use callstack_core::{Stack, StackOptions};
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// The folders in which hosts keep a stack, relative to the folder of a project. The first one wins.
+const USUAL: [&str; 2] = [".callstack", ".opencode/stack"];
+/// The files by which a stack is recognized: its database, or the state that an earlier version or a tool has left.
+const MARKS: [&str; 2] = ["stack.db", "state.json"];
+
+/// The stack that the user means: a given folder, or the nearest one.
+pub struct StackFolder {
+    given: Option<PathBuf>,
+}
+
+impl StackFolder {
+    /// `given`: the value of `--stack` or `CALLSTACK_DIR`. An empty one counts as none.
+    pub fn new(given: Option<OsString>) -> Self {
+        Self { given: given.filter(|folder| !folder.is_empty()).map(PathBuf::from) }
+    }
+
+    /// Opens the stack to read it. Nothing is written next to the database.
+    ///
+    /// # Errors
+    /// If there is no stack; the errors of [`Stack::open`].
+    pub fn open_to_read(&self) -> Result<Stack, Failure> {
+        Ok(Stack::open(self.existing()?, StackOptions::default().mirror(false))?)
+    }
+
+    /// Opens the stack to change it.
+    ///
+    /// # Errors
+    /// As [`StackFolder::open_to_read`].
+    pub fn open_to_write(&self) -> Result<Stack, Failure> {
+        Ok(Stack::open(self.existing()?, StackOptions::default())?)
+    }
+
+    /// As [`StackFolder::open_to_write`]. With `is_new` the stack is created if it is missing: in the given folder, else as
+    /// `.callstack` in the working folder.
+    ///
+    /// # Errors
+    /// As [`StackFolder::open_to_read`].
+    pub fn open_or_create(&self, is_new: bool) -> Result<Stack, Failure> {
+        if !is_new {
+            return self.open_to_write();
+        }
+        let folder = self.given.clone().unwrap_or_else(|| USUAL[0].into());
+        Ok(Stack::open(folder, StackOptions::default())?)
+    }
+
+    /// The path of the stack's folder.
+    ///
+    /// # Errors
+    /// If there is none, with what to do next.
+    pub fn existing(&self) -> Result<PathBuf, Failure> {
+        let missing = |message: String| Failure::new(Exit::Failed, "no_stack", message);
+        if let Some(given) = &self.given {
+            return if is_stack(given) {
+                Ok(given.clone())
+            } else {
+                let message = format!("{} contains no stack", given.display());
+                Err(missing(message)
+                    .next("name another folder with --stack, or begin a stack there: callstack push --new TITLE"))
+            };
+        }
+        let here = env::current_dir().map_err(|error| Failure::of_file("find", "the working folder", &error))?;
+        let nearest =
+            here.ancestors().flat_map(|folder| USUAL.map(|usual| folder.join(usual))).find(|path| is_stack(path));
+        nearest.ok_or_else(|| {
+            let message = format!("there is no stack in {} or above it ({})", here.display(), USUAL.join(", "));
+            missing(message)
+                .next("name its folder with --stack or CALLSTACK_DIR, or begin one here: callstack push --new TITLE")
+        })
+    }
+}
+
+fn is_stack(folder: &Path) -> bool {
+    MARKS.iter().any(|mark| folder.join(mark).is_file())
+}

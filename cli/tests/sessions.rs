@@ -1,0 +1,150 @@
+//! The sessions in the documents are true: each block of the language `console` runs, and its output is compared.
+//!
+//! A line `$ command` is given to a shell, a line `> …` continues it, and the lines behind it are the expected output, of
+//! both streams. All blocks of a document are one session of one shell, which begins in an empty folder. A document with the
+//! comment `<!-- stack: shop.jsonl -->` begins with the stack of this history, from `cmd/`, in `.callstack`.
+//!
+//! `[..]` matches any text within a line, a line `...` any lines; `[TIME]` and `[ID]` stand for times and generated IDs.
+//! UPDATE_SESSIONS=1 writes what the commands say into the documents.
+
+use std::fs::{self, File};
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use callstack_core::{Stack, StackOptions};
+use regex::Regex;
+use snapbox::filter::NormalizeToExpected;
+use snapbox::{IntoData, Redactions};
+
+/// Written by the shell behind the output of each command.
+const END: &str = "--- end of a command ---";
+
+/// A command of a document, and where its expected output stands there.
+struct Step {
+    command: String,
+    /// The lines of the document.
+    output: std::ops::Range<usize>,
+}
+
+#[test]
+fn the_sessions_of_the_documents_are_true() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut documents: Vec<PathBuf> = ["../README.md", "../docs/cli.md"].map(|name| here.join(name)).into();
+    let own = fs::read_dir(here.join("tests/cmd")).unwrap().map(|entry| entry.unwrap().path());
+    documents.extend(own.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    documents.sort();
+    let differences: Vec<String> =
+        documents.iter().filter(|path| path.exists()).filter_map(|path| check(path)).collect();
+    assert!(differences.is_empty(), "{}\nUPDATE_SESSIONS=1 writes the new output", differences.join("\n"));
+}
+
+/// Runs the session of a document. Returns the differences.
+fn check(document: &Path) -> Option<String> {
+    let text = fs::read_to_string(document).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let steps = steps(&lines);
+    if steps.is_empty() {
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    if let Some(history) = lines.iter().find_map(|line| line.strip_prefix("<!-- stack: ")?.strip_suffix(" -->")) {
+        let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd").join(history);
+        let stack = folder.path().join(".callstack");
+        Stack::rebuild(stack, BufReader::new(File::open(history).unwrap()), StackOptions::default()).unwrap();
+    }
+    let outputs = run(&steps, folder.path());
+    let redactions = redactions(folder.path());
+    let mut updated: Vec<String> = Vec::new();
+    let (mut written, mut differences) = (0, String::new());
+    for (step, actual) in steps.iter().zip(&outputs) {
+        let expected: String = lines[step.output.clone()].iter().map(|line| format!("{line}\n")).collect();
+        let normalized = NormalizeToExpected::new()
+            .redact_with(&redactions)
+            .normalize(actual.as_str().into_data(), &expected.as_str().into_data())
+            .render()
+            .unwrap();
+        if normalized != expected {
+            differences.push_str(&format!(
+                "{}:{}: $ {}\nexpected:\n{expected}\nfound:\n{normalized}\n",
+                document.display(),
+                step.output.start,
+                step.command
+            ));
+        }
+        updated.extend(lines[written..step.output.start].iter().map(|line| (*line).to_owned()));
+        updated.extend(normalized.lines().map(str::to_owned));
+        written = step.output.end;
+    }
+    updated.extend(lines[written..].iter().map(|line| (*line).to_owned()));
+    if std::env::var_os("UPDATE_SESSIONS").is_some() {
+        fs::write(document, updated.join("\n") + "\n").unwrap();
+        return None;
+    }
+    Some(differences).filter(|differences| !differences.is_empty())
+}
+
+/// The commands in the blocks of a document.
+fn steps(lines: &[&str]) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut is_session = false;
+    for (number, line) in lines.iter().enumerate() {
+        if line.starts_with("```") {
+            is_session = *line == "```console";
+        } else if !is_session {
+        } else if let Some(command) = line.strip_prefix("$ ") {
+            steps.push(Step { command: command.to_owned(), output: number + 1..number + 1 });
+        } else if let Some(step) = steps.last_mut() {
+            match line.strip_prefix("> ").filter(|_| step.output.start == number && step.command.ends_with('\\')) {
+                Some(more) => {
+                    step.command.push_str(&format!("\n{more}"));
+                    step.output = number + 1..number + 1;
+                }
+                None => step.output.end = number + 1,
+            }
+        }
+    }
+    steps
+}
+
+/// Runs the commands in one shell. Returns the output of each.
+fn run(steps: &[Step], folder: &Path) -> Vec<String> {
+    let script: String =
+        steps.iter().map(|step| format!("{}\nstatus=$?\necho '{END}'\n(exit $status)\n", step.command)).collect();
+    let program = Path::new(env!("CARGO_BIN_EXE_callstack"));
+    let path = std::env::join_paths(
+        std::iter::once(program.parent().unwrap().to_owned())
+            .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
+    );
+    let mut shell = Command::new("sh");
+    shell.current_dir(folder).env("PATH", path.unwrap()).env("TZ", "UTC").env("LC_ALL", "C.UTF-8");
+    for variable in ["CALLSTACK_DIR", "CALLSTACK_PRICES", "COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+        shell.env_remove(variable);
+    }
+    let mut shell = shell.args(["-c", "exec sh 2>&1"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = shell.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || input.write_all(script.as_bytes()));
+    let output = shell.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    let output = String::from_utf8(output.stdout).unwrap();
+    let mut outputs: Vec<String> = output.split(&format!("{END}\n")).map(str::to_owned).collect();
+    assert_eq!(outputs.pop().as_deref(), Some(""), "the shell ended before the session");
+    assert_eq!(outputs.len(), steps.len(), "the outputs of the commands");
+    outputs
+}
+
+/// What differs from run to run.
+fn redactions(folder: &Path) -> Redactions {
+    let mut redactions = Redactions::new();
+    let folder = folder.canonicalize().unwrap();
+    redactions.insert("[FOLDER]", folder).unwrap();
+    redactions.insert("[ID]", Regex::new(r"\b(plan|run|host)-\d{13}-[0-9a-f]{16}\b").unwrap()).unwrap();
+    // The histories in cmd/ are of 2023 and earlier, and are compared.
+    redactions
+        .insert(
+            "[TIME]",
+            Regex::new(r"\b(1[89]\d{11}|17[7-9]\d{10})\b|\b20(2[6-9]|[3-9]\d)-\d\d-\d\d \d\d:\d\d(:\d\d)?").unwrap(),
+        )
+        .unwrap();
+    redactions
+}
