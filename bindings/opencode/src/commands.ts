@@ -7,7 +7,7 @@ import type { Stack } from "callstack-core"
 import { messageOf } from "./events.js"
 import type { Host } from "./host.js"
 import type { Answer } from "./titles.js"
-import { usageTable } from "./usage.js"
+import { usageTables } from "./usage.js"
 
 /** The session in which a person has typed a command. */
 interface Place {
@@ -53,20 +53,16 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     changes: false,
     run: ({ tool }) => tool("stack_status", {}),
   },
-  "stack-log": {
-    description: "Show the newest messages of a frame",
-    usage: "[FRAME]",
-    changes: false,
-    run: ({ tool }, text) => tool("stack_frame_log", text === "" ? {} : { frameID: text }),
-  },
   "stack-usage": {
-    description: "Show the tokens of a frame and of all frames below it",
-    usage: "[FRAME]",
+    description: "Show the requests and tokens of a frame and of those below it",
+    usage: "[FRAME | all]",
     changes: false,
-    run: ({ stack, sessionID }, text) => ({
-      text: usageTable(stack, text === "" ? `id:${sessionID}` : text),
-      isError: false,
-    }),
+    run: ({ stack, sessionID }, text) => {
+      const own = stack.frames().some((frame) => frame.sessionID === sessionID) ? `id:${sessionID}` : "all"
+      const frame = text === "" ? own : text
+      const frames = frame === "all" ? stack.handles({ relation: "roots" }) : [frame]
+      return { text: usageTables(stack, frames), isError: false }
+    },
   },
   "stack-push": {
     description: "Begin a sub-task in the background, in a session of its own",

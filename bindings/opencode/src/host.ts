@@ -88,6 +88,11 @@ export class Host {
     }
   }
 
+  /** Shows a line for a few seconds in OpenCode's terminal interface, which does not draw the titles of such tools. */
+  notify(message: string): void {
+    void this.client.tui.showToast({ body: { message, variant: "info" } }).catch(() => undefined)
+  }
+
   /** Returns the messages of a session; none if the session does not exist. */
   async messages(sessionID: string): Promise<SessionMessage[]> {
     const { data } = await this.client.session.messages({ path: { id: sessionID } })

@@ -42,10 +42,20 @@ export class Requests {
   }
 
   /** Returns the request that a finished message answers, the first time; undefined if no model has written it. */
-  answered({ sessionID, providerID, modelID, time, tokens, error }: AssistantMessage): ModelRequest | undefined {
+  answered({
+    sessionID,
+    providerID,
+    modelID,
+    time,
+    tokens,
+    error,
+    finish,
+    summary,
+  }: AssistantMessage): ModelRequest | undefined {
     const { created, completed = created } = time
     const prepared = this.#prepared.get(sessionID) ?? []
-    const request = prepared.findLast(({ at }) => created <= at && at <= completed)
+    // OpenCode makes the message of a compaction after it has prepared the request, and other messages before it.
+    const request = prepared.findLast(({ at }) => at <= completed && (created <= at || summary === true))
     if (request === undefined) return undefined
     // OpenCode finishes a message when its tools have ended: the answer itself ended when the last one began.
     const duration = (request.calledAt ?? completed) - created
@@ -62,7 +72,8 @@ export class Requests {
       reasoning: tokens.reasoning,
       duration,
       messages: request.messages,
-      failed: error !== undefined,
+      // A prompt that is too long leaves a message without an error, because OpenCode compacts and asks again.
+      failed: error !== undefined || finish === undefined,
     }
   }
 

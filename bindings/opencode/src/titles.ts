@@ -27,6 +27,11 @@ const VERBS: Readonly<Record<string, readonly [verb: string, argument: string]>>
   stack_frame_log: ["log of", "frameID"],
 }
 
+/** Whether a call waits for the end of the frame that it begins. */
+export function waits(tool: string, args: Arguments): boolean {
+  return ["stack_frame_push", "stack_frame_activate"].includes(tool) && args["background"] !== true
+}
+
 /** Returns the title of a call that runs, such as `activate f4 Shopping cart`; undefined if it needs none. */
 export function titleWhileRunning(frames: Frames, tool: string, args: Arguments): string | undefined {
   const [verb, argument] = VERBS[tool] ?? []

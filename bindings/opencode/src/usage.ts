@@ -13,13 +13,18 @@ const COLUMNS = [
   ["reasoning", "reasoning"],
 ] as const
 
-/** Returns the requests and tokens of a frame, and of the frame with everything below it, by model. */
-export function usageTable(stack: Pick<Stack, "frame" | "usage">, frame: FrameRef): string {
+/** Returns the requests and tokens of frames, each alone and with everything below it, by model. */
+export function usageTables(stack: Pick<Stack, "frame" | "usage">, frames: readonly FrameRef[]): string {
+  if (frames.length === 0) return "No frames yet."
+  return frames.map((frame) => usageTable(stack, frame)).join("\n\n")
+}
+
+function usageTable(stack: Pick<Stack, "frame" | "usage">, frame: FrameRef): string {
   const { handle, title } = stack.frame(frame)
   const { own, total } = stack.usage(frame)
   const heading = `${handle} ${title}`
-  if (total.length === 0) return `${heading}\nNo requests to models yet.`
-  return [heading, "", ...table("itself", own), "", ...table("with all frames below it", total)].join("\n")
+  if (total.length === 0) return `${heading}: no requests to models yet`
+  return [heading, ...table(handle, own), ...table(`${handle} and below`, total)].join("\n")
 }
 
 function table(heading: string, usages: readonly ModelUsage[]): string[] {
