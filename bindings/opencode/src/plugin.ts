@@ -8,7 +8,7 @@ import { Commands, isForPeople } from "./commands.js"
 import { Context } from "./context.js"
 import { answerOf, changesOf, childOf, hostEvent, pathOf, sessionMessage, textOf } from "./events.js"
 import { Host } from "./host.js"
-import { titleOf, titleWhileRunning, waits } from "./titles.js"
+import { titleOf, waits } from "./titles.js"
 
 /** Starts the plugin for one directory. If the stack cannot be opened, logs one message and registers no hooks. */
 export async function server(input: PluginInput, options: PluginOptions = {}): Promise<Hooks> {
@@ -99,12 +99,11 @@ function definition(host: Host, { name, description, parameters }: Tool): Defini
     description,
     args: parameters.properties as Definition["args"],
     execute: async (args, context) => {
-      const title = titleWhileRunning(host.stack, name, args)
-      if (title !== undefined) context.metadata({ title })
       const answer = await host.tool(context.sessionID, name, args, context.abort)
-      const outcome = titleOf(host.stack, name, args, answer)
-      if (waits(name, args)) host.notify(outcome)
-      return { title: outcome, output: answer.text }
+      // OpenCode 1.18 ignores a title that a plugin sets earlier, with `context.metadata`.
+      const title = titleOf(host.stack, name, args, answer)
+      if (!answer.isError && waits(name, args)) host.notify(title)
+      return { title, output: answer.text }
     },
   }
 }

@@ -1,9 +1,9 @@
-// The titles of tool calls: one line that tells a person what happens, and then what has happened.
+// The titles of tool calls: one line that tells a person what has happened.
 
-import type { Frame, FrameRef, Handle, Stack } from "callstack-core"
+import type { Frame, FrameRef, Stack } from "callstack-core"
 
 /** What a title looks up. */
-type Frames = Pick<Stack, "frame" | "ancestors">
+type Frames = Pick<Stack, "frame">
 
 /** The answer to a tool call. */
 export interface Answer {
@@ -18,25 +18,9 @@ type Arguments = Readonly<Record<string, unknown>>
 /** A title is cut to this number of characters. */
 const LONGEST = 160
 
-/** How a title names a call that is about one frame, with the argument that names the frame or its title. */
-const VERBS: Readonly<Record<string, readonly [verb: string, argument: string]>> = {
-  stack_frame_push: ["push", "title"],
-  stack_frame_activate: ["activate", "sessionID"],
-  stack_frame_pop: ["pop", "frameID"],
-  stack_frame_details: ["details of", "frameID"],
-  stack_frame_log: ["log of", "frameID"],
-}
-
 /** Whether a call waits for the end of the frame that it begins. */
 export function waits(tool: string, args: Arguments): boolean {
   return ["stack_frame_push", "stack_frame_activate"].includes(tool) && args["background"] !== true
-}
-
-/** Returns the title of a call that runs, such as `activate f4 Shopping cart`; undefined if it needs none. */
-export function titleWhileRunning(frames: Frames, tool: string, args: Arguments): string | undefined {
-  const [verb, argument] = VERBS[tool] ?? []
-  const subject = argument && args[argument]
-  return typeof subject === "string" ? line(`${verb} ${named(frames, subject) ?? subject}`) : undefined
 }
 
 /** Returns the title of a call that has been answered, such as `push f4 Shopping cart → completed: Cart::total()`. */
@@ -47,33 +31,36 @@ export function titleOf(frames: Frames, tool: string, args: Arguments, { text, i
   // The engine's answers name a frame that they are about at the beginning of a line.
   const handles = lines.flatMap((one) => /^f\d+(?= \()/.exec(one)?.[0] ?? [])
   const [first] = handles
-  const verb = VERBS[tool]?.[0]
   switch (tool) {
     case "stack_frame_push":
     case "stack_frame_activate":
     case "stack_frame_pop": {
+      const verb = args["retry"] === true ? "retry" : tool.slice("stack_frame_".length)
       const frame = first === undefined ? undefined : find(frames, first)
       if (frame === undefined) return said
-      return line(
-        `${verb} ${frame.handle} ${frame.title} ${args["background"] === true ? "in the background" : outcome(frame)}`,
-      )
+      const end = args["background"] === true ? "in the background" : outcome(frame)
+      return line(`${verb} ${frame.handle} ${frame.title} ${end}`)
     }
     case "stack_frame_plan":
     case "stack_frame_plan_children": {
       if (first === undefined) return said
-      const [parent] = frames.ancestors(first)
+      const parentID = find(frames, first)?.parentSessionID
+      const parent = parentID && find(frames, `id:${parentID}`)
       const planned = handles.length === 1 ? named(frames, first) : `${handles.length} frames`
-      return line(`plan ${planned}${parent ? ` below ${parent}` : ""}`)
+      return line(`plan ${planned}${parent ? ` below ${parent.handle}` : ""}`)
     }
     case "stack_tree": {
       const counts = /^Frames: (\d+)(.*)$/m.exec(text)
       return counts === null ? said : line(`tree of ${counts[1]} frames${counts[2]}`)
     }
     case "stack_frame_details":
-    case "stack_frame_log":
-      return titleWhileRunning(frames, tool, args) ?? said
+    case "stack_frame_log": {
+      const [, handle = ""] = /^ {2}"handle": "(f\d+)"/m.exec(text) ?? []
+      return line(`${tool.slice("stack_frame_".length)} of ${named(frames, handle)}`)
+    }
     default:
-      return said
+      // With an empty title OpenCode shows the arguments.
+      return said.startsWith("{") ? "" : said
   }
 }
 
@@ -82,12 +69,12 @@ function outcome({ status, results, resultsCompacted, questions }: Frame): strin
   return `→ ${status}${said ? `: ${said}` : ""}`
 }
 
-function named(frames: Frames, frame: FrameRef): string | undefined {
+function named(frames: Frames, frame: FrameRef): string {
   const found = find(frames, frame)
-  return found && `${found.handle} ${found.title}`
+  return found === undefined ? frame : `${found.handle} ${found.title}`
 }
 
-function find(frames: Frames, frame: FrameRef): (Frame & { handle: Handle }) | undefined {
+function find(frames: Frames, frame: FrameRef): Frame | undefined {
   try {
     return frames.frame(frame)
   } catch {
@@ -98,6 +85,10 @@ function find(frames: Frames, frame: FrameRef): (Frame & { handle: Handle }) | u
 
 /** Makes one line that a terminal can show: agents have written parts of it. */
 function line(text: string): string {
-  const shown = text.replaceAll(/[\p{C}\p{Z}]+/gu, " ").trim()
-  return shown.length > LONGEST ? `${shown.slice(0, LONGEST - 1).trimEnd()}…` : shown
+  const characters = Array.from(text.replaceAll(/[\p{C}\p{Z}]+/gu, " ").trim())
+  if (characters.length <= LONGEST) return characters.join("")
+  return `${characters
+    .slice(0, LONGEST - 1)
+    .join("")
+    .trimEnd()}…`
 }

@@ -98,6 +98,7 @@ test("a person pushes a frame, answers its question and finishes another one", a
       "frame f2": [
         call("stack_frame_pop", { ...done("Rates are missing", "blocked"), question: "Which VAT?" }),
         { text: "I wait" },
+        { text: "I see" },
         (request) =>
           call("stack_frame_pop", done(request.messages.some(({ text }) => text.includes("20 %")) ? "20 %" : "?")),
         { text: "Done" },

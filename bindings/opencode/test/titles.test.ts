@@ -1,4 +1,4 @@
-// What a person sees of the stack's tools: their titles, while they run and afterwards, and the tree.
+// What a person sees of the stack's tools: the titles of their calls.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -13,7 +13,6 @@ import {
   scenario,
   startModel,
   task,
-  until,
   WITH_ALL_TOOLS,
 } from "./harness/index.js"
 
@@ -27,9 +26,7 @@ function titleOf(part: ToolPart | undefined): string | undefined {
   return part !== undefined && "title" in part.state ? part.state.title : undefined
 }
 
-test("a call says what it begins while it runs, and afterwards how that has ended", async (t) => {
-  let release: () => void = () => undefined
-  const held = new Promise<void>((resolve) => (release = resolve))
+test("the title of a call says what it was about and how that has ended", async (t) => {
   const { server, frames } = await scenario(
     t,
     byTask({
@@ -40,10 +37,12 @@ test("a call says what it begins while it runs, and afterwards how that has ende
         call("stack_frame_push", task("Print", { background: true })),
         call("stack_frame_activate", { sessionID: "f9" }),
         call("stack_frame_details", { frameID: "Cart" }),
+        call("stack_frame_log", { tail: 1 }),
+        call("stack_get_state"),
         call("stack_add_decision", { decision: "Prices are in cents" }),
         call("stack_tree"),
       ],
-      "frame f2": [{ ...call("stack_frame_pop", done("src/cart.rs: Cart::total()")), after: held }, { text: "Done" }],
+      "frame f2": [call("stack_frame_pop", done("src/cart.rs: Cart::total()")), { text: "Done" }],
       "frame f5": [
         call("stack_frame_pop", { ...done("Half of it", "blocked"), question: "Which shelf?" }),
         { text: "I wait" },
@@ -52,15 +51,7 @@ test("a call says what it begins while it runs, and afterwards how that has ende
     }),
     { plugin: WITH_ALL_TOOLS },
   )
-  const { data: session } = await server.client.session.create({ body: { title: "Test" } })
-  const root = session?.id ?? ""
-  const prompted = server.prompt("Build a shop", root)
-  await until(
-    "the call has a title while the child works",
-    async () => titleOf((await callsOf(server, root)).at(-1)) === "activate f2 Cart",
-  )
-  release()
-  await prompted
+  const { sessionID: root } = await server.prompt("Build a shop")
   assert.deepEqual((await callsOf(server, root)).map(titleOf), [
     "plan 3 frames below f1",
     "activate f2 Cart → completed: src/cart.rs: Cart::total()",
@@ -68,6 +59,8 @@ test("a call says what it begins while it runs, and afterwards how that has ende
     "push f6 Print in the background",
     "stack_frame_activate: no frame matches `f9`: it is no handle, no ID or beginning of one, and no title; give a handle such as f1",
     "details of f2 Cart",
+    "log of f1 Test",
+    "",
     "The decision is recorded for f1 (Test).",
     "tree of 6 frames: 2 planned, 2 in_progress, 1 completed, 1 blocked",
   ])
@@ -101,15 +94,17 @@ test("the terminal interface, which shows no titles, gets the outcome of a call 
       "frame f2": [call("stack_frame_pop", done("It adds up")), { text: "Done" }],
     }),
   )
+  const { data: session } = await server.client.session.create({ body: { title: "Test" } })
+  const root = session?.id ?? ""
   const { stream } = await server.client.event.subscribe()
   const notices: string[] = []
   const ended = (async () => {
     for await (const event of stream) {
       if (event.type === "tui.toast.show") notices.push(event.properties.message)
-      if (event.type === "session.idle") return
+      if (event.type === "session.idle" && event.properties.sessionID === root) return
     }
   })()
-  await server.prompt("Build a shop")
+  await server.prompt("Build a shop", root)
   await ended
   assert.deepEqual(notices, ["push f2 Cart → completed: It adds up"])
 })
