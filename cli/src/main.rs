@@ -7,6 +7,7 @@ mod commands;
 mod exit;
 mod failure;
 mod folder;
+mod input;
 mod output;
 
 use std::env;
