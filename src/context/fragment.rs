@@ -11,6 +11,7 @@ use crate::tree::Node;
 
 /// How much of a frame is shown. Each level contains the one before it. In JSON for example `"stub"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum DetailLevel {

@@ -15,6 +15,7 @@ const CLOSE: &str = "</heap>\n";
 
 /// How much of a chunk is shown. In JSON `"omitted"`, `"index"` or `"whole"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Shown {
@@ -30,6 +31,7 @@ pub enum Shown {
 ///
 /// In JSON: `{"name": "api-spec", "handle": "f1", "shown": "whole", "tokens": 40}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ChunkEntry {

@@ -128,6 +128,7 @@ impl Context {}
 /// In JSON: `{"handle": "f3", "stableTokens": 900, "volatileTokens": 300, "entries": […], "chunks": […]}`; `chunks` is
 /// omitted if it is empty.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Report {

@@ -28,6 +28,7 @@ const DETAILED_ANCESTORS: usize = 32;
 
 /// The section of a context in which a frame is shown. In JSON for example `"current-frame"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Section {
@@ -53,6 +54,7 @@ pub enum Section {
 
 /// The reason why a frame is omitted. In JSON `"irrelevant"`, `"budget"` or `"rank"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Omission {
@@ -70,6 +72,7 @@ pub enum Omission {
 /// In JSON: `{"handle": "f3", "section": "completed-siblings", "detailLevel": "compact", "score": 71.5, "tokens": 84}`,
 /// and the optional keys `log` and `omission`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Entry {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// In JSON: `{"host": "host-…", "caller": "ses_1", "begunAt": 1795293106903}`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RunningCall {
     /// The host that runs the frame: an ID that each open stack has for itself.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// 1795293106903, "writtenAt": 1795293106903, "allocatedStep": 3, "writtenStep": 5}`; an empty description and steps
 /// of 0 are omitted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Chunk {
     /// The name, unique among the chunks that a frame sees.

@@ -29,6 +29,7 @@ use super::FrameRef;
 ///
 /// `"parent": null` makes the frame a root, and `"before": null` the last of its siblings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FrameEdit {

@@ -16,6 +16,8 @@ use super::{
 ///  "results": "JWT with refresh tokens", "resultsCompacted": "JWT"}
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(!try_from))]
 #[serde(rename_all = "camelCase", try_from = "FlatEvent")]
 pub struct Event {
     /// Position in the history: 1 for the first event of a tree, 2 for the second, and so on.
@@ -31,6 +33,7 @@ pub struct Event {
 
 /// The change that an [`Event`] makes. In JSON the key `kind` names the variant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Change {

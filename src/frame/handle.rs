@@ -79,6 +79,17 @@ impl Serialize for Handle {
 }
 
 #[cfg(feature = "schema")]
+impl schemars::JsonSchema for FrameRef {
+    fn schema_name() -> Cow<'static, str> {
+        "FrameRef".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "description": "A frame: its handle, `id:` and its ID, or its title." })
+    }
+}
+
+#[cfg(feature = "schema")]
 impl schemars::JsonSchema for Handle {
     fn schema_name() -> Cow<'static, str> {
         "Handle".into()

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// In JSON the key `role` names the variant: `{"role": "assistant", "text": "", "calls": [{"id": "call_1", "name":
 /// "read_file", "arguments": "{\"path\": \"a.py\"}"}]}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Message {
@@ -63,6 +64,7 @@ impl Message {
 
 /// A tool call in a model's reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
     /// The ID, which links the tool call to its answer.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// In JSON: `{"question": "Which VAT rate?", "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}`.
 /// The answer and its time are omitted until there is one. A frame can also be resumed without an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Question {
     /// What the frame needs, and from whom. Empty if nobody has said it.

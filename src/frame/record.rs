@@ -26,6 +26,7 @@ pub const SALVAGED: &str = "[auto-completed: ";
 ///  "artifacts": ["src/cart.rs"], "decisions": []}
 /// ```
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Frame {
     /// The frame's ID: the ID of the host's session, or `plan-…` until a planned frame gets a session.
@@ -302,6 +303,7 @@ impl Default for FrameStatus {
 /// In JSON: `{"title": "API routes", "successCriteria": "CRUD works", "successCriteriaCompacted": "CRUD"}`. Only
 /// `title` is required.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
     /// Short name, two to five words.

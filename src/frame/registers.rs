@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// One of the eight registers. In JSON its name, such as `"R1_PLAN"`. The specification fixes the set, so a `match` can be
 /// exhaustive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Register {
     /// The objective. Rarely changes.
     #[serde(rename = "R0_GOAL")]
@@ -108,6 +109,7 @@ pub type RegisterValues = BTreeMap<Register, String>;
 /// assert_eq!(child.get(Register::Plan), "1. parser 2. tests");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "RegisterValues", into = "RegisterValues")]
 pub struct Registers {
     values: [String; 8],

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The memory that an agent manages. In JSON `"heap"` or `"registers"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum MemoryModel {
@@ -19,6 +20,7 @@ pub enum MemoryModel {
 /// In JSON: `{"memory": "registers", "maxDepth": 5, "heapCeiling": 5000}`. Every key is optional; unknown keys are
 /// rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RunSettings {

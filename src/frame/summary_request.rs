@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The reason for a compaction. In JSON a name such as `"frame_completion"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CompactionType {
@@ -21,6 +22,7 @@ pub enum CompactionType {
 /// In JSON: `{"type": "manual_summary", "note": "the failing test", "requestedAt": 1795293106903}`. The keys `note` and
 /// `blockedBecause` are optional.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct SummaryRequest {

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 ///  "reasoning": 0, "duration": 3480, "messages": 14, "failed": false}
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ModelRequest {
     /// The host's name of the model. Empty: it is not known.
@@ -50,6 +51,7 @@ impl ModelRequest {
 ///  "cacheWrite": 6400, "output": 2210, "reasoning": 0, "duration": 41480}
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ModelUsage {
     /// The host's name of the model. Empty: it is not known.
@@ -134,6 +136,7 @@ pub(crate) fn add_usage(list: &mut Vec<ModelUsage>, usage: &ModelUsage) {
 /// In JSON: `{"own": [{"model": "…", "requests": 3, …}], "total": [{"model": "…", "requests": 12, …}]}`, each entry a
 /// [`ModelUsage`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct FrameUsage {
     /// The requests of the frame itself.

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::Stack;
 use crate::error::{Error, Result};
-use crate::frame::Event;
+use crate::frame::{Event, FrameRef, FrameSpans};
 use crate::store::{EventQuery, export};
 
 impl Stack {
@@ -32,6 +32,31 @@ impl Stack {
             Ok(())
         })?;
         Ok(events)
+    }
+
+    /// When a frame began and ended, and when it was blocked. Reads the events of the frame.
+    ///
+    /// ```
+    /// use callstack_core::{MemoryStore, NewFrame, PopStatus, Stack, StackOptions};
+    ///
+    /// let stack = Stack::with_store(MemoryStore::new(), StackOptions::default())?;
+    /// let tax = stack.push(NewFrame::new("Taxes"))?;
+    /// stack.block(tax, "Which VAT rate?", None)?;
+    /// let spans = stack.spans(tax)?;
+    /// assert_eq!((spans.begun_at.is_some(), spans.ended_at, spans.blocked[0].to), (true, None, None));
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; as [`Stack::history`].
+    pub fn spans(&self, frame: impl Into<FrameRef>) -> Result<FrameSpans> {
+        let query = EventQuery::default().frame(self.resolve(frame)?);
+        let mut spans = FrameSpans::default();
+        self.read_history(&query, |event| {
+            spans.follow(&event);
+            Ok(())
+        })?;
+        Ok(spans)
     }
 
     /// Writes the whole history as text, one event in JSON per line, and returns the number of events.

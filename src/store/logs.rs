@@ -62,6 +62,7 @@ impl LogQuery {
 /// In JSON: `{"lines": [{"number": 1, "entry": {"role": "user"}}], "total": 2, "damaged": [{"number": 2, "message":
 /// "it is cut off, or still being written"}]}`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct LogPage {
@@ -75,6 +76,7 @@ pub struct LogPage {
 
 /// One line of a log.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct LogLine {
@@ -86,6 +88,7 @@ pub struct LogLine {
 
 /// A line of a log that is not a complete JSON value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct LogDamage {

@@ -48,6 +48,7 @@ pub(crate) trait Source {
 ///
 /// In JSON: `{"revision": 9, "staleFrames": 0, "error": null}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct MirrorStatus {
@@ -58,6 +59,7 @@ pub struct MirrorStatus {
     /// The error of the last write, or `None` if it succeeded. The write is repeated, at the latest by
     /// [`Stack::flush`](crate::Stack::flush). In JSON this is the error's message or null.
     #[serde(serialize_with = "as_message")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub error: Option<Error>,
 }
 

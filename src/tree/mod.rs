@@ -30,7 +30,9 @@ use std::slice;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::frame::{Frame, FrameRef, FrameStatus, FrameUsage, Handle, Target, add_usage, reference_to_id, shown};
+use crate::frame::{
+    Frame, FrameRef, FrameStatus, FrameUsage, Handle, ModelUsage, Target, add_usage, reference_to_id, shown,
+};
 use crate::steps::step;
 use crate::text::one_line;
 
@@ -435,6 +437,14 @@ impl Tree {
             }
             None
         })
+    }
+
+    /// The sums of the requests of all frames, an entry for each model.
+    pub fn usage_of_all(&self) -> Vec<ModelUsage> {
+        let mut sums = Vec::new();
+        let usage = self.handles().flat_map(|handle| &self.node(handle).frame.usage);
+        usage.for_each(|usage| add_usage(&mut sums, usage));
+        sums
     }
 
     /// The sums of the requests to models: those of a frame, and those of the frame and everything below it.

@@ -138,8 +138,7 @@ fn blocked(tree: &Tree) -> impl Iterator<Item = BlockedFrame> {
 
 /// The only blocked frame that has no answer yet.
 fn only_waiting(stack: &Stack) -> Result<Handle, Failure> {
-    let waiting: Vec<BlockedFrame> =
-        stack.read(|tree| blocked(tree).filter(|frame| frame.answer.is_none()).collect());
+    let waiting: Vec<BlockedFrame> = stack.read(|tree| blocked(tree).filter(|frame| frame.answer.is_none()).collect());
     match &waiting[..] {
         [only] => Ok(only.frame.handle),
         [] => Err(Failure::new(Exit::Refused, "not_blocked", "no frame waits for an answer")

@@ -54,7 +54,7 @@ enum HeapCommand {
     Read {
         /// The name of the chunk.
         name: String,
-        /// Write the content as it is, without a line for the name. Control characters reach the terminal.
+        /// Write the content as it is, for a file or another program, without a line for the name.
         #[arg(long)]
         raw: bool,
         #[command(flatten)]
@@ -90,7 +90,7 @@ struct Content {
 
 /// The chunks that a frame sees, those of the root first.
 #[derive(Serialize, JsonSchema)]
-struct Heap {
+pub struct Heap {
     frame: Handle,
     /// Size of all contents, in characters.
     characters: usize,
@@ -111,7 +111,7 @@ struct ListedChunk {
 /// A chunk with its content.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct ShownChunk {
+pub struct ShownChunk {
     #[serde(flatten)]
     chunk: ListedChunk,
     content: String,
@@ -125,7 +125,7 @@ struct ShownChunk {
 
 /// A chunk that was allocated, written or freed.
 #[derive(Serialize, JsonSchema)]
-struct ChangedChunk {
+pub struct ChangedChunk {
     done: Done,
     #[serde(flatten)]
     chunk: ListedChunk,
@@ -230,13 +230,7 @@ fn read(stack: &Stack, name: &str, is_raw: bool, seen: Seen) -> Result<ShownChun
     let frame = named_or_active(stack, seen.frame)?;
     let (owner, chunk) = stack.heap(frame).chunk(name)?;
     let Chunk { allocated_at, written_at, .. } = chunk;
-    Ok(ShownChunk {
-        chunk: ListedChunk::of(owner, &chunk),
-        content: chunk.content,
-        allocated_at,
-        written_at,
-        is_raw,
-    })
+    Ok(ShownChunk { chunk: ListedChunk::of(owner, &chunk), content: chunk.content, allocated_at, written_at, is_raw })
 }
 
 fn changed(stack: &Stack, done: Done, frame: Handle, name: &str) -> Result<ChangedChunk, Failure> {

@@ -5,17 +5,29 @@ mod activate;
 mod answer;
 mod artifact;
 mod changed;
+mod context;
 mod decide;
 mod edit;
+mod event_line;
+mod export;
+mod frame_line;
 mod heap;
+mod history;
 mod import;
 mod invalidate;
+mod log;
 mod plan;
 mod pop;
 mod push;
+mod ready;
 mod retry;
+mod schema;
+mod shell;
+mod show;
 mod stop;
 mod tree;
+mod usage;
+mod watch;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -26,6 +38,20 @@ use crate::output::Output;
 pub enum StackCommand {
     /// Shows the frames as a tree.
     Tree(tree::Arguments),
+    /// Shows everything about a frame.
+    Show(show::Arguments),
+    /// Shows what the agent of a frame sees.
+    Context(context::Arguments),
+    /// Lists the planned frames that can begin.
+    Ready(ready::Arguments),
+    /// Shows what was said in the session of a frame.
+    Log(log::Arguments),
+    /// Lists what has happened, event by event.
+    History(history::Arguments),
+    /// Sums what requests to models have used, and what they cost.
+    Usage(usage::Arguments),
+    /// Writes every change as it happens.
+    Watch(watch::Arguments),
     /// Begins a frame.
     Push(push::Arguments),
     /// Plans frames, to be begun later.
@@ -52,12 +78,27 @@ pub enum StackCommand {
     Heap(heap::Arguments),
     /// Adds the plan of another tool, or the frames of a state.
     Import(import::Arguments),
+    /// Writes the stack as a file for other programs.
+    Export(export::Arguments),
+    /// Prints the JSON Schemas of what the commands write with --json.
+    Schema(schema::Arguments),
+    /// Prints the completions of a shell.
+    Completions(shell::CompletionArguments),
+    /// Makes man pages.
+    Man(shell::ManArguments),
 }
 
 /// Runs a command and writes its report.
 pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     match command {
         StackCommand::Tree(arguments) => output.report(&tree::run(&arguments, folder)?)?,
+        StackCommand::Show(arguments) => output.report(&show::run(&arguments, folder)?)?,
+        StackCommand::Context(arguments) => output.report(&context::run(&arguments, folder)?)?,
+        StackCommand::Ready(arguments) => output.report(&ready::run(&arguments, folder)?)?,
+        StackCommand::Log(arguments) => output.report(&log::run(arguments, folder)?)?,
+        StackCommand::History(arguments) => output.report(&history::run(&arguments, folder)?)?,
+        StackCommand::Watch(arguments) => return watch::run(&arguments, folder, output),
+        StackCommand::Usage(arguments) => output.report(&usage::run(&arguments, folder)?)?,
         StackCommand::Push(arguments) => output.report(&push::run(arguments, folder)?)?,
         StackCommand::Plan(arguments) => output.report(&plan::run(arguments, folder)?)?,
         StackCommand::Edit(arguments) => output.report(&edit::run(arguments, folder)?)?,
@@ -74,6 +115,45 @@ pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Resul
         StackCommand::Artifact(arguments) => output.report(&artifact::run(arguments, folder)?)?,
         StackCommand::Heap(arguments) => heap::run(arguments, folder, output)?,
         StackCommand::Import(arguments) => output.report(&import::run(arguments, folder)?)?,
+        StackCommand::Export(arguments) => output.report(&export::run(&arguments, folder)?)?,
+        StackCommand::Schema(arguments) => output.report(&schema::run(&arguments)?)?,
+        StackCommand::Completions(arguments) => output.report(&shell::completions(&arguments))?,
+        StackCommand::Man(arguments) => output.report(&shell::man(&arguments)?)?,
     }
     Ok(Exit::Done)
+}
+
+/// The schemas of all kinds.
+fn schemas() -> Vec<schema::Named> {
+    vec![
+        schema::of::<Failure>(),
+        schema::of::<activate::Activated>(),
+        schema::of::<answer::Answered>(),
+        schema::of::<answer::BlockedFrames>(),
+        schema::of::<artifact::Recorded>(),
+        schema::of::<context::FrameContext>(),
+        schema::of::<decide::Decided>(),
+        schema::of::<edit::Edited>(),
+        schema::of::<export::Export>(),
+        schema::of::<heap::ChangedChunk>(),
+        schema::of::<heap::Heap>(),
+        schema::of::<heap::ShownChunk>(),
+        schema::of::<history::History>(),
+        schema::of::<import::ImportedPlan>(),
+        schema::of::<invalidate::Invalidated>(),
+        schema::of::<log::Log>(),
+        schema::of::<plan::Planned>(),
+        schema::of::<pop::Popped>(),
+        schema::of::<push::Pushed>(),
+        schema::of::<ready::Ready>(),
+        schema::of::<retry::Retried>(),
+        schema::of::<schema::Schemas>(),
+        schema::of::<shell::Completions>(),
+        schema::of::<shell::ManPages>(),
+        schema::of::<show::FrameDetails>(),
+        schema::of::<stop::Stopped>(),
+        schema::of::<tree::FrameTree>(),
+        schema::of::<usage::Usage>(),
+        watch::schemas(),
+    ]
 }

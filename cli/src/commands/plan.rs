@@ -125,8 +125,7 @@ fn listed(text: &str) -> Result<Vec<NewFrame>, Failure> {
     if !matches!(begins, Some(None | Some('{' | '"' | ']'))) {
         return Ok(text.lines().map(title).filter(|title| !title.is_empty()).map(NewFrame::new).collect());
     }
-    let values: Vec<Value> =
-        serde_json::from_str(text).map_err(|error| Error::json("the list", error.to_string()))?;
+    let values: Vec<Value> = serde_json::from_str(text).map_err(|error| Error::json("the list", error.to_string()))?;
     let read = (1..).zip(values).map(|(number, value)| {
         let refused = |message: &str| Error::json("the list", format!("entry {number}: {message}"));
         let frame = match value {
@@ -134,7 +133,9 @@ fn listed(text: &str) -> Result<Vec<NewFrame>, Failure> {
             value => serde_json::from_value::<NewFrame>(value).map_err(|error| refused(&error.to_string()))?,
         };
         match frame.parent != Parent::Auto || frame.caller.is_some() {
-            true => Err(refused("all frames have the parent that --below names; leave out `parent` and `caller`").into()),
+            true => {
+                Err(refused("all frames have the parent that --below names; leave out `parent` and `caller`").into())
+            }
             false => Ok(frame),
         }
     });

@@ -49,7 +49,10 @@ impl Report for Stopped {
             page.text(0, &format!("and {} more", count(self.stopped.len() - SHOWN, "frame")))?;
         }
         let handle = first.handle;
-        next(page, format_args!("`callstack answer {handle} TEXT` lets it go on, `callstack retry {handle}` begins it anew"))
+        next(
+            page,
+            format_args!("`callstack answer {handle} TEXT` lets it go on, `callstack retry {handle}` begins it anew"),
+        )
     }
 }
 

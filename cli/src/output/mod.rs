@@ -1,8 +1,11 @@
 //! The output of commands. Each command returns one value: its JSON is for scripts, its text for people. Data goes to the
 //! standard output, everything else to the standard error.
 
+mod moment;
 mod page;
+mod reader;
 mod style;
+pub mod table;
 
 use std::io::{self, BufWriter, Write};
 
@@ -10,7 +13,9 @@ use anstream::AutoStream;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use page::{Line, Page, count};
+pub use moment::{duration, moment};
+pub use page::{Line, Page, count, number};
+pub use reader::wait_for_reader;
 pub use style::{EMPHASIS, FAINT, mark, of_status};
 
 use crate::failure::Failure;

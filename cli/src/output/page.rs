@@ -1,6 +1,6 @@
 //! Text for people: lines that are cut or wrapped at the width of the terminal, without characters that a terminal obeys.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 use callstack_core::text::{lines, one_line, visible};
@@ -36,6 +36,19 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{ending}")
 }
 
+/// A number with its thousands apart: `88,120`.
+pub fn number(number: u64) -> String {
+    let digits = number.to_string();
+    let mut apart = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            apart.push(',');
+        }
+        apart.push(digit);
+    }
+    apart
+}
+
 /// A part of a line in one style.
 struct Span {
     style: Style,
@@ -69,6 +82,12 @@ impl Line {
         self.plain(one_line(text))
     }
 
+    /// Adds another line behind this one.
+    pub fn followed_by(mut self, other: Line) -> Self {
+        self.spans.extend(other.spans);
+        self
+    }
+
     fn width(&self) -> usize {
         self.spans.iter().map(|span| span.text.width()).sum()
     }
@@ -84,6 +103,11 @@ impl<'a> Page<'a> {
     /// `width`: the number of columns; `usize::MAX` for no limit.
     pub fn new(writer: &'a mut dyn Write, width: usize) -> Self {
         Self { writer, width }
+    }
+
+    /// The number of columns; `usize::MAX` for no limit.
+    pub fn width(&self) -> usize {
+        self.width
     }
 
     /// Writes an empty line.
@@ -125,17 +149,30 @@ impl<'a> Page<'a> {
 
     /// Writes a text of a frame with all of its lines, indented and wrapped. Control characters are replaced.
     pub fn text(&mut self, indentation: usize, text: &str) -> io::Result<()> {
+        self.hanging("", indentation, text)
+    }
+
+    /// Writes a text of a frame as an entry of a list.
+    pub fn item(&mut self, text: &str) -> io::Result<()> {
+        self.hanging("  - ", 4, text)
+    }
+
+    /// Writes a text, indented and wrapped, with something before its first line.
+    fn hanging(&mut self, first: &str, indentation: usize, text: &str) -> io::Result<()> {
         let room = self.width.saturating_sub(indentation).max(LEAST_ROOM);
+        let mut before = first;
         for line in lines(text) {
             for piece in wrapped(&visible(line).replace('\t', TAB), room) {
-                writeln!(self.writer, "{:indentation$}{piece}", "")?;
+                writeln!(self.writer, "{before:indentation$}{piece}")?;
+                before = "";
             }
         }
         Ok(())
     }
 
-    /// Writes a text as it is, for example a file for another program.
+    /// Writes a text for other programs: as it is, unless a terminal would obey its control characters.
     pub fn raw(&mut self, text: &str) -> io::Result<()> {
+        let text = if io::stdout().is_terminal() { visible(text) } else { text.into() };
         self.writer.write_all(text.as_bytes())
     }
 

@@ -1,0 +1,127 @@
+//! `callstack context`: what the agent of a frame sees.
+
+use std::io;
+
+use callstack_core::context::{Omission, Report as ContextReport};
+use callstack_core::{Budget, FrameRef, Handle, Settings};
+use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::output::{EMPHASIS, FAINT, Line, Page, Report, count};
+
+#[derive(Args)]
+pub struct Arguments {
+    frame: FrameRef,
+    /// Budget of the context, in tokens. Default: STACK_TOKEN_BUDGET_TOTAL, or 4000.
+    #[arg(long, value_name = "TOKENS")]
+    budget: Option<usize>,
+    /// Which part of the context: the one for the system prompt, or the one behind the newest message. Default: both, as
+    /// one document.
+    #[arg(long, value_enum, value_name = "PART")]
+    part: Option<Part>,
+    /// Write, in place of the text, which frames were considered, how much of each is shown, and why others are left out.
+    #[arg(long)]
+    report: bool,
+}
+
+/// A part of a context.
+#[derive(Clone, Copy, ValueEnum, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+enum Part {
+    /// Changes seldom: for the system prompt.
+    Stable,
+    /// Changes often: behind the newest message.
+    Volatile,
+}
+
+/// The context of a frame.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FrameContext {
+    handle: Handle,
+    /// The part that `text` is; absent: the whole context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<Part>,
+    /// The text for the agent: XML.
+    text: String,
+    /// Upper bound of the tokens of the whole context.
+    tokens: usize,
+    /// The budget of the whole context, in tokens.
+    budget: usize,
+    report: ContextReport,
+    #[serde(skip)]
+    shows_report: bool,
+}
+
+pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<FrameContext, Failure> {
+    let stack = folder.open_to_read()?;
+    let (mut budget, problems) = Budget::from_environment();
+    if let Some(problem) = problems.into_iter().next() {
+        return Err(problem.into());
+    }
+    budget.total = arguments.budget.unwrap_or(budget.total);
+    let total = budget.total;
+    let context = stack.context_uncached(arguments.frame.clone(), &Settings::default().budget(budget))?;
+    let text = match arguments.part {
+        None => context.xml,
+        Some(Part::Stable) => context.stable,
+        Some(Part::Volatile) => context.volatile,
+    };
+    Ok(FrameContext {
+        handle: context.report.handle,
+        part: arguments.part,
+        text,
+        tokens: context.tokens,
+        budget: total,
+        report: context.report,
+        shows_report: arguments.report,
+    })
+}
+
+impl Report for FrameContext {
+    const KIND: &'static str = "context";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        if !self.shows_report {
+            page.raw(&self.text)?;
+            return page.raw("\n");
+        }
+        let title = format!("Context of {}: at most {} of {}", self.handle, self.tokens, count(self.budget, "token"));
+        page.line(Line::new().styled(EMPHASIS, title))?;
+        page.line(Line::new().plain(format!(
+            "{} in the stable part, {} in the volatile part",
+            self.report.stable_tokens, self.report.volatile_tokens
+        )))?;
+        page.gap()?;
+        for entry in &self.report.entries {
+            let line = Line::new().plain(format!("{:<6} {:<22} ", entry.handle, name(&entry.section)));
+            page.line(match entry.omission {
+                None => line.plain(format!("{:<9} {:>6}", name(&entry.detail_level), count(entry.tokens, "token"))),
+                Some(omission) => line.styled(FAINT, format!("left out: {}", reason(omission))),
+            })?;
+        }
+        for chunk in &self.report.chunks {
+            let line = Line::new().plain(format!("{:<6} heap: ", chunk.handle)).said(&chunk.name);
+            page.line_with_end(line, Line::new().plain(format!("  {}", name(&chunk.shown))))?;
+        }
+        Ok(())
+    }
+}
+
+/// The name of a value in JSON.
+fn name(value: &impl Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// Why a frame is left out.
+fn reason(omission: Omission) -> &'static str {
+    match omission {
+        Omission::Irrelevant => "its score is below the minimum",
+        Omission::Budget => "the budget has no room for it",
+        Omission::Rank => "others matter more",
+        _ => "it is not shown",
+    }
+}

@@ -1,0 +1,105 @@
+//! An event as a line for people.
+
+use std::io;
+
+use callstack_core::frame::{Message, ModelRequest};
+use callstack_core::text::one_line;
+use callstack_core::{Change, Event, FrameStatus, Tree};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::output::{FAINT, Line, Page, count, moment, number, of_status};
+
+/// An event, and the title of its frame.
+#[derive(Serialize, JsonSchema)]
+pub struct EventLine {
+    #[serde(flatten)]
+    event: Event,
+    /// The title that the frame has now.
+    title: String,
+}
+
+impl EventLine {
+    /// `tree`: a tree that has the event.
+    pub fn of(tree: &Tree, event: Event) -> Self {
+        Self { title: tree.node(event.handle).title().to_owned(), event }
+    }
+
+    /// Writes the event on one line.
+    pub fn write_line(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let Event { revision, time, handle, change } = &self.event;
+        let style = match change {
+            Change::StatusChanged { status, .. } => of_status(*status),
+            Change::Invalidated { .. } => of_status(FrameStatus::Invalidated),
+            _ => anstyle::Style::new(),
+        };
+        let line = Line::new()
+            .styled(FAINT, format!("{revision:>5}  {}  ", moment(*time)))
+            .plain(format!("{handle} "))
+            .said(&self.title)
+            .plain(": ")
+            .styled(style, one_line(&said(change)));
+        page.line(line)
+    }
+}
+
+/// What an event says, in a few words and the texts that it brings.
+fn said(change: &Change) -> String {
+    let with =
+        |words: &str, text: &str| if text.trim().is_empty() { words.to_owned() } else { format!("{words}: {text}") };
+    match change {
+        Change::Added { frame } => with(&format!("added as {}", frame.status), &frame.success_criteria),
+        Change::Imported { .. } => "this frame and the next ones were imported".to_owned(),
+        Change::DependenciesAdded { depends_on } => with("got dependencies", &depends_on.join(", ")),
+        Change::Identified { identity, .. } => with("is called", &identity.title),
+        Change::StatusChanged { status, results, .. } => {
+            with(&status.to_string(), results.as_deref().unwrap_or_default())
+        }
+        Change::Summarized { results, .. } => with("results so far", results),
+        Change::Asked { question, interruption: true } => with("waits, interrupted", question),
+        Change::Asked { question, .. } => with("waits for", question),
+        Change::Answered { answer } => with("answered", answer),
+        Change::CallBegun { host, .. } => with("runs in", host),
+        Change::CallEnded { interrupted: true } => "was interrupted: its host has ended".to_owned(),
+        Change::CallEnded { .. } => "runs no more".to_owned(),
+        Change::Stopped { reason } => with("stopped", reason),
+        Change::SummaryRequested { request: Some(_) } => "a summary was requested".to_owned(),
+        Change::SummaryRequested { .. } => "the request for a summary has ended".to_owned(),
+        Change::Invalidated { reason } => with("invalidated", reason),
+        Change::IdReplaced { session_id } => with("got the ID", session_id),
+        Change::LogPathSet { log_path } | Change::LogMoved { log_path } => with("has its log in", log_path),
+        Change::Delivered {} => "its results were delivered to the parent".to_owned(),
+        Change::Forgotten {} => "its conversation was compacted".to_owned(),
+        Change::ArtifactAdded { artifact } => with("artifact", artifact),
+        Change::DecisionAdded { decision } => with("decision", decision),
+        Change::ActiveChanged { active: true } => "is the active frame".to_owned(),
+        Change::ActiveChanged { .. } => "is not the active frame any more".to_owned(),
+        Change::ChunkAllocated { chunk } => with("allocated on the heap", &chunk.name),
+        Change::ChunkWritten { name, .. } => with("wrote on the heap", name),
+        Change::ChunkFreed { name } => with("freed on the heap", name),
+        Change::RegistersChanged { registers } => {
+            let names: Vec<&str> = registers.keys().map(|register| register.name()).collect();
+            with("changed registers", &names.join(", "))
+        }
+        Change::RunStarted { .. } => "is the root of a run".to_owned(),
+        Change::Called { .. } => "was pushed by a tool call".to_owned(),
+        Change::MessagesAdded { messages } => {
+            let newest = messages.last().map(Message::text).unwrap_or_default();
+            with(&count(messages.len(), "message"), newest)
+        }
+        Change::Edited { edit } => {
+            let keys = serde_json::to_value(edit).ok();
+            let keys = keys.as_ref().and_then(|edit| edit.as_object()).into_iter().flat_map(|edit| edit.keys());
+            with("edited", &keys.cloned().collect::<Vec<_>>().join(", "))
+        }
+        Change::UsageRecorded { model_request } => requested(model_request),
+        other => other.kind().to_owned(),
+    }
+}
+
+fn requested(request: &ModelRequest) -> String {
+    let failed = if request.failed { "failed request" } else { "request" };
+    let input = request.uncached_input.saturating_add(request.cache_read).saturating_add(request.cache_write);
+    let output = request.output.saturating_add(request.reasoning);
+    format!("{failed} to {}: {} tokens in, {} out", request.model, number(input), number(output))
+}

@@ -1,0 +1,69 @@
+//! `callstack history`: what has happened, event by event.
+
+use std::collections::VecDeque;
+use std::io;
+
+use callstack_core::{Change, EventQuery, FrameRef};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::event_line::EventLine;
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::output::{Line, Page, Report};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Only events of this frame.
+    #[arg(long, value_name = "FRAME")]
+    frame: Option<FrameRef>,
+    /// Only events of this kind.
+    #[arg(long, value_name = "KIND", hide_possible_values = true, value_parser = PossibleValuesParser::new(Change::KINDS))]
+    kind: Option<String>,
+    /// Only events after this revision.
+    #[arg(long, value_name = "REVISION", default_value_t = 0, hide_default_value = true)]
+    since: u64,
+    /// Maximum number of events: the oldest ones that match.
+    #[arg(long, value_name = "EVENTS", conflicts_with = "tail")]
+    limit: Option<usize>,
+    /// Maximum number of events: the newest ones that match.
+    #[arg(long, value_name = "EVENTS")]
+    tail: Option<usize>,
+}
+
+/// Events of the history, oldest first.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct History {
+    /// The revision of the stack: the number of all events.
+    revision: u64,
+    events: Vec<EventLine>,
+}
+
+pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<History, Failure> {
+    let stack = folder.open_to_read()?;
+    let mut query = EventQuery::default().since(arguments.since);
+    query.frame = arguments.frame.as_ref().map(|frame| stack.resolve(frame.clone())).transpose()?;
+    (query.kind, query.limit) = (arguments.kind.clone(), arguments.limit);
+    let mut events = VecDeque::from(stack.history(&query)?);
+    if let Some(tail) = arguments.tail {
+        events.drain(..events.len().saturating_sub(tail));
+    }
+    Ok(stack.read(|tree| History {
+        revision: tree.revision(),
+        events: events.into_iter().map(|event| EventLine::of(tree, event)).collect(),
+    }))
+}
+
+impl Report for History {
+    const KIND: &'static str = "history";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        if self.events.is_empty() {
+            return page.line(Line::new().plain("No event matches."));
+        }
+        self.events.iter().try_for_each(|event| event.write_line(page))
+    }
+}

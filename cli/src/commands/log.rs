@@ -1,0 +1,180 @@
+//! `callstack log`: what was said in the session of a frame.
+
+use std::io;
+
+use anstyle::Style;
+use callstack_core::{FrameRef, LogPage, LogQuery};
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::frame_line::FrameLine;
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::output::{EMPHASIS, FAINT, Line, Page, Report, count, moment};
+
+/// Number of lines of a text that are shown, without `--full`.
+const SHOWN_LINES: usize = 20;
+
+#[derive(Args)]
+pub struct Arguments {
+    frame: FrameRef,
+    /// Only the last entries of those that match.
+    #[arg(long, value_name = "ENTRIES")]
+    tail: Option<usize>,
+    /// Only entries that contain this text, ignoring case.
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+    /// The first entry of a range, counted from 1.
+    #[arg(long, value_name = "ENTRY", default_value_t = 1, hide_default_value = true)]
+    from: usize,
+    /// The last entry of a range.
+    #[arg(long, value_name = "ENTRY")]
+    to: Option<usize>,
+    /// Show texts with all of their lines. Default: the first 20 of each.
+    #[arg(long)]
+    full: bool,
+    /// Write each entry as it is in the file, a line of JSON.
+    #[arg(long)]
+    raw: bool,
+}
+
+/// Entries of the log of a frame.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Log {
+    frame: FrameLine,
+    #[serde(flatten)]
+    page: LogPage,
+    #[serde(skip)]
+    form: Form,
+}
+
+/// How the text shows the entries.
+enum Form {
+    Raw,
+    /// With at most this number of lines of each text.
+    Readable(usize),
+}
+
+pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Log, Failure> {
+    let Arguments { frame, tail, search, from, to, full, raw } = arguments;
+    let stack = folder.open_to_read()?;
+    let handle = stack.resolve(frame)?;
+    let mut query = LogQuery::default();
+    (query.from, query.to, query.search, query.tail) = (from, to, search, tail);
+    let page = stack.log(handle).read(&query)?;
+    let form = match raw {
+        true => Form::Raw,
+        false => Form::Readable(if full { usize::MAX } else { SHOWN_LINES }),
+    };
+    Ok(Log { frame: stack.read(|tree| FrameLine::of(tree, handle)), page, form })
+}
+
+impl Report for Log {
+    const KIND: &'static str = "log";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let most = match self.form {
+            Form::Raw => {
+                return self.page.lines.iter().try_for_each(|line| page.raw(&format!("{}\n", line.entry)));
+            }
+            Form::Readable(most) => most,
+        };
+        page.line(self.frame.line(0))?;
+        if self.page.lines.is_empty() {
+            let log = if self.page.total == 0 { "It has no log." } else { "No entry of its log matches." };
+            return page.line(Line::new().plain(log));
+        }
+        for line in &self.page.lines {
+            page.gap()?;
+            Entry { value: &line.entry, most }.write(page, line.number)?;
+        }
+        if !self.page.damaged.is_empty() {
+            page.gap()?;
+            let damaged = count(self.page.damaged.len(), "entry").replace("entrys", "entries");
+            page.line(Line::new().plain(format!("{damaged} cannot be read: cut off, or still being written.")))?;
+        }
+        Ok(())
+    }
+}
+
+/// An entry of a log. Hosts write messages of different forms; what is not known is shown as JSON.
+struct Entry<'a> {
+    value: &'a Value,
+    most: usize,
+}
+
+impl Entry<'_> {
+    fn write(&self, page: &mut Page<'_>, number: usize) -> io::Result<()> {
+        let Some(role) = text_of(self.value, "role") else {
+            page.line(Line::new().styled(FAINT, format!("{number}")))?;
+            return self.text(page, &self.value.to_string());
+        };
+        let mut header = Line::new().styled(FAINT, format!("{number} ")).styled(EMPHASIS, "").said(role);
+        if let Some(name) = text_of(self.value, "name") {
+            header = header.plain(" ").said(name);
+        }
+        if self.value["isError"] == true {
+            header = header.plain(" (failed)");
+        }
+        if self.value["summary"] == true {
+            header = header.plain(" (summary of a compaction)");
+        }
+        let time = self.value["time"].as_u64().map(|time| format!("  {}", moment(time))).unwrap_or_default();
+        page.line_with_end(header, Line::new().styled(FAINT, time))?;
+        self.text(page, text_of(self.value, "text").unwrap_or_default())?;
+        // The calls of a run, and the parts of a message of OpenCode.
+        for call in items(self.value, "calls") {
+            self.call(page, &call["name"], &call["arguments"])?;
+        }
+        items(self.value, "parts").iter().try_for_each(|part| self.part(page, part))
+    }
+
+    fn part(&self, page: &mut Page<'_>, part: &Value) -> io::Result<()> {
+        match part["type"].as_str() {
+            Some("tool") => {
+                let state = &part["state"];
+                self.call(page, &part["tool"], &state["input"])?;
+                let failed = text_of(state, "error").map(|error| format!("failed: {error}"));
+                self.text(page, failed.as_deref().or(text_of(state, "output")).unwrap_or_default())
+            }
+            Some("reasoning") => {
+                page.line(Line::new().styled(FAINT, "  (reasoning)"))?;
+                self.text(page, text_of(part, "text").unwrap_or_default())
+            }
+            // Texts are in the text of the message. Other parts are marks of the host.
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a call of a tool in one line.
+    fn call(&self, page: &mut Page<'_>, name: &Value, arguments: &Value) -> io::Result<()> {
+        let arguments = arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned);
+        let name = name.as_str().unwrap_or("?");
+        page.line(Line::new().styled(Style::new().bold(), "  -> ").said(&format!("{name} {arguments}")))
+    }
+
+    fn text(&self, page: &mut Page<'_>, text: &str) -> io::Result<()> {
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        let lines = text.lines().count();
+        if lines <= self.most {
+            return page.text(2, text);
+        }
+        let shown: Vec<&str> = text.lines().take(self.most).collect();
+        page.text(2, &shown.join("\n"))?;
+        let left = count(lines - self.most, "more line");
+        page.line(Line::new().styled(FAINT, format!("  ... {left}; --full shows all")))
+    }
+}
+
+fn text_of<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value[key].as_str()
+}
+
+fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().map_or(&[], Vec::as_slice)
+}

@@ -1,0 +1,78 @@
+//! `callstack ready`: what can begin now.
+
+use std::io;
+
+use callstack_core::{FrameRef, Handle};
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::frame_line::FrameLine;
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::output::{FAINT, Line, Page, Report, count};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Only frames below this one.
+    #[arg(long, value_name = "FRAME")]
+    below: Option<FrameRef>,
+    /// Maximum number of frames: the oldest ones.
+    #[arg(long, value_name = "FRAMES")]
+    limit: Option<usize>,
+}
+
+/// The planned frames whose dependencies are all completed, in the order of their creation.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Ready {
+    frames: Vec<ReadyFrame>,
+    /// Number of further ones, which `--limit` leaves out.
+    more: usize,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ReadyFrame {
+    #[serde(flatten)]
+    frame: FrameLine,
+    /// The frame above it; absent for a root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<Handle>,
+    /// The compacted success criteria, or the full ones. Can be empty.
+    criteria: String,
+}
+
+pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Ready, Failure> {
+    let stack = folder.open_to_read()?;
+    let below = arguments.below.as_ref().map(|below| stack.resolve(below.clone())).transpose()?;
+    Ok(stack.read(|tree| {
+        let is_below = |handle: &Handle| below.is_none_or(|below| tree.is_ancestor(below, *handle));
+        let handles: Vec<Handle> = tree.ready().filter(is_below).collect();
+        let shown = handles.len().min(arguments.limit.unwrap_or(usize::MAX));
+        let frames = handles[..shown].iter().map(|handle| {
+            let node = tree.node(*handle);
+            let criteria = node.record().dense_criteria().to_owned();
+            ReadyFrame { frame: FrameLine::of(tree, *handle), parent: node.parent(), criteria }
+        });
+        Ready { frames: frames.collect(), more: handles.len() - shown }
+    }))
+}
+
+impl Report for Ready {
+    const KIND: &'static str = "ready";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        if self.frames.is_empty() && self.more == 0 {
+            return page.line(Line::new().plain("No planned frame can begin."));
+        }
+        for ReadyFrame { frame, parent, .. } in &self.frames {
+            let parent = parent.map(|parent| format!("  (below {parent})")).unwrap_or_default();
+            page.line_with_end(frame.line(0), Line::new().styled(FAINT, parent))?;
+        }
+        match self.more {
+            0 => Ok(()),
+            more => page.line(Line::new().plain(format!("... and {}", count(more, "more frame")))),
+        }
+    }
+}

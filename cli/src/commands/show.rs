@@ -1,0 +1,249 @@
+//! `callstack show`: everything about one frame.
+
+use std::io;
+
+use callstack_core::frame::{Chunk, Frame, FrameSpans, FrameUsage, Question};
+use callstack_core::{FrameRef, FrameStatus, Handle, Stack};
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::frame_line::FrameLine;
+use super::usage::requests_in_words;
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::output::{EMPHASIS, FAINT, Line, Page, Report, duration, moment, of_status};
+
+#[derive(Args)]
+pub struct Arguments {
+    frame: FrameRef,
+}
+
+/// A frame, with the frames around it.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FrameDetails {
+    handle: Handle,
+    /// The record of the frame, as in the files of the stack. Times are in milliseconds since the Unix epoch.
+    record: Frame,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<FrameLine>,
+    children: Vec<FrameLine>,
+    /// The frames whose results this one needs, each in its newest attempt.
+    dependencies: Vec<FrameLine>,
+    /// The frames that need the results of this one.
+    dependents: Vec<FrameLine>,
+    /// Which attempt at its work the frame is, counted from 1.
+    attempt: usize,
+    /// The attempt before this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_of: Option<Handle>,
+    /// The next attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retried_as: Option<Handle>,
+    /// True if this is the active frame.
+    is_active: bool,
+    spans: FrameSpans,
+    /// The time that the frame was worked on so far, in milliseconds: without the times when it was blocked.
+    worked: u64,
+    usage: FrameUsage,
+}
+
+pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<FrameDetails, Failure> {
+    let stack = folder.open_to_read()?;
+    let handle = stack.resolve(arguments.frame.clone())?;
+    let spans = stack.spans(handle)?;
+    Ok(FrameDetails::of(&stack, handle, spans))
+}
+
+impl FrameDetails {
+    fn of(stack: &Stack, handle: Handle, spans: FrameSpans) -> Self {
+        stack.read(|tree| {
+            let node = tree.node(handle);
+            let lines = |handles: &[Handle]| handles.iter().map(|handle| FrameLine::of(tree, *handle)).collect();
+            let dependencies: Vec<Handle> = tree.newest_dependencies(handle).collect();
+            Self {
+                handle,
+                record: tree.frame(handle),
+                parent: node.parent().map(|parent| FrameLine::of(tree, parent)),
+                children: lines(node.children()),
+                dependencies: lines(&dependencies),
+                dependents: lines(tree.dependents(handle)),
+                attempt: node.attempt(),
+                retry_of: node.retry_of(),
+                retried_as: node.retried_as(),
+                is_active: tree.active() == Some(handle),
+                worked: spans.worked(now()),
+                spans,
+                usage: tree.usage(handle),
+            }
+        })
+    }
+}
+
+fn now() -> u64 {
+    jiff::Timestamp::now().as_millisecond().unsigned_abs()
+}
+
+impl Report for FrameDetails {
+    const KIND: &'static str = "frame";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let Frame { status, title, session_id, log_path, .. } = &self.record;
+        let active = if self.is_active { "  <-- ACTIVE" } else { "" };
+        let line = Line::new().styled(EMPHASIS, self.handle.to_string()).plain(" ").said(title);
+        page.line_with_end(line, Line::new().styled(EMPHASIS, active))?;
+        field(
+            page,
+            "status",
+            Line::new().styled(of_status(*status), status.to_string()).plain(self.remark_on_status()),
+        )?;
+        field(page, "id", Line::new().said(session_id))?;
+        if let Some(parent) = &self.parent {
+            field(page, "below", Line::new().plain(format!("{} ", parent.handle)).said(&parent.title))?;
+        }
+        self.attempts(page)?;
+        self.times(page)?;
+        if let Some(call) = &self.record.call {
+            field(page, "runs in", Line::new().said(&call.host).plain(format!(", since {}", moment(call.begun_at))))?;
+        }
+        if let Some(path) = log_path {
+            field(page, "log", Line::new().said(path))?;
+        }
+        if let Some(words) = requests_in_words(&self.usage.own) {
+            field(page, "usage", Line::new().plain(words))?;
+        }
+        if let Some(words) = requests_in_words(&self.usage.total).filter(|_| self.usage.own != self.usage.total) {
+            field(page, "in all", Line::new().plain(words))?;
+        }
+        self.texts(page)?;
+        frames(page, "Depends on", &self.dependencies)?;
+        frames(page, "Needed by", &self.dependents)?;
+        frames(page, "Children", &self.children)
+    }
+}
+
+impl FrameDetails {
+    fn remark_on_status(&self) -> String {
+        match (&self.record.interrupted_at, self.record.placeholder) {
+            (Some(time), _) => format!(", interrupted {}: the host that ran it has ended", moment(*time)),
+            (None, true) => ", a placeholder: its title follows its session".to_owned(),
+            (None, false) => String::new(),
+        }
+    }
+
+    fn attempts(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let before = self.retry_of.map(|before| format!(", after {before}")).unwrap_or_default();
+        let next = self.retried_as.map(|next| format!(", retried as {next}")).unwrap_or_default();
+        if before.is_empty() && next.is_empty() {
+            return Ok(());
+        }
+        field(page, "attempt", Line::new().plain(format!("{}{before}{next}", self.attempt)))
+    }
+
+    fn times(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let FrameSpans { begun_at, ended_at, blocked, .. } = &self.spans;
+        field(page, "created", Line::new().plain(moment(self.record.created_at)))?;
+        if let Some(begun_at) = begun_at {
+            field(page, "begun", Line::new().plain(moment(*begun_at)))?;
+        }
+        for span in blocked {
+            let end = match span.to {
+                Some(end) => format!(" for {}", duration(end.saturating_sub(span.from))),
+                None => " until now".to_owned(),
+            };
+            field(page, "blocked", Line::new().plain(format!("{}{end}", moment(span.from))))?;
+        }
+        let worked = duration(self.worked);
+        match (begun_at, ended_at) {
+            (Some(_), Some(end)) => {
+                field(page, "ended", Line::new().plain(format!("{}, after {worked} of work", moment(*end))))
+            }
+            (None, Some(end)) => field(page, "ended", Line::new().plain(moment(*end))),
+            (Some(_), None) => field(page, "worked", Line::new().plain(format!("{worked} so far"))),
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn texts(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let record = &self.record;
+        text(page, "Criteria", &record.success_criteria)?;
+        text(page, "Criteria in short", &record.success_criteria_compacted)?;
+        let results = match record.status {
+            FrameStatus::InProgress => "Results so far",
+            FrameStatus::Blocked if record.has_partial_results() => "Results so far",
+            FrameStatus::Blocked => "Waits for",
+            _ => "Results",
+        };
+        text(page, results, record.results.as_deref().unwrap_or_default())?;
+        text(page, "Results in short", record.results_compacted.as_deref().unwrap_or_default())?;
+        text(page, "Invalidated", record.invalidation_reason.as_deref().unwrap_or_default())?;
+        record.questions.iter().try_for_each(|question| asked(page, question))?;
+        list(page, "Artifacts", &record.artifacts)?;
+        list(page, "Decisions", &record.decisions)?;
+        if let Some(registers) = &record.registers {
+            let values = serde_json::to_value(registers)?;
+            heading(page, "Registers")?;
+            for (name, value) in values.as_object().into_iter().flatten() {
+                page.text(2, &format!("{name}: {}", value.as_str().unwrap_or_default()))?;
+            }
+        }
+        record.heap.iter().try_for_each(|chunk| kept(page, chunk))
+    }
+}
+
+fn field(page: &mut Page<'_>, name: &str, value: Line) -> io::Result<()> {
+    page.line(Line::new().styled(FAINT, format!("  {name:<9}")).followed_by(value))
+}
+
+fn heading(page: &mut Page<'_>, name: &str) -> io::Result<()> {
+    page.gap()?;
+    page.line(Line::new().styled(EMPHASIS, name))
+}
+
+/// Writes a text with its heading, unless it is blank.
+fn text(page: &mut Page<'_>, name: &str, text: &str) -> io::Result<()> {
+    if text.trim().is_empty() {
+        return Ok(());
+    }
+    heading(page, name)?;
+    page.text(2, text)
+}
+
+fn list(page: &mut Page<'_>, name: &str, texts: &[String]) -> io::Result<()> {
+    if texts.is_empty() {
+        return Ok(());
+    }
+    heading(page, name)?;
+    texts.iter().try_for_each(|text| page.item(text))
+}
+
+fn frames(page: &mut Page<'_>, name: &str, frames: &[FrameLine]) -> io::Result<()> {
+    if frames.is_empty() {
+        return Ok(());
+    }
+    heading(page, name)?;
+    frames.iter().try_for_each(|frame| page.line(frame.line(2)))
+}
+
+fn asked(page: &mut Page<'_>, question: &Question) -> io::Result<()> {
+    let Question { question, asked_at, answer, answered_at, interruption } = question;
+    let name = if *interruption { "Interrupted" } else { "Asked" };
+    heading(page, &format!("{name} {}", moment(*asked_at)))?;
+    page.text(2, question)?;
+    match (answer, answered_at) {
+        (Some(answer), Some(time)) => {
+            page.line(Line::new().styled(EMPHASIS, format!("Answered {}", moment(*time))))?;
+            page.text(2, answer)
+        }
+        (Some(answer), None) => page.text(2, answer),
+        _ => Ok(()),
+    }
+}
+
+fn kept(page: &mut Page<'_>, chunk: &Chunk) -> io::Result<()> {
+    page.gap()?;
+    let description = if chunk.description.is_empty() { String::new() } else { format!(": {}", chunk.description) };
+    page.line(Line::new().styled(EMPHASIS, "Heap ").said(&format!("{}{description}", chunk.name)))?;
+    page.text(2, &chunk.content)
+}

@@ -1,0 +1,237 @@
+//! `callstack usage`: what the requests to models have used, and what they cost.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use callstack_core::frame::{ModelUsage, Prices, TotalCost};
+use callstack_core::text::one_line;
+use callstack_core::{FrameRef, Handle, Tree};
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::frame_line::FrameLine;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::output::table::{self, Row};
+use crate::output::{EMPHASIS, Line, Page, Report, count, duration, number};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Only this frame, and what is below it. Default: all frames.
+    frame: Option<FrameRef>,
+    /// A file with the prices of models for a million tokens, in JSON or TOML: see docs/cli.md.
+    #[arg(long, value_name = "FILE", env = "CALLSTACK_PRICES", hide_env_values = true)]
+    prices: Option<PathBuf>,
+}
+
+/// The usage of a frame, or of all frames.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    /// The frame; absent: all frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frame: Option<FrameLine>,
+    /// The requests of the frame itself, by model. Empty for all frames.
+    own: Sums,
+    /// The requests of the frame and of everything below it, by model.
+    total: Sums,
+    /// The frames directly below the frame, or the roots, each with everything below it. Those without requests are left
+    /// out.
+    below: Vec<BelowUsage>,
+    /// True if prices were given.
+    has_prices: bool,
+}
+
+/// Sums by model.
+#[derive(Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Sums {
+    models: Vec<ModelSum>,
+    /// What they cost together. Absent without prices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<TotalCost>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ModelSum {
+    #[serde(flatten)]
+    usage: ModelUsage,
+    /// In the currency of the prices. Absent if a price is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<f64>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct BelowUsage {
+    frame: FrameLine,
+    total: Sums,
+}
+
+pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Usage, Failure> {
+    let prices =
+        arguments.prices.as_deref().filter(|path| !path.as_os_str().is_empty()).map(read_prices).transpose()?;
+    let stack = folder.open_to_read()?;
+    let frame = arguments.frame.as_ref().map(|frame| stack.resolve(frame.clone())).transpose()?;
+    Ok(stack.read(|tree| Usage::of(tree, frame, prices.as_ref())))
+}
+
+/// Reads a file of prices: TOML if its name ends in `.toml`, else JSON.
+fn read_prices(path: &Path) -> Result<Prices, Failure> {
+    let name = path.display();
+    let text = fs::read_to_string(path).map_err(|error| Failure::of_file("read", name.to_string(), &error))?;
+    let is_toml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+    let read: Result<Prices, String> = match is_toml {
+        true => toml::from_str(&text).map_err(|error| error.to_string()),
+        false => serde_json::from_str(&text).map_err(|error| error.to_string()),
+    };
+    let wrong = |message: String| {
+        let next = r#"give prices for a million tokens: {"MODEL": {"uncachedInput": 3, "cacheRead": 0.3, "cacheWrite": 3.75, "output": 15}}"#;
+        Failure::new(Exit::Failed, "prices", format!("{name} cannot be read as prices: {message}")).next(next)
+    };
+    let prices = read.map_err(wrong)?;
+    match prices.invalid() {
+        Some(model) => Err(wrong(format!("a price of `{model}` is no amount of money"))),
+        None => Ok(prices),
+    }
+}
+
+impl Usage {
+    fn of(tree: &Tree, frame: Option<Handle>, prices: Option<&Prices>) -> Self {
+        let (own, total) = match frame {
+            Some(frame) => {
+                let usage = tree.usage(frame);
+                (usage.own, usage.total)
+            }
+            None => (Vec::new(), tree.usage_of_all()),
+        };
+        let below = frame.map_or(tree.roots(), |frame| tree.children(frame));
+        let below = below.iter().filter_map(|handle| {
+            let total = tree.usage(*handle).total;
+            let sums = || BelowUsage { frame: FrameLine::of(tree, *handle), total: Sums::of(total.clone(), prices) };
+            (!total.is_empty()).then(sums)
+        });
+        Self {
+            frame: frame.map(|frame| FrameLine::of(tree, frame)),
+            own: Sums::of(own, prices),
+            total: Sums::of(total, prices),
+            below: below.collect(),
+            has_prices: prices.is_some(),
+        }
+    }
+}
+
+impl Sums {
+    fn of(usage: Vec<ModelUsage>, prices: Option<&Prices>) -> Self {
+        let cost = prices.map(|prices| prices.total(&usage));
+        let sum = |usage: ModelUsage| ModelSum { cost: prices.and_then(|prices| prices.cost(&usage)), usage };
+        Self { models: usage.into_iter().map(sum).collect(), cost }
+    }
+
+    /// All models together.
+    fn sum(&self) -> ModelUsage {
+        let mut sum = ModelUsage::default();
+        self.models.iter().for_each(|model| sum.add(&model.usage));
+        sum
+    }
+}
+
+impl Report for Usage {
+    const KIND: &'static str = "usage";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        if let Some(frame) = &self.frame {
+            page.line(frame.line(0))?;
+        }
+        if self.total.models.is_empty() {
+            return page.line(Line::new().plain("No request to a model was recorded."));
+        }
+        if self.frame.is_some() {
+            page.line(Line::new().styled(EMPHASIS, "The frame itself"))?;
+            self.table(page, &self.own)?;
+            page.gap()?;
+            page.line(Line::new().styled(EMPHASIS, "With everything below"))?;
+        }
+        self.table(page, &self.total)?;
+        if !self.below.is_empty() {
+            page.gap()?;
+            page.line(Line::new().styled(EMPHASIS, if self.frame.is_some() { "Below" } else { "Trees" }))?;
+            let rows: Vec<Row> = self
+                .below
+                .iter()
+                .map(|below| self.row(&below.frame.plain(), &below.total.sum(), below.total.cost_text()))
+                .collect();
+            table::write(page, self.columns(), &rows)?;
+        }
+        Ok(())
+    }
+}
+
+const COLUMNS: [&str; 8] = ["requests", "uncached", "cache read", "written", "output", "reasoning", "time", "cost"];
+
+impl Usage {
+    fn columns(&self) -> &'static [&'static str] {
+        if self.has_prices { &COLUMNS } else { &COLUMNS[..COLUMNS.len() - 1] }
+    }
+
+    fn table(&self, page: &mut Page<'_>, sums: &Sums) -> io::Result<()> {
+        if sums.models.is_empty() {
+            return page.line(Line::new().plain("no requests"));
+        }
+        let cost = |model: &ModelSum| model.cost.map_or("?".to_owned(), money);
+        let mut rows: Vec<Row> =
+            sums.models.iter().map(|model| self.row(&name_of(&model.usage), &model.usage, cost(model))).collect();
+        if sums.models.len() > 1 {
+            rows.push(self.row("total", &sums.sum(), sums.cost_text()));
+        }
+        table::write(page, self.columns(), &rows)
+    }
+
+    fn row(&self, label: &str, usage: &ModelUsage, cost: String) -> Row {
+        let failed = if usage.failed > 0 { format!(" ({} failed)", number(usage.failed)) } else { String::new() };
+        let mut cells = vec![format!("{}{failed}", number(usage.requests))];
+        cells.extend(
+            [usage.uncached_input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning].map(number),
+        );
+        cells.push(duration(usage.duration));
+        if self.has_prices {
+            cells.push(cost);
+        }
+        Row { label: label.to_owned(), cells }
+    }
+}
+
+impl Sums {
+    /// The cost of all models. If a part of it is not known, the text says so.
+    fn cost_text(&self) -> String {
+        match self.cost {
+            None => String::new(),
+            Some(TotalCost { known, is_complete: true, .. }) => money(known),
+            Some(TotalCost { known, .. }) if known > 0.0 => format!("{} + ?", money(known)),
+            Some(_) => "?".to_owned(),
+        }
+    }
+}
+
+fn name_of(usage: &ModelUsage) -> String {
+    let name = one_line(&usage.model);
+    if name.is_empty() { "(unknown model)".to_owned() } else { name }
+}
+
+fn money(amount: f64) -> String {
+    format!("{amount:.4}")
+}
+
+/// The sums of all models in a line; `None` if there were no requests.
+pub fn requests_in_words(models: &[ModelUsage]) -> Option<String> {
+    let mut sum = ModelUsage::default();
+    models.iter().for_each(|usage| sum.add(usage));
+    let failed = if sum.failed > 0 { format!(" ({} failed)", number(sum.failed)) } else { String::new() };
+    let output = sum.output.saturating_add(sum.reasoning);
+    let requests = count(usize::try_from(sum.requests).unwrap_or(usize::MAX), "request");
+    (sum.requests > 0).then(|| format!("{requests}{failed}, {} tokens in, {} out", number(sum.input()), number(output)))
+}

@@ -1,0 +1,91 @@
+//! `callstack watch`: every change as it happens.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use callstack_core::{EventQuery, Stack};
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+use signal_hook::consts::SIGINT;
+
+use super::event_line::EventLine;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::output::{Output, Page, Report, wait_for_reader};
+
+/// The pause between two looks at the stack.
+const PAUSE: Duration = Duration::from_millis(200);
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Begin with the events after this revision. Default: with what happens from now on.
+    #[arg(long, value_name = "REVISION")]
+    since: Option<u64>,
+    /// End after this number of changes.
+    #[arg(long, value_name = "CHANGES")]
+    count: Option<usize>,
+    /// End when everything up to now has been written.
+    #[arg(long)]
+    until_idle: bool,
+}
+
+/// A change of the stack.
+#[derive(Serialize, JsonSchema)]
+struct Change {
+    #[serde(flatten)]
+    event: EventLine,
+}
+
+impl Report for Change {
+    const KIND: &'static str = "change";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        self.event.write_line(page)
+    }
+}
+
+/// Writes changes until the user interrupts the program, or nobody reads any more.
+pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGINT, interrupted.clone())?;
+    let stack = folder.open_to_read()?;
+    let mut seen = arguments.since.unwrap_or_else(|| stack.read(|tree| tree.revision()));
+    let mut left = arguments.count.unwrap_or(usize::MAX);
+    while left > 0 && !interrupted.load(Ordering::Relaxed) {
+        let written = write_news(&stack, &mut seen, left, output)?;
+        left -= written;
+        if written == 0 {
+            if arguments.until_idle {
+                return Ok(Exit::Done);
+            }
+            if !wait_for_reader(PAUSE) {
+                return Ok(Exit::Done);
+            }
+            stack.refresh()?;
+        }
+    }
+    Ok(if interrupted.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Done })
+}
+
+/// Writes the events after a revision, at most `most`. Returns their number.
+fn write_news(stack: &Stack, seen: &mut u64, most: usize, output: Output) -> Result<usize, Failure> {
+    if stack.read(|tree| tree.revision()) <= *seen {
+        return Ok(0);
+    }
+    let events = stack.history(&EventQuery::default().since(*seen).limit(most))?;
+    for event in &events {
+        *seen = event.revision;
+        let event = stack.read(|tree| EventLine::of(tree, event.clone()));
+        output.stream(&Change { event })?;
+    }
+    Ok(events.len())
+}
+
+/// The schema of the lines.
+pub fn schemas() -> super::schema::Named {
+    super::schema::of::<Change>()
+}
