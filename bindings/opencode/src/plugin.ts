@@ -38,8 +38,9 @@ function hooks(host: Host, tools: readonly Tool[]): Hooks {
     void context.prepare()
     const reported = await hostEvent(event, host)
     if (reported !== undefined) await host.report(reported)
-    if (reported?.kind === "message" && reported.summary !== true)
+    if (reported?.kind === "message" && reported.summary !== true) {
       await host.reportFinished(reported.sessionID, reported.messageID)
+    }
   })
   const configure = host.safe("config", (config: Config) => commands.register(config))
   const schemas = new Map(tools.map((tool) => [tool.name, tool.parameters]))
