@@ -2,6 +2,8 @@
 
 mod deadline;
 mod disk;
+#[cfg(all(feature = "session", feature = "sqlite"))]
+mod health;
 mod heap;
 mod history;
 #[cfg(feature = "session")]
@@ -30,6 +32,8 @@ use serde::Serialize;
 
 use self::deadline::Deadline;
 use self::disk::{Disk, MirrorView};
+#[cfg(all(feature = "session", feature = "sqlite"))]
+pub use self::health::{Health, HostHealth, MirrorHealth};
 pub use self::heap::Heap;
 #[cfg(feature = "session")]
 pub(crate) use self::host::Turns;

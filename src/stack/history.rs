@@ -76,7 +76,7 @@ impl Stack {
         Ok(count)
     }
 
-    fn read_history(&self, query: &EventQuery, mut each: impl FnMut(Event) -> Result<()>) -> Result<()> {
+    pub(super) fn read_history(&self, query: &EventQuery, mut each: impl FnMut(Event) -> Result<()>) -> Result<()> {
         query.check()?;
         self.check_working()?;
         let revision = self.inner.tree.read().revision();

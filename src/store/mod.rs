@@ -34,7 +34,7 @@ pub use mirror::MirrorStatus;
 #[cfg(feature = "sqlite")]
 pub(crate) use sqlite::damaged_database;
 #[cfg(feature = "sqlite")]
-pub use sqlite::{SqliteOptions, SqliteStore};
+pub use sqlite::{DatabaseHealth, SqliteOptions, SqliteStore};
 
 /// File name of the database in a stack's folder.
 pub(crate) const DATABASE: &str = "stack.db";

@@ -7,6 +7,7 @@ mod artifact;
 mod changed;
 mod context;
 mod decide;
+mod doctor;
 mod edit;
 mod event_line;
 mod export;
@@ -52,6 +53,8 @@ pub enum StackCommand {
     Usage(usage::Arguments),
     /// Writes every change as it happens.
     Watch(watch::Arguments),
+    /// Examines the stack, and says what to do if something is wrong.
+    Doctor,
     /// Begins a frame.
     Push(push::Arguments),
     /// Plans frames, to be begun later.
@@ -98,6 +101,7 @@ pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Resul
         StackCommand::Log(arguments) => output.report(&log::run(arguments, folder)?)?,
         StackCommand::History(arguments) => output.report(&history::run(&arguments, folder)?)?,
         StackCommand::Watch(arguments) => return watch::run(&arguments, folder, output),
+        StackCommand::Doctor => return doctor::run(folder, output),
         StackCommand::Usage(arguments) => output.report(&usage::run(&arguments, folder)?)?,
         StackCommand::Push(arguments) => output.report(&push::run(arguments, folder)?)?,
         StackCommand::Plan(arguments) => output.report(&plan::run(arguments, folder)?)?,
@@ -134,6 +138,7 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<context::FrameContext>(),
         schema::of::<decide::RecordedDecision>(),
         schema::of::<edit::Edited>(),
+        schema::of::<doctor::Diagnosis>(),
         schema::of::<export::Export>(),
         schema::of::<heap::ChangedChunk>(),
         schema::of::<heap::Heap>(),

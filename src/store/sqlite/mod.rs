@@ -9,6 +9,8 @@
 //! knows is still there. The write-ahead log is moved into the database by [`SqliteStore::checkpoint`] alone.
 
 mod errors;
+#[cfg(feature = "session")]
+mod health;
 mod identity;
 mod locks;
 mod reader;
@@ -28,6 +30,8 @@ use super::{BUSY_TIMEOUT, Durability, EventQuery, HistoryReader, Store};
 use crate::error::{Error, Result};
 use crate::frame::Event;
 use errors::Refused;
+#[cfg(feature = "session")]
+pub use health::DatabaseHealth;
 pub(crate) use errors::damaged as damaged_database;
 use identity::{Difference, Files, Paths};
 use locks::{Hold, Lock, Locked, LogState};

@@ -31,6 +31,10 @@ const FIRST_VERSION: i64 = 1;
 /// version is the result of the last migration.
 pub(super) const MIGRATIONS: &[Migration] = &[];
 
+/// The version of the schema that this library writes, and the newest that it reads.
+#[cfg(feature = "session")]
+pub(super) const CURRENT_VERSION: i64 = version_behind(MIGRATIONS);
+
 /// The tables of the first version, with their text in SQLite's list of tables. The column `event` has the same text as
 /// a line of an exported history.
 const TABLES: [(&str, &str); 2] = [

@@ -1,0 +1,188 @@
+//! `callstack doctor`: whether a stack is sound, and what to do if it is not.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use anstyle::AnsiColor;
+use callstack_core::stack::{Health, HostHealth, MirrorHealth};
+use callstack_core::{Stack, StackOptions};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::output::{EMPHASIS, Line, Output, Page, Report, count, number};
+
+/// The examination of a stack.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Diagnosis {
+    /// The folder of the stack.
+    folder: String,
+    /// The version of the program.
+    program_version: &'static str,
+    /// True if nothing is wrong.
+    is_sound: bool,
+    /// What is wrong, each with what to do. Empty if the stack is sound.
+    problems: Vec<Problem>,
+    /// Absent if the stack cannot be opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    health: Option<Health>,
+    sizes: Sizes,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Problem {
+    message: String,
+    next_step: String,
+}
+
+/// Sizes in bytes.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Sizes {
+    /// The database.
+    database: u64,
+    /// Its write-ahead log.
+    write_ahead_log: u64,
+    /// The logs of frames.
+    logs: u64,
+    /// The files state.json and frames/.
+    mirror: u64,
+}
+
+pub fn run(folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
+    let diagnosis = Diagnosis::of(&folder.existing()?);
+    output.report(&diagnosis)?;
+    Ok(if diagnosis.is_sound { Exit::Done } else { Exit::Failed })
+}
+
+impl Diagnosis {
+    fn of(folder: &Path) -> Self {
+        let examined = Stack::open(folder, StackOptions::default().mirror(false)).and_then(|stack| stack.health());
+        let problems = match &examined {
+            Ok(health) => problems_of(health),
+            Err(error) => vec![Problem { message: error.to_string(), next_step: advice(error) }],
+        };
+        Self {
+            folder: folder.display().to_string(),
+            program_version: env!("CARGO_PKG_VERSION"),
+            is_sound: problems.is_empty(),
+            problems,
+            health: examined.ok(),
+            sizes: Sizes::of(folder),
+        }
+    }
+}
+
+/// What to do about a stack that cannot be opened.
+fn advice(error: &callstack_core::Error) -> String {
+    let code = error.code();
+    match code {
+        "version" => "use the version of callstack that wrote it, or a newer one",
+        "busy" => "wait until other processes have finished, then repeat",
+        "read_only" => "give yourself the right to write in the folder, or copy it and name the copy with --stack",
+        "disk_full" => "free some space, then repeat",
+        "damaged" => {
+            "copy the folder first; then move stack.db, stack.db-wal and stack.db-shm away: the next command that changes \
+             the stack restores the frames from state.json and frames/, without their history"
+        }
+        _ => "look at the named file, then repeat",
+    }
+    .to_owned()
+}
+
+fn problems_of(health: &Health) -> Vec<Problem> {
+    let rescue = "end all hosts, save the readable events with `callstack export --format events FILE`, and copy the folder";
+    let mut problems = Vec::new();
+    for problem in &health.database.problems {
+        problems.push(Problem { message: format!("stack.db: {problem}"), next_step: rescue.to_owned() });
+    }
+    for problem in &health.history_problems {
+        problems.push(Problem { message: format!("the history: {problem}"), next_step: rescue.to_owned() });
+    }
+    if let MirrorHealth::Different { revision } = health.mirror {
+        problems.push(Problem {
+            message: format!("state.json says that it shows revision {revision}, but shows another tree than the history"),
+            next_step: "remove state.json; the next command that changes the stack writes it from the history".to_owned(),
+        });
+    }
+    problems
+}
+
+impl Sizes {
+    fn of(folder: &Path) -> Self {
+        let size = |name: &str| size_below(&folder.join(name));
+        Self {
+            database: size("stack.db"),
+            write_ahead_log: size("stack.db-wal"),
+            logs: size("logs"),
+            mirror: size("state.json") + size("frames"),
+        }
+    }
+}
+
+/// The size of a file, or of the files in a folder, in bytes. Links are not followed.
+fn size_below(path: &Path) -> u64 {
+    let Ok(data) = fs::symlink_metadata(path) else { return 0 };
+    if !data.is_dir() {
+        return data.len();
+    }
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).filter(|data| data.is_file()).map(|data| data.len()).sum()
+}
+
+impl Report for Diagnosis {
+    const KIND: &'static str = "doctor";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let field = |page: &mut Page<'_>, name: &str, value: String| {
+            page.line(Line::new().plain(format!("{name:<10}")).said(&value))
+        };
+        field(page, "folder", self.folder.clone())?;
+        field(page, "program", self.program_version.to_owned())?;
+        if let Some(health) = &self.health {
+            let version = format!("version {} of {}", health.database.version, health.database.supported_version);
+            field(page, "database", format!("{version}, {} bytes", number(self.sizes.database)))?;
+            field(page, "content", format!("{}, {}", count(health.frames, "frame"), count(health.revision as usize, "event")))?;
+            field(page, "mirror", mirror_in_words(&health.mirror, health.revision))?;
+            health.hosts.iter().try_for_each(|host| field(page, "host", host_in_words(host)))?;
+        }
+        let Sizes { write_ahead_log, logs, mirror, .. } = &self.sizes;
+        let [write_ahead_log, logs, mirror] = [write_ahead_log, logs, mirror].map(|bytes| number(*bytes));
+        field(page, "sizes", format!("write-ahead log {write_ahead_log}, logs {logs}, mirror {mirror} bytes"))?;
+        if self.is_sound {
+            return page.line(Line::new().styled(AnsiColor::Green.on_default(), "The stack is sound."));
+        }
+        for Problem { message, next_step } in &self.problems {
+            page.gap()?;
+            page.line(Line::new().styled(AnsiColor::Red.on_default().bold(), "Wrong"))?;
+            page.text(2, message)?;
+            page.line(Line::new().styled(EMPHASIS, "What to do"))?;
+            page.text(2, next_step)?;
+        }
+        Ok(())
+    }
+}
+
+fn mirror_in_words(mirror: &MirrorHealth, newest: u64) -> String {
+    match mirror {
+        MirrorHealth::Current {} => "state.json is current".to_owned(),
+        MirrorHealth::Behind { revision } => {
+            let behind = count(newest.saturating_sub(*revision) as usize, "event");
+            format!("state.json is {behind} behind; the next host writes it")
+        }
+        MirrorHealth::Missing {} => "there is no state.json; the next host writes it".to_owned(),
+        MirrorHealth::Different { .. } => "state.json shows another tree".to_owned(),
+        _ => "unknown".to_owned(),
+    }
+}
+
+fn host_in_words(host: &HostHealth) -> String {
+    let frames: Vec<String> = host.frames.iter().map(ToString::to_string).collect();
+    let verb = if host.is_alive { "runs" } else { "has ended, and ran" };
+    format!("{} {verb} {}", host.host, frames.join(", "))
+}

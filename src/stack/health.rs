@@ -1,0 +1,174 @@
+//! The health of a stack in a folder: whether its database is sound, its history gives its tree, and the files beside it
+//! show the same.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::Stack;
+use crate::error::{Error, Result};
+use crate::frame::{Handle, Repair, StackState};
+use crate::store::folder::Folder;
+use crate::store::{DATABASE, DatabaseHealth, EventQuery, SqliteStore, layout};
+use crate::tree::Tree;
+
+/// What [`Stack::health`] has found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Health {
+    /// Number of events in the history.
+    pub revision: u64,
+    /// Number of frames.
+    pub frames: usize,
+    /// The database itself.
+    pub database: DatabaseHealth,
+    /// How the history differs from the tree, or why it cannot be read. Empty if it gives the tree.
+    pub history_problems: Vec<String>,
+    /// The files `state.json` and `frames/`.
+    pub mirror: MirrorHealth,
+    /// The hosts that run frames.
+    pub hosts: Vec<HostHealth>,
+}
+
+/// The state of the files that mirror the history. In JSON `{"state": "behind", "revision": 9}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "state", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum MirrorHealth {
+    /// `state.json` shows the newest event.
+    Current {},
+    /// `state.json` shows an earlier event. The next process that keeps the stack open writes it.
+    Behind {
+        /// The revision that it shows.
+        revision: u64,
+    },
+    /// There is no whole `state.json` of this library. The next process that keeps the stack open writes it.
+    Missing {},
+    /// `state.json` says that it shows the newest event, or a later one, but shows another tree.
+    Different {
+        /// The revision that it names.
+        revision: u64,
+    },
+}
+
+/// A host that runs frames.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct HostHealth {
+    /// Its ID.
+    pub host: String,
+    /// The frames that it runs.
+    pub frames: Vec<Handle>,
+    /// False if its process has ended. Its frames were interrupted; the next host that looks records it.
+    pub is_alive: bool,
+}
+
+impl Health {
+    /// True if nothing is wrong. A mirror that is behind is not wrong.
+    pub fn is_sound(&self) -> bool {
+        let is_mirror_sound = !matches!(self.mirror, MirrorHealth::Different { .. });
+        self.database.problems.is_empty() && self.history_problems.is_empty() && is_mirror_sound
+    }
+}
+
+impl Stack {
+    /// Examines the whole database, replays the history, and compares the result with the tree and with the files beside the
+    /// database. It takes about as long as opening the stack, several times. Nothing is written.
+    ///
+    /// ```
+    /// use callstack_core::{NewFrame, Stack, StackOptions};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let folder = folder.path();
+    /// let stack = Stack::open(folder, StackOptions::default())?;
+    /// stack.push(NewFrame::new("Build a shop"))?;
+    /// assert!(stack.health()?.is_sound());
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InMemory`] if the stack was not opened in a folder; [`Error::Broken`]; [`Error::Busy`]; the errors of the
+    /// files.
+    pub fn health(&self) -> Result<Health> {
+        self.check_working()?;
+        let folder = self.inner.log_folder.as_ref().ok_or(Error::InMemory { what: "files" })?;
+        let patience = self.begin_call().remaining();
+        let database = database_of(folder, patience)?;
+        let history_problems = self.history_problems()?;
+        Ok(self.read(|tree| Health {
+            revision: tree.revision(),
+            frames: tree.len(),
+            database,
+            history_problems,
+            mirror: mirror_of(folder, tree),
+            hosts: self.hosts(tree),
+        }))
+    }
+
+    /// Examines the database in a folder, also if the stack in it cannot be opened.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`], [`Error::Version`], [`Error::Busy`], [`Error::Io`] if SQLite cannot read it at all.
+    pub fn database_health(folder: impl AsRef<Path>) -> Result<DatabaseHealth> {
+        database_of(&Folder::open(folder.as_ref())?, Duration::from_millis(crate::store::BUSY_TIMEOUT))
+    }
+
+    fn history_problems(&self) -> Result<Vec<String>> {
+        let mut replayed = Tree::new();
+        let mut problems = Vec::new();
+        let read = self.read_history(&EventQuery::default(), |event| replayed.replay(&event));
+        match read {
+            Ok(()) => {}
+            Err(error @ (Error::History { .. } | Error::Damaged { .. })) => problems.push(error.to_string()),
+            Err(error) => return Err(error),
+        }
+        let state = self.state();
+        if problems.is_empty() && replayed.revision() == state.revision && replayed.state() != state {
+            problems.push("the events give another tree than the one that is shown".to_owned());
+        }
+        Ok(problems)
+    }
+
+    /// The hosts that run frames, as the tree names them.
+    fn hosts(&self, tree: &Tree) -> Vec<HostHealth> {
+        let interrupted = self.interrupted();
+        let mut hosts: BTreeMap<&str, Vec<Handle>> = BTreeMap::new();
+        for handle in tree.called() {
+            if let Some(call) = &tree.node(handle).record().call {
+                hosts.entry(&call.host).or_default().push(handle);
+            }
+        }
+        let hosts = hosts.into_iter().map(|(host, frames)| HostHealth {
+            host: host.to_owned(),
+            is_alive: !frames.iter().any(|frame| interrupted.contains(frame)),
+            frames,
+        });
+        hosts.collect()
+    }
+}
+
+fn database_of(folder: &Folder, patience: Duration) -> Result<DatabaseHealth> {
+    SqliteStore::health(folder, DATABASE, patience)
+}
+
+/// Compares `state.json` with the tree.
+fn mirror_of(folder: &Folder, tree: &Tree) -> MirrorHealth {
+    let Some(revision) = layout::mirrored_revision(folder) else { return MirrorHealth::Missing {} };
+    if revision < tree.revision() {
+        return MirrorHealth::Behind { revision };
+    }
+    let text = folder.read(layout::STATE).ok().flatten().and_then(|bytes| String::from_utf8(bytes).ok());
+    let shown = text.and_then(|text| StackState::from_json(&text).ok());
+    let is_same = |(shown, _): (StackState, Vec<Repair>)| shown.revision == tree.revision() && shown == tree.state();
+    match shown.is_some_and(is_same) {
+        true => MirrorHealth::Current {},
+        false => MirrorHealth::Different { revision },
+    }
+}
