@@ -57,7 +57,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Retried, Failur
     stack.end_abandoned_calls();
     let retried = stack.retry(retry_of, note).map_err(|error| match error {
         Error::Running { .. } => {
-            Failure::from(error).next(format!("`callstack stop {retry_of}`; its host notices that within a second"))
+            Failure::from(error).next("its host notices within a second that it was stopped; then repeat the command")
         }
         other => other.into(),
     })?;
