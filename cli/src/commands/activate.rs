@@ -11,7 +11,7 @@ use super::changed::{ChangedFrame, next};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{Page, Report};
+use crate::output::{EMPHASIS, Line, Page, Report};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -41,7 +41,11 @@ impl Report for Activated {
         let line = match self.from {
             FrameStatus::Planned => self.frame.line("began"),
             FrameStatus::Blocked => self.frame.line("resumed"),
-            _ => self.frame.line_with("active:", ""),
+            _ => Line::new()
+                .plain("active: ")
+                .styled(EMPHASIS, self.frame.handle.to_string())
+                .plain(" ")
+                .said(&self.frame.title),
         };
         page.line(line)?;
         next(page, format_args!("callstack pop {} --results TEXT", self.frame.handle))

@@ -25,7 +25,7 @@ pub struct Arguments {
 /// An artifact that was recorded.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Recorded {
+pub struct RecordedArtifact {
     #[serde(flatten)]
     frame: ChangedFrame,
     artifact: String,
@@ -33,8 +33,8 @@ pub struct Recorded {
     is_new: bool,
 }
 
-impl Report for Recorded {
-    const KIND: &'static str = "artifact";
+impl Report for RecordedArtifact {
+    const KIND: &'static str = "artifactRecorded";
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         let done = if self.is_new { "recorded the artifact in" } else { "the artifact was already recorded in" };
@@ -43,11 +43,11 @@ impl Report for Recorded {
     }
 }
 
-pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Recorded, Failure> {
+pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<RecordedArtifact, Failure> {
     let Arguments { frame, artifact } = arguments;
     input::check_not_forgotten(frame.as_ref(), &artifact, "the artifact")?;
     let stack = folder.open_to_write()?;
     let handle = named_or_active(&stack, frame)?;
     let is_new = stack.add_artifact(handle, artifact.clone())?;
-    Ok(Recorded { frame: stack.read(|tree| ChangedFrame::of(tree, handle)), artifact, is_new })
+    Ok(RecordedArtifact { frame: stack.read(|tree| ChangedFrame::of(tree, handle)), artifact, is_new })
 }

@@ -24,14 +24,14 @@ pub struct Arguments {
 
 /// A decision that was recorded.
 #[derive(Serialize, JsonSchema)]
-pub struct Decided {
+pub struct RecordedDecision {
     #[serde(flatten)]
     frame: ChangedFrame,
     decision: String,
 }
 
-impl Report for Decided {
-    const KIND: &'static str = "decided";
+impl Report for RecordedDecision {
+    const KIND: &'static str = "decisionRecorded";
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         page.line(self.frame.line_with("recorded the decision in", ""))?;
@@ -39,12 +39,12 @@ impl Report for Decided {
     }
 }
 
-pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Decided, Failure> {
+pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<RecordedDecision, Failure> {
     let Arguments { frame, decision } = arguments;
     input::check_not_forgotten(frame.as_ref(), &decision, "the decision")?;
     let decision = input::text(decision)?;
     let stack = folder.open_to_write()?;
     let handle = named_or_active(&stack, frame)?;
     stack.add_decision(handle, decision.clone())?;
-    Ok(Decided { frame: stack.read(|tree| ChangedFrame::of(tree, handle)), decision })
+    Ok(RecordedDecision { frame: stack.read(|tree| ChangedFrame::of(tree, handle)), decision })
 }

@@ -168,7 +168,7 @@ impl Report for ShownChunk {
         }
         let name = Line::new().styled(EMPHASIS, &self.chunk.name).plain(format!(" of {}", self.chunk.owner));
         page.line(name)?;
-        page.text(0, &self.content)
+        page.text(0, self.content.strip_suffix('\n').unwrap_or(&self.content))
     }
 }
 

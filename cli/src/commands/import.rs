@@ -17,6 +17,8 @@ use crate::folder::StackFolder;
 use crate::input;
 use crate::output::{Page, Report, count};
 
+/// What can be imported.
+const FORMATS: &str = "give tasks.json of Task Master, issues.jsonl of Beads, or the state.json of a stack";
 /// Maximum number of roots, and of defects, that the text names.
 const SHOWN: usize = 20;
 
@@ -96,20 +98,27 @@ impl Report for ImportedPlan {
 
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<ImportedPlan, Failure> {
     let text = input::content(&arguments.file)?;
-    let format = format_of(&text)?;
+    let format = format_of(&text).map_err(|error| Failure::from(error).next(FORMATS))?;
     let Imported { mut frames, problems, .. } = import::frames(&text)?;
     if frames.is_empty() {
         let reason = problems.first().map(|problem| format!(": {problem}")).unwrap_or_default();
         let message = format!("{} has no frames{reason}", arguments.file.display());
-        return Err(Failure::new(Exit::Refused, "empty", message).next(
-            "give tasks.json of Task Master, issues.jsonl of Beads (`bd export`), or the state.json of a stack",
-        ));
+        return Err(Failure::new(Exit::Refused, "empty", message).next(FORMATS));
     }
     let stack = folder.open_or_create(arguments.new)?;
     if let Some(below) = arguments.below {
         place_below(&stack, below, &mut frames)?;
     }
-    let imported = stack.import(frames)?;
+    let imported = stack.import(frames).map_err(|error| match &error {
+        Error::DuplicateId { handle, .. } => {
+            let step = format!(
+                "`callstack tree --root {handle}` shows whether the file was imported before; a stack of its own \
+                 (--stack FOLDER --new) takes another plan with the same IDs"
+            );
+            Failure::from(error).next(step)
+        }
+        _ => error.into(),
+    })?;
     let is_imported: HashSet<Handle> = imported.iter().copied().collect();
     Ok(stack.read(|tree| {
         let is_top = |frame: &&Handle| !tree.node(**frame).parent().is_some_and(|parent| is_imported.contains(&parent));

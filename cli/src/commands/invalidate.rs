@@ -33,9 +33,9 @@ pub struct Invalidated {
     /// Frames below it that are still in_progress or blocked. They did not change.
     still_open: Vec<Handle>,
     /// Planned frames that depend on an invalidated one. They cannot begin.
-    waiting: Vec<Handle>,
+    planned_dependents: Vec<Handle>,
     /// Frames that have begun and depend on an invalidated one.
-    concerned: Vec<Handle>,
+    begun_dependents: Vec<Handle>,
 }
 
 impl Report for Invalidated {
@@ -45,9 +45,9 @@ impl Report for Invalidated {
         page.line(self.frame.line_with("invalidated", ""))?;
         list(page, "invalidated below it", &self.invalidated_below)?;
         list(page, "still open below it", &self.still_open)?;
-        list(page, "needed by frames that have begun", &self.concerned)?;
-        list(page, "needed by planned frames, which cannot begin", &self.waiting)?;
-        match (&self.waiting[..], &self.still_open[..]) {
+        list(page, "needed by frames that have begun", &self.begun_dependents)?;
+        list(page, "needed by planned frames, which cannot begin", &self.planned_dependents)?;
+        match (&self.planned_dependents[..], &self.still_open[..]) {
             ([waiting, ..], _) => next(page, format_args!("callstack edit {waiting} --depends-on FRAME")),
             ([], [open, ..]) => next(page, format_args!("callstack stop {open}")),
             ([], []) => next(page, "callstack tree"),
@@ -62,14 +62,14 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Invalidated, Fa
     let done = stack.invalidate(handle, reason.clone())?;
     Ok(stack.read(|tree| {
         let is_planned = |frame: &Handle| tree.node(*frame).status() == FrameStatus::Planned;
-        let (waiting, concerned) = done.dependents.into_iter().partition(is_planned);
+        let (planned_dependents, begun_dependents) = done.dependents.into_iter().partition(is_planned);
         Invalidated {
             frame: ChangedFrame::of(tree, handle),
             reason,
             invalidated_below: done.invalidated.into_iter().filter(|frame| *frame != handle).collect(),
             still_open: done.still_open,
-            waiting,
-            concerned,
+            planned_dependents,
+            begun_dependents,
         }
     }))
 }

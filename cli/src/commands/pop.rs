@@ -85,8 +85,9 @@ impl Report for Popped {
         match (self.frame.status, self.next_ready, &self.active) {
             (FrameStatus::Blocked, ..) => next(page, format_args!("callstack answer {handle} TEXT")),
             (FrameStatus::Failed, ..) => next(page, format_args!("callstack retry {handle} --note TEXT")),
+            _ if !self.still_open.is_empty() => next(page, format_args!("callstack tree --root {handle}")),
             (_, Some(ready), _) => next(page, format_args!("callstack activate {ready}")),
-            (_, None, Some(active)) => next(page, format_args!("callstack context {}", active.handle)),
+            (_, None, Some(active)) => next(page, format_args!("callstack tree --root {}", active.handle)),
             (_, None, None) => next(page, "callstack tree"),
         }
     }
@@ -147,7 +148,8 @@ fn chosen(stack: &Stack, named: Option<FrameRef>) -> Result<Handle, Failure> {
 
 /// The first planned sibling of a finished frame that can begin.
 fn next_ready(tree: &Tree, handle: Handle) -> Option<Handle> {
-    tree.node(handle).status().is_finished().then(|| tree.siblings(handle).find(|sibling| tree.is_ready(*sibling)))?
+    let can_begin = |sibling: &Handle| tree.node(*sibling).status() == FrameStatus::Planned && tree.is_ready(*sibling);
+    tree.node(handle).status().is_finished().then(|| tree.siblings(handle).find(can_begin))?
 }
 
 impl From<Status> for PopStatus {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use callstack_core::{FrameRef, Handle};
+use callstack_core::{Error, FrameRef, Handle};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -54,7 +54,13 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Retried, Failur
     let [note] = input::texts([arguments.note])?;
     let stack = folder.open_to_write()?;
     let retry_of = stack.resolve(arguments.frame)?;
-    let retried = stack.retry(retry_of, note)?;
+    stack.end_abandoned_calls();
+    let retried = stack.retry(retry_of, note).map_err(|error| match error {
+        Error::Running { .. } => {
+            Failure::from(error).next("its host notices within a second that it was stopped; then repeat the command")
+        }
+        other => other.into(),
+    })?;
     Ok(Retried {
         frame: stack.read(|tree| ChangedFrame::of(tree, retried.handle)),
         retry_of,

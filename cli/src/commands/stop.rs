@@ -59,6 +59,7 @@ impl Report for Stopped {
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Stopped, Failure> {
     let reason = input::text(arguments.reason)?;
     let stack = folder.open_to_write()?;
+    stack.end_abandoned_calls();
     let stopped = match arguments.frame {
         Some(frame) => stack.stop(frame, reason)?,
         None => stack.stop_all(reason)?,
