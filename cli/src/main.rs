@@ -4,9 +4,11 @@
 mod agent;
 mod arguments;
 mod commands;
+mod driver;
 mod exit;
 mod failure;
 mod folder;
+mod input;
 mod output;
 
 use std::env;
@@ -31,7 +33,7 @@ fn main() -> ExitCode {
     let output = Output { is_json: json };
     let exit = match command {
         #[cfg(feature = "agent")]
-        Subcommand::Agent(arguments) => return agent::start(&arguments),
+        Subcommand::Agent(arguments) => agent::start(arguments, stack, output),
         Subcommand::Stack(command) => commands::run(command, &StackFolder::new(stack), output),
     };
     exit.unwrap_or_else(|failure| failed(&failure, output)).into()

@@ -21,7 +21,7 @@ pub(super) fn width_of_output() -> usize {
 }
 
 /// The same for the standard error.
-pub(super) fn width_of_errors() -> usize {
+pub fn width_of_errors() -> usize {
     width(terminal_size_of(io::stderr()))
 }
 
