@@ -147,7 +147,7 @@ impl fmt::Debug for Stack {
     }
 }
 
-/// The options of a stack. `durability` and `mirror` are used only by stacks in a folder.
+/// The options of a stack. `durability`, `mirror` and `state_file_frames` are used only by stacks in a folder.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct StackOptions {
@@ -170,6 +170,10 @@ pub struct StackOptions {
     pub busy_timeout: u64,
     /// True: keep `state.json` and `frames/` up to date next to the database. Default true.
     pub mirror: bool,
+    /// Number of frames above which commands, and the end of the stack, write only the files of the frames that they have
+    /// changed. `state.json`, whose size grows with the tree, is then left to [`Stack::flush`] and to other processes. For
+    /// programs that make one change and end. Default `usize::MAX`: `state.json` is always written.
+    pub state_file_frames: usize,
 }
 
 impl StackOptions {
@@ -186,6 +190,7 @@ impl StackOptions {
         durability: Durability,
         busy_timeout: u64,
         mirror: bool,
+        state_file_frames: usize,
     }
 
     fn busy_limit(&self) -> Duration {
@@ -203,6 +208,7 @@ impl Default for StackOptions {
             durability: Durability::default(),
             busy_timeout: BUSY_TIMEOUT,
             mirror: true,
+            state_file_frames: usize::MAX,
         }
     }
 }

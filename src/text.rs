@@ -165,6 +165,14 @@ pub(crate) fn beginning(text: &str, characters: usize) -> &str {
     text.char_indices().nth(characters).map_or(text, |(end, _)| &text[..end])
 }
 
+/// Returns the last `characters` characters of a text, or the whole text if it is shorter.
+pub(crate) fn ending(text: &str, characters: usize) -> &str {
+    if characters == 0 {
+        return "";
+    }
+    text.char_indices().nth_back(characters - 1).map_or(text, |(begin, _)| &text[begin..])
+}
+
 /// Returns the text if it has at most `characters` characters, or else its beginning followed by `…`.
 ///
 /// The beginning ends at the last line end or sentence end in the second half of the first `characters` characters, or

@@ -4,6 +4,7 @@
 mod agent;
 mod arguments;
 mod commands;
+mod driver;
 mod exit;
 mod failure;
 mod folder;
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
     let output = Output { is_json: json };
     let exit = match command {
         #[cfg(feature = "agent")]
-        Subcommand::Agent(arguments) => return agent::start(&arguments),
+        Subcommand::Agent(arguments) => agent::start(arguments, stack, output),
         Subcommand::Stack(command) => commands::run(command, &StackFolder::new(stack), output),
     };
     exit.unwrap_or_else(|failure| failed(&failure, output)).into()

@@ -2,7 +2,7 @@
 //!
 //! A line `$ command` is given to a shell, a line `> …` continues it, and the lines behind it are the expected output, of
 //! both streams. All blocks of a document are one session of one shell, which begins in an empty folder. A document with the
-//! comment `<!-- stack: shop.jsonl -->` begins with the stack of this history, from `cmd/`, in `.callstack`.
+//! comment `<!-- stack: shop -->` begins with the stack of the history and the logs in `cmd/shop/`, in `.callstack`.
 //!
 //! `[..]` matches any text within a line, a line `...` any lines; `[TIME]` and `[ID]` stand for times and generated IDs.
 //! UPDATE_SESSIONS=1 writes what the commands say into the documents.
@@ -11,9 +11,11 @@ use std::fs::{self, File};
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 use callstack_core::{Stack, StackOptions};
 use regex::Regex;
+use serde_json::Value;
 use snapbox::filter::NormalizeToExpected;
 use snapbox::{IntoData, Redactions};
 
@@ -48,12 +50,13 @@ fn check(document: &Path) -> Option<String> {
         return None;
     }
     let folder = tempfile::tempdir().unwrap();
-    if let Some(history) = lines.iter().find_map(|line| line.strip_prefix("<!-- stack: ")?.strip_suffix(" -->")) {
-        let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd").join(history);
-        let stack = folder.path().join(".callstack");
-        Stack::rebuild(stack, BufReader::new(File::open(history).unwrap()), StackOptions::default()).unwrap();
+    if let Some(name) = lines.iter().find_map(|line| line.strip_prefix("<!-- stack: ")?.strip_suffix(" -->")) {
+        build(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd").join(name), &folder.path().join(".callstack"));
     }
     let outputs = run(&steps, folder.path());
+    for (step, output) in steps.iter().zip(&outputs) {
+        check_json(&step.command, output);
+    }
     let redactions = redactions(folder.path());
     let mut updated: Vec<String> = Vec::new();
     let (mut written, mut differences) = (0, String::new());
@@ -82,6 +85,17 @@ fn check(document: &Path) -> Option<String> {
         return None;
     }
     Some(differences).filter(|differences| !differences.is_empty())
+}
+
+/// Builds a stack of a history and logs.
+fn build(from: &Path, stack: &Path) {
+    let history = BufReader::new(File::open(from.join("history.jsonl")).unwrap());
+    Stack::rebuild(stack, history, StackOptions::default()).unwrap().close().unwrap();
+    fs::create_dir(stack.join("logs")).unwrap();
+    for log in fs::read_dir(from.join("logs")).unwrap() {
+        let log = log.unwrap().path();
+        fs::copy(&log, stack.join("logs").join(log.file_name().unwrap())).unwrap();
+    }
 }
 
 /// The commands in the blocks of a document.
@@ -116,12 +130,14 @@ fn run(steps: &[Step], folder: &Path) -> Vec<String> {
         std::iter::once(program.parent().unwrap().to_owned())
             .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
     );
-    let mut shell = Command::new("sh");
+    // A command that never ends must not stop the tests.
+    let mut shell = Command::new("timeout");
     shell.current_dir(folder).env("PATH", path.unwrap()).env("TZ", "UTC").env("LC_ALL", "C.UTF-8");
     for variable in ["CALLSTACK_DIR", "CALLSTACK_PRICES", "COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
         shell.env_remove(variable);
     }
-    let mut shell = shell.args(["-c", "exec sh 2>&1"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut shell =
+        shell.args(["120", "sh", "-c", "exec sh 2>&1"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = shell.stdin.take().unwrap();
     let writer = std::thread::spawn(move || input.write_all(script.as_bytes()));
     let output = shell.wait_with_output().unwrap();
@@ -132,6 +148,26 @@ fn run(steps: &[Step], folder: &Path) -> Vec<String> {
     assert_eq!(outputs.len(), steps.len(), "the outputs of the commands");
     outputs
 }
+
+/// Checks that each envelope in an output is what `callstack schema` says.
+fn check_json(command: &str, output: &str) {
+    let values = serde_json::Deserializer::from_str(output).into_iter::<Value>().map_while(Result::ok);
+    for envelope in values.filter(|value| value["schemaVersion"].is_number()) {
+        let schemas = &*SCHEMAS;
+        let kind = envelope["kind"].as_str().unwrap();
+        let schema =
+            schemas.get(kind).unwrap_or_else(|| panic!("`callstack schema` lacks the kind {kind} of {command}"));
+        let problems: Vec<String> =
+            jsonschema::validator_for(schema).unwrap().iter_errors(&envelope).map(|error| error.to_string()).collect();
+        assert!(problems.is_empty(), "$ {command}\nis not what `callstack schema {kind}` says: {problems:#?}");
+    }
+}
+
+/// The schemas of all kinds.
+static SCHEMAS: LazyLock<Value> = LazyLock::new(|| {
+    let output = Command::new(env!("CARGO_BIN_EXE_callstack")).arg("schema").output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+});
 
 /// What differs from run to run.
 fn redactions(folder: &Path) -> Redactions {

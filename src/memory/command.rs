@@ -14,6 +14,8 @@ pub(crate) enum RunCommand {
     Start { run: NewRun, session_id: String },
     /// Records a reply of the model.
     Reply { run: FrameRef, reply: Reply },
+    /// Adds a message of the user to the current conversation.
+    Tell { run: FrameRef, text: String },
     /// Executes a tool call about agent memory, or answers it with the reason why its arguments cannot be read.
     /// `session_id` becomes the ID of the frame that the tool call may push.
     Operate { run: FrameRef, call: String, operation: Result<Operation, String>, session_id: String },
@@ -31,6 +33,7 @@ pub(crate) fn decide(tree: &Tree, command: RunCommand, now: u64, keeps_logs: boo
     let mut draft = match command {
         RunCommand::Start { run, session_id } => machine::start(tree, run, session_id, now)?,
         RunCommand::Reply { run, reply } => machine::reply(tree, tree.resolve(&run)?, reply, now)?,
+        RunCommand::Tell { run, text } => machine::tell(tree, tree.resolve(&run)?, text, now)?,
         RunCommand::Operate { run, call, operation, session_id } => {
             machine::operate(tree, tree.resolve(&run)?, &call, operation, session_id, now)?
         }

@@ -91,7 +91,7 @@ impl NewRun {
 
 /// A reply of a model: text, tool calls, or both.
 ///
-/// In JSON: `{"text": "…", "calls": [{"id": "call_1", "name": "heap_free", "arguments": "{\"name\": \"api\"}"}]}`. Both
+/// In JSON: `{"text": "…", "calls": [{"id": "call_1", "name": "heap_free", "arguments": "{\"name\": \"api\"}"}]}`. All
 /// keys are optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -102,12 +102,22 @@ pub struct Reply {
     /// The tool calls, in order. Default: empty. If an ID is empty or already used in the conversation, a new ID is
     /// generated.
     pub calls: Vec<ToolCall>,
+    /// True if the provider has cut the reply at its maximum length. None of its tool calls is carried out then, and a
+    /// message tells the model so. Default false.
+    pub cut: bool,
 }
 
 impl Reply {
-    /// Creates a reply. The text is empty if the model only calls tools.
+    /// Creates a complete reply. The text is empty if the model only calls tools.
     pub fn new(text: impl Into<String>, calls: Vec<ToolCall>) -> Self {
-        Self { text: text.into(), calls }
+        Self { text: text.into(), calls, cut: false }
+    }
+
+    /// Sets whether the provider has cut the reply at its maximum length.
+    #[must_use]
+    pub fn cut(mut self, cut: bool) -> Self {
+        self.cut = cut;
+        self
     }
 }
 
@@ -189,16 +199,50 @@ pub(super) fn reply(tree: &Tree, root: Handle, reply: Reply, now: u64) -> Result
         return Err(Error::OutOfTurn { handle: root, found: "a reply".into(), expected });
     }
     check_open(tree, root, "a reply")?;
-    let Reply { text, mut calls } = reply;
+    let Reply { text, mut calls, cut } = reply;
+    let request = match (cut, &calls[..]) {
+        (true, calls) => Some(shorter_reply(calls)),
+        (false, []) => {
+            Some("You have called no tool. Call one; if nothing is left to do, call pop_frame with the result.".into())
+        }
+        (false, _) => None,
+    };
+    // The last tool call of a cut reply is incomplete, even if its arguments happen to be readable.
+    calls.truncate(if cut { 0 } else { calls.len() });
     make_call_ids_unique(&mut calls, conversation, position.run.steps + 1);
-    let calls_nothing = calls.is_empty();
     let mut messages = vec![Message::Assistant { text, calls }];
-    if calls_nothing {
-        let text = "You have called no tool. Call one; if nothing is left to do, call pop_frame with the result.";
-        messages.push(Message::User { text: text.into() });
-    }
+    messages.extend(request.map(|text| Message::User { text }));
     let mut draft = Draft::new(tree, now);
     draft.push(position.frame, Change::MessagesAdded { messages });
+    Ok(draft)
+}
+
+/// Returns the message to a model whose reply was cut.
+fn shorter_reply(calls: &[ToolCall]) -> String {
+    let names: Vec<String> = calls.iter().map(|call| one_line(&call.name)).collect();
+    let lost = match &names[..] {
+        [] => String::new(),
+        names => format!(", and not carried out: {}", names.join(", ")),
+    };
+    format!(
+        "Your reply was cut off, because it reached its maximum length{lost}. Reply again and more briefly: write a long \
+         file in several parts, and make one tool call at a time."
+    )
+}
+
+/// Adds a message of the user to the current conversation of a run.
+pub(super) fn tell(tree: &Tree, root: Handle, text: String, now: u64) -> Result<Draft<'_>> {
+    let frame = position(tree, root)?.frame;
+    check_open(tree, root, "a message")?;
+    if text.trim().is_empty() {
+        return Err(Error::Empty { field: "text" });
+    }
+    if let Some(call) = pending(tree.node(frame).conversation()).first() {
+        let expected = format!("the answer to {} ({})", call.id, call.name);
+        return Err(Error::OutOfTurn { handle: root, found: "a message".into(), expected });
+    }
+    let mut draft = Draft::new(tree, now);
+    draft.push(frame, Change::MessagesAdded { messages: vec![Message::User { text }] });
     Ok(draft)
 }
 

@@ -43,6 +43,7 @@ mod machine;
 mod prompt;
 mod section;
 mod step;
+mod window;
 
 pub(crate) use command::{RunCommand, decide};
 pub use machine::{NewRun, Operation, Reply};
@@ -51,3 +52,4 @@ pub(crate) use machine::{stored, updated};
 pub use prompt::system_prompt;
 pub use step::{Next, Prompt, RunStatus};
 pub(crate) use step::{next, status};
+pub use window::{ContextWindow, Fit};

@@ -5,9 +5,13 @@ use std::borrow::Cow;
 
 use crate::text::{is_unseen, lines, one_line};
 
+/// The beginning and the end of the section. No other text of a prompt contains them.
+pub(super) const MEMORY_BEGINS: &str = "\n\n<memory>\n";
+pub(super) const MEMORY_ENDS: &str = "</memory>";
+
 /// Returns the section with this body.
 pub(super) fn section(body: &str) -> String {
-    ["\n\n<memory>\n", &*without_tags(body), "</memory>"].concat()
+    [MEMORY_BEGINS, &*without_tags(body), MEMORY_ENDS].concat()
 }
 
 /// Returns a text in which `<memory>` and `</memory>` are `&lt;memory>` and `&lt;/memory>`, also those with spaces,

@@ -87,6 +87,17 @@ impl Run<'_> {
         self.stack.execute_run(|| RunCommand::Reply { run: self.root.clone(), reply }).map(drop)
     }
 
+    /// Adds a message of the user to the conversation of the current frame, for example to steer an agent whose run is
+    /// resumed. The next prompt has it behind all earlier messages.
+    ///
+    /// # Errors
+    /// [`Error::Empty`](crate::Error::Empty) if the text is blank; otherwise as [`Run::reply`]: a tool call is answered
+    /// before a message is added.
+    pub fn tell(&self, text: impl Into<String>) -> Result<()> {
+        let text = text.into();
+        self.stack.execute_run(|| RunCommand::Tell { run: self.root.clone(), text }).map(drop)
+    }
+
     /// Executes a tool call about agent memory and returns its events. `call` is the ID of the tool call. `operation`
     /// is an error message for the model if the arguments of the tool call cannot be read. If the operation is refused,
     /// the answer to the tool call tells the model the reason; that is not an error of this method.

@@ -306,6 +306,49 @@ fn calls_out_of_turn_are_refused() {
 }
 
 #[test]
+fn a_cut_reply_is_not_carried_out_and_the_model_is_told() {
+    let agent = agent(MemoryModel::Heap);
+    let call =
+        |name: &str, arguments: &str| ToolCall { id: name.into(), name: name.into(), arguments: arguments.into() };
+    let calls = vec![call("pop_frame", r#"{"result": "done"}"#), call("write_file", r#"{"path": "a", "cont"#)];
+    agent.stack.run(agent.run).reply(Reply::new("I begin", calls).cut(true)).unwrap();
+    let prompt = agent.prompt();
+    assert!(
+        matches!(&*prompt.messages[1], Message::Assistant { text, calls } if text == "I begin" && calls.is_empty())
+    );
+    let told = prompt.messages[2].text();
+    assert!(
+        told.contains("cut off, because it reached its maximum length, and not carried out: pop_frame, write_file.")
+    );
+    assert_eq!(prompt.step, 2, "a cut reply is a step");
+    agent.stack.run(agent.run).reply(Reply::new("Only text", Vec::new()).cut(true)).unwrap();
+    assert!(agent.prompt().messages[4].text().contains("reached its maximum length. Reply again"));
+}
+
+#[test]
+fn the_user_can_tell_the_current_frame_something() {
+    let agent = agent(MemoryModel::Heap);
+    agent.step(&[push("write-tests")]);
+    agent.reply("", &[("read_file", json!({"path": "a"}))]);
+    let run = agent.stack.run(agent.run);
+    let refused = run.tell("Stop reading").unwrap_err();
+    assert!(matches!(refused, Error::OutOfTurn { .. }), "a call waits for its answer: {refused}");
+    assert!(refused.to_string().contains("read_file"), "{refused}");
+    agent.carry_out();
+    assert!(matches!(run.tell(" \n").unwrap_err(), Error::Empty { field: "text" }));
+    run.tell("Use SQLite").unwrap();
+    let prompt = agent.prompt();
+    let newest = prompt.messages.last().unwrap();
+    assert!(matches!(&**newest, Message::User { text } if text.starts_with("Use SQLite\n\n<memory>")), "{newest:?}");
+    assert_eq!(prompt.frame.to_string(), "f2");
+    assert_eq!(reopened(&agent.stack).run(agent.run).next().unwrap(), Next::Ask(prompt), "another process");
+    agent.step(&[pop("done")]);
+    assert!(!sent(&agent.prompt()).contains("Use SQLite"), "the message belongs to its frame");
+    agent.step(&[pop("all done")]);
+    assert!(matches!(run.tell("More").unwrap_err(), Error::OutOfTurn { .. }), "the run is over");
+}
+
+#[test]
 fn a_frame_that_somebody_else_finishes_does_not_stop_its_run() {
     let agent = agent(MemoryModel::Heap);
     agent.step(&[push("one")]);

@@ -1,3 +1,4 @@
 //! Tests of agents that manage their own memory.
 
 mod machine;
+mod window;

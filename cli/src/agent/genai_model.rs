@@ -1,5 +1,6 @@
 //! Models that the crate genai can reach: OpenAI-compatible chat completions, and Anthropic's messages.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use callstack_core::frame::{Message, ToolCall};
@@ -13,9 +14,17 @@ use genai::chat::{
 use genai::resolver::{AuthData, Endpoint};
 use genai::{Client, ModelIden, ServiceTarget};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::arguments::{AgentArguments, Wire};
 use super::model::{Answer, Model, ModelError, Offer};
+use super::problems::Names;
+use super::usage::Meter;
+use super::{failed, wrong};
+use crate::failure::Failure;
+
+/// Time limit of the request that finds out what an address returns.
+const DIAGNOSIS: Duration = Duration::from_secs(30);
 
 /// A model of a provider that the crate genai supports.
 pub struct GenaiModel {
@@ -23,13 +32,11 @@ pub struct GenaiModel {
     target: ServiceTarget,
     wire: Wire,
     options: ChatOptions,
-    /// For error messages: the address of the model, and the name of the variable with the API key.
-    address: String,
-    key_variable: String,
+    names: Names,
 }
 
 impl GenaiModel {
-    pub fn new(arguments: &AgentArguments, key: Option<String>) -> Result<Self, String> {
+    pub fn new(arguments: &AgentArguments, key: Option<String>) -> Result<Self, Failure> {
         let wire = arguments.wire();
         let kind = match wire {
             Wire::Openai => AdapterKind::OpenAI,
@@ -45,25 +52,33 @@ impl GenaiModel {
             },
         };
         if !address.starts_with("http://") && !address.starts_with("https://") {
-            return Err(format!("--base-url is `{address}`, but must begin with http:// or https://"));
+            return Err(wrong(format!("--base-url is `{address}`, but must begin with http:// or https://")));
         }
+        let names = Names {
+            model: arguments.model.clone(),
+            address: address.clone(),
+            key_variable: arguments.key_variable().to_owned(),
+            has_key: key.is_some(),
+        };
         let target = ServiceTarget {
             endpoint: Endpoint::from_owned(address.as_str()),
             auth: AuthData::from_single(key.unwrap_or_else(|| "none".into())),
             model: ModelIden::new(kind, arguments.model.as_str()),
         };
-        let options = ChatOptions::default()
+        let mut options = ChatOptions::default()
             .with_capture_content(true)
             .with_capture_tool_calls(true)
+            // Asks OpenAI's interface for the numbers of tokens.
             .with_capture_usage(true)
             .with_stream_header_timeout(arguments.timeout())
             .with_stream_read_timeout(arguments.timeout());
-        let client = Client::new().map_err(|error| error.to_string())?;
-        Ok(Self { client, target, wire, options, address, key_variable: arguments.key_variable().to_owned() })
+        options.max_tokens = arguments.max_tokens;
+        let client = Client::new().map_err(failed)?;
+        Ok(Self { client, target, wire, options, names })
     }
 
     fn request(&self, prompt: &Prompt, tools: &[Offer]) -> ChatRequest {
-        let mut messages = conversation(prompt);
+        let mut messages = conversation(prompt, self.wire);
         messages.insert(0, ChatMessage::system(&*prompt.system));
         if self.wire == Wire::Anthropic {
             // Everything before the newest message is the same in the next step. Other providers cache automatically.
@@ -78,46 +93,33 @@ impl GenaiModel {
         ChatRequest::new(messages).with_tools(tools.iter().map(offer).collect::<Vec<_>>())
     }
 
-    /// Converts an error of genai: whether it is temporary, and a message with advice.
-    fn problem(&self, error: genai::Error) -> ModelError {
-        let model = &self.target.model.model_name;
-        let address = &self.address;
-        let Some(http) = http_error(&error) else {
-            return match cause(&error) {
-                Some(cause) if cause.contains("error sending request") => ModelError::Unreachable {
-                    problem: format!("{address} cannot be reached: {cause}; check --base-url"),
-                },
-                Some(cause) => {
-                    ModelError::Later { problem: format!("the answer of {model} broke off: {cause}"), after: None }
-                }
-                None => ModelError::Later { problem: format!("{model} answered with an error: {error}"), after: None },
-            };
-        };
-        let HttpError { status, said, after } = http;
-        let said = beginning(&said);
-        match status {
-            408 | 409 | 429 | 500.. => {
-                ModelError::Later { problem: format!("{model} answers {status}: {said}"), after }
-            }
-            401 | 403 => ModelError::Never {
-                problem: format!("{address} refuses the API key in {} ({status}: {said})", self.key_variable),
-            },
-            404 => ModelError::Never {
-                problem: format!(
-                    "{address} has no model {model}, or is not a model API ({status}: {said}); check --model and \
-                     --base-url, which usually ends in /v1/"
-                ),
-            },
-            _ => ModelError::Never { problem: format!("{model} refuses the request ({status}: {said})") },
+    /// Finds out what an address returns that answers without an event: by a request without streaming, for one token.
+    async fn diagnose(&self, request: ChatRequest) -> ModelError {
+        let options = ChatOptions::default().with_max_tokens(1);
+        let asked = self.client.exec_chat(self.target.clone(), request, Some(&options));
+        match timeout(DIAGNOSIS, asked).await {
+            Ok(Err(error)) => self.names.no_model(&error),
+            Ok(Ok(_)) | Err(_) => broken_off(),
         }
     }
 }
 
 impl Model for GenaiModel {
-    async fn ask(&self, prompt: &Prompt, tools: &[Offer], on_text: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
+    fn name(&self) -> &str {
+        &self.names.model
+    }
+
+    async fn ask(
+        &self,
+        prompt: &Prompt,
+        tools: &[Offer],
+        meter: &Arc<Meter>,
+        on_text: &mut dyn FnMut(&str),
+    ) -> Result<Answer, ModelError> {
         let request = self.request(prompt, tools);
-        let problem = |error| self.problem(error);
-        let streaming = self.client.exec_chat_stream(self.target.clone(), request, Some(&self.options)).await;
+        let options = self.options.clone().with_raw_frame_sink_arc(meter.clone());
+        let problem = |error| self.names.problem(&error);
+        let streaming = self.client.exec_chat_stream(self.target.clone(), request.clone(), Some(&options)).await;
         let mut stream = streaming.map_err(problem)?.stream;
         while let Some(event) = stream.next().await {
             match event.map_err(problem)? {
@@ -126,12 +128,16 @@ impl Model for GenaiModel {
                 _ => {}
             }
         }
-        Err(ModelError::Later { problem: "the answer broke off before its end".into(), after: None })
+        Err(if meter.has_begun() { broken_off() } else { self.diagnose(request).await })
     }
 }
 
+fn broken_off() -> ModelError {
+    ModelError::Later { problem: "the answer broke off before its end".into(), after: None }
+}
+
 /// Converts the messages to those of genai. The answers to the tool calls of one step are in one message.
-fn conversation(prompt: &Prompt) -> Vec<ChatMessage> {
+fn conversation(prompt: &Prompt, wire: Wire) -> Vec<ChatMessage> {
     let mut messages: Vec<ChatMessage> = Vec::new();
     let mut answers: Vec<ToolResponse> = Vec::new();
     for message in &prompt.messages {
@@ -141,6 +147,10 @@ fn conversation(prompt: &Prompt) -> Vec<ChatMessage> {
         }
         if !answers.is_empty() {
             messages.push(std::mem::take(&mut answers).into());
+            // Several providers with OpenAI's interface refuse a user's message directly behind the answers of tools.
+            if wire == Wire::Openai && matches!(**message, Message::User { .. }) {
+                messages.push(ChatMessage::assistant("(A message of the user follows.)"));
+            }
         }
         messages.push(match &**message {
             Message::Assistant { text, calls } => said(text, calls),
@@ -183,8 +193,9 @@ fn sendable(arguments: &str) -> Value {
 }
 
 fn answer(end: StreamEnd) -> Answer {
-    let usage = end.captured_usage.and_then(|usage| usage.prompt_tokens);
-    let mut reply = Reply::default();
+    let reason = end.captured_stop_reason;
+    let is_window_full = reason.as_ref().is_some_and(|reason| reason.raw() == "model_context_window_exceeded");
+    let mut reply = Reply::default().cut(reason.is_some_and(|reason| reason.is_max_tokens()));
     for part in end.captured_content.into_iter().flat_map(MessageContent::into_parts) {
         match part {
             ContentPart::Text(text) => reply.text.push_str(&text),
@@ -199,51 +210,5 @@ fn answer(end: StreamEnd) -> Answer {
             _ => {}
         }
     }
-    Answer { reply, prompt_tokens: usage.and_then(|tokens| tokens.try_into().ok()) }
-}
-
-/// An error response of an HTTP server.
-struct HttpError {
-    status: u16,
-    said: String,
-    after: Option<Duration>,
-}
-
-/// The HTTP error behind an error. The error of a stream contains it as an inner error.
-fn http_error(error: &genai::Error) -> Option<HttpError> {
-    let error = match error {
-        genai::Error::WebStream { error, .. } => error.downcast_ref::<genai::Error>()?,
-        other => other,
-    };
-    let status = error.status()?.as_u16();
-    let said = match error {
-        genai::Error::HttpError { body, .. } => message_of(body),
-        other => other.to_string(),
-    };
-    let header = error.headers().and_then(|headers| headers.get("retry-after")?.to_str().ok()?.parse().ok());
-    Some(HttpError { status, said, after: header.map(Duration::from_secs) })
-}
-
-/// The message in a provider's error response, or the whole response if it has none.
-fn message_of(body: &str) -> String {
-    let json: Value = serde_json::from_str(body).unwrap_or_default();
-    let message = [&json["error"]["message"], &json["error"], &json["message"]].into_iter().find_map(Value::as_str);
-    message.unwrap_or(body).trim().to_owned()
-}
-
-/// The message of a stream's error, with all its causes.
-fn cause(error: &genai::Error) -> Option<String> {
-    let genai::Error::WebStream { error, .. } = error else { return None };
-    let mut text = error.to_string();
-    let mut deeper = error.source();
-    while let Some(source) = deeper {
-        text.push_str(&format!(": {source}"));
-        deeper = source.source();
-    }
-    Some(text)
-}
-
-fn beginning(text: &str) -> String {
-    let short: String = text.chars().take(300).collect();
-    if short.is_empty() { "without a word".into() } else { short }
+    Answer { reply, is_window_full }
 }

@@ -2,85 +2,169 @@
 //! Anthropic interface.
 
 mod arguments;
+mod gauge;
 mod genai_model;
+mod limits;
 mod model;
+mod problems;
 mod progress;
 mod retry;
 mod runtime;
+mod terminal;
+mod usage;
 mod work;
 mod workspace;
 
-use std::process::ExitCode;
+use std::io;
 
+use callstack_core::frame::ModelUsage;
 use callstack_core::memory::NewRun;
+use callstack_core::text::one_line;
 use callstack_core::{Handle, Stack, StackOptions};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 pub use arguments::AgentArguments;
+use gauge::Gauge;
 use genai_model::GenaiModel;
+use progress::Progress;
 use retry::Patient;
 pub use runtime::start;
-use work::{Agent, End};
+use terminal::print;
+use work::{Agent, Driven, End, Notices};
 use workspace::{Environment, Workspace};
 
-/// Exit statuses other than 0 (done) and 1 (error). clap exits with 2 for invalid arguments.
-const STOPPED: u8 = 3;
-const INTERRUPTED: u8 = 130;
+use crate::commands::runs::{drop_run, find_run};
+use crate::driver::{Driver, Refusal};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Output, Page, Report};
 
-/// Runs the command. Writes the result to the standard output, and everything else to the standard error.
-async fn run(arguments: &AgentArguments) -> ExitCode {
-    match work(arguments).await {
-        Ok(End::Done { results }) => {
-            println!("{results}");
-            ExitCode::SUCCESS
-        }
-        Ok(End::Stopped { reason }) => {
-            eprintln!("stopped: {reason}\n{}", go_on(arguments));
-            STOPPED.into()
-        }
-        Ok(End::Interrupted) => {
-            eprintln!("interrupted; the run is saved.\n{}", go_on(arguments));
-            INTERRUPTED.into()
-        }
-        Err(problem) => {
-            eprintln!("callstack: {problem}");
-            ExitCode::FAILURE
-        }
+/// The result of a run.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct RunResult {
+    /// The root frame of the run.
+    run: Handle,
+    /// What the agent has returned.
+    result: String,
+    /// The requests of the whole run, an entry for each model.
+    usage: Vec<ModelUsage>,
+}
+
+impl Report for RunResult {
+    const KIND: &'static str = "runResult";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        page.raw(&self.result)
     }
 }
 
-fn go_on(arguments: &AgentArguments) -> String {
-    format!("To continue: callstack agent --resume --dir {} and the same options", arguments.dir.display())
+/// Runs the command. Writes the result to the standard output, and everything else to the standard error; with `--json`
+/// no progress.
+async fn run(arguments: &AgentArguments, output: Output) -> Result<Exit, Failure> {
+    let mut resumable = None;
+    let failure = match work(arguments, Progress::new(output.is_json), &mut resumable).await {
+        Ok(End::Done { run, result, usage }) if output.is_json => {
+            output.report(&RunResult { run, result, usage })?;
+            return Ok(Exit::Done);
+        }
+        // Not as a report: those to a file or a pipe lose their control characters, and the result is for programs too.
+        Ok(End::Done { result, .. }) => {
+            print(&result)?;
+            return Ok(Exit::Done);
+        }
+        Ok(End::Stopped { reason }) => Failure::new(Exit::Limit, "limit", format!("stopped: {reason}")),
+        Ok(End::Interrupted) => Failure::new(Exit::Interrupted, "interrupted", "interrupted; the run is saved"),
+        Err(failure) => failure,
+    };
+    Err(match resumable {
+        Some(run) => failure.next(arguments.resume_command(run)),
+        None => failure,
+    })
 }
 
-async fn work(arguments: &AgentArguments) -> Result<End, String> {
+/// Does the work. `resumable` becomes the run that can be continued if this is not its end.
+async fn work(arguments: &AgentArguments, progress: Progress, resumable: &mut Option<Handle>) -> Result<End, Failure> {
     let key = arguments.key()?;
-    let folder = arguments.state_folder();
+    let folder = arguments.stack_folder();
     if !arguments.dir.is_dir() {
-        return Err(format!("{} is not a folder; give the workspace with --dir", arguments.dir.display()));
+        return Err(wrong(format!("{} is not a folder; give the workspace with --dir", arguments.dir.display())));
     }
-    let stack = Stack::open(&folder, StackOptions::default()).map_err(|error| error.to_string())?;
-    let run = the_run(&stack, arguments)?;
     let environment = Environment::without_secrets(key.as_deref());
-    let workspace = Workspace::open(&arguments.dir, &folder, environment)
-        .map_err(|error| format!("{} cannot be opened: {error}", arguments.dir.display()))?;
-    let model = GenaiModel::new(arguments, key)?;
-    let model = Patient::new(model, arguments.retries, arguments.retry_delay());
-    let agent = Agent::new(stack.clone(), run, model, workspace, arguments.limits())?;
-    let end = agent.work(arguments.resume).await;
+    let model = Patient::new(GenaiModel::new(arguments, key)?, arguments.retries, arguments.retry_delay());
+    let stack = Stack::open(&folder, StackOptions::default())?;
+    let workspace = Workspace::open(&arguments.dir, &folder, environment, arguments.time_limit())
+        .map_err(|error| Failure::of_file("open", arguments.dir.display(), &error))?;
+    let driven = drive(&stack, arguments)?;
+    let run = driven.run;
+    *resumable = Some(run);
+    let gauge = Gauge::new(arguments.context_limit, arguments.max_tokens);
+    let agent = Agent::new(driven, model, gauge, workspace, arguments.limits(), progress)?;
+    let end = agent.work(arguments.resume.is_some()).await;
+    let has_answer = || stack.run(run).status().is_ok_and(|status| status.steps > 0);
+    if end.is_err() && arguments.resume.is_none() && !has_answer() {
+        *resumable = None;
+        // The first problem is the one to report.
+        let _ = drop_run(&stack, run, "its model never answered");
+    }
     // All commits are already safe. This updates the files next to the database.
-    stack.close().map_err(|error| error.to_string())?;
+    stack.close()?;
     end
 }
 
-/// Starts a new run; with `--resume` returns the newest unfinished one.
-fn the_run(stack: &Stack, arguments: &AgentArguments) -> Result<Handle, String> {
-    if !arguments.resume {
-        let task = arguments.task.clone().unwrap_or_default();
-        let run = NewRun::new(task).settings(arguments.settings()).tools(Workspace::DESCRIPTION);
-        return stack.start_run(run).map_err(|error| error.to_string());
+/// Starts a new run, or takes an unfinished one with `--resume`.
+fn drive(stack: &Stack, arguments: &AgentArguments) -> Result<Driven, Failure> {
+    let folder = arguments.stack_folder();
+    let run = match &arguments.resume {
+        None => {
+            let task = arguments.task.clone().unwrap_or_default();
+            stack.start_run(NewRun::new(task).settings(arguments.settings()).tools(Workspace::DESCRIPTION))?
+        }
+        Some(name) if name.is_empty() => newest_unfinished(stack).ok_or_else(|| {
+            refused("no_run", format!("{} has no unfinished run; start one with a task", folder.display()))
+        })?,
+        Some(name) => find_run(stack, name)?,
+    };
+    let title = stack.read(|tree| one_line(tree.node(run).title()));
+    let driver = Driver::take(&folder, run).map_err(|refusal| match refusal {
+        Refusal::Driven { process: Some(process) } => {
+            refused("driven", format!("the run {run} ({title}) is driven by the process {process}"))
+                .next(format!("wait for its end, or end it: kill {process}"))
+        }
+        Refusal::Driven { process: None } => {
+            refused("driven", format!("the run {run} ({title}) is driven by another process"))
+        }
+        Refusal::Failed(error) => Failure::of_file("lock", format!("the run {run} in {}", folder.display()), &error),
+    })?;
+    // What other processes have done before this one took the lock.
+    stack.refresh()?;
+    let status = stack.read(|tree| tree.node(run).status());
+    if !status.is_open() {
+        return Err(refused(
+            "over",
+            format!("the run {run} ({title}) is {status} and cannot be resumed; start a new one"),
+        ));
     }
+    let instruction = arguments.task.clone().filter(|_| arguments.resume.is_some());
+    let notices = Notices { ended: driver.earlier.commands.clone(), instruction };
+    Ok(Driven { stack: stack.clone(), run, driver, notices })
+}
+
+fn newest_unfinished(stack: &Stack) -> Option<Handle> {
     let is_open = |run: &Handle| stack.read(|tree| tree.node(*run).status().is_open());
-    let unfinished = stack.runs().into_iter().rev().find(is_open);
-    unfinished
-        .ok_or_else(|| format!("{} has no unfinished run; start one with a task", arguments.state_folder().display()))
+    stack.runs().into_iter().rev().find(is_open)
+}
+
+/// A failure of what is outside of the stack, mostly of the model.
+fn failed(problem: impl ToString) -> Failure {
+    Failure::new(Exit::Failed, "agent", problem.to_string())
+}
+
+fn wrong(problem: impl ToString) -> Failure {
+    Failure::new(Exit::Usage, "arguments", problem.to_string())
+}
+
+fn refused(code: &str, problem: impl ToString) -> Failure {
+    Failure::new(Exit::Refused, code, problem.to_string())
 }

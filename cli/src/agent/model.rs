@@ -1,10 +1,14 @@
 //! The interface of a model for the agent's loop.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use callstack_core::memory::{Prompt, Reply};
 use serde_json::Value;
+
+use super::limits::ContextLimit;
+use super::usage::Meter;
 
 /// A tool as it is described to a model.
 pub struct Offer {
@@ -17,14 +21,24 @@ pub struct Offer {
 /// The answer of a model.
 pub struct Answer {
     pub reply: Reply,
-    /// Size of the prompt in tokens, counted by the provider.
-    pub prompt_tokens: Option<u64>,
+    /// True if the prompt and the answer have filled the context window of the model.
+    pub is_window_full: bool,
 }
 
 /// A model: it answers prompts.
 pub trait Model {
-    /// Sends one request. `on_text` gets the parts of the answer's text while they arrive.
-    async fn ask(&self, prompt: &Prompt, tools: &[Offer], on_text: &mut dyn FnMut(&str)) -> Result<Answer, ModelError>;
+    /// The provider's name of the model.
+    fn name(&self) -> &str;
+
+    /// Sends one request. `on_text` gets the parts of the answer's text while they arrive, and `meter` the numbers of
+    /// tokens.
+    async fn ask(
+        &self,
+        prompt: &Prompt,
+        tools: &[Offer],
+        meter: &Arc<Meter>,
+        on_text: &mut dyn FnMut(&str),
+    ) -> Result<Answer, ModelError>;
 }
 
 /// The reason why a request has no answer.
@@ -34,13 +48,18 @@ pub enum ModelError {
     Later { problem: String, after: Option<Duration> },
     /// The address cannot be reached. Before the first answer this means a wrong address, later a temporary problem.
     Unreachable { problem: String },
+    /// The prompt is too long for the model. A shorter one may be answered.
+    TooLong { problem: String, limit: ContextLimit },
     /// A permanent problem. The text tells the user how to solve it.
     Never { problem: String },
 }
 
 impl fmt::Display for ModelError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Later { problem, .. } | Self::Unreachable { problem } | Self::Never { problem }) = self;
+        let (Self::Later { problem, .. }
+        | Self::Unreachable { problem }
+        | Self::TooLong { problem, .. }
+        | Self::Never { problem }) = self;
         formatter.write_str(problem)
     }
 }

@@ -4,68 +4,91 @@ use std::cell::Cell;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use callstack_core::frame::{Change, Event, Message, ToolCall};
+use callstack_core::frame::{Change, Event, Message, ModelUsage, ToolCall};
 use callstack_core::memory::Prompt;
 use callstack_core::{Handle, OutlineOptions, OutlineStyle, Stack};
 
-/// Maximum length of a line about a tool call or an answer, in characters.
+use super::terminal::{harmless, say};
+use crate::output::width_of_errors;
+
+/// Maximum length of a line, in characters. A narrow terminal has shorter ones.
 const WIDTH: usize = 110;
 
 /// Writes the progress to the standard error, because the standard output is for the result.
 #[derive(Default)]
 pub struct Progress {
     /// Size of the largest prompt in tokens, and the number of steps.
-    peak: Cell<usize>,
+    peak: Cell<u64>,
     steps: Cell<usize>,
     /// True while text of the model is being written.
     is_speaking: Cell<bool>,
+    /// True if nothing is written.
+    is_quiet: bool,
 }
 
 impl Progress {
+    pub fn new(is_quiet: bool) -> Self {
+        Self { is_quiet, ..Self::default() }
+    }
+
     pub fn begin(&self, stack: &Stack, run: Handle) {
         self.tree(stack, run);
     }
 
-    pub fn step(&self, stack: &Stack, prompt: &Prompt, tokens: usize) {
+    /// A step begins. `tokens`: the length of the prompt; `shortened`: the number of messages that are shortened in it.
+    pub fn step(&self, stack: &Stack, prompt: &Prompt, tokens: u64, shortened: usize) {
         self.peak.set(self.peak.get().max(tokens));
         self.steps.set(self.steps.get() + 1);
         let title = stack.read(|tree| tree.node(prompt.frame).title().to_owned());
-        say(&format!("step {}  {} {title}, depth {}, about {tokens} tokens", prompt.step, prompt.frame, prompt.depth));
+        let note = if shortened > 0 { format!(", {shortened} messages shortened") } else { String::new() };
+        let what = format!(
+            "step {}  {} {title}, depth {}, about {tokens} tokens{note}",
+            prompt.step, prompt.frame, prompt.depth
+        );
+        self.say(&line(&what));
     }
 
     /// Writes a part of the model's text.
     pub fn text(&self, part: &str) {
+        if self.is_quiet {
+            return;
+        }
         let begin = if self.is_speaking.replace(true) { "" } else { "  | " };
-        eprint!("{begin}{}", part.replace('\n', "\n  | "));
-        let _ = io::stderr().flush();
+        let mut error = io::stderr();
+        let _ = write!(error, "{begin}{}", harmless(part).replace('\n', "\n  | ")).and_then(|()| error.flush());
     }
 
     pub fn wait(&self, problem: &str, wait: Duration) {
-        self.end_text();
-        say(&format!("  {problem}; trying again in {:.1} s", wait.as_secs_f64()));
+        self.note(&format!("{problem}; trying again in {:.1} s", wait.as_secs_f64()));
     }
 
-    pub fn answered(&self, prompt_tokens: Option<u64>) {
+    /// The model has answered a prompt, for which the provider has counted these tokens; 0: it has not.
+    pub fn answered(&self, prompt_tokens: u64) {
         self.end_text();
-        if let Some(tokens) = prompt_tokens {
-            say(&format!("  (the provider counts {tokens} tokens)"));
+        if prompt_tokens > 0 {
+            self.say(&format!("  (the provider counts {prompt_tokens} tokens)"));
         }
     }
 
+    pub fn note(&self, text: &str) {
+        self.end_text();
+        self.say(&format!("  {text}"));
+    }
+
     pub fn call(&self, call: &ToolCall) {
-        say(&line(&format!("  {} {}", call.name, call.arguments)));
+        self.say(&line(&format!("  {} {}", call.name, call.arguments)));
     }
 
     /// Writes the first and the last line of an answer. The last line has the exit status of a command.
     pub fn answer(&self, answer: &str, is_error: bool) {
         let mark = if is_error { "refused: " } else { "" };
         let lines: Vec<&str> = answer.lines().collect();
-        say(&line(&format!("    {mark}{}", lines.first().unwrap_or(&""))));
+        self.say(&line(&format!("    {mark}{}", lines.first().unwrap_or(&""))));
         match &lines[..] {
             [] | [_] => {}
-            [_, last] => say(&line(&format!("    {last}"))),
+            [_, last] => self.say(&line(&format!("    {last}"))),
             [_, between @ .., last] => {
-                say(&format!("    … {} lines …\n{}", between.len(), line(&format!("    {last}"))))
+                self.say(&format!("    … {} lines …\n{}", between.len(), line(&format!("    {last}"))))
             }
         }
     }
@@ -87,34 +110,67 @@ impl Progress {
         }
     }
 
-    pub fn end(&self) {
+    /// The end of the work, with the totals of the run, earlier processes included.
+    pub fn end(&self, stack: &Stack, run: Handle) {
+        self.end_text();
         let (steps, peak) = (self.steps.get(), self.peak.get());
-        say(&format!("done after {steps} steps; the largest prompt had about {peak} tokens"));
+        if steps > 0 {
+            self.say(&format!("{steps} steps; the largest prompt had about {peak} tokens"));
+        }
+        for usage in stack.usage(run).map(|usage| usage.total).unwrap_or_default() {
+            self.say(&totals(&usage));
+        }
     }
 
     fn end_text(&self) {
         if self.is_speaking.replace(false) {
-            eprintln!();
+            self.say("");
         }
     }
 
     fn tree(&self, stack: &Stack, run: Handle) {
         let options = OutlineOptions::default().style(OutlineStyle::Indented).root(Some(run.into()));
         if let Ok(outline) = stack.outline(&options) {
-            say(outline.trim_end());
+            outline.trim_end().lines().for_each(|row| self.say(&line(row)));
+        }
+    }
+
+    fn say(&self, text: &str) {
+        if !self.is_quiet {
+            say(text);
         }
     }
 }
 
-fn say(text: &str) {
-    eprintln!("{text}");
-}
-
 /// A text on one line, cut to the maximum length.
 fn line(text: &str) -> String {
+    let most = width_of_errors().min(WIDTH);
     let one = text.replace('\n', "\\n");
-    match one.char_indices().nth(WIDTH) {
-        Some((end, _)) => format!("{}…", &one[..end]),
+    match one.char_indices().nth(most) {
+        Some(_) => one.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
         None => one,
     }
+}
+
+/// The sums of the requests to a model.
+fn totals(usage: &ModelUsage) -> String {
+    let ModelUsage { model, requests, failed, cache_read, cache_write, output, reasoning, .. } = usage;
+    let mut text = format!("{model}: {requests} requests");
+    if *failed > 0 {
+        text.push_str(&format!(", {failed} failed"));
+    }
+    text.push_str(&format!("; {} tokens read", usage.input()));
+    let of_cache: Vec<String> = [(cache_read, "from the cache"), (cache_write, "into the cache")]
+        .into_iter()
+        .filter(|(tokens, _)| **tokens > 0)
+        .map(|(tokens, what)| format!("{tokens} {what}"))
+        .collect();
+    if !of_cache.is_empty() {
+        text.push_str(&format!(" ({})", of_cache.join(", ")));
+    }
+    text.push_str(&format!(", {output} written"));
+    if *reasoning > 0 {
+        text.push_str(&format!(", {reasoning} of reasoning"));
+    }
+    text
 }

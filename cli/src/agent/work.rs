@@ -1,16 +1,21 @@
 //! The loop of the agent: asks the model and executes its tool calls, until the task is done or the run must stop.
 
 use callstack_core::context::{Approx, TokenCounter};
-use callstack_core::frame::{MemoryModel, Message, ToolCall};
+use callstack_core::frame::{MemoryModel, ModelRequest, ModelUsage, ToolCall};
 use callstack_core::memory::{Next, Prompt};
 use callstack_core::tools;
 use callstack_core::{FrameStatus, Handle, Stack};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::model::{Answer, Model, Offer};
+use super::failed;
+use super::gauge::Gauge;
+use super::limits::ContextLimit;
+use super::model::{Answer, Model, ModelError, Offer};
 use super::progress::Progress;
 use super::retry::Patient;
 use super::workspace::Workspace;
+use crate::driver::{BackgroundCommand, Driver};
+use crate::failure::Failure;
 
 /// The limits at which the run stops.
 pub struct Limits {
@@ -23,7 +28,7 @@ pub struct Limits {
 /// The end of the work.
 pub enum End {
     /// The root frame was popped.
-    Done { results: String },
+    Done { run: Handle, result: String, usage: Vec<ModelUsage> },
     /// A limit was reached. The run can be resumed.
     Stopped { reason: String },
     /// A signal has interrupted it. The run can be resumed.
@@ -34,53 +39,131 @@ pub enum End {
 pub struct Agent<M> {
     stack: Stack,
     run: Handle,
+    driver: Driver,
     memory: MemoryModel,
     /// The tools that the model can call.
     offers: Vec<Offer>,
-    /// Size of the tools' descriptions and schemas in a request, in tokens.
+    /// Estimated size of the tools' descriptions and schemas in a request, in tokens.
     offer_tokens: usize,
     model: Patient<M>,
+    gauge: Gauge,
     workspace: Workspace,
     limits: Limits,
     progress: Progress,
+    notices: Notices,
+}
+
+/// A run that this process drives.
+pub struct Driven {
+    pub stack: Stack,
+    pub run: Handle,
+    pub driver: Driver,
+    pub notices: Notices,
+}
+
+/// What the model is told as soon as no tool call waits for an answer.
+#[derive(Default)]
+pub struct Notices {
+    /// Background commands of an earlier process, which have ended with it.
+    pub ended: Vec<BackgroundCommand>,
+    /// What the user has said.
+    pub instruction: Option<String>,
+}
+
+impl Notices {
+    /// The message for the model of a frame at this depth; `None` if there is nothing to tell.
+    fn message(&self, depth: usize) -> Option<String> {
+        let mut parts = Vec::new();
+        if !self.ended.is_empty() {
+            let of = |command: &BackgroundCommand| format!("\n- {}: {}", command.id, command.command);
+            parts.push(format!(
+                "The program that runs you was started anew. These background commands have ended with the earlier one; \
+                 start again those that are still needed:{}",
+                self.ended.iter().map(of).collect::<String>()
+            ));
+        }
+        if let Some(instruction) = &self.instruction {
+            parts.push(instruction.clone());
+            if depth > 0 {
+                parts.push(
+                    "(No other frame has this message. Put what the frames above must know of it into your result.)"
+                        .into(),
+                );
+            }
+        }
+        (!parts.is_empty()).then(|| parts.join("\n\n"))
+    }
 }
 
 impl<M: Model> Agent<M> {
     /// Creates the agent of a run.
     pub fn new(
-        stack: Stack,
-        run: Handle,
+        driven: Driven,
         model: Patient<M>,
+        gauge: Gauge,
         workspace: Workspace,
         limits: Limits,
-    ) -> Result<Self, String> {
-        let memory = stack.run(run).status().map_err(text)?.settings.memory;
+        progress: Progress,
+    ) -> Result<Self, Failure> {
+        let Driven { stack, run, driver, notices } = driven;
+        let memory = stack.run(run).status()?.settings.memory;
         let of_memory = tools::memory_tools(memory).into_iter().map(|tool| Offer {
             name: tool.name,
             description: tool.description,
             parameters: tool.parameters,
         });
-        let offers: Vec<Offer> = of_memory.chain(Workspace::offers()).collect();
+        let offers: Vec<Offer> = of_memory.chain(workspace.offers()).collect();
         let of_offer = |offer: &Offer| Approx.count(&offer.description) + Approx.count(&offer.parameters.to_string());
         let offer_tokens = offers.iter().map(of_offer).sum();
-        let progress = Progress::default();
-        Ok(Self { stack, run, memory, offers, offer_tokens, model, workspace, limits, progress })
+        workspace.continue_numbers(driver.earlier.commands_started);
+        Ok(Self {
+            stack,
+            run,
+            driver,
+            memory,
+            offers,
+            offer_tokens,
+            model,
+            gauge,
+            workspace,
+            limits,
+            progress,
+            notices,
+        })
     }
 
-    /// Works until the run ends. `is_resumed`: another process, which may have been killed, has started the run.
-    pub async fn work(mut self, is_resumed: bool) -> Result<End, String> {
+    /// Works until the run ends, and ends all background commands. `is_resumed`: another process, which may have been
+    /// killed, has started the run.
+    pub async fn work(mut self, is_resumed: bool) -> Result<End, Failure> {
         let mut interrupts = Interrupts::new()?;
         self.progress.begin(&self.stack, self.run);
+        let end = self.steps(&mut interrupts, is_resumed).await;
+        if matches!(end, Ok(End::Interrupted))
+            && let Some((frame, request)) = self.model.give_up()
+        {
+            self.stack.record_usage(frame, request)?;
+        }
+        self.workspace.end_all().await;
+        self.progress.end(&self.stack, self.run);
+        if matches!(end, Ok(End::Done { .. })) {
+            self.driver.remove();
+        }
+        end
+    }
+
+    async fn steps(&mut self, interrupts: &mut Interrupts, is_resumed: bool) -> Result<End, Failure> {
         // The earlier process may have started the tool call that is next, but not recorded its answer.
         let mut was_begun = is_resumed;
         let mut steps = 0;
         loop {
-            match self.stack.run(self.run).next().map_err(text)? {
+            match self.stack.run(self.run).next()? {
                 Next::Over { status: FrameStatus::Completed, results } => {
-                    self.progress.end();
-                    return Ok(End::Done { results });
+                    let usage = self.stack.usage(self.run)?.total;
+                    return Ok(End::Done { run: self.run, result: results, usage });
                 }
-                Next::Over { status, .. } => return Err(format!("the run is {status}: another program has ended it")),
+                Next::Over { status, .. } => {
+                    return Err(failed(format!("the run is {status}: another program has ended it")));
+                }
                 Next::Call(call) => {
                     tokio::select! {
                         dealt = self.deal(&call, was_begun) => dealt?,
@@ -88,6 +171,12 @@ impl<M: Model> Agent<M> {
                     }
                 }
                 Next::Ask(prompt) => {
+                    if let Some(message) = self.notices.message(prompt.depth) {
+                        self.stack.run(self.run).tell(message)?;
+                        self.notices = Notices::default();
+                        self.note_commands()?;
+                        continue;
+                    }
                     if let Some(reason) = self.reached_limit(steps)? {
                         return Ok(End::Stopped { reason });
                     }
@@ -97,40 +186,82 @@ impl<M: Model> Agent<M> {
                         () = interrupts.next() => return Ok(End::Interrupted),
                     }
                 }
-                other => return Err(format!("this version of the program cannot do what the run needs: {other:?}")),
+                other => {
+                    return Err(failed(format!("this version of the program cannot do what the run needs: {other:?}")));
+                }
             }
             was_begun = false;
         }
     }
 
     /// The reason to stop after this number of steps, if a limit is reached.
-    fn reached_limit(&self, steps: u64) -> Result<Option<String>, String> {
+    fn reached_limit(&self, steps: u64) -> Result<Option<String>, Failure> {
         if steps >= self.limits.steps {
             return Ok(Some(format!("the limit of {steps} steps is reached (--max-steps)")));
         }
-        let repeats = self.stack.run(self.run).status().map_err(text)?.repeats;
+        let repeats = self.stack.run(self.run).status()?.repeats;
         let is_stuck = steps > 0 && repeats >= self.limits.repeats;
         Ok(is_stuck.then(|| format!("the model has made the same call {repeats} times in a row (--max-repeats)")))
     }
 
-    async fn ask(&mut self, prompt: &Prompt) -> Result<(), String> {
-        self.progress.step(&self.stack, prompt, tokens(prompt) + self.offer_tokens);
-        let progress = &self.progress;
-        let on_text = &mut |part: &str| progress.text(part);
-        let asked = self.model.ask(prompt, &self.offers, on_text, |problem, wait| progress.wait(problem, wait)).await;
-        let Answer { reply, prompt_tokens } = asked.map_err(text)?;
-        self.progress.answered(prompt_tokens);
-        self.stack.run(self.run).reply(reply).map_err(text)
+    /// Asks the model, and records its reply. A prompt that is too long is shortened and sent again.
+    async fn ask(&mut self, whole: &Prompt) -> Result<(), Failure> {
+        loop {
+            let mut prompt = whole.clone();
+            let (tokens, fit) = self.gauge.fit(&mut prompt, self.offer_tokens);
+            self.progress.step(&self.stack, &prompt, tokens, fit.shortened);
+            let (stack, progress) = (&self.stack, &self.progress);
+            let mut on_text = |part: &str| progress.text(part);
+            let asked = self.model.ask(
+                &prompt,
+                &self.offers,
+                &mut on_text,
+                |frame, request| stack.record_usage(frame, request).map_err(|error| error.to_string()),
+                |problem, wait| progress.wait(problem, wait),
+            );
+            match asked.await {
+                Ok((answer, request)) => return self.answered(answer, &request),
+                Err(ModelError::TooLong { problem, limit }) => {
+                    self.gauge.lower(limit);
+                    let (_, shorter) = self.gauge.fit(&mut whole.clone(), self.offer_tokens);
+                    if shorter.size >= fit.size {
+                        return Err(failed(format!(
+                            "{problem}. The conversation of {} does not fit, although all that can be is shortened: use a \
+                             model with a larger context, or limit the answer with --max-tokens",
+                            prompt.frame
+                        )));
+                    }
+                    self.progress.note(&format!("{problem}; trying again with a shorter prompt"));
+                }
+                Err(error) => return Err(failed(error)),
+            }
+        }
     }
 
-    async fn deal(&mut self, call: &ToolCall, was_begun: bool) -> Result<(), String> {
+    fn answered(&mut self, answer: Answer, request: &ModelRequest) -> Result<(), Failure> {
+        let counted = ModelUsage::from(request).input();
+        self.gauge.set_count(counted);
+        self.progress.answered(counted);
+        let Answer { reply, is_window_full } = answer;
+        if reply.cut {
+            self.progress
+                .note("the answer was cut at its maximum length (--max-tokens); the model is told to be brief");
+        }
+        if is_window_full {
+            self.gauge.lower(ContextLimit::default());
+        }
+        Ok(self.stack.run(self.run).reply(reply)?)
+    }
+
+    async fn deal(&mut self, call: &ToolCall, was_begun: bool) -> Result<(), Failure> {
         self.progress.call(call);
         if let Some(operation) = tools::operation(self.memory, call) {
-            let events = self.stack.run(self.run).operate(&call.id, operation).map_err(text)?;
+            let events = self.stack.run(self.run).operate(&call.id, operation)?;
             self.progress.operated(&self.stack, self.run, &events);
             return Ok(());
         }
         let answered = self.workspace.call(&call.name, &call.arguments).await;
+        self.note_commands()?;
         let (mut answer, is_error) = match answered {
             Some(Ok(answer)) => (answer, false),
             Some(Err(problem)) => (format!("{}: {problem}", call.name), true),
@@ -143,44 +274,39 @@ impl<M: Model> Agent<M> {
             answer.push_str("\n[the run was interrupted here, so this command may have run twice]");
         }
         self.progress.answer(&answer, is_error);
-        self.stack.run(self.run).answer(&call.id, answer, is_error).map_err(text)
+        Ok(self.stack.run(self.run).answer(&call.id, answer, is_error)?)
+    }
+
+    /// Notes which background commands run, for a process that may have to resume the run.
+    fn note_commands(&mut self) -> Result<(), Failure> {
+        let commands = self.notices.ended.iter().cloned().chain(self.workspace.running()).collect();
+        let recorded = self.driver.record(self.workspace.background_count(), commands);
+        recorded.map_err(|error| Failure::of_file("write", "the lock of the run", &error))
     }
 }
 
-/// The signals SIGINT and SIGTERM.
+/// The signals that interrupt a run: SIGINT, SIGTERM, and SIGHUP of a terminal that is closed.
 struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
+    hangup: Signal,
 }
 
 impl Interrupts {
-    fn new() -> Result<Self, String> {
-        let of = |kind| signal(kind).map_err(text);
-        Ok(Self { interrupt: of(SignalKind::interrupt())?, terminate: of(SignalKind::terminate())? })
+    fn new() -> Result<Self, Failure> {
+        let of = |kind| signal(kind).map_err(failed);
+        Ok(Self {
+            interrupt: of(SignalKind::interrupt())?,
+            terminate: of(SignalKind::terminate())?,
+            hangup: of(SignalKind::hangup())?,
+        })
     }
 
     async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
         }
     }
-}
-
-fn text(error: impl ToString) -> String {
-    error.to_string()
-}
-
-/// The estimated size of a prompt without the tools, in tokens.
-fn tokens(prompt: &Prompt) -> usize {
-    let of_message = |message: &Message| {
-        let calls = match message {
-            Message::Assistant { calls, .. } => calls.as_slice(),
-            _ => &[],
-        };
-        let of_calls = calls.iter().map(|call| Approx.count(&call.name) + Approx.count(&call.arguments));
-        Approx.count(message.text()) + of_calls.sum::<usize>()
-    };
-    let messages = prompt.messages.iter().map(|message| of_message(message));
-    Approx.count(&prompt.system) + messages.sum::<usize>()
 }

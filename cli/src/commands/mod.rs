@@ -22,6 +22,7 @@ mod pop;
 mod push;
 mod ready;
 mod retry;
+pub mod runs;
 mod schema;
 mod shell;
 mod show;
@@ -137,8 +138,8 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<artifact::RecordedArtifact>(),
         schema::of::<context::FrameContext>(),
         schema::of::<decide::RecordedDecision>(),
-        schema::of::<edit::Edited>(),
         schema::of::<doctor::Diagnosis>(),
+        schema::of::<edit::Edited>(),
         schema::of::<export::Export>(),
         schema::of::<heap::ChangedChunk>(),
         schema::of::<heap::Heap>(),

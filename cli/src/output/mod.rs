@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use moment::{duration, moment};
-pub use page::{Line, Page, count, number};
+pub use page::{Line, Page, count, number, width_of_errors};
 pub use reader::wait_for_reader;
 pub use style::{EMPHASIS, FAINT, mark, of_status};
 
@@ -81,7 +81,7 @@ impl Output {
     /// Writes a failure to the standard error. That this fails too cannot be said anywhere.
     pub fn failure(self, failure: &Failure) {
         let mut writer = AutoStream::auto(io::stderr().lock());
-        let _ = self.write(failure, &mut writer, page::width_of_errors());
+        let _ = self.write(failure, &mut writer, width_of_errors());
     }
 
     fn write<R: Report>(self, report: &R, writer: &mut impl Write, width: usize) -> io::Result<()> {

@@ -1,7 +1,9 @@
-//! The workspace of an agent: a folder, and the four tools that read, write and run commands in it.
+//! The workspace of an agent: a folder, and the tools that read, write and run commands in it.
 
+mod background;
 mod command;
 mod files;
+mod group;
 mod output;
 
 use std::io;
@@ -16,7 +18,8 @@ use serde::de::DeserializeOwned;
 
 use crate::agent::model::Offer;
 
-pub use command::Environment;
+use background::Background;
+pub use command::{Environment, TimeLimit};
 
 /// Maximum length of a tool's answer, in characters (specification, "Workspace Tools").
 const LIMIT: usize = 10_000;
@@ -51,13 +54,45 @@ struct ListFiles {
     path: String,
 }
 
-/// Run a shell command in the workspace, for up to 30 seconds. Returns its output and errors; if they are long, their
-/// beginning and end. Background processes of the command are killed when it ends.
+/// Run a shell command in the workspace, until it ends or its time limit is reached. Returns its output and errors; if
+/// they are long, their beginning and end. When it ends, all processes that it has started are killed. With `background`
+/// it runs on while you work: use it for servers and watchers.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RunCommand {
     /// The command, for `sh -c`.
     command: String,
+    /// Time limit in seconds. Give a longer one to builds, installations and long tests.
+    #[serde(default)]
+    timeout: Option<u64>,
+    /// Run it in the background, without a time limit, and return its ID after a second. It ends with end_command, or when
+    /// the run ends or is interrupted; it does not survive a restart of the run. Default false.
+    #[serde(default)]
+    background: bool,
+}
+
+/// List the background commands: ID, status and command line.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListCommands {}
+
+/// Read the newest output of a background command, and its status.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CommandOutput {
+    /// The ID of the command.
+    id: String,
+    /// Number of characters, up to 10,000. Default 4,000.
+    #[serde(default)]
+    characters: Option<usize>,
+}
+
+/// End a background command, with all processes that it has started. Returns its newest output.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct EndCommand {
+    /// The ID of the command.
+    id: String,
 }
 
 /// The arguments of a tool.
@@ -92,7 +127,22 @@ impl Arguments for ListFiles {
 
 impl Arguments for RunCommand {
     const NAME: &'static str = "run_command";
-    const EXAMPLE: &'static str = r#"{"command": "python -m pytest -q"}"#;
+    const EXAMPLE: &'static str = r#"{"command": "python -m pytest -q", "timeout": 300}"#;
+}
+
+impl Arguments for ListCommands {
+    const NAME: &'static str = "list_commands";
+    const EXAMPLE: &'static str = "{}";
+}
+
+impl Arguments for CommandOutput {
+    const NAME: &'static str = "command_output";
+    const EXAMPLE: &'static str = r#"{"id": "c1"}"#;
+}
+
+impl Arguments for EndCommand {
+    const NAME: &'static str = "end_command";
+    const EXAMPLE: &'static str = r#"{"id": "c1"}"#;
 }
 
 /// A folder in which the tools work. File tools cannot access files outside of it.
@@ -102,23 +152,33 @@ pub struct Workspace {
     /// The folder of the run's own files, relative to the workspace, if it is in the workspace.
     private: Option<PathBuf>,
     environment: Environment,
+    time_limit: TimeLimit,
+    background: Background,
 }
 
 impl Workspace {
     /// Opens the workspace in a folder. The file tools refuse access to the folder `private`.
-    pub fn open(path: &Path, private: &Path, environment: Environment) -> io::Result<Self> {
+    pub fn open(path: &Path, private: &Path, environment: Environment, time_limit: TimeLimit) -> io::Result<Self> {
         let path = path.canonicalize()?;
         let private = private.canonicalize()?.strip_prefix(&path).ok().map(Path::to_owned);
         let folder = Dir::open_ambient_dir(&path, ambient_authority())?;
-        Ok(Self { path, folder, private, environment })
+        Ok(Self { path, folder, private, environment, time_limit, background: Background::default() })
     }
 
     /// Describes the tools in the system prompt.
     pub const DESCRIPTION: &str = include_str!("description.md");
 
     /// The tools of the workspace.
-    pub fn offers() -> Vec<Offer> {
-        vec![ReadFile::offer(), WriteFile::offer(), ListFiles::offer(), RunCommand::offer()]
+    pub fn offers(&self) -> Vec<Offer> {
+        let mut run_command = RunCommand::offer();
+        let TimeLimit { default } = self.time_limit;
+        let limits = format!(
+            " The time limit is {default} seconds, unless you give another one, up to {}.",
+            self.time_limit.longest()
+        );
+        run_command.description.push_str(&limits);
+        let of_commands = [run_command, ListCommands::offer(), CommandOutput::offer(), EndCommand::offer()];
+        [ReadFile::offer(), WriteFile::offer(), ListFiles::offer()].into_iter().chain(of_commands).collect()
     }
 
     /// Executes a tool call. `None` if the workspace has no tool with this name.
@@ -131,7 +191,19 @@ impl Workspace {
             WriteFile::NAME => WriteFile::read(json).and_then(|call| self.write_file(&call.path, &call.content)),
             ListFiles::NAME => ListFiles::read(json).and_then(|call| self.list_files(&call.path)),
             RunCommand::NAME => match RunCommand::read(json) {
-                Ok(call) => self.run_command(&call.command).await,
+                Ok(call) if call.background => match call.timeout {
+                    None => self.start_in_background(&call.command).await,
+                    Some(_) => Err("a background command has no time limit; leave out `timeout`".into()),
+                },
+                Ok(call) => self.run_command(&call.command, call.timeout).await,
+                Err(problem) => Err(problem),
+            },
+            ListCommands::NAME => ListCommands::read(json).map(|_| self.list_commands()),
+            CommandOutput::NAME => {
+                CommandOutput::read(json).and_then(|call| self.command_output(&call.id, call.characters))
+            }
+            EndCommand::NAME => match EndCommand::read(json) {
+                Ok(call) => self.end_command(&call.id).await,
                 Err(problem) => Err(problem),
             },
             _ => return None,

@@ -30,12 +30,11 @@ impl Output {
     }
 
     /// The text, with a note in place of an omitted part.
-    pub fn into_text(self) -> String {
-        let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let end: Vec<u8> = self.end.into();
+    pub fn text(&self) -> String {
+        let end: Vec<u8> = self.end.iter().copied().collect();
         let is_whole = self.total == self.beginning.len() + end.len();
         if is_whole {
-            let text = lossy(&[self.beginning, end].concat());
+            let text = lossy(&[&self.beginning[..], &end].concat());
             let total = text.chars().count();
             if total <= LIMIT {
                 return text;
@@ -44,6 +43,23 @@ impl Output {
         }
         cut(&lossy(&self.beginning), &lossy(&end), &format!("about {} bytes", self.total - LIMIT))
     }
+
+    /// The newest characters, with a note if there are older ones.
+    pub fn newest(&self, characters: usize) -> String {
+        let characters = characters.min(LIMIT);
+        let end: Vec<u8> = self.end.iter().copied().collect();
+        let text = lossy(&if end.len() < KEPT { [&self.beginning[..], &end].concat() } else { end });
+        let skipped = text.chars().count().saturating_sub(characters);
+        if skipped == 0 && self.total <= KEPT {
+            return text;
+        }
+        let newest: String = text.chars().skip(skipped).collect();
+        format!("[… older output is left out …]\n{newest}")
+    }
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn cut(beginning: &str, end: &str, missing: &str) -> String {
@@ -62,7 +78,22 @@ mod tests {
         let mut output = Output::default();
         output.push("grüße\n".as_bytes());
         output.push(b"bye");
-        assert_eq!(output.into_text(), "grüße\nbye");
+        assert_eq!(output.text(), "grüße\nbye");
+    }
+
+    #[test]
+    fn the_newest_output_is_its_end() {
+        let mut output = Output::default();
+        assert_eq!(output.newest(10), "");
+        output.push("grüße\n".as_bytes());
+        assert_eq!(output.newest(10), "grüße\n");
+        assert_eq!(output.newest(3), "[… older output is left out …]\nße\n");
+        // Around the sizes at which parts are dropped.
+        for filling in [KEPT - 10, KEPT, 2 * KEPT, 3 * KEPT] {
+            output.push(&vec![b'x'; filling]);
+            output.push(b"the end");
+            assert_eq!(output.newest(8), "[… older output is left out …]\nxthe end");
+        }
     }
 
     #[test]
@@ -72,7 +103,7 @@ mod tests {
             let bytes: Vec<u8> = (0..total).map(|place| b'a' + (place % 26) as u8).collect();
             bytes.chunks(777).for_each(|chunk| output.push(chunk));
             assert!(output.end.len() <= KEPT && output.beginning.len() <= KEPT);
-            let text = output.into_text();
+            let text = output.text();
             let (first, last) = text.split_once("\n[… ").unwrap();
             let (note, last) = last.split_once(" …]\n").unwrap();
             assert_eq!(first.as_bytes(), &bytes[..BEGINNING]);

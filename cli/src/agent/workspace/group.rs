@@ -1,0 +1,116 @@
+//! The process group of a command. It is killed when the command ends, when this process gives it up, and when this
+//! process itself ends, however it ends.
+
+use std::ffi::OsString;
+use std::io::{self, PipeWriter};
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+use tokio::process::{Child, Command};
+
+/// What the watcher of a group does: it waits for the end of its input, and kills the group to which it belongs. The
+/// other end of its input is in this process alone, so it is closed when this process ends.
+const WATCHER: &str = "read -r line; kill -KILL 0";
+
+/// A command, all processes that it has started in its process group, and their output.
+pub(super) struct Group {
+    leader: Child,
+    /// `None` when the group has been killed: from then on the system can use its ID again.
+    id: Option<Pid>,
+    output: Receiver,
+    /// The watcher kills the group when this is closed.
+    _life: PipeWriter,
+    _watcher: Child,
+}
+
+impl Group {
+    /// Starts a shell command in a folder, with these environment variables alone.
+    pub(super) fn start(command: &str, folder: &Path, environment: &[(OsString, OsString)]) -> io::Result<Self> {
+        let (reader, writer) = io::pipe()?;
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(command).current_dir(folder).process_group(0).stdin(Stdio::null());
+        shell.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
+        // One pipe for output and errors keeps them in the order in which they were written.
+        shell.stdout(writer.try_clone()?).stderr(writer);
+        let mut leader = shell.spawn()?;
+        // Closes this process's writing ends of the pipe.
+        drop(shell);
+        let id = leader.id().and_then(|id| i32::try_from(id).ok());
+        let (end, life) = io::pipe()?;
+        let mut watcher = Command::new("sh");
+        watcher.arg("-c").arg(WATCHER).process_group(id.unwrap_or_default());
+        watcher.stdin(end).stdout(Stdio::null()).stderr(Stdio::null());
+        match (watcher.spawn(), Receiver::from_owned_fd(reader.into())) {
+            (Ok(watcher), Ok(output)) => {
+                Ok(Self { leader, id: id.and_then(Pid::from_raw), output, _life: life, _watcher: watcher })
+            }
+            (Err(error), _) | (_, Err(error)) => {
+                let _ = leader.start_kill();
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads the output until the command itself has ended. Other processes of the group may still run then.
+    pub(super) async fn follow(&mut self, mut push: impl FnMut(&[u8])) -> io::Result<ExitStatus> {
+        let mut is_open = true;
+        let mut buffer = [0; 1 << 13];
+        loop {
+            tokio::select! {
+                status = self.leader.wait() => return status,
+                read = self.output.read(&mut buffer), if is_open => match read {
+                    Ok(0) | Err(_) => is_open = false,
+                    Ok(count) => push(&buffer[..count]),
+                },
+            }
+        }
+    }
+
+    /// Reads the output until its end. Processes that have left the group may keep it open.
+    pub(super) async fn drain(&mut self, mut push: impl FnMut(&[u8])) {
+        let mut buffer = [0; 1 << 13];
+        while let Ok(count @ 1..) = self.output.read(&mut buffer).await {
+            push(&buffer[..count]);
+        }
+    }
+
+    /// Asks the processes of the group to end.
+    pub(super) fn terminate(&self) {
+        if let Some(id) = self.id {
+            let _ = kill_process_group(id, Signal::TERM);
+        }
+    }
+
+    /// Kills the remaining processes of the group.
+    pub(super) fn kill(&mut self) {
+        if let Some(id) = self.id.take() {
+            let _ = kill_process_group(id, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The last line about a command that has ended.
+pub(super) fn said(ended: io::Result<ExitStatus>) -> String {
+    match ended.map(|status| (status.code(), status)) {
+        Ok((Some(code), _)) => format!("[exit status {code}]"),
+        Ok((None, status)) => format!("[{status}]"),
+        Err(error) => format!("[{error}]"),
+    }
+}
+
+/// An output, and a last line.
+pub(super) fn with_last_line(output: &str, line: &str) -> String {
+    match output.is_empty() || output.ends_with('\n') {
+        true => format!("{output}{line}"),
+        false => format!("{output}\n{line}"),
+    }
+}
