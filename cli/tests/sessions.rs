@@ -87,10 +87,13 @@ fn check(document: &Path) -> Option<String> {
     Some(differences).filter(|differences| !differences.is_empty())
 }
 
-/// Builds a stack of a history and logs.
+/// Builds a stack of a history, and of logs if there are any.
 fn build(from: &Path, stack: &Path) {
     let history = BufReader::new(File::open(from.join("history.jsonl")).unwrap());
     Stack::rebuild(stack, history, StackOptions::default()).unwrap().close().unwrap();
+    if !from.join("logs").exists() {
+        return;
+    }
     fs::create_dir(stack.join("logs")).unwrap();
     for log in fs::read_dir(from.join("logs")).unwrap() {
         let log = log.unwrap().path();
