@@ -7,13 +7,16 @@
 //! `[..]` matches any text within a line, a line `...` any lines; `[TIME]` and `[ID]` stand for times and generated IDs.
 //! UPDATE_SESSIONS=1 writes what the commands say into the documents.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
+use std::thread;
 
 use callstack_core::{Stack, StackOptions};
+use jsonschema::Validator;
 use regex::Regex;
 use serde_json::Value;
 use snapbox::filter::NormalizeToExpected;
@@ -36,8 +39,11 @@ fn the_sessions_of_the_documents_are_true() {
     let own = fs::read_dir(here.join("tests/cmd")).unwrap().map(|entry| entry.unwrap().path());
     documents.extend(own.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
     documents.sort();
-    let differences: Vec<String> =
-        documents.iter().filter(|path| path.exists()).filter_map(|path| check(path)).collect();
+    documents.retain(|document| document.exists());
+    let differences: Vec<String> = thread::scope(|scope| {
+        let checks: Vec<_> = documents.iter().map(|document| scope.spawn(|| check(document))).collect();
+        checks.into_iter().filter_map(|check| check.join().unwrap()).collect()
+    });
     assert!(differences.is_empty(), "{}\nUPDATE_SESSIONS=1 writes the new output", differences.join("\n"));
 }
 
@@ -91,11 +97,9 @@ fn check(document: &Path) -> Option<String> {
 fn build(from: &Path, stack: &Path) {
     let history = BufReader::new(File::open(from.join("history.jsonl")).unwrap());
     Stack::rebuild(stack, history, StackOptions::default()).unwrap().close().unwrap();
-    if !from.join("logs").exists() {
-        return;
-    }
+    let Ok(logs) = fs::read_dir(from.join("logs")) else { return };
     fs::create_dir(stack.join("logs")).unwrap();
-    for log in fs::read_dir(from.join("logs")).unwrap() {
+    for log in logs {
         let log = log.unwrap().path();
         fs::copy(&log, stack.join("logs").join(log.file_name().unwrap())).unwrap();
     }
@@ -156,20 +160,19 @@ fn run(steps: &[Step], folder: &Path) -> Vec<String> {
 fn check_json(command: &str, output: &str) {
     let values = serde_json::Deserializer::from_str(output).into_iter::<Value>().map_while(Result::ok);
     for envelope in values.filter(|value| value["schemaVersion"].is_number()) {
-        let schemas = &*SCHEMAS;
         let kind = envelope["kind"].as_str().unwrap();
-        let schema =
-            schemas.get(kind).unwrap_or_else(|| panic!("`callstack schema` lacks the kind {kind} of {command}"));
-        let problems: Vec<String> =
-            jsonschema::validator_for(schema).unwrap().iter_errors(&envelope).map(|error| error.to_string()).collect();
+        let validator =
+            VALIDATORS.get(kind).unwrap_or_else(|| panic!("`callstack schema` lacks the kind {kind} of {command}"));
+        let problems: Vec<String> = validator.iter_errors(&envelope).map(|error| error.to_string()).collect();
         assert!(problems.is_empty(), "$ {command}\nis not what `callstack schema {kind}` says: {problems:#?}");
     }
 }
 
 /// The schemas of all kinds.
-static SCHEMAS: LazyLock<Value> = LazyLock::new(|| {
+static VALIDATORS: LazyLock<BTreeMap<String, Validator>> = LazyLock::new(|| {
     let output = Command::new(env!("CARGO_BIN_EXE_callstack")).arg("schema").output().unwrap();
-    serde_json::from_slice(&output.stdout).unwrap()
+    let schemas: BTreeMap<String, Value> = serde_json::from_slice(&output.stdout).unwrap();
+    schemas.into_iter().map(|(kind, schema)| (kind, jsonschema::validator_for(&schema).unwrap())).collect()
 });
 
 /// What differs from run to run.
