@@ -93,7 +93,7 @@ fn check(document: &Path) -> Option<String> {
     Some(differences).filter(|differences| !differences.is_empty())
 }
 
-/// Builds a stack of a history and logs.
+/// Builds a stack of a history, and of logs if there are any.
 fn build(from: &Path, stack: &Path) {
     let history = BufReader::new(File::open(from.join("history.jsonl")).unwrap());
     Stack::rebuild(stack, history, StackOptions::default()).unwrap().close().unwrap();
