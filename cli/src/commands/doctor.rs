@@ -96,7 +96,8 @@ fn advice(error: &callstack_core::Error) -> String {
 }
 
 fn problems_of(health: &Health) -> Vec<Problem> {
-    let rescue = "end all hosts, save the readable events with `callstack export --format events FILE`, and copy the folder";
+    let rescue =
+        "end all hosts, save the readable events with `callstack export --format events FILE`, and copy the folder";
     let mut problems = Vec::new();
     for problem in &health.database.problems {
         problems.push(Problem { message: format!("stack.db: {problem}"), next_step: rescue.to_owned() });
@@ -106,8 +107,11 @@ fn problems_of(health: &Health) -> Vec<Problem> {
     }
     if let MirrorHealth::Different { revision } = health.mirror {
         problems.push(Problem {
-            message: format!("state.json says that it shows revision {revision}, but shows another tree than the history"),
-            next_step: "remove state.json; the next command that changes the stack writes it from the history".to_owned(),
+            message: format!(
+                "state.json says that it shows revision {revision}, but shows another tree than the history"
+            ),
+            next_step: "remove state.json; the next command that changes the stack writes it from the history"
+                .to_owned(),
         });
     }
     problems
@@ -147,7 +151,11 @@ impl Report for Diagnosis {
         if let Some(health) = &self.health {
             let version = format!("version {} of {}", health.database.version, health.database.supported_version);
             field(page, "database", format!("{version}, {} bytes", number(self.sizes.database)))?;
-            field(page, "content", format!("{}, {}", count(health.frames, "frame"), count(health.revision as usize, "event")))?;
+            field(
+                page,
+                "content",
+                format!("{}, {}", count(health.frames, "frame"), count(health.revision as usize, "event")),
+            )?;
             field(page, "mirror", mirror_in_words(&health.mirror, health.revision))?;
             health.hosts.iter().try_for_each(|host| field(page, "host", host_in_words(host)))?;
         }

@@ -45,6 +45,8 @@ pub enum StackCommand {
     Doctor,
     /// Begins a frame.
     Push(push::Arguments),
+    /// Lists the runs of agents, shows one, or ends it.
+    Runs(runs::Arguments),
     /// Writes the stack as a file for other programs.
     Export(export::Arguments),
     /// Prints the JSON Schemas of what the commands write with --json.
@@ -68,6 +70,7 @@ pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Resul
         StackCommand::Doctor => return doctor::run(folder, output),
         StackCommand::Usage(arguments) => output.report(&usage::run(&arguments, folder)?)?,
         StackCommand::Push(arguments) => output.report(&push::run(arguments, folder)?)?,
+        StackCommand::Runs(arguments) => return runs::run(&arguments, folder, output),
         StackCommand::Export(arguments) => output.report(&export::run(&arguments, folder)?)?,
         StackCommand::Schema(arguments) => output.report(&schema::run(&arguments)?)?,
         StackCommand::Completions(arguments) => output.report(&shell::completions(&arguments))?,
@@ -87,6 +90,9 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<log::Log>(),
         schema::of::<push::Pushed>(),
         schema::of::<ready::Ready>(),
+        schema::of::<runs::RunDetails>(),
+        schema::of::<runs::RunDropped>(),
+        schema::of::<runs::Runs>(),
         schema::of::<schema::Schemas>(),
         schema::of::<shell::Completions>(),
         schema::of::<shell::ManPages>(),

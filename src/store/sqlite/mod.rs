@@ -30,9 +30,9 @@ use super::{BUSY_TIMEOUT, Durability, EventQuery, HistoryReader, Store};
 use crate::error::{Error, Result};
 use crate::frame::Event;
 use errors::Refused;
+pub(crate) use errors::damaged as damaged_database;
 #[cfg(feature = "session")]
 pub use health::DatabaseHealth;
-pub(crate) use errors::damaged as damaged_database;
 use identity::{Difference, Files, Paths};
 use locks::{Hold, Lock, Locked, LogState};
 use reader::{Mark, SqliteReader, read_events};
