@@ -514,6 +514,8 @@ void callstack_error_free(CallstackError **error);
  *   - `"busyTimeout"`: how long a call waits in all, in milliseconds: for commands of other threads, for other processes,
  *     and for the locks of files; then it returns _BUSY. Default 10000;
  *   - `"mirror"`: whether state.json and frames/ are kept up to date beside the database; default true;
+ *   - `"stateFileFrames"`: the number of frames above which state.json is left to `callstack_flush` and to other
+ *     processes, for programs that make one change and end; default: it is always written;
  *   - `"counter"`: the token counter, `"approx"` (default: an estimate), `"chars4"` (a token for four characters), or
  *     `"o200k"` (exact; only if the library was built with the feature `tokenizer`, else the error is _SETTING).
  * - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.

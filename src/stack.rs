@@ -147,7 +147,7 @@ impl fmt::Debug for Stack {
     }
 }
 
-/// The options of a stack. `durability` and `mirror` are used only by stacks in a folder.
+/// The options of a stack. `durability`, `mirror` and `state_file_frames` are used only by stacks in a folder.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct StackOptions {
@@ -170,6 +170,10 @@ pub struct StackOptions {
     pub busy_timeout: u64,
     /// True: keep `state.json` and `frames/` up to date next to the database. Default true.
     pub mirror: bool,
+    /// Number of frames above which commands, and the end of the stack, write only the files of the frames that they have
+    /// changed. `state.json`, whose size grows with the tree, is then left to [`Stack::flush`] and to other processes. For
+    /// programs that make one change and end. Default `usize::MAX`: `state.json` is always written.
+    pub state_file_frames: usize,
 }
 
 impl StackOptions {
@@ -186,6 +190,7 @@ impl StackOptions {
         durability: Durability,
         busy_timeout: u64,
         mirror: bool,
+        state_file_frames: usize,
     }
 
     fn busy_limit(&self) -> Duration {
@@ -203,6 +208,7 @@ impl Default for StackOptions {
             durability: Durability::default(),
             busy_timeout: BUSY_TIMEOUT,
             mirror: true,
+            state_file_frames: usize::MAX,
         }
     }
 }
@@ -418,16 +424,17 @@ impl Stack {
         self.execute_made(|| Command::Plan(self.with_id(frame))).map(first_handle)
     }
 
-    /// Creates several planned children of one frame, all or none, and returns their handles in the order of the list.
-    /// A child may depend on any other child of the list, also on a later one, by its ID or its title. The `parent` and
-    /// `caller` of the children are ignored.
+    /// Creates several planned children of one parent, all or none, and returns their handles in the order of the list.
+    /// With [`Parent::Root`] they become roots. A child may depend on any other child of the list, also on a later one, by
+    /// its title or its ID ([`Stack::planned_id`] makes one beforehand). The `parent` and `caller` of the children are
+    /// ignored.
     ///
     /// # Errors
     /// As [`Stack::plan`], for any of the children; [`Error::Child`] says which one. [`Error::DuplicateId`] also if two
     /// children have the same ID; [`Error::AmbiguousFrame`] also if two have the title that a dependency names;
     /// [`Error::Dependency`] also if dependencies form a circle.
-    pub fn plan_children(&self, parent: impl Into<FrameRef>, children: Vec<NewFrame>) -> Result<Vec<Handle>> {
-        let parent = Parent::Frame(parent.into());
+    pub fn plan_children(&self, parent: impl Into<Parent>, children: Vec<NewFrame>) -> Result<Vec<Handle>> {
+        let parent = parent.into();
         let events = self.execute_made(|| {
             let children = children.into_iter().map(|child| self.with_id(child)).collect();
             Command::PlanChildren { parent, caller: None, children }
@@ -988,8 +995,9 @@ impl Stack {
         frame
     }
 
-    /// Generates the ID of a frame that has no session yet.
-    pub(crate) fn planned_id(&self) -> String {
+    /// Generates the ID of a frame that has no session yet. Frames without an ID get such a one; a caller needs it only to
+    /// name a frame before it is created.
+    pub fn planned_id(&self) -> String {
         self.fresh_id(PLANNED_PREFIX)
     }
 

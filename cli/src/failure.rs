@@ -107,7 +107,9 @@ fn next_step(error: &Error) -> Option<&'static str> {
         Error::UnknownFrame { .. } | Error::AmbiguousFrame { .. } => {
             Some("`callstack tree --all` lists the frames with their handles")
         }
-        Error::Busy { .. } => Some("`callstack history` shows whether the change was made; then repeat the command"),
+        Error::Busy { .. } => {
+            Some("`callstack history` shows whether the change was made, as a whole; if it was not, repeat the command")
+        }
         Error::Damaged { .. } | Error::History { .. } | Error::Replaced { .. } => {
             Some("`callstack doctor` says what is damaged and what can be saved")
         }

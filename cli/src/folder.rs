@@ -14,6 +14,9 @@ const USUAL: [&str; 2] = [".callstack", ".opencode/stack"];
 /// The files by which a stack is recognized: its database, or the state that an earlier version or a tool has left.
 const MARKS: [&str; 2] = ["stack.db", "state.json"];
 
+/// Number of frames above which `state.json` is left to processes that stay: writing it would take longer than all else.
+const STATE_FILE_FRAMES: usize = 500;
+
 /// The stack that the user means: a given folder, or the nearest one.
 pub struct StackFolder {
     given: Option<PathBuf>,
@@ -38,7 +41,7 @@ impl StackFolder {
     /// # Errors
     /// As [`StackFolder::open_to_read`].
     pub fn open_to_write(&self) -> Result<Stack, Failure> {
-        Ok(Stack::open(self.existing()?, StackOptions::default())?)
+        Ok(Stack::open(self.existing()?, to_write())?)
     }
 
     /// As [`StackFolder::open_to_write`]. With `is_new` the stack is created if it is missing: in the given folder, else as
@@ -51,7 +54,7 @@ impl StackFolder {
             return self.open_to_write();
         }
         let folder = self.given.clone().unwrap_or_else(|| USUAL[0].into());
-        Ok(Stack::open(folder, StackOptions::default())?)
+        Ok(Stack::open(folder, to_write())?)
     }
 
     /// The path of the stack's folder.
@@ -78,6 +81,11 @@ impl StackFolder {
                 .next("name its folder with --stack or CALLSTACK_DIR, or begin one here: callstack push --new TITLE")
         })
     }
+}
+
+/// The options to change a stack and end.
+fn to_write() -> StackOptions {
+    StackOptions::default().state_file_frames(STATE_FILE_FRAMES)
 }
 
 fn is_stack(folder: &Path) -> bool {

@@ -8,6 +8,7 @@ mod driver;
 mod exit;
 mod failure;
 mod folder;
+mod input;
 mod output;
 
 use std::env;

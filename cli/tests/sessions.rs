@@ -95,7 +95,7 @@ fn steps(lines: &[&str]) -> Vec<Step> {
         } else if let Some(command) = line.strip_prefix("$ ") {
             steps.push(Step { command: command.to_owned(), output: number + 1..number + 1 });
         } else if let Some(step) = steps.last_mut() {
-            match line.strip_prefix("> ").filter(|_| step.output.start == number && step.command.ends_with('\\')) {
+            match line.strip_prefix("> ").filter(|_| step.output.start == number) {
                 Some(more) => {
                     step.command.push_str(&format!("\n{more}"));
                     step.output = number + 1..number + 1;

@@ -117,6 +117,7 @@ struct FolderOptions {
     durability: Durability,
     busy_timeout: Option<u64>,
     mirror: Option<bool>,
+    state_file_frames: Option<usize>,
     counter: Option<String>,
 }
 
@@ -129,6 +130,7 @@ impl TryFrom<FolderOptions> for StackOptions {
             durability: options.durability,
             busy_timeout: options.busy_timeout.unwrap_or(defaults.busy_timeout),
             mirror: options.mirror.unwrap_or(defaults.mirror),
+            state_file_frames: options.state_file_frames.unwrap_or(defaults.state_file_frames),
             ..defaults
         })
     }
@@ -177,6 +179,8 @@ unsafe fn folder_path<'a>(folder: *const c_char, folder_len: usize) -> Result<&'
 ///   - `"busyTimeout"`: how long a call waits in all, in milliseconds: for commands of other threads, for other processes,
 ///     and for the locks of files; then it returns _BUSY. Default 10000;
 ///   - `"mirror"`: whether state.json and frames/ are kept up to date beside the database; default true;
+///   - `"stateFileFrames"`: the number of frames above which state.json is left to `callstack_flush` and to other
+///     processes, for programs that make one change and end; default: it is always written;
 ///   - `"counter"`: the token counter, `"approx"` (default: an estimate), `"chars4"` (a token for four characters), or
 ///     `"o200k"` (exact; only if the library was built with the feature `tokenizer`, else the error is _SETTING).
 /// - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.

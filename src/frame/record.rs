@@ -197,6 +197,11 @@ impl Frame {
         }
     }
 
+    /// True if the frame has the ID of a session; false if its ID was generated because it has none yet.
+    pub fn has_session(&self) -> bool {
+        !self.session_id.starts_with(PLANNED_PREFIX)
+    }
+
     /// True if the frame is open and its results are those so far: not what it waits for.
     pub fn has_partial_results(&self) -> bool {
         let is_reason = self.status == FrameStatus::Blocked && self.questions.is_empty();
@@ -371,6 +376,12 @@ pub enum Parent {
     Root,
     /// This frame.
     Frame(FrameRef),
+}
+
+impl<F: Into<FrameRef>> From<F> for Parent {
+    fn from(frame: F) -> Self {
+        Parent::Frame(frame.into())
+    }
 }
 
 impl<'de> Deserialize<'de> for Parent {

@@ -7,7 +7,7 @@ use super::compaction::{Message, closing_results};
 use super::effect::{Action, Effect, LogLevel};
 use super::turn::Turn;
 use crate::error::{Error, Result};
-use crate::frame::{CompactionType, FrameRef, FrameStatus, Handle, PLANNED_PREFIX, PopStatus, SummaryRequest};
+use crate::frame::{CompactionType, FrameRef, FrameStatus, Handle, PopStatus, SummaryRequest};
 use crate::text::{beginning, one_line};
 use crate::tree::Command;
 
@@ -155,7 +155,7 @@ impl Turn<'_> {
                 return self.not_created(id, Some(format!("it waits for {dependency}")));
             }
         }
-        if node.status().is_open() && !node.session_id().starts_with(PLANNED_PREFIX) {
+        if node.status().is_open() && node.record().has_session() {
             let running = Progress::Running { session_id: node.session_id().to_owned() };
             self.sessions.calls.begin(id, running, self.now);
             self.go_on(id, handle);

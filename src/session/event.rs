@@ -1,10 +1,31 @@
 //! The events that a host reports about its sessions.
 
+use std::mem;
+
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::calls::CallId;
 use super::compaction::Message;
 use crate::frame::ModelRequest;
+
+/// The kinds of events: the values of the JSON key `kind`.
+const KINDS: [&str; 14] = [
+    "sessionCreated",
+    "sessionUpdated",
+    "sessionIdle",
+    "sessionError",
+    "sessionDeleted",
+    "sessionCompacting",
+    "sessionCompacted",
+    "sessionMessages",
+    "message",
+    "messageFinished",
+    "toolExecuted",
+    "callStarted",
+    "callEnded",
+    "callAborted",
+];
 
 /// An event in a host. In JSON the key `kind` names the variant; unknown keys are rejected:
 ///
@@ -14,26 +35,22 @@ use crate::frame::ModelRequest;
 ///
 /// Events may arrive more than once and in any order.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+#[serde(try_from = "FlatEvent")]
 #[non_exhaustive]
 pub enum HostEvent {
     /// A session was created, or the host describes it because
     /// [`DescribeSession`](super::Effect::DescribeSession) asked for it.
     SessionCreated {
         /// ID of the session.
-        #[serde(rename = "sessionID")]
         session_id: String,
         /// ID of the session that started it; absent for a root session.
-        #[serde(rename = "parentID", default)]
         parent_id: Option<String>,
         /// The title. Default titles of the host, such as `New session - 2026-…`, count as no title.
-        #[serde(default)]
         title: String,
     },
     /// The title of a session changed.
     SessionUpdated {
         /// ID of the session.
-        #[serde(rename = "sessionID")]
         session_id: String,
         /// The new title.
         title: String,
@@ -41,13 +58,11 @@ pub enum HostEvent {
     /// A session became idle: it waits for its next message.
     SessionIdle {
         /// ID of the session.
-        #[serde(rename = "sessionID")]
         session_id: String,
     },
     /// An error occurred in a session, for example because its model is not reachable.
     SessionError {
         /// ID of the session.
-        #[serde(rename = "sessionID")]
         session_id: String,
         /// The host's error message.
         message: String,
@@ -55,20 +70,17 @@ pub enum HostEvent {
     /// A session was deleted, or was not found when [`DescribeSession`](super::Effect::DescribeSession) asked for it.
     SessionDeleted {
         /// ID of the session.
-        #[serde(rename = "sessionID")]
         session_id: String,
     },
     /// The host is about to replace a session's conversation by a summary. The effect
     /// [`CompactionPrompt`](super::Effect::CompactionPrompt) returns the prompt for it.
     SessionCompacting {
         /// ID of the session.
-        #[serde(rename = "sessionID")]
         session_id: String,
     },
     /// A session's conversation was replaced by a summary. An empty list of messages means that this failed.
     SessionCompacted {
         /// ID of the session.
-        #[serde(rename = "sessionID")]
         session_id: String,
         /// The messages after the compaction, oldest first.
         messages: Vec<Message>,
@@ -76,7 +88,6 @@ pub enum HostEvent {
     /// The messages of a session, because [`ReadMessages`](super::Effect::ReadMessages) asked for them.
     SessionMessages {
         /// ID of the session.
-        #[serde(rename = "sessionID")]
         session_id: String,
         /// The messages, oldest first.
         messages: Vec<Message>,
@@ -84,34 +95,27 @@ pub enum HostEvent {
     /// A message was added to a session.
     Message {
         /// ID of the session.
-        #[serde(rename = "sessionID")]
         session_id: String,
         /// ID of the message. A repeated ID is ignored.
-        #[serde(rename = "messageID")]
         message_id: String,
         /// The author: `user` or `assistant`.
         role: String,
         /// All text parts of the message, joined.
         text: String,
         /// Size of the session's context in tokens, if the model reported it.
-        #[serde(default)]
         tokens: Option<u64>,
         /// Maximum size of the session's context in tokens, if it is known.
-        #[serde(default)]
         context_limit: Option<u64>,
         /// The request to the model that the message answers, if the host reports requests. It is recorded in the
         /// session's frame, also if that is made later.
-        #[serde(default)]
         request: Option<Box<ModelRequest>>,
         /// True for the summary of a compaction: only its [`request`](HostEvent::Message::request) counts. Default false.
-        #[serde(default)]
         summary: bool,
     },
     /// A message of a session is finished: it will not change any more. It is appended to the log of the session's frame.
     /// A host that does not report this has logs that grow only when frames end and conversations are compacted.
     MessageFinished {
         /// ID of the session.
-        #[serde(rename = "sessionID")]
         session_id: String,
         /// The message.
         message: Message,
@@ -119,33 +123,26 @@ pub enum HostEvent {
     /// A tool call finished in a session.
     ToolExecuted {
         /// ID of the session.
-        #[serde(rename = "sessionID")]
         session_id: String,
         /// ID of the tool call, if the host has one. An event with a repeated ID is ignored.
-        #[serde(rename = "toolCallID", default)]
         tool_call_id: Option<String>,
         /// The tool's name.
         tool: String,
         /// Path of the file that the tool was called with, if there is one. The file counts as written if the tool is known
         /// to write files: `write`, `edit`, `multiedit`, `patch`, `apply_patch`, `Write`, `Edit`, `MultiEdit`,
         /// `NotebookEdit`.
-        #[serde(default)]
         path: Option<String>,
         /// The changes of files by the tool call. They are recorded for a tool of any name. Default empty.
-        #[serde(default)]
         changes: Vec<FileChange>,
         /// True if the tool call failed. Default false.
-        #[serde(default)]
         failed: bool,
         /// ID of the child session in which the tool has worked, if it has waited for its end. The frame of that session
         /// is then finished, with [`answer`](HostEvent::ToolExecuted::answer) as results. If the tool call failed, the
         /// frame is salvaged: it is blocked with the session's last message as results. If the child session may work again
         /// already, so that this event is an old one, its frame stays open until
         /// [`SessionIdle`](HostEvent::SessionIdle).
-        #[serde(rename = "childID", default)]
         child_id: Option<String>,
         /// The answer of the child session; if the tool call failed, the error message. Default empty.
-        #[serde(default)]
         answer: String,
     },
     /// The session that [`CreateSession`](super::Effect::CreateSession) asked for was created.
@@ -153,7 +150,6 @@ pub enum HostEvent {
         /// The call in that effect.
         call: CallId,
         /// ID of the new session.
-        #[serde(rename = "sessionID")]
         session_id: String,
     },
     /// A call ended: its session answered the prompt, or could not be created or prompted.
@@ -161,7 +157,6 @@ pub enum HostEvent {
         /// The call.
         call: CallId,
         /// The error message, if the call failed.
-        #[serde(default)]
         error: Option<String>,
     },
     /// The caller of a call was aborted and no longer waits for the answer.
@@ -210,6 +205,141 @@ impl FileChange {
             FileChange::Written { path } => path.clone(),
             FileChange::Deleted { path } => format!("{path} (deleted)"),
             FileChange::Renamed { from, to } => format!("{to} (renamed from {from})"),
+        }
+    }
+}
+
+/// An event with the keys of all kinds side by side. Serde's code for an enum whose key names the variant would be three
+/// times as large.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct FlatEvent {
+    kind: String,
+    #[serde(rename = "sessionID")]
+    session_id: Option<String>,
+    #[serde(rename = "parentID")]
+    parent_id: Option<String>,
+    title: Option<String>,
+    /// A text or a message.
+    message: Option<Value>,
+    messages: Option<Vec<Message>>,
+    #[serde(rename = "messageID")]
+    message_id: Option<String>,
+    role: Option<String>,
+    text: Option<String>,
+    tokens: Option<u64>,
+    context_limit: Option<u64>,
+    request: Option<Box<ModelRequest>>,
+    summary: Option<bool>,
+    #[serde(rename = "toolCallID")]
+    tool_call_id: Option<String>,
+    tool: Option<String>,
+    path: Option<String>,
+    changes: Option<Vec<FileChange>>,
+    failed: Option<bool>,
+    #[serde(rename = "childID")]
+    child_id: Option<String>,
+    answer: Option<String>,
+    call: Option<CallId>,
+    error: Option<String>,
+}
+
+impl FlatEvent {
+    /// The first key that is left when the keys of the event's kind are taken.
+    fn rest(&self) -> Option<&'static str> {
+        let left = [
+            ("sessionID", self.session_id.is_some()),
+            ("parentID", self.parent_id.is_some()),
+            ("title", self.title.is_some()),
+            ("message", self.message.is_some()),
+            ("messages", self.messages.is_some()),
+            ("messageID", self.message_id.is_some()),
+            ("role", self.role.is_some()),
+            ("text", self.text.is_some()),
+            ("tokens", self.tokens.is_some()),
+            ("contextLimit", self.context_limit.is_some()),
+            ("request", self.request.is_some()),
+            ("summary", self.summary.is_some()),
+            ("toolCallID", self.tool_call_id.is_some()),
+            ("tool", self.tool.is_some()),
+            ("path", self.path.is_some()),
+            ("changes", self.changes.is_some()),
+            ("failed", self.failed.is_some()),
+            ("childID", self.child_id.is_some()),
+            ("answer", self.answer.is_some()),
+            ("call", self.call.is_some()),
+            ("error", self.error.is_some()),
+        ];
+        left.into_iter().find(|(_, is_left)| *is_left).map(|(key, _)| key)
+    }
+}
+
+impl TryFrom<FlatEvent> for HostEvent {
+    type Error = String;
+
+    fn try_from(mut event: FlatEvent) -> Result<Self, String> {
+        let kind = mem::take(&mut event.kind);
+        let lacks = |key: &str| format!("missing field `{key}` of the event `{kind}`");
+        let session = |event: &mut FlatEvent| event.session_id.take().ok_or_else(|| lacks("sessionID"));
+        let call = |event: &mut FlatEvent| event.call.take().ok_or_else(|| lacks("call"));
+        let messages = |event: &mut FlatEvent| event.messages.take().ok_or_else(|| lacks("messages"));
+        let wrong = |error: serde_json::Error| format!("`message` of the event `{kind}`: {error}");
+        let message = |event: &mut FlatEvent| event.message.take().ok_or_else(|| lacks("message"));
+        let host_event = match kind.as_str() {
+            "sessionCreated" => HostEvent::SessionCreated {
+                session_id: session(&mut event)?,
+                parent_id: event.parent_id.take(),
+                title: event.title.take().unwrap_or_default(),
+            },
+            "sessionUpdated" => HostEvent::SessionUpdated {
+                session_id: session(&mut event)?,
+                title: event.title.take().ok_or_else(|| lacks("title"))?,
+            },
+            "sessionIdle" => HostEvent::SessionIdle { session_id: session(&mut event)? },
+            "sessionError" => HostEvent::SessionError {
+                session_id: session(&mut event)?,
+                message: String::deserialize(message(&mut event)?).map_err(wrong)?,
+            },
+            "sessionDeleted" => HostEvent::SessionDeleted { session_id: session(&mut event)? },
+            "sessionCompacting" => HostEvent::SessionCompacting { session_id: session(&mut event)? },
+            "sessionCompacted" => {
+                HostEvent::SessionCompacted { session_id: session(&mut event)?, messages: messages(&mut event)? }
+            }
+            "sessionMessages" => {
+                HostEvent::SessionMessages { session_id: session(&mut event)?, messages: messages(&mut event)? }
+            }
+            "message" => HostEvent::Message {
+                session_id: session(&mut event)?,
+                message_id: event.message_id.take().ok_or_else(|| lacks("messageID"))?,
+                role: event.role.take().ok_or_else(|| lacks("role"))?,
+                text: event.text.take().ok_or_else(|| lacks("text"))?,
+                tokens: event.tokens.take(),
+                context_limit: event.context_limit.take(),
+                request: event.request.take(),
+                summary: event.summary.take().unwrap_or_default(),
+            },
+            "messageFinished" => HostEvent::MessageFinished {
+                session_id: session(&mut event)?,
+                message: Message::deserialize(message(&mut event)?).map_err(wrong)?,
+            },
+            "toolExecuted" => HostEvent::ToolExecuted {
+                session_id: session(&mut event)?,
+                tool_call_id: event.tool_call_id.take(),
+                tool: event.tool.take().ok_or_else(|| lacks("tool"))?,
+                path: event.path.take(),
+                changes: event.changes.take().unwrap_or_default(),
+                failed: event.failed.take().unwrap_or_default(),
+                child_id: event.child_id.take(),
+                answer: event.answer.take().unwrap_or_default(),
+            },
+            "callStarted" => HostEvent::CallStarted { call: call(&mut event)?, session_id: session(&mut event)? },
+            "callEnded" => HostEvent::CallEnded { call: call(&mut event)?, error: event.error.take() },
+            "callAborted" => HostEvent::CallAborted { call: call(&mut event)? },
+            _ => return Err(format!("unknown kind of event `{kind}`, expected one of {}", KINDS.join(", "))),
+        };
+        match event.rest() {
+            None => Ok(host_event),
+            Some(key) => Err(format!("unknown field `{key}` of the event `{kind}`")),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::StackOptions;
 use super::deadline::Deadline;
 use super::shared_tree::SharedTree;
 use super::span_clock::SpanClock;
@@ -10,7 +11,7 @@ use crate::frame::{Change, Event, Frame, FrameStatus, Handle, StateDocument};
 use crate::store::folder::Folder;
 use crate::store::logs::{self, Appended};
 use crate::store::mirror::{Mirror, MirrorStatus, Source};
-use crate::store::{EventQuery, Store};
+use crate::store::{Durability, EventQuery, Store};
 use crate::tree::{Commit, LogAppend, Tree};
 
 /// The advice in the error of a stack whose history is damaged.
@@ -37,9 +38,11 @@ pub(super) enum MirrorScope {
     /// The files of the frames that this process has changed, at most [`INSTALLMENT`] of them.
     #[cfg(feature = "session")]
     ChangedFrames,
-    /// If `state.json` is due, the files of all changed frames, and it when these are written; else the files of the
+    /// Unless `state.json` is left to others, and if it is due: the files of all changed frames, and it when these are written; else the files of the
     /// frames that this process has changed. At most [`INSTALLMENT`] files of frames.
     Due,
+    /// All files, unless `state.json` is left to others: then those of the frames that this process has changed.
+    Rest,
     /// All files.
     All,
 }
@@ -51,6 +54,9 @@ pub(super) struct Disk {
     pub(super) mirror: Option<Mirror>,
     /// The folder of the mirror and the logs.
     pub(super) folder: Option<Folder>,
+    /// Number of frames above which `state.json` is left to others: see
+    /// [`StackOptions::state_file_frames`](super::StackOptions::state_file_frames).
+    state_file_frames: usize,
     /// True: logs are synced to the disk with each commit.
     syncs_logs: bool,
     /// The last command failed, possibly during the commit. Its own events may then be new to this process.
@@ -70,7 +76,15 @@ pub(super) struct Committed {
 impl Disk {
     /// The disk of a stack in memory.
     pub(super) fn none() -> Self {
-        Self { store: None, mirror: None, folder: None, syncs_logs: false, is_uncertain: false, damage: None }
+        Self {
+            store: None,
+            mirror: None,
+            folder: None,
+            state_file_frames: usize::MAX,
+            syncs_logs: false,
+            is_uncertain: false,
+            damage: None,
+        }
     }
 
     /// The disk of a stack with a store and, optionally, a folder.
@@ -78,9 +92,11 @@ impl Disk {
         store: Box<dyn Store>,
         mirror: Option<Mirror>,
         folder: Option<&Folder>,
-        syncs_logs: bool,
+        options: &StackOptions,
     ) -> Self {
-        Self { store: Some(store), mirror, folder: folder.cloned(), syncs_logs, ..Self::none() }
+        let syncs_logs = options.durability == Durability::Full;
+        let state_file_frames = options.state_file_frames;
+        Self { store: Some(store), mirror, folder: folder.cloned(), state_file_frames, syncs_logs, ..Self::none() }
     }
 
     /// Decides on the newest tree, commits the result, and applies it. No other process can commit in between.
@@ -173,7 +189,7 @@ impl Disk {
     pub(super) fn mirror_view(&self, tree: &SharedTree) -> MirrorView {
         let Some(mirror) = &self.mirror else { return MirrorView::default() };
         let status = mirror.status();
-        let is_due = self.damage.is_none() && !mirror.is_current(&*tree.read());
+        let is_due = self.damage.is_none() && !self.leaves_state(tree) && !mirror.is_current(&*tree.read());
         MirrorView {
             status: Some(MirrorStatus { error: self.damage.clone().or(status.error), ..status }),
             deadline: is_due.then(|| mirror.deadline()),
@@ -209,6 +225,11 @@ impl Disk {
         Ok(tree.read().revision() > before)
     }
 
+    /// True if the tree is so large that `state.json` is left to others.
+    fn leaves_state(&self, tree: &SharedTree) -> bool {
+        tree.read().len() > self.state_file_frames
+    }
+
     /// Syncs the store to the disk.
     pub(super) fn sync(&mut self, deadline: &Deadline) -> Result<()> {
         self.store.as_mut().map_or(Ok(()), |store| store.sync(deadline.remaining()))
@@ -228,19 +249,22 @@ impl Disk {
         deadline: &Deadline,
     ) -> Result<()> {
         self.check_sound()?;
+        let leaves_state = self.leaves_state(tree);
         let Self { store: Some(store), mirror: Some(mirror), .. } = self else { return Ok(()) };
         let is_behind = !mirror.is_current(&*tree.read());
         let clock = || clock.now();
         let all = match scope {
             #[cfg(feature = "session")]
             MirrorScope::ChangedFrames => false,
-            MirrorScope::Due => is_behind && mirror.is_due(clock()),
+            MirrorScope::Due => is_behind && !leaves_state && mirror.is_due(clock()),
+            MirrorScope::Rest => is_behind && !leaves_state,
             MirrorScope::All => is_behind,
         };
         if !all && !mirror.is_prompt() {
             return Ok(());
         }
-        let most = if scope == MirrorScope::All { usize::MAX } else { INSTALLMENT };
+        let is_patient = matches!(scope, MirrorScope::Rest | MirrorScope::All);
+        let most = if is_patient { usize::MAX } else { INSTALLMENT };
         let written = mirror.locked(&clock, deadline.remaining(), |mirror| {
             // Other processes may have committed since. An older text must not replace theirs.
             if store.has_news(deadline.remaining())? {

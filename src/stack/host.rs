@@ -536,8 +536,10 @@ impl Stack {
         }
     }
 
-    /// Ends the calls of hosts that do not exist any more: their frames were interrupted.
-    fn end_abandoned_calls(&self) {
+    /// Records that the frames of hosts that do not exist any more were interrupted. Hosts do this at their polls and tool
+    /// calls; a program without sessions can do it before it looks at what runs. Looks at most once per second. A refused
+    /// record is tried again by the next look.
+    pub fn end_abandoned_calls(&self) {
         if self.read(|tree| tree.called().next().is_none()) {
             return;
         }

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::frame::Repair;
 use crate::store::folder::Folder;
 use crate::store::mirror::{Mirror, PATIENCE};
-use crate::store::{DATABASE, Durability, MirrorStatus, Store, layout};
+use crate::store::{DATABASE, MirrorStatus, Store, layout};
 use crate::tree::{Commit, Tree};
 
 impl Stack {
@@ -71,7 +71,7 @@ impl Stack {
     ) -> Result<Self> {
         let now = (options.clock)();
         let mirror = folder.filter(|_| options.mirror).map(Mirror::new);
-        let mut disk = Disk::new(store, mirror, folder, options.durability == Durability::Full);
+        let mut disk = Disk::new(store, mirror, folder, &options);
         let mut tree = Tree::new();
         deadline.stated(disk.load(&mut tree, deadline))?;
         let is_new = tree.revision() == 0;
@@ -82,7 +82,7 @@ impl Stack {
         }
         // A failure does not fail the opening: the files are written later, and the mirror's status has the error.
         let span_clock = span_clock(&options);
-        let _ = disk.write_mirror(&tree, &span_clock, MirrorScope::All, &deadline.within(PATIENCE));
+        let _ = disk.write_mirror(&tree, &span_clock, MirrorScope::Rest, &deadline.within(PATIENCE));
         Ok(Self::with_tree(tree, disk, repairs, options, span_clock))
     }
 
@@ -246,7 +246,7 @@ impl Drop for Inner {
         let Self { disk, tree, span_clock, history, .. } = self;
         let disk = disk.get_mut().get_mut();
         let deadline = Deadline::begin(PATIENCE);
-        contained(|| drop(disk.write_mirror(tree, span_clock, MirrorScope::All, &deadline)));
+        contained(|| drop(disk.write_mirror(tree, span_clock, MirrorScope::Rest, &deadline)));
         // The store is closed last, because the last connection to a database tidies up its files.
         contained(|| *history = None);
         contained(|| disk.abandon());

@@ -271,9 +271,29 @@ fn without_subagents_child_sessions_have_no_frames() {
 #[test]
 fn what_is_no_event_is_refused() {
     for (event, reason) in [
-        (json!({"kind": "sessionExploded", "sessionID": "a"}), "unknown variant `sessionExploded`"),
+        (
+            json!({"kind": "sessionExploded", "sessionID": "a"}),
+            "unknown kind of event `sessionExploded`, expected one of sessionCreated",
+        ),
         (json!({"kind": "sessionIdle"}), "missing field `sessionID`"),
         (json!({"kind": "sessionIdle", "sessionID": 5}), "expected a string"),
+        (json!({"kind": "sessionIdle", "sessionID": "a", "titel": "A"}), "unknown field `titel`"),
+        (
+            json!({"kind": "sessionIdle", "sessionID": "a", "title": "A"}),
+            "unknown field `title` of the event `sessionIdle`",
+        ),
+        (
+            json!({"kind": "callEnded", "call": 1, "sessionID": "a"}),
+            "unknown field `sessionID` of the event `callEnded`",
+        ),
+        (
+            json!({"kind": "sessionError", "sessionID": "a", "message": {}}),
+            "`message` of the event `sessionError`: invalid type: map",
+        ),
+        (
+            json!({"kind": "messageFinished", "sessionID": "a", "message": "text"}),
+            "`message` of the event `messageFinished`: invalid type: string",
+        ),
     ] {
         let error = serde_json::from_value::<HostEvent>(event.clone()).unwrap_err().to_string();
         assert!(error.contains(reason), "{event}: {error}");

@@ -576,6 +576,34 @@ fn the_mirror_follows_every_command() {
 }
 
 #[test]
+fn the_state_of_a_large_tree_is_left_to_others_on_request() {
+    let folder = tempdir().unwrap();
+    let revision =
+        || StackState::from_json(&fs::read_to_string(folder.path().join("state.json")).unwrap()).unwrap().0.revision;
+    let brief = || Stack::open(folder.path(), StackOptions::default().state_file_frames(2)).unwrap();
+    let stack = brief();
+    stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    stack.push(NewFrame::new("Small").id("ses_2")).unwrap();
+    drop(stack);
+    assert_eq!(revision(), 4, "up to the number of frames it is written at the end");
+    let stack = brief();
+    stack.push(NewFrame::new("Large").id("ses_3")).unwrap();
+    assert_eq!(stack.deadline(), None, "no poll would write it");
+    drop(stack);
+    assert_eq!(revision(), 4);
+    let file = folder.path().join("frames/ses_3.json");
+    assert_eq!(read_frame_file(&file).0.title, "Large", "the changed frame is written");
+    drop(brief());
+    assert_eq!(revision(), 4, "opening does not write it either");
+    brief().flush().unwrap();
+    assert_eq!(revision(), 6);
+    brief().add_decision("ses_1", "left").unwrap();
+    let stack = open(folder.path());
+    assert_eq!(revision(), 7, "a process that always writes it does so when it opens the stack");
+    assert_mirrored(folder.path(), &stack);
+}
+
+#[test]
 fn the_state_is_written_250_milliseconds_after_the_last_time() {
     let folder = tempdir().unwrap();
     let now = Arc::new(AtomicU64::new(10_000));

@@ -32,6 +32,11 @@ export interface StackOptions {
   busyTimeout?: number
   /** Whether `state.json` and `frames/` beside the database are kept up to date. Default true. */
   mirror?: boolean
+  /**
+   * The number of frames above which `state.json` is left to `flush` and to other processes, for programs that make one
+   * change and end. Default: it is always written.
+   */
+  stateFileFrames?: number
   counter?: Counter
 }
 

@@ -17,7 +17,16 @@ export async function hostEvent(event: Event, host: Host): Promise<HostEvent | u
     case "session.idle":
       return { kind: "sessionIdle", sessionID: event.properties.sessionID }
     case "session.deleted":
+      host.requests.forget(event.properties.info.id)
       return { kind: "sessionDeleted", sessionID: event.properties.info.id }
+    case "session.status": {
+      const { sessionID, status } = event.properties
+      const request = status.type === "retry" ? host.requests.failed(sessionID) : undefined
+      if (status.type !== "retry" || request === undefined) return undefined
+      // OpenCode repeats the request for the same message. Of such an event only the request counts.
+      const messageID = `retry-${status.next}-${status.attempt}`
+      return { kind: "message", sessionID, messageID, role: "assistant", text: "", request, summary: true }
+    }
     case "session.error": {
       const { sessionID, error } = event.properties
       return sessionID === undefined ? undefined : { kind: "sessionError", sessionID, message: messageOf(error) }
@@ -28,8 +37,8 @@ export async function hostEvent(event: Event, host: Host): Promise<HostEvent | u
     }
     case "message.updated": {
       const { info } = event.properties
-      if (info.role !== "assistant" || info.time.completed === undefined || info.summary === true) return undefined
-      const { id: messageID, sessionID, tokens } = info
+      if (info.role !== "assistant" || info.time.completed === undefined) return undefined
+      const { id: messageID, sessionID, tokens, summary = false } = info
       const used = tokens.input + tokens.output + tokens.cache.read + tokens.cache.write
       return {
         kind: "message",
@@ -39,6 +48,8 @@ export async function hostEvent(event: Event, host: Host): Promise<HostEvent | u
         text: "",
         tokens: used,
         contextLimit: host.limits.get(sessionID),
+        request: host.requests.answered(info),
+        summary,
       }
     }
     case "message.part.updated": {
@@ -60,9 +71,11 @@ export function sessionMessage({ info, parts }: { info: Message; parts: Part[] }
   return { id: info.id, role: info.role, text: textOf(parts), summary, unfinished, time: info.time.created, parts }
 }
 
-/** Returns the text of a message: its text parts, one per line, without those that OpenCode generated. */
+/** Returns the text of a message: its text parts, one per line, without those that OpenCode or the plugin generated. */
 export function textOf(parts: readonly Part[]): string {
-  const texts = parts.map((part) => (part.type === "text" && part.synthetic !== true ? part.text : ""))
+  const texts = parts.map((part) =>
+    part.type === "text" && part.synthetic !== true && part.ignored !== true ? part.text : "",
+  )
   return texts.filter((text) => text !== "").join("\n")
 }
 

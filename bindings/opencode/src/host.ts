@@ -3,6 +3,8 @@
 import type { PluginInput } from "@opencode-ai/plugin"
 import type { Effect, HostEvent, HostSettings, SessionContext, SessionMessage, Stack } from "callstack-core"
 import { messageOf, sessionMessage } from "./events.js"
+import { Requests } from "./requests.js"
+import type { Answer } from "./titles.js"
 
 /** The agent and the model of a session. */
 interface Mode {
@@ -22,11 +24,13 @@ const LONGEST_DELAY = 2 ** 31 - 1
 export class Host {
   readonly client: PluginInput["client"]
   readonly directory: string
+  readonly stack: Stack
+  /** The requests to models that have no answer yet. */
+  readonly requests = new Requests()
   /** The mode of each session, by session ID. */
   readonly modes = new Map<string, Mode>()
   /** The context window of each session's model, in tokens, by session ID. */
   readonly limits = new Map<string, number | undefined>()
-  readonly #stack: Stack
   /** Tool calls that wait for their answers, by the number of the call. */
   readonly #waiting = new Map<number, (text: string) => void>()
   /** The compactions that run, by session ID. */
@@ -35,14 +39,14 @@ export class Host {
   #isClosed = false
 
   constructor(stack: Stack, { client, directory }: PluginInput) {
-    this.#stack = stack
+    this.stack = stack
     this.client = client
     this.directory = directory
   }
 
   /** Applies settings. Invalid values are logged and ignored. */
   configure(settings: HostSettings): void {
-    for (const message of this.#stack.configure(settings)) this.#log("warn", message)
+    for (const message of this.stack.configure(settings)) this.#log("warn", message)
     this.#schedule()
   }
 
@@ -61,27 +65,32 @@ export class Host {
 
   /** Reports an event to the engine and carries out the effects. */
   async report(event: HostEvent, takePrompt?: TakePrompt): Promise<void> {
-    if (!this.#isClosed) await this.#perform(this.#stack.report(event), takePrompt)
+    if (!this.#isClosed) await this.#perform(this.stack.report(event), takePrompt)
   }
 
   /** Returns the present context of a session; undefined if it has none. */
   context(sessionID: string): SessionContext | undefined {
-    this.#stack.refresh()
-    const context = this.#stack.sessionContext(sessionID)
+    this.stack.refresh()
+    const context = this.stack.sessionContext(sessionID)
     this.#schedule()
     return context
   }
 
   /** Executes a tool call and waits for its answer. Never rejects: the answer explains a failure. */
-  async tool(sessionID: string, name: string, args: object, abort: AbortSignal): Promise<string> {
+  async tool(sessionID: string, name: string, args: object, abort: AbortSignal): Promise<Answer> {
     try {
-      const { text, call, effects } = this.#stack.tool(sessionID, name, args)
+      const { text, call, effects, isError } = this.stack.tool(sessionID, name, args)
       const answer = call === undefined ? text : this.#answer(call, abort)
       await this.#perform(effects)
-      return (await answer) ?? ""
+      return { text: (await answer) ?? "", isError }
     } catch (error) {
-      return `${name}: ${messageOf(error)}`
+      return { text: `${name}: ${messageOf(error)}`, isError: true }
     }
+  }
+
+  /** Shows a line for a few seconds in OpenCode's terminal interface, which does not draw the titles of such tools. */
+  notify(message: string): void {
+    void this.client.tui.showToast({ body: { message, variant: "info" } }).catch(() => undefined)
   }
 
   /** Returns the messages of a session; none if the session does not exist. */
@@ -100,7 +109,7 @@ export class Host {
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    this.#stack.close()
+    this.stack.close()
   }
 
   /** Runs work and logs its failure. The promise never rejects. */
@@ -210,10 +219,10 @@ export class Host {
   /** Sets the timer for the next poll of the engine. A poll before the deadline is harmless and sets the timer again. */
   #schedule(): void {
     clearTimeout(this.#timer)
-    const deadline = this.#isClosed ? undefined : this.#stack.deadline()
+    const deadline = this.#isClosed ? undefined : this.stack.deadline()
     if (deadline === undefined) return
     const poll = async () => {
-      if (!this.#isClosed) await this.#perform(this.#stack.poll())
+      if (!this.#isClosed) await this.#perform(this.stack.poll())
     }
     const delay = Math.min(Math.max(0, deadline - Date.now()), LONGEST_DELAY)
     this.#timer = setTimeout(() => this.background("poll", poll), delay)

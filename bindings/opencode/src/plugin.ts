@@ -1,12 +1,14 @@
 // Connects OpenCode's hooks and tools with the engine. The engine makes all decisions.
 
 import { join } from "node:path"
-import type { Hooks, PluginInput, PluginOptions } from "@opencode-ai/plugin"
+import type { Config, Hooks, PluginInput, PluginOptions } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
 import type { Stack, Tool } from "callstack-core"
+import { Commands, isForPeople } from "./commands.js"
 import { Context } from "./context.js"
 import { answerOf, changesOf, childOf, hostEvent, pathOf, sessionMessage, textOf } from "./events.js"
 import { Host } from "./host.js"
+import { titleOf, waits } from "./titles.js"
 
 /** Starts the plugin for one directory. If the stack cannot be opened, logs one message and registers no hooks. */
 export async function server(input: PluginInput, options: PluginOptions = {}): Promise<Hooks> {
@@ -30,13 +32,17 @@ export async function server(input: PluginInput, options: PluginOptions = {}): P
 
 function hooks(host: Host, tools: readonly Tool[]): Hooks {
   const context = new Context(host)
+  const commands = new Commands(host)
   const report = host.safe("event", async ({ event }: { event: Event }) => {
     // OpenCode does not wait for this hook.
     void context.prepare()
     const reported = await hostEvent(event, host)
     if (reported !== undefined) await host.report(reported)
-    if (reported?.kind === "message") await host.reportFinished(reported.sessionID, reported.messageID)
+    if (reported?.kind === "message" && reported.summary !== true) {
+      await host.reportFinished(reported.sessionID, reported.messageID)
+    }
   })
+  const configure = host.safe("config", (config: Config) => commands.register(config))
   const schemas = new Map(tools.map((tool) => [tool.name, tool.parameters]))
   return {
     tool: Object.fromEntries(tools.map((tool) => [tool.name, definition(host, tool)])),
@@ -46,13 +52,24 @@ function hooks(host: Host, tools: readonly Tool[]): Hooks {
       if (schema !== undefined) (output as { jsonSchema?: object }).jsonSchema = schema
     }),
     event: (input) => report(input, undefined),
+    config: (config) => configure(config, undefined),
+    "command.execute.before": host.safe("command", async ({ command, sessionID, arguments: text }, { parts }) => {
+      await commands.execute(command, sessionID, text, parts)
+    }),
     "chat.message": host.safe("chat.message", async ({ sessionID, agent, model }, { message, parts }) => {
       host.modes.set(sessionID, { agent: agent ?? message.agent, model: model ?? message.model })
-      await host.report({ kind: "message", sessionID, messageID: message.id, role: "user", text: textOf(parts) })
+      // A command of a person is no task for the agent, and no answer to a question of its frame.
+      if (!isForPeople(parts)) {
+        await host.report({ kind: "message", sessionID, messageID: message.id, role: "user", text: textOf(parts) })
+      }
       await host.report({ kind: "messageFinished", sessionID, message: sessionMessage({ info: message, parts }) })
     }),
     "experimental.chat.messages.transform": host.safe("messages.transform", (_, { messages }) => {
-      context.addVolatile(messages)
+      try {
+        context.addVolatile(messages)
+      } finally {
+        host.requests.prepare(messages)
+      }
     }),
     "experimental.chat.system.transform": host.safe("system.transform", async ({ sessionID, model }, { system }) => {
       if (sessionID === undefined) return
@@ -63,6 +80,7 @@ function hooks(host: Host, tools: readonly Tool[]): Hooks {
       context.compacting.add(sessionID)
       await host.report({ kind: "sessionCompacting", sessionID }, (text) => output.context.push(text))
     }),
+    "tool.execute.before": host.safe("tool.execute.before", ({ sessionID }) => host.requests.toolCalled(sessionID)),
     "tool.execute.after": host.safe("tool.execute.after", async ({ tool, sessionID, callID, args }, output) => {
       const path = pathOf(host.directory, args, output?.metadata)
       const changes = changesOf(host.directory, output?.metadata)
@@ -81,6 +99,12 @@ function definition(host: Host, { name, description, parameters }: Tool): Defini
   return {
     description,
     args: parameters.properties as Definition["args"],
-    execute: (args, context) => host.tool(context.sessionID, name, args, context.abort),
+    execute: async (args, context) => {
+      const answer = await host.tool(context.sessionID, name, args, context.abort)
+      // OpenCode 1.18 ignores a title that a plugin sets earlier, with `context.metadata`.
+      const title = titleOf(host.stack, name, args, answer)
+      if (!answer.isError && waits(name, args)) host.notify(title)
+      return { title, output: answer.text }
+    },
   }
 }

@@ -101,7 +101,7 @@ test("OpenCode compacts a full context automatically, and the frame continues", 
       const isFirst = request.messages.every(({ role }) => role !== "assistant")
       const isOriginal = request.messages[0]?.text === "Build a compiler"
       return isFirst && isOriginal
-        ? { ...call("stack_frame_plan_children", { children: [task("Printer")] }), tokens: 199_000 }
+        ? { ...call("stack_frame_plan_children", { children: [task("Printer")] }), charge: { uncachedInput: 199_000 } }
         : { text: "Going on" }
     },
     { summary: () => ({ text: SUMMARY }) },
@@ -162,7 +162,7 @@ test("a child that is compacted during its work keeps its frame and finishes it"
       if (text.includes("frame f2") || text.includes(SUMMARY)) {
         const isFirst = request.messages.every(({ role }) => role !== "assistant")
         if (isFirst && !text.includes(SUMMARY))
-          return { ...call("stack_add_decision", { decision: "Two passes" }), tokens: 199_000 }
+          return { ...call("stack_add_decision", { decision: "Two passes" }), charge: { uncachedInput: 199_000 } }
         return text.includes("is completed") ? { text: "Done" } : call("stack_frame_pop", done("The compiler compiles"))
       }
       return request.messages.some(({ role }) => role === "tool")

@@ -99,7 +99,9 @@ test("chunks and registers survive an automatic compaction word for word", async
     (request) => {
       const isFirst = request.messages.every(({ role }) => role !== "assistant")
       const isOriginal = request.messages[0]?.text === "Build a compiler"
-      return isFirst && isOriginal ? { calls: [...allocations, registers], tokens: 199_000 } : { text: "Going on" }
+      return isFirst && isOriginal
+        ? { calls: [...allocations, registers], charge: { uncachedInput: 199_000 } }
+        : { text: "Going on" }
     },
     { summary: () => ({ text: SUMMARY }), plugin: WITH_ALL_TOOLS },
   )

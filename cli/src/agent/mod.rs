@@ -43,7 +43,7 @@ use crate::output::{Output, Page, Report};
 /// The result of a run.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct RunResult {
+pub struct RunResult {
     /// The root frame of the run.
     run: Handle,
     /// What the agent has returned.

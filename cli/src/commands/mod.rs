@@ -1,19 +1,32 @@
 //! The commands that look at a stack and change it: a file for each. A command reads its arguments, calls the library, and
 //! returns a [`Report`](crate::output::Report).
 
+mod activate;
+mod answer;
+mod artifact;
+mod changed;
 mod context;
+mod decide;
 mod doctor;
+mod edit;
 mod event_line;
 mod export;
 mod frame_line;
+mod heap;
 mod history;
+mod import;
+mod invalidate;
 mod log;
+mod plan;
+mod pop;
 mod push;
 mod ready;
+mod retry;
 pub mod runs;
 mod schema;
 mod shell;
 mod show;
+mod stop;
 mod tree;
 mod usage;
 mod watch;
@@ -45,6 +58,30 @@ pub enum StackCommand {
     Doctor,
     /// Begins a frame.
     Push(push::Arguments),
+    /// Plans frames, to be begun later.
+    Plan(plan::Arguments),
+    /// Changes a planned frame: what it is about, what it needs, or its place.
+    Edit(edit::Arguments),
+    /// Finishes a frame with results, or blocks it.
+    Pop(pop::Arguments),
+    /// Begins a planned frame, or goes on with an open one.
+    Activate(activate::Arguments),
+    /// Answers a blocked frame, or lists the blocked frames.
+    Answer(answer::Arguments),
+    /// Stops frames that agents work on.
+    Stop(stop::Arguments),
+    /// Plans the next attempt of a frame that failed or is blocked.
+    Retry(retry::Arguments),
+    /// Removes a frame from the plan.
+    Invalidate(invalidate::Arguments),
+    /// Records a decision in a frame.
+    Decide(decide::Arguments),
+    /// Records in a frame what its work has made.
+    Artifact(artifact::Arguments),
+    /// Shows and changes the texts on the heap, which are in every request.
+    Heap(heap::Arguments),
+    /// Adds the plan of another tool, or the frames of a state.
+    Import(import::Arguments),
     /// Lists the runs of agents, shows one, or ends it.
     Runs(runs::Arguments),
     /// Writes the stack as a file for other programs.
@@ -70,6 +107,21 @@ pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Resul
         StackCommand::Doctor => return doctor::run(folder, output),
         StackCommand::Usage(arguments) => output.report(&usage::run(&arguments, folder)?)?,
         StackCommand::Push(arguments) => output.report(&push::run(arguments, folder)?)?,
+        StackCommand::Plan(arguments) => output.report(&plan::run(arguments, folder)?)?,
+        StackCommand::Edit(arguments) => output.report(&edit::run(arguments, folder)?)?,
+        StackCommand::Pop(arguments) => output.report(&pop::run(arguments, folder)?)?,
+        StackCommand::Activate(arguments) => output.report(&activate::run(arguments, folder)?)?,
+        StackCommand::Answer(arguments) => match answer::run(arguments, folder)? {
+            answer::Outcome::Answered(answered) => output.report(&answered)?,
+            answer::Outcome::Listed(blocked) => output.report(&blocked)?,
+        },
+        StackCommand::Stop(arguments) => output.report(&stop::run(arguments, folder)?)?,
+        StackCommand::Retry(arguments) => output.report(&retry::run(arguments, folder)?)?,
+        StackCommand::Invalidate(arguments) => output.report(&invalidate::run(arguments, folder)?)?,
+        StackCommand::Decide(arguments) => output.report(&decide::run(arguments, folder)?)?,
+        StackCommand::Artifact(arguments) => output.report(&artifact::run(arguments, folder)?)?,
+        StackCommand::Heap(arguments) => heap::run(arguments, folder, output)?,
+        StackCommand::Import(arguments) => output.report(&import::run(arguments, folder)?)?,
         StackCommand::Runs(arguments) => return runs::run(&arguments, folder, output),
         StackCommand::Export(arguments) => output.report(&export::run(&arguments, folder)?)?,
         StackCommand::Schema(arguments) => output.report(&schema::run(&arguments)?)?,
@@ -81,15 +133,29 @@ pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Resul
 
 /// The schemas of all kinds.
 fn schemas() -> Vec<schema::Named> {
-    vec![
+    let mut schemas = vec![
         schema::of::<Failure>(),
+        schema::of::<activate::Activated>(),
+        schema::of::<answer::Answered>(),
+        schema::of::<answer::BlockedFrames>(),
+        schema::of::<artifact::RecordedArtifact>(),
         schema::of::<context::FrameContext>(),
+        schema::of::<decide::RecordedDecision>(),
         schema::of::<doctor::Diagnosis>(),
+        schema::of::<edit::Edited>(),
         schema::of::<export::Export>(),
+        schema::of::<heap::ChangedChunk>(),
+        schema::of::<heap::Heap>(),
+        schema::of::<heap::ShownChunk>(),
         schema::of::<history::History>(),
+        schema::of::<import::ImportedPlan>(),
+        schema::of::<invalidate::Invalidated>(),
         schema::of::<log::Log>(),
+        schema::of::<plan::Planned>(),
+        schema::of::<pop::Popped>(),
         schema::of::<push::Pushed>(),
         schema::of::<ready::Ready>(),
+        schema::of::<retry::Retried>(),
         schema::of::<runs::RunDetails>(),
         schema::of::<runs::RunDropped>(),
         schema::of::<runs::Runs>(),
@@ -97,8 +163,12 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<shell::Completions>(),
         schema::of::<shell::ManPages>(),
         schema::of::<show::FrameDetails>(),
+        schema::of::<stop::Stopped>(),
         schema::of::<tree::FrameTree>(),
         schema::of::<usage::Usage>(),
         watch::schemas(),
-    ]
+    ];
+    #[cfg(feature = "agent")]
+    schemas.push(schema::of::<crate::agent::RunResult>());
+    schemas
 }

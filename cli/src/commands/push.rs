@@ -2,34 +2,25 @@
 
 use std::io;
 
-use callstack_core::{FrameRef, Handle, NewFrame};
+use callstack_core::{FrameRef, NewFrame, Parent};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::changed::{ChangedFrame, next};
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{EMPHASIS, Line, Page, Report};
+use crate::input;
+use crate::output::{Page, Report};
 
 #[derive(Args)]
 pub struct Arguments {
     /// Short name of the frame, two to five words.
     title: String,
-    /// Success criteria: checkable conditions for the completion of the frame.
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    criteria: String,
-    /// The same in few words, for prompts.
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    criteria_compacted: String,
-    /// The frame above. Default: the active frame.
-    #[arg(long, value_name = "FRAME", conflicts_with = "root")]
-    below: Option<FrameRef>,
-    /// Begin a new tree.
-    #[arg(long)]
-    root: bool,
-    /// A frame whose results this one needs. Can be repeated.
-    #[arg(long, value_name = "FRAME")]
-    depends_on: Vec<FrameRef>,
+    #[command(flatten)]
+    task: Task,
+    #[command(flatten)]
+    place: Place,
     /// ID of the frame, usually that of a session. Default: a generated one.
     #[arg(long, value_name = "ID")]
     id: Option<String>,
@@ -38,53 +29,82 @@ pub struct Arguments {
     new: bool,
 }
 
-/// The frame that was begun.
+/// What a new frame is about.
+#[derive(Args)]
+pub struct Task {
+    /// Success criteria: checkable conditions for the completion of the frame. `-` reads the standard input.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    criteria: Option<String>,
+    /// The same in few words, for prompts.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    criteria_compacted: Option<String>,
+    /// A frame whose results this one needs. Can be repeated.
+    #[arg(long, value_name = "FRAME")]
+    depends_on: Vec<FrameRef>,
+}
+
+/// Where new frames stand.
+#[derive(Args)]
+pub struct Place {
+    /// The frame above. Default: the active frame; a root if no frame is active.
+    #[arg(long, value_name = "FRAME", alias = "parent", conflicts_with = "root")]
+    below: Option<FrameRef>,
+    /// Begin a new tree.
+    #[arg(long)]
+    root: bool,
+}
+
+/// The frame that was begun. It is the active frame now.
 #[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct Pushed {
-    /// The new frame. It is the active frame now.
-    handle: Handle,
-    /// The frame above it; absent for a root.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parent: Option<Handle>,
-    title: String,
+    #[serde(flatten)]
+    frame: ChangedFrame,
 }
 
 impl Report for Pushed {
     const KIND: &'static str = "pushed";
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
-        let below = self.parent.map(|parent| format!(" below {parent}")).unwrap_or_default();
-        page.line(
-            Line::new()
-                .plain("began ")
-                .styled(EMPHASIS, self.handle.to_string())
-                .plain(below)
-                .plain(": ")
-                .said(&self.title),
-        )
+        page.line(self.frame.line("began"))?;
+        next(page, format_args!("callstack pop {} --results TEXT", self.frame.handle))
     }
 }
 
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Pushed, Failure> {
-    let stack = folder.open_or_create(arguments.new)?;
-    let handle = stack.push(arguments.into())?;
-    Ok(stack.read(|tree| {
-        let node = tree.node(handle);
-        Pushed { handle, parent: node.parent(), title: node.title().to_owned() }
-    }))
+    let Arguments { title, task, place, id, new } = arguments;
+    let mut frame = task.of(NewFrame::new(title))?;
+    frame.parent = place.parent();
+    frame.session_id = id;
+    let stack = folder.open_or_create(new)?;
+    let handle = stack.push(frame)?;
+    Ok(Pushed { frame: stack.read(|tree| ChangedFrame::of(tree, handle)) })
 }
 
-impl From<Arguments> for NewFrame {
-    fn from(arguments: Arguments) -> Self {
-        let Arguments { title, criteria, criteria_compacted, below, root, depends_on, id, new: _ } = arguments;
-        let mut frame = NewFrame::new(title).criteria(criteria).criteria_compacted(criteria_compacted);
-        frame.session_id = id;
-        frame.depends_on = depends_on;
-        match below {
-            Some(parent) => frame.below(parent),
-            None if root => frame.root(),
-            None => frame,
+impl Task {
+    /// True if it has criteria, which only one frame can have.
+    pub fn has_criteria(&self) -> bool {
+        self.criteria.is_some() || self.criteria_compacted.is_some()
+    }
+
+    /// The frame with this task, as far as it is given.
+    ///
+    /// # Errors
+    /// Those of the standard input.
+    pub fn of(&self, mut frame: NewFrame) -> Result<NewFrame, Failure> {
+        let [criteria, compacted] = input::texts([self.criteria.clone(), self.criteria_compacted.clone()])?;
+        criteria.into_iter().for_each(|criteria| frame.identity.success_criteria = criteria);
+        compacted.into_iter().for_each(|compacted| frame.identity.success_criteria_compacted = compacted);
+        frame.depends_on.extend(self.depends_on.iter().cloned());
+        Ok(frame)
+    }
+}
+
+impl Place {
+    pub fn parent(self) -> Parent {
+        match self.below {
+            Some(frame) => Parent::Frame(frame),
+            None if self.root => Parent::Root,
+            None => Parent::Auto,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::iter;
 
 use super::not_empty;
 use crate::error::{Error, Result};
-use crate::frame::{Change, FrameRef, FrameStatus, Handle, PLANNED_PREFIX};
+use crate::frame::{Change, FrameRef, FrameStatus, Handle};
 use crate::tree::Draft;
 
 impl Draft<'_> {
@@ -18,7 +18,7 @@ impl Draft<'_> {
         host: String,
     ) -> Result<()> {
         let node = self.tree.node(handle);
-        let has_session = node.status().is_open() && !node.session_id().starts_with(PLANNED_PREFIX);
+        let has_session = node.status().is_open() && node.record().has_session();
         let is_begun = node.status() == FrameStatus::InProgress && session_id.is_some() && has_session;
         if node.record().call.as_ref().is_some_and(|call| call.host != host) || is_begun {
             return Err(Error::Running { handle });

@@ -9,6 +9,7 @@ export { readJson } from "./json.js"
 export {
   answers,
   byTask,
+  type Charge,
   call,
   type Model,
   type ModelRequest,

@@ -36,13 +36,24 @@ export interface ToolCall {
   arguments: object
 }
 
+/** The tokens that a reply charges. None is counted twice. */
+export interface Charge {
+  uncachedInput: number
+  cacheRead: number
+  /** Only the format of Anthropic tells it. In the others such tokens are uncached input. */
+  cacheWrite: number
+  output: number
+  /** Only the formats of OpenAI tell it. In that of Anthropic such tokens are output. */
+  reasoning: number
+}
+
 /** A reply of the model. */
 export interface Reply {
   text?: string
   calls?: ToolCall[]
-  /** The input tokens that the reply reports. Default 100. */
-  tokens?: number
-  /** An HTTP status to send instead of a reply, with `text` as the error message. */
+  /** The tokens that it charges. Default: 100 of uncached input, 10 of output. */
+  charge?: Partial<Charge>
+  /** An HTTP status to send instead of a reply, with `text` as the error message. A client that repeats does so at once. */
   status?: number
   /** The reply is sent after this promise. */
   after?: Promise<unknown>
@@ -57,6 +68,8 @@ export interface Model {
   url: string
   /** All requests so far. */
   requests: ModelRequest[]
+  /** What was charged for each request, in the order of the replies; undefined for those that failed. */
+  charges: { request: ModelRequest; charge: Charge | undefined }[]
   /** The errors that the script has thrown. */
   failures: unknown[]
   /** Returns the requests of a session with the purpose `work`. */
@@ -70,6 +83,7 @@ export async function startModel(
   summary: Script = () => ({ text: "A summary of the work so far" }),
 ): Promise<Model> {
   const requests: ModelRequest[] = []
+  const charges: Model["charges"] = []
   const failures: unknown[] = []
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     const body = await readBody(request)
@@ -82,7 +96,7 @@ export async function startModel(
     requests.push(asked)
     const reply = purpose === "title" ? { text: "A title" } : purpose === "summary" ? summary(asked) : script(asked)
     await reply.after
-    send(response, request.url ?? "", body.model, reply, requests.length)
+    charges.push({ request: asked, charge: send(response, request.url ?? "", body.model, reply, requests.length) })
   }
   const server = createServer((request, response) => {
     serve(request, response).catch((error: unknown) => {
@@ -98,6 +112,7 @@ export async function startModel(
   return {
     url: `http://127.0.0.1:${address.port}/v1`,
     requests,
+    charges,
     failures,
     work: (sessionID) => requests.filter((request) => request.purpose === "work" && request.sessionID === sessionID),
     stop: () => server.close().closeAllConnections(),

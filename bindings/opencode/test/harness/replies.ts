@@ -1,26 +1,37 @@
 // Sends replies in the three wire formats as server-sent events.
 
 import type { ServerResponse } from "node:http"
-import type { Reply, ToolCall } from "./model.js"
+import type { Charge, Reply, ToolCall } from "./model.js"
 
 interface Call extends ToolCall {
   id: string
 }
 
-/** Sends a reply in the format that belongs to the path. */
-export function send(response: ServerResponse, path: string, model: string, reply: Reply, number: number): void {
+/** The charge of a reply that names none. */
+const CHARGE: Charge = { uncachedInput: 100, cacheRead: 0, cacheWrite: 0, output: 10, reasoning: 0 }
+
+/** Sends a reply in the format that belongs to the path. Returns what it charges; undefined if it is an error. */
+export function send(
+  response: ServerResponse,
+  path: string,
+  model: string,
+  reply: Reply,
+  number: number,
+): Charge | undefined {
   if (reply.status !== undefined) {
-    response.writeHead(reply.status, { "content-type": "application/json" })
+    response.writeHead(reply.status, { "content-type": "application/json", "retry-after-ms": "1" })
     response.end(JSON.stringify({ error: { message: reply.text ?? "no reason was given", type: "scripted" } }))
-    return
+    return undefined
   }
   const calls = (reply.calls ?? []).map((call, index) => ({ ...call, id: `call_${number}_${index}` }))
-  const sent: Sent = { model, number, text: reply.text ?? "", calls, tokens: reply.tokens ?? 100 }
+  const charge = { ...CHARGE, ...reply.charge }
+  const sent: Sent = { model, number, text: reply.text ?? "", calls, charge }
   response.writeHead(200, { "content-type": "text/event-stream" })
   if (path.endsWith("/responses")) responses(response, sent)
   else if (path.endsWith("/messages")) anthropic(response, sent)
   else chat(response, sent)
   response.end()
+  return charge
 }
 
 interface Sent {
@@ -28,10 +39,16 @@ interface Sent {
   number: number
   text: string
   calls: Call[]
-  tokens: number
+  charge: Charge
 }
 
-function chat(response: ServerResponse, { model, number, text, calls, tokens }: Sent): void {
+/** The tokens of prompt and answer, as OpenAI counts them: cached ones and reasoning are among them. */
+function sums({ uncachedInput, cacheRead, cacheWrite, output, reasoning }: Charge): { prompt: number; answer: number } {
+  return { prompt: uncachedInput + cacheRead + cacheWrite, answer: output + reasoning }
+}
+
+function chat(response: ServerResponse, { model, number, text, calls, charge }: Sent): void {
+  const { prompt, answer } = sums(charge)
   const chunk = (fields: object) =>
     response.write(
       `data: ${JSON.stringify({ id: `reply_${number}`, object: "chat.completion.chunk", created: 0, model, ...fields })}\n\n`,
@@ -46,11 +63,19 @@ function chat(response: ServerResponse, { model, number, text, calls, tokens }: 
   }))
   delta({ role: "assistant", content: text, ...(calls.length > 0 && { tool_calls }) })
   delta({}, calls.length > 0 ? "tool_calls" : "stop")
-  chunk({ choices: [], usage: { prompt_tokens: tokens, completion_tokens: 10, total_tokens: tokens + 10 } })
+  const usage = {
+    prompt_tokens: prompt,
+    prompt_tokens_details: { cached_tokens: charge.cacheRead },
+    completion_tokens: answer,
+    completion_tokens_details: { reasoning_tokens: charge.reasoning },
+    total_tokens: prompt + answer,
+  }
+  chunk({ choices: [], usage })
   response.write("data: [DONE]\n\n")
 }
 
-function responses(response: ServerResponse, { model, number, text, calls, tokens }: Sent): void {
+function responses(response: ServerResponse, { model, number, text, calls, charge }: Sent): void {
+  const { prompt, answer } = sums(charge)
   let sequence_number = 0
   const event = (type: string, fields: object) =>
     response.write(
@@ -95,19 +120,24 @@ function responses(response: ServerResponse, { model, number, text, calls, token
     output.push(done)
   }
   const usage = {
-    input_tokens: tokens,
-    input_tokens_details: { cached_tokens: 0 },
-    output_tokens: 10,
-    output_tokens_details: { reasoning_tokens: 0 },
-    total_tokens: tokens + 10,
+    input_tokens: prompt,
+    input_tokens_details: { cached_tokens: charge.cacheRead },
+    output_tokens: answer,
+    output_tokens_details: { reasoning_tokens: charge.reasoning },
+    total_tokens: prompt + answer,
   }
   event("response.completed", { response: { ...base, status: "completed", output, usage } })
 }
 
-function anthropic(response: ServerResponse, { model, number, text, calls, tokens }: Sent): void {
+function anthropic(response: ServerResponse, { model, number, text, calls, charge }: Sent): void {
   const event = (type: string, fields: object) =>
     response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`)
-  const usage = { input_tokens: tokens, output_tokens: 1 }
+  const usage = {
+    input_tokens: charge.uncachedInput,
+    cache_read_input_tokens: charge.cacheRead,
+    cache_creation_input_tokens: charge.cacheWrite,
+    output_tokens: 1,
+  }
   event("message_start", {
     message: {
       id: `msg_${number}`,
@@ -134,7 +164,7 @@ function anthropic(response: ServerResponse, { model, number, text, calls, token
   })
   event("message_delta", {
     delta: { stop_reason: calls.length > 0 ? "tool_use" : "end_turn", stop_sequence: null },
-    usage: { output_tokens: 10 },
+    usage: { output_tokens: sums(charge).answer },
   })
   event("message_stop", {})
 }

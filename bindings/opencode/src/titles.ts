@@ -1,0 +1,94 @@
+// The titles of tool calls: one line that tells a person what has happened.
+
+import type { Frame, FrameRef, Stack } from "callstack-core"
+
+/** What a title looks up. */
+type Frames = Pick<Stack, "frame">
+
+/** The answer to a tool call. */
+export interface Answer {
+  text: string
+  /** Whether it explains why nothing was done. */
+  isError: boolean
+}
+
+/** The arguments of a tool call, which the engine checks. */
+type Arguments = Readonly<Record<string, unknown>>
+
+/** A title is cut to this number of characters. */
+const LONGEST = 160
+
+/** Whether a call waits for the end of the frame that it begins. */
+export function waits(tool: string, args: Arguments): boolean {
+  return ["stack_frame_push", "stack_frame_activate"].includes(tool) && args["background"] !== true
+}
+
+/** Returns the title of a call that has been answered, such as `push f4 Shopping cart → completed: Cart::total()`. */
+export function titleOf(frames: Frames, tool: string, args: Arguments, { text, isError }: Answer): string {
+  const lines = text.split("\n")
+  const said = line(lines[0] ?? "")
+  if (isError) return said
+  // The engine's answers name a frame that they are about at the beginning of a line.
+  const handles = lines.flatMap((one) => /^f\d+(?= \()/.exec(one)?.[0] ?? [])
+  const [first] = handles
+  switch (tool) {
+    case "stack_frame_push":
+    case "stack_frame_activate":
+    case "stack_frame_pop": {
+      const verb = args["retry"] === true ? "retry" : tool.slice("stack_frame_".length)
+      const frame = first === undefined ? undefined : find(frames, first)
+      if (frame === undefined) return said
+      const end = args["background"] === true ? "in the background" : outcome(frame)
+      return line(`${verb} ${frame.handle} ${frame.title} ${end}`)
+    }
+    case "stack_frame_plan":
+    case "stack_frame_plan_children": {
+      if (first === undefined) return said
+      const parentID = find(frames, first)?.parentSessionID
+      const parent = parentID && find(frames, `id:${parentID}`)
+      const planned = handles.length === 1 ? named(frames, first) : `${handles.length} frames`
+      return line(`plan ${planned}${parent ? ` below ${parent.handle}` : ""}`)
+    }
+    case "stack_tree": {
+      const counts = /^Frames: (\d+)(.*)$/m.exec(text)
+      return counts === null ? said : line(`tree of ${counts[1]} frames${counts[2]}`)
+    }
+    case "stack_frame_details":
+    case "stack_frame_log": {
+      const [, handle = ""] = /^ {2}"handle": "(f\d+)"/m.exec(text) ?? []
+      return line(`${tool.slice("stack_frame_".length)} of ${named(frames, handle)}`)
+    }
+    default:
+      // With an empty title OpenCode shows the arguments.
+      return said.startsWith("{") ? "" : said
+  }
+}
+
+function outcome({ status, results, resultsCompacted, questions }: Frame): string {
+  const said = status === "blocked" ? questions?.at(-1)?.question || results : resultsCompacted || results
+  return `→ ${status}${said ? `: ${said}` : ""}`
+}
+
+function named(frames: Frames, frame: FrameRef): string {
+  const found = find(frames, frame)
+  return found === undefined ? frame : `${found.handle} ${found.title}`
+}
+
+function find(frames: Frames, frame: FrameRef): Frame | undefined {
+  try {
+    return frames.frame(frame)
+  } catch {
+    // The title goes without it; the answer of the tool says what is wrong.
+    return undefined
+  }
+}
+
+/** Makes one line that a terminal can show: agents have written parts of it. */
+function line(text: string): string {
+  const characters = Array.from(text.replaceAll(/[\p{C}\p{Z}]+/gu, " ").trim())
+  if (characters.length <= LONGEST) return characters.join("")
+  return `${characters
+    .slice(0, LONGEST - 1)
+    .join("")
+    .trimEnd()}…`
+}

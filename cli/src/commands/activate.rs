@@ -1,0 +1,83 @@
+//! `callstack activate`: begins a planned frame, or goes on with an open one.
+
+use std::io;
+
+use callstack_core::{FrameRef, FrameStatus, Handle, Tree};
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::changed::{ChangedFrame, next};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::output::{EMPHASIS, Line, Page, Report};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The frame: its handle, its ID, the beginning of its ID, or its title. A planned one begins, a blocked one goes on, and
+    /// one that is in_progress becomes the active frame.
+    frame: FrameRef,
+    /// Begin a planned frame although its dependencies are not completed; resume a blocked one although it belongs to a
+    /// session, which nobody prompts then.
+    #[arg(long)]
+    anyway: bool,
+}
+
+/// The frame, which is the active frame now.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Activated {
+    #[serde(flatten)]
+    frame: ChangedFrame,
+    /// Its status before.
+    from: FrameStatus,
+}
+
+impl Report for Activated {
+    const KIND: &'static str = "activated";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let line = match self.from {
+            FrameStatus::Planned => self.frame.line("began"),
+            FrameStatus::Blocked => self.frame.line("resumed"),
+            _ => Line::new()
+                .plain("active: ")
+                .styled(EMPHASIS, self.frame.handle.to_string())
+                .plain(" ")
+                .said(&self.frame.title),
+        };
+        page.line(line)?;
+        next(page, format_args!("callstack pop {} --results TEXT", self.frame.handle))
+    }
+}
+
+pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Activated, Failure> {
+    let stack = folder.open_to_write()?;
+    let handle = stack.resolve(arguments.frame)?;
+    let from = stack.read(|tree| tree.node(handle).status());
+    if !arguments.anyway {
+        stack.read(|tree| check(tree, handle))?;
+    }
+    match from {
+        FrameStatus::InProgress => stack.set_active(handle)?,
+        FrameStatus::Planned => stack.activate(handle)?,
+        _ => stack.set_status(handle, FrameStatus::InProgress, None)?,
+    }
+    Ok(Activated { frame: stack.read(|tree| ChangedFrame::of(tree, handle)), from })
+}
+
+/// Checks that a planned frame has what it needs, and that nobody else goes on with a blocked one.
+fn check(tree: &Tree, handle: Handle) -> Result<(), Failure> {
+    let anyway = || format!("callstack activate {handle} --anyway");
+    let node = tree.node(handle);
+    match node.status() {
+        FrameStatus::Planned => tree.check_ready(handle).map_err(|error| Failure::from(error).next(anyway())),
+        FrameStatus::Blocked if node.record().has_session() => {
+            let message = format!("{handle} belongs to a session, which goes on when {handle} is answered");
+            let step = format!("`callstack answer {handle} TEXT`, or `{}` if you go on yourself", anyway());
+            Err(Failure::new(Exit::Refused, "frame_of_session", message).next(step))
+        }
+        _ => Ok(()),
+    }
+}

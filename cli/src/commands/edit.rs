@@ -1,0 +1,126 @@
+//! `callstack edit`: changes a planned frame, or says what the placeholder of a session is about.
+
+use std::io;
+
+use callstack_core::{FrameEdit, FrameRef, FrameStatus, Handle, Identity, Stack};
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::changed::{ChangedFrame, list, next};
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::input::{self, misused};
+use crate::output::{Page, Report};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The frame: its handle, its ID, the beginning of its ID, or its title. It must be planned. The title and criteria of a
+    /// session's frame can also be set once after it has begun, if nobody has set them.
+    frame: FrameRef,
+    #[command(flatten)]
+    changes: Changes,
+}
+
+#[derive(Args)]
+struct Changes {
+    /// New title.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    title: Option<String>,
+    /// New success criteria. `-` reads the standard input.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    criteria: Option<String>,
+    /// The same in few words, for prompts.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    criteria_compacted: Option<String>,
+    /// A frame whose results this one needs. Can be repeated. These dependencies replace all earlier ones.
+    #[arg(long, value_name = "FRAME", conflicts_with = "no_dependencies")]
+    depends_on: Vec<FrameRef>,
+    /// Remove all dependencies.
+    #[arg(long)]
+    no_dependencies: bool,
+    /// Move the frame, with all frames below it, below this one, as the last child.
+    #[arg(long, value_name = "FRAME", alias = "parent", conflicts_with = "root")]
+    below: Option<FrameRef>,
+    /// Make the frame a root.
+    #[arg(long)]
+    root: bool,
+    /// Move the frame before this sibling.
+    #[arg(long, value_name = "FRAME", conflicts_with = "last")]
+    before: Option<FrameRef>,
+    /// Make the frame the last of its siblings.
+    #[arg(long)]
+    last: bool,
+}
+
+/// The frame as it is after the edit.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Edited {
+    #[serde(flatten)]
+    frame: ChangedFrame,
+    /// Its dependencies that are not completed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waits_for_frames: Vec<Handle>,
+}
+
+impl Report for Edited {
+    const KIND: &'static str = "edited";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        page.line(self.frame.line("edited"))?;
+        list(page, "waits for", &self.waits_for_frames)?;
+        next(page, format_args!("callstack show {}", self.frame.handle))
+    }
+}
+
+pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Edited, Failure> {
+    let edit = arguments.changes.edit()?;
+    let stack = folder.open_to_write()?;
+    let handle = stack.resolve(arguments.frame)?;
+    match identity(&stack, handle, &edit) {
+        Some(identity) => stack.identify(handle, identity)?,
+        None => stack.edit(handle, edit)?,
+    }
+    Ok(stack.read(|tree| Edited {
+        frame: ChangedFrame::of(tree, handle),
+        waits_for_frames: match tree.node(handle).status() {
+            FrameStatus::Planned => tree.unfinished_dependencies(handle).collect(),
+            _ => Vec::new(),
+        },
+    }))
+}
+
+/// The identity that an edit of nothing else gives to a placeholder, which has begun already.
+fn identity(stack: &Stack, handle: Handle, edit: &FrameEdit) -> Option<Identity> {
+    let is_identity = edit.depends_on.is_none() && edit.parent.is_none() && edit.before.is_none();
+    let present = stack.read(|tree| {
+        let frame = tree.node(handle).record();
+        (frame.placeholder && is_identity).then(|| frame.identity())
+    })?;
+    let FrameEdit { title, success_criteria, success_criteria_compacted, .. } = edit.clone();
+    Some(Identity {
+        title: title.unwrap_or(present.title),
+        success_criteria: success_criteria.unwrap_or(present.success_criteria),
+        success_criteria_compacted: success_criteria_compacted.unwrap_or(present.success_criteria_compacted),
+    })
+}
+
+impl Changes {
+    /// # Errors
+    /// If nothing changes; those of the standard input.
+    fn edit(self) -> Result<FrameEdit, Failure> {
+        let [title, criteria, compacted] = input::texts([self.title, self.criteria, self.criteria_compacted])?;
+        let mut edit = FrameEdit::default();
+        edit.title = title;
+        edit.success_criteria = criteria;
+        edit.success_criteria_compacted = compacted;
+        edit.depends_on = (self.no_dependencies || !self.depends_on.is_empty()).then_some(self.depends_on);
+        edit.parent = self.below.map(Some).or(self.root.then_some(None));
+        edit.before = self.before.map(Some).or(self.last.then_some(None));
+        if edit == FrameEdit::default() {
+            return Err(misused("no change is given").next("`callstack edit --help` lists what can be changed"));
+        }
+        Ok(edit)
+    }
+}

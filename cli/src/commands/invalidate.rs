@@ -1,0 +1,75 @@
+//! `callstack invalidate`: removes a frame from the plan.
+
+use std::io;
+
+use callstack_core::{FrameRef, FrameStatus, Handle};
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::changed::{ChangedFrame, list, next};
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::input;
+use crate::output::{Page, Report};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The frame: its handle, its ID, the beginning of its ID, or its title. The planned frames below it are removed with it.
+    frame: FrameRef,
+    /// Why it is removed. `-` reads the standard input.
+    reason: String,
+}
+
+/// The frame that was removed from the plan, and whom it concerns.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Invalidated {
+    #[serde(flatten)]
+    frame: ChangedFrame,
+    reason: String,
+    /// The frames below it that were planned. They are invalidated too.
+    invalidated_below: Vec<Handle>,
+    /// Frames below it that are still in_progress or blocked. They did not change.
+    still_open: Vec<Handle>,
+    /// Planned frames that depend on an invalidated one. They cannot begin.
+    planned_dependents: Vec<Handle>,
+    /// Frames that have begun and depend on an invalidated one.
+    begun_dependents: Vec<Handle>,
+}
+
+impl Report for Invalidated {
+    const KIND: &'static str = "invalidated";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        page.line(self.frame.line_with("invalidated", ""))?;
+        list(page, "invalidated below it", &self.invalidated_below)?;
+        list(page, "still open below it", &self.still_open)?;
+        list(page, "needed by frames that have begun", &self.begun_dependents)?;
+        list(page, "needed by planned frames, which cannot begin", &self.planned_dependents)?;
+        match (&self.planned_dependents[..], &self.still_open[..]) {
+            ([waiting, ..], _) => next(page, format_args!("callstack edit {waiting} --depends-on FRAME")),
+            ([], [open, ..]) => next(page, format_args!("callstack stop {open}")),
+            ([], []) => next(page, "callstack tree"),
+        }
+    }
+}
+
+pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Invalidated, Failure> {
+    let reason = input::text(arguments.reason)?;
+    let stack = folder.open_to_write()?;
+    let handle = stack.resolve(arguments.frame)?;
+    let done = stack.invalidate(handle, reason.clone())?;
+    Ok(stack.read(|tree| {
+        let is_planned = |frame: &Handle| tree.node(*frame).status() == FrameStatus::Planned;
+        let (planned_dependents, begun_dependents) = done.dependents.into_iter().partition(is_planned);
+        Invalidated {
+            frame: ChangedFrame::of(tree, handle),
+            reason,
+            invalidated_below: done.invalidated.into_iter().filter(|frame| *frame != handle).collect(),
+            still_open: done.still_open,
+            planned_dependents,
+            begun_dependents,
+        }
+    }))
+}

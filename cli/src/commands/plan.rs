@@ -1,0 +1,149 @@
+//! `callstack plan`: plans one frame, or several with the same parent.
+
+use std::io;
+use std::path::PathBuf;
+
+use callstack_core::{Error, FrameRef, Handle, NewFrame, Parent};
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::changed::{ChangedFrame, list, next};
+use super::push::{Place, Task};
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::input::{self, misused};
+use crate::output::{Page, Report, count};
+
+/// Maximum number of planned frames that the text names.
+const SHOWN: usize = 20;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Short names of the frames, two to five words each, in the order of the plan.
+    #[arg(value_name = "TITLE", required_unless_present = "file")]
+    titles: Vec<String>,
+    /// Read the frames from a file, or from the standard input with `-`: a title on each line, or a JSON list of titles and
+    /// of objects with the keys title, successCriteria, successCriteriaCompacted, dependsOn and sessionID. dependsOn can name
+    /// other frames of the list by their titles.
+    #[arg(long, value_name = "FILE", conflicts_with = "titles")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    task: Task,
+    #[command(flatten)]
+    place: Place,
+    /// Each frame needs the results of the one before it.
+    #[arg(long)]
+    chain: bool,
+    /// Create the stack if the folder has none: in the folder of --stack, else in .callstack of the working folder.
+    #[arg(long)]
+    new: bool,
+}
+
+/// Frames that were planned, in the order of the plan.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Planned {
+    frames: Vec<PlannedFrame>,
+    /// The first of them that can begin now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_ready: Option<Handle>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct PlannedFrame {
+    #[serde(flatten)]
+    frame: ChangedFrame,
+    /// Its dependencies that are not completed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waits_for_frames: Vec<Handle>,
+}
+
+impl Report for Planned {
+    const KIND: &'static str = "planned";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        for PlannedFrame { frame, waits_for_frames } in self.frames.iter().take(SHOWN) {
+            page.line(frame.line("planned"))?;
+            list(page, "    waits for", waits_for_frames)?;
+        }
+        if self.frames.len() > SHOWN {
+            page.text(0, &format!("and {} more", count(self.frames.len() - SHOWN, "frame")))?;
+        }
+        match self.next_ready {
+            Some(ready) => next(page, format_args!("callstack activate {ready}")),
+            None => next(page, "`callstack ready` lists the frames that can begin"),
+        }
+    }
+}
+
+pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Planned, Failure> {
+    let Arguments { titles, file, task, place, chain, new } = arguments;
+    let mut frames = match file {
+        Some(file) => listed(&input::content(&file)?)?,
+        None => titles.into_iter().map(NewFrame::new).collect(),
+    };
+    if frames.is_empty() {
+        return Err(Error::Empty { field: "title" }.into());
+    }
+    if task.has_criteria() && frames.len() > 1 {
+        return Err(misused("criteria are those of one frame; a JSON list gives each frame its own"));
+    }
+    frames = frames.into_iter().map(|frame| task.of(frame)).collect::<Result<_, _>>()?;
+    let parent = place.parent();
+    let stack = folder.open_or_create(new)?;
+    if chain {
+        for index in 1..frames.len() {
+            let before = frames[index - 1].session_id.get_or_insert_with(|| stack.planned_id()).clone();
+            frames[index].depends_on.push(FrameRef::Id(before));
+        }
+    }
+    let planned = match <[NewFrame; 1]>::try_from(frames) {
+        Ok([mut frame]) => {
+            frame.parent = parent;
+            vec![stack.plan(frame)?]
+        }
+        Err(frames) => stack.plan_children(parent, frames)?,
+    };
+    Ok(stack.read(|tree| Planned {
+        next_ready: planned.iter().copied().find(|frame| tree.is_ready(*frame)),
+        frames: planned
+            .iter()
+            .map(|frame| PlannedFrame {
+                frame: ChangedFrame::of(tree, *frame),
+                waits_for_frames: tree.unfinished_dependencies(*frame).collect(),
+            })
+            .collect(),
+    }))
+}
+
+/// The frames of a list: JSON, or a title on each line.
+fn listed(text: &str) -> Result<Vec<NewFrame>, Failure> {
+    let begins = text.trim_start().strip_prefix('[').map(|rest| rest.trim_start().chars().next());
+    if !matches!(begins, Some(None | Some('{' | '"' | ']'))) {
+        return Ok(text.lines().map(title).filter(|title| !title.is_empty()).map(NewFrame::new).collect());
+    }
+    let values: Vec<Value> = serde_json::from_str(text).map_err(|error| Error::json("the list", error.to_string()))?;
+    let read = (1..).zip(values).map(|(number, value)| {
+        let refused = |message: &str| Error::json("the list", format!("entry {number}: {message}"));
+        let frame = match value {
+            Value::String(title) => NewFrame::new(title),
+            value => serde_json::from_value::<NewFrame>(value).map_err(|error| refused(&error.to_string()))?,
+        };
+        match frame.parent != Parent::Auto || frame.caller.is_some() {
+            true => {
+                Err(refused("all frames have the parent that --below names; leave out `parent` and `caller`").into())
+            }
+            false => Ok(frame),
+        }
+    });
+    read.collect()
+}
+
+/// The title on a line, without the mark of a list.
+fn title(line: &str) -> &str {
+    let line = line.trim();
+    ["- ", "* "].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line).trim()
+}

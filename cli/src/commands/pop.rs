@@ -1,0 +1,163 @@
+//! `callstack pop`: finishes a frame with results, or blocks it.
+
+use std::io;
+use std::path::PathBuf;
+
+use callstack_core::{Error, FrameRef, FrameStatus, Handle, PopStatus, Results, Stack, Tree};
+use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::changed::{ChangedFrame, list, named_or_active, next};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::input::{self, misused};
+use crate::output::{Line, Page, Report};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The frame: its handle, its ID, the beginning of its ID, or its title. Default: the active frame, unless a session of
+    /// an agent works on it.
+    frame: Option<FrameRef>,
+    /// The new status. Default: completed; with --question blocked.
+    #[arg(long, value_enum)]
+    status: Option<Status>,
+    /// The results: what exists now, where, and how it is used. `-` reads the standard input.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    results: Option<String>,
+    /// Read the results from a file.
+    #[arg(long, value_name = "FILE", conflicts_with = "results")]
+    results_file: Option<PathBuf>,
+    /// The results in a few short sentences, for the prompts of other frames.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    results_compacted: Option<String>,
+    /// Block the frame: what it needs, and from whom. The results are then those so far.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    question: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Status {
+    /// The success criteria are met.
+    Completed,
+    /// They cannot be met; the results say why.
+    Failed,
+    /// The frame waits for somebody; --question says for what, else the results.
+    Blocked,
+}
+
+/// The popped frame, and what is left to do.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Popped {
+    #[serde(flatten)]
+    frame: ChangedFrame,
+    /// What the frame waits for, if it is blocked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits_for: Option<String>,
+    /// The active frame now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    active: Option<ChangedFrame>,
+    /// Frames below it that are in_progress or blocked. They did not change.
+    still_open: Vec<Handle>,
+    /// Frames below it that are planned.
+    still_planned: Vec<Handle>,
+    /// The first planned sibling that can begin now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_ready: Option<Handle>,
+}
+
+impl Report for Popped {
+    const KIND: &'static str = "popped";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let handle = self.frame.handle;
+        page.line(self.frame.line_with(self.frame.status.as_str(), ""))?;
+        if let Some(waits_for) = &self.waits_for {
+            page.text(0, &format!("waits for: {waits_for}"))?;
+        }
+        list(page, "still open below it", &self.still_open)?;
+        list(page, "still planned below it", &self.still_planned)?;
+        if let Some(active) = &self.active {
+            page.line(Line::new().plain(format!("active: {} ", active.handle)).said(&active.title))?;
+        }
+        match (self.frame.status, self.next_ready, &self.active) {
+            (FrameStatus::Blocked, ..) => next(page, format_args!("callstack answer {handle} TEXT")),
+            (FrameStatus::Failed, ..) => next(page, format_args!("callstack retry {handle} --note TEXT")),
+            _ if !self.still_open.is_empty() => next(page, format_args!("callstack tree --root {handle}")),
+            (_, Some(ready), _) => next(page, format_args!("callstack activate {ready}")),
+            (_, None, Some(active)) => next(page, format_args!("callstack tree --root {}", active.handle)),
+            (_, None, None) => next(page, "callstack tree"),
+        }
+    }
+}
+
+pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure> {
+    let Arguments { frame, status, results, results_file, results_compacted, question } = arguments;
+    let from_file = results_file.map(|file| input::content(&file)).transpose()?;
+    let [results, compacted, question] = input::texts([results.or(from_file), results_compacted, question])?;
+    let results = Results::new(results.unwrap_or_default()).compacted(compacted.unwrap_or_default());
+    let status = status.unwrap_or(if question.is_some() { Status::Blocked } else { Status::Completed });
+    if question.is_some() && status != Status::Blocked {
+        return Err(misused("--question is for a frame that becomes blocked; leave out --status, or --question"));
+    }
+    let asks = question.as_deref().is_some_and(|question| !question.trim().is_empty());
+    if !asks && results.dense().trim().is_empty() {
+        let field = if status == Status::Blocked { "question" } else { "results" };
+        return Err(Failure::from(Error::Empty { field }).next(match status {
+            Status::Blocked => "say with --question what the frame needs, and from whom",
+            Status::Completed => "say with --results or --results-file what exists now, where, and how it is used",
+            Status::Failed => "say with --results or --results-file what was tried, and why it failed",
+        }));
+    }
+    let stack = folder.open_to_write()?;
+    let handle = chosen(&stack, frame)?;
+    let popped = match question {
+        Some(question) => stack.block(handle, question, Some(results))?,
+        None => stack.pop(handle, status.into(), results)?,
+    };
+    Ok(stack.read(|tree| Popped {
+        frame: ChangedFrame::of(tree, handle),
+        waits_for: Some(tree.node(handle).record().waits_for()).filter(|text| !text.is_empty()).map(str::to_owned),
+        active: popped.active.map(|active| ChangedFrame::of(tree, active)),
+        still_open: popped.still_open,
+        still_planned: popped.still_planned,
+        next_ready: next_ready(tree, handle),
+    }))
+}
+
+/// The frame that is named, or the active one, unless an agent works on it.
+fn chosen(stack: &Stack, named: Option<FrameRef>) -> Result<Handle, Failure> {
+    let is_named = named.is_some();
+    let handle = named_or_active(stack, named)?;
+    let is_others = stack.read(|tree| {
+        let frame = tree.node(handle).record();
+        frame.call.is_some() || frame.has_session()
+    });
+    match is_named || !is_others {
+        true => Ok(handle),
+        false => Err(Failure::new(
+            Exit::Refused,
+            "frame_of_session",
+            format!("{handle} is the active frame, but it belongs to a session; name it to pop it nevertheless"),
+        )
+        .next(format!("callstack pop {handle} --results TEXT"))),
+    }
+}
+
+/// The first planned sibling of a finished frame that can begin.
+fn next_ready(tree: &Tree, handle: Handle) -> Option<Handle> {
+    let can_begin = |sibling: &Handle| tree.node(*sibling).status() == FrameStatus::Planned && tree.is_ready(*sibling);
+    tree.node(handle).status().is_finished().then(|| tree.siblings(handle).find(can_begin))?
+}
+
+impl From<Status> for PopStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Completed => PopStatus::Completed,
+            Status::Failed => PopStatus::Failed,
+            Status::Blocked => PopStatus::Blocked,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! `callstack retry`: plans the next attempt of a failed, blocked or interrupted frame.
+
+use std::io;
+
+use callstack_core::{Error, FrameRef, Handle};
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::changed::{ChangedFrame, list, next};
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::input;
+use crate::output::{Page, Report};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The frame: its handle, its ID, the beginning of its ID, or its title. It must be failed, blocked or interrupted.
+    frame: FrameRef,
+    /// What must be done differently, or the answer to what the frame waits for. `-` reads the standard input.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    note: Option<String>,
+}
+
+/// The next attempt, which is planned.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Retried {
+    #[serde(flatten)]
+    frame: ChangedFrame,
+    /// The attempt before it.
+    retry_of: Handle,
+    /// Which attempt it is, counted from 1.
+    attempt: usize,
+    /// The frames below the earlier attempt that were planned. They are invalidated.
+    invalidated: Vec<Handle>,
+    /// Frames below the earlier attempt that are still in_progress or blocked. They did not change.
+    still_open: Vec<Handle>,
+}
+
+impl Report for Retried {
+    const KIND: &'static str = "retried";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let behind = format!(", attempt {} in place of {}", self.attempt, self.retry_of);
+        page.line(self.frame.line_with("planned", &behind))?;
+        list(page, "invalidated below the earlier attempt", &self.invalidated)?;
+        list(page, "still open below the earlier attempt", &self.still_open)?;
+        next(page, format_args!("callstack activate {}", self.frame.handle))
+    }
+}
+
+pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Retried, Failure> {
+    let [note] = input::texts([arguments.note])?;
+    let stack = folder.open_to_write()?;
+    let retry_of = stack.resolve(arguments.frame)?;
+    stack.end_abandoned_calls();
+    let retried = stack.retry(retry_of, note).map_err(|error| match error {
+        Error::Running { .. } => {
+            Failure::from(error).next("its host notices within a second that it was stopped; then repeat the command")
+        }
+        other => other.into(),
+    })?;
+    Ok(Retried {
+        frame: stack.read(|tree| ChangedFrame::of(tree, retried.handle)),
+        retry_of,
+        attempt: retried.attempt,
+        invalidated: retried.invalidated,
+        still_open: retried.still_open,
+    })
+}

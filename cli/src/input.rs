@@ -1,0 +1,79 @@
+//! Texts that a command gets: from an argument, from the standard input, or from a file.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+use callstack_core::{FrameRef, Handle};
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// The argument that stands for the standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// The texts of these arguments. One of them can be `-`: the standard input, without the line end at its end.
+///
+/// # Errors
+/// If several are `-`; if the standard input cannot be read, or is not UTF-8.
+pub fn texts<const N: usize>(arguments: [Option<String>; N]) -> Result<[Option<String>; N], Failure> {
+    let is_input = |argument: &&mut Option<String>| argument.as_deref() == Some(STANDARD_INPUT);
+    let mut arguments = arguments;
+    let mut from_input = arguments.iter_mut().filter(is_input);
+    let first = from_input.next();
+    if from_input.next().is_some() {
+        return Err(misused("only one text can be read from the standard input, but several are `-`"));
+    }
+    if let Some(argument) = first {
+        let mut text = content(STANDARD_INPUT.as_ref())?;
+        text.truncate(text.trim_end_matches(['\n', '\r']).len());
+        *argument = Some(text);
+    }
+    Ok(arguments)
+}
+
+/// As [`texts`], for one argument.
+///
+/// # Errors
+/// As [`texts`].
+pub fn text(argument: String) -> Result<String, Failure> {
+    texts([Some(argument)]).map(|[text]| text.unwrap_or_default())
+}
+
+/// The content of a file as it is; `-` is the standard input.
+///
+/// # Errors
+/// If it cannot be read, or is not UTF-8.
+pub fn content(file: &Path) -> Result<String, Failure> {
+    let mut text = String::new();
+    match file == Path::new(STANDARD_INPUT) {
+        true => io::stdin()
+            .lock()
+            .read_to_string(&mut text)
+            .map_err(|error| Failure::of_file("read", "the standard input", &error))?,
+        false => {
+            text = fs::read_to_string(file).map_err(|error| Failure::of_file("read", file.display(), &error))?;
+            text.len()
+        }
+    };
+    Ok(text)
+}
+
+/// Checks the last argument of a command whose first one, the frame, can be left out: if it is alone and has the form of a
+/// handle, the text was forgotten.
+///
+/// # Errors
+/// If it was. `what` is missing, such as `the answer`.
+pub fn check_not_forgotten(frame: Option<&FrameRef>, text: &str, what: &str) -> Result<(), Failure> {
+    match text.parse::<Handle>() {
+        Ok(handle) if frame.is_none() => {
+            Err(misused(&format!("{handle} is a frame, but {what} is missing; give it behind the frame")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The failure of a command line whose arguments do not go together.
+pub fn misused(message: &str) -> Failure {
+    Failure::new(Exit::Usage, "arguments", message)
+}
