@@ -43,7 +43,7 @@ use crate::output::{Output, Page, Report};
 /// The result of a run.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct RunResult {
+pub struct RunResult {
     /// The root frame of the run.
     run: Handle,
     /// What the agent has returned.
@@ -74,7 +74,7 @@ async fn run(arguments: &AgentArguments, output: Output) -> Result<Exit, Failure
             print(&result)?;
             return Ok(Exit::Done);
         }
-        Ok(End::Stopped { reason }) => Failure::new(Exit::Limit, "limit", format!("stopped: {reason}")),
+        Ok(End::Stopped { reason }) => Failure::new(Exit::Limit, "limit", reason),
         Ok(End::Interrupted) => Failure::new(Exit::Interrupted, "interrupted", "interrupted; the run is saved"),
         Err(failure) => failure,
     };
@@ -124,7 +124,7 @@ fn drive(stack: &Stack, arguments: &AgentArguments) -> Result<Driven, Failure> {
         Some(name) if name.is_empty() => newest_unfinished(stack).ok_or_else(|| {
             refused("no_run", format!("{} has no unfinished run; start one with a task", folder.display()))
         })?,
-        Some(name) => find_run(stack, name)?,
+        Some(name) => find_run(stack, name.as_str())?,
     };
     let title = stack.read(|tree| one_line(tree.node(run).title()));
     let driver = Driver::take(&folder, run).map_err(|refusal| match refusal {

@@ -9,7 +9,7 @@ use callstack_core::memory::Prompt;
 use callstack_core::{Handle, OutlineOptions, OutlineStyle, Stack};
 
 use super::terminal::{harmless, say};
-use crate::output::width_of_errors;
+use crate::output::{count, number, width_of_errors};
 
 /// Maximum length of a line, in characters. A narrow terminal has shorter ones.
 const WIDTH: usize = 110;
@@ -115,7 +115,7 @@ impl Progress {
         self.end_text();
         let (steps, peak) = (self.steps.get(), self.peak.get());
         if steps > 0 {
-            self.say(&format!("{steps} steps; the largest prompt had about {peak} tokens"));
+            self.say(&format!("{}; the largest prompt had about {} tokens", count(steps, "step"), number(peak)));
         }
         for usage in stack.usage(run).map(|usage| usage.total).unwrap_or_default() {
             self.say(&totals(&usage));
@@ -155,22 +155,13 @@ fn line(text: &str) -> String {
 /// The sums of the requests to a model.
 fn totals(usage: &ModelUsage) -> String {
     let ModelUsage { model, requests, failed, cache_read, cache_write, output, reasoning, .. } = usage;
-    let mut text = format!("{model}: {requests} requests");
-    if *failed > 0 {
-        text.push_str(&format!(", {failed} failed"));
-    }
-    text.push_str(&format!("; {} tokens read", usage.input()));
-    let of_cache: Vec<String> = [(cache_read, "from the cache"), (cache_write, "into the cache")]
-        .into_iter()
-        .filter(|(tokens, _)| **tokens > 0)
-        .map(|(tokens, what)| format!("{tokens} {what}"))
-        .collect();
-    if !of_cache.is_empty() {
-        text.push_str(&format!(" ({})", of_cache.join(", ")));
-    }
-    text.push_str(&format!(", {output} written"));
-    if *reasoning > 0 {
-        text.push_str(&format!(", {reasoning} of reasoning"));
-    }
-    text
+    let requests = count(usize::try_from(*requests).unwrap_or(usize::MAX), "request");
+    let failed = if *failed > 0 { format!(" ({} failed)", number(*failed)) } else { String::new() };
+    let cached = match (cache_read, cache_write) {
+        (0, 0) => String::new(),
+        (read, write) => format!(" ({} from the cache, {} into it)", number(*read), number(*write)),
+    };
+    let reasoning = if *reasoning > 0 { format!(", {} of reasoning", number(*reasoning)) } else { String::new() };
+    let (input, output) = (number(usage.input()), number(*output));
+    format!("{model}: {requests}{failed}; {input} tokens in{cached}, {output} out{reasoning}")
 }
