@@ -3,7 +3,17 @@
 
 import { join, relative } from "node:path"
 import { Stack } from "callstack-core"
-import { contextOf, makeProject, PROGRAM, program, type Script, serve, startModel } from "./harness/index.js"
+import {
+  contextOf,
+  framesOf,
+  makeProject,
+  PROGRAM,
+  program,
+  type Script,
+  serve,
+  startModel,
+  until,
+} from "./harness/index.js"
 import { shop } from "./harness/shop.js"
 
 /** Charges what a provider with a prompt cache would: four characters are a token, the prefix of the session's last request is cached. */
@@ -27,6 +37,11 @@ const server = await serve(project)
 const start = performance.now()
 const { text } = await server.prompt("Build a shop")
 const seconds = ((performance.now() - start) / 1000).toFixed(1)
+// OpenCode tells the plugin about a message some time after it has answered.
+await until("the last request is recorded", () => {
+  const asked = model.charges.filter(({ request }) => request.purpose !== "title").length
+  return [...framesOf(project).values()].reduce((sum, { usage }) => sum + (usage?.[0]?.requests ?? 0), 0) === asked
+})
 await server.stop()
 model.stop()
 
