@@ -4,6 +4,7 @@
 mod agent;
 mod arguments;
 mod commands;
+#[cfg_attr(not(feature = "agent"), expect(dead_code, reason = "only agents drive runs"))]
 mod driver;
 mod exit;
 mod failure;
