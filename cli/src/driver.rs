@@ -38,7 +38,6 @@ pub struct Notes {
 
 /// The right to drive a run, until this is dropped or the process ends.
 pub struct Driver {
-    path: PathBuf,
     file: File,
     /// What an earlier driver has left in the file.
     pub earlier: Notes,
@@ -68,7 +67,7 @@ impl Driver {
         }
         // A file system without locks cannot tell, and must not keep a run from going on.
         let earlier = read(&mut file);
-        let mut driver = Self { path, file, earlier };
+        let mut driver = Self { file, earlier };
         let notes = Notes { process: std::process::id(), ..driver.earlier.clone() };
         driver.write(&notes).map_err(Refusal::Failed)?;
         Ok(driver)
@@ -79,11 +78,6 @@ impl Driver {
         self.write(&Notes { process: std::process::id(), commands_started, commands })
     }
 
-    /// Removes the file of a run that is over. Nobody can drive it any more.
-    pub fn remove(self) {
-        let _ = fs::remove_file(&self.path);
-    }
-
     fn write(&mut self, notes: &Notes) -> io::Result<()> {
         let text = serde_json::to_string(notes)?;
         self.file.rewind()?;
@@ -92,9 +86,14 @@ impl Driver {
     }
 }
 
+/// Removes the file of a run that is over. Nobody can drive it any more.
+pub fn forget(stack: &Path, run: Handle) {
+    let _ = fs::remove_file(path_of(stack, run));
+}
+
 /// The process that drives a run, if one does; 0 if it is not known which one.
 pub fn driving_process(stack: &Path, run: Handle) -> Option<u32> {
-    let mut file = open(&path_of(stack, run)).ok()?;
+    let mut file = open(&path_of(stack, run), false).ok()?;
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => Some(read(&mut file).process),
         Ok(()) | Err(TryLockError::Error(_)) => None,
@@ -114,18 +113,18 @@ fn open_or_create(path: &Path) -> io::Result<File> {
         return Err(error);
     }
     match OpenOptions::new().read(true).write(true).create_new(true).open(path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => open(path),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => open(path, true),
         created => created,
     }
 }
 
 /// Opens an existing file. Links are not followed, and pipes are refused.
-fn open(path: &Path) -> io::Result<File> {
+fn open(path: &Path, to_write: bool) -> io::Result<File> {
     let expected = fs::symlink_metadata(path)?;
     if !expected.is_file() {
         return Err(io::Error::new(ErrorKind::InvalidInput, format!("{} is not a regular file", path.display())));
     }
-    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    let file = OpenOptions::new().read(true).write(to_write).open(path)?;
     let found = file.metadata()?;
     if (found.dev(), found.ino()) != (expected.dev(), expected.ino()) {
         return Err(io::Error::new(ErrorKind::InvalidInput, format!("{} was replaced", path.display())));

@@ -145,9 +145,6 @@ impl<M: Model> Agent<M> {
         }
         self.workspace.end_all().await;
         self.progress.end(&self.stack, self.run);
-        if matches!(end, Ok(End::Done { .. })) {
-            self.driver.remove();
-        }
         end
     }
 

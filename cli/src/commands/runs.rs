@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::frame_line::FrameLine;
 use super::usage::requests_in_words;
-use crate::driver::driving_process;
+use crate::driver::{driving_process, forget};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
@@ -121,6 +121,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
             let run = find_run(&stack, run.clone())?;
             check_droppable(&stack, &path, run)?;
             let invalidated = drop_run(&stack, run, reason)?;
+            forget(&path, run);
             output.report(&RunDropped { run: stack.read(|tree| FrameLine::of(tree, run)), invalidated })?;
         }
     }
@@ -164,7 +165,7 @@ impl Run {
             Some(process) => format!("driven by the process {process}"),
             None => format!("{} ago", duration(self.age)),
         });
-        page.line(Line::new().styled(FAINT, format!("    {}", facts.join(", "))))
+        page.text(4, &facts.join(", "))
     }
 }
 
@@ -251,11 +252,8 @@ impl Report for RunDetails {
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         self.run.write(page)?;
         let memory = format!("{:?}", self.settings.memory).to_lowercase();
-        page.line(Line::new().plain(format!(
-            "    begun {}, {}, memory: {memory}",
-            moment(self.run.begun_at),
-            count(self.frames, "frame")
-        )))?;
+        let begun = moment(self.run.begun_at);
+        page.text(4, &format!("begun {begun}, {}, memory: {memory}", count(self.frames, "frame")))?;
         for (heading, text) in [("Task", &self.task), ("Result", &self.result)] {
             if !text.trim().is_empty() {
                 page.gap()?;
