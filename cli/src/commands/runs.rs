@@ -18,6 +18,9 @@ use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::{EMPHASIS, FAINT, Line, Output, Page, Report, count, duration, moment};
 
+/// Older changes are shown with their date.
+const DAY: u64 = 24 * 60 * 60 * 1_000;
+
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {
@@ -55,6 +58,9 @@ pub struct Runs {
     runs: Vec<Run>,
     /// Number of runs whose model never answered, and that are left out.
     unanswered: usize,
+    /// True if only runs that can be resumed are listed.
+    #[serde(skip)]
+    only_unfinished: bool,
 }
 
 /// A run in a list.
@@ -133,7 +139,7 @@ fn list(stack: &Stack, folder: &Path, arguments: &Arguments) -> Result<Runs, Fai
     runs.retain(|run| !arguments.unfinished || run.root.status.is_open());
     let all = runs.len();
     runs.retain(|run| arguments.all || run.steps > 0 || run.root.status.is_open());
-    Ok(Runs { unanswered: all - runs.len(), runs })
+    Ok(Runs { unanswered: all - runs.len(), runs, only_unfinished: arguments.unfinished })
 }
 
 impl Run {
@@ -163,7 +169,8 @@ impl Run {
         facts.push(match self.process {
             Some(0) => "driven by another process".to_owned(),
             Some(process) => format!("driven by the process {process}"),
-            None => format!("{} ago", duration(self.age)),
+            None if self.age < DAY => format!("{} ago", duration(self.age)),
+            None => format!("last at {}", moment(self.changed_at)),
         });
         page.text(4, &facts.join(", "))
     }
@@ -234,7 +241,11 @@ impl Report for Runs {
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         if self.runs.is_empty() {
-            page.line(Line::new().plain("No runs. `callstack agent` begins one."))?;
+            let none = match self.only_unfinished {
+                true => "No run can be resumed.",
+                false => "No runs. `callstack agent` begins one.",
+            };
+            page.line(Line::new().plain(none))?;
         }
         self.runs.iter().try_for_each(|run| run.write(page))?;
         match self.unanswered {
@@ -251,7 +262,8 @@ impl Report for RunDetails {
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         self.run.write(page)?;
-        let memory = format!("{:?}", self.settings.memory).to_lowercase();
+        let memory = serde_json::to_value(self.settings.memory)?;
+        let memory = memory.as_str().unwrap_or_default();
         let begun = moment(self.run.begun_at);
         page.text(4, &format!("begun {begun}, {}, memory: {memory}", count(self.frames, "frame")))?;
         for (heading, text) in [("Task", &self.task), ("Result", &self.result)] {
@@ -266,10 +278,8 @@ impl Report for RunDetails {
             page.line(Line::new().styled(EMPHASIS, "Works on"))?;
             page.line(current.line(2))?;
             page.gap()?;
-            let resume = format!("callstack agent --resume={}", self.run.root.handle);
-            page.line(
-                Line::new().plain(format!("To continue: {resume}, with --model and the other options as before")),
-            )?;
+            page.line(Line::new().styled(EMPHASIS, "To continue"))?;
+            page.text(2, &format!("callstack agent --resume={} and the options as before", self.run.root.handle))?;
         }
         Ok(())
     }
