@@ -26,7 +26,7 @@ SONAME := -C link-arg=-Wl,-soname,libcallstack.so.$(basename $(VERSION))
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent bindings check test test-rust test-c test-node lint bench bench-node bench-opencode bench-tokens bench-relevance plugin soak fuzz native install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent bindings program check test test-rust test-c test-node lint bench bench-node bench-opencode bench-tokens bench-relevance plugin soak fuzz native install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -65,7 +65,11 @@ test-c: system-tools native
 # Installs the dependencies of the npm packages.
 bindings: $(NODE_MODULES)
 
-test-node: native $(NODE_MODULES)
+# Builds the program `callstack` without its agent, which needs a network: target/release/callstack.
+program:
+	$(CARGO) build --release -p callstack-cli --no-default-features
+
+test-node: native program $(NODE_MODULES)
 	$(NPM) test --prefix bindings
 
 lint: $(NODE_MODULES)

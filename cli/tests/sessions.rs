@@ -2,18 +2,23 @@
 //!
 //! A line `$ command` is given to a shell, a line `> …` continues it, and the lines behind it are the expected output, of
 //! both streams. All blocks of a document are one session of one shell, which begins in an empty folder. A document with the
-//! comment `<!-- stack: shop.jsonl -->` begins with the stack of this history, from `cmd/`, in `.callstack`.
+//! comment `<!-- stack: shop -->` begins with the stack of the history and the logs in `cmd/shop/`, in `.callstack`.
 //!
 //! `[..]` matches any text within a line, a line `...` any lines; `[TIME]` and `[ID]` stand for times and generated IDs.
 //! UPDATE_SESSIONS=1 writes what the commands say into the documents.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+use std::thread;
 
 use callstack_core::{Stack, StackOptions};
+use jsonschema::Validator;
 use regex::Regex;
+use serde_json::Value;
 use snapbox::filter::NormalizeToExpected;
 use snapbox::{IntoData, Redactions};
 
@@ -34,8 +39,11 @@ fn the_sessions_of_the_documents_are_true() {
     let own = fs::read_dir(here.join("tests/cmd")).unwrap().map(|entry| entry.unwrap().path());
     documents.extend(own.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
     documents.sort();
-    let differences: Vec<String> =
-        documents.iter().filter(|path| path.exists()).filter_map(|path| check(path)).collect();
+    documents.retain(|document| document.exists());
+    let differences: Vec<String> = thread::scope(|scope| {
+        let checks: Vec<_> = documents.iter().map(|document| scope.spawn(|| check(document))).collect();
+        checks.into_iter().filter_map(|check| check.join().unwrap()).collect()
+    });
     assert!(differences.is_empty(), "{}\nUPDATE_SESSIONS=1 writes the new output", differences.join("\n"));
 }
 
@@ -48,12 +56,13 @@ fn check(document: &Path) -> Option<String> {
         return None;
     }
     let folder = tempfile::tempdir().unwrap();
-    if let Some(history) = lines.iter().find_map(|line| line.strip_prefix("<!-- stack: ")?.strip_suffix(" -->")) {
-        let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd").join(history);
-        let stack = folder.path().join(".callstack");
-        Stack::rebuild(stack, BufReader::new(File::open(history).unwrap()), StackOptions::default()).unwrap();
+    if let Some(name) = lines.iter().find_map(|line| line.strip_prefix("<!-- stack: ")?.strip_suffix(" -->")) {
+        build(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd").join(name), &folder.path().join(".callstack"));
     }
     let outputs = run(&steps, folder.path());
+    for (step, output) in steps.iter().zip(&outputs) {
+        check_json(&step.command, output);
+    }
     let redactions = redactions(folder.path());
     let mut updated: Vec<String> = Vec::new();
     let (mut written, mut differences) = (0, String::new());
@@ -82,6 +91,18 @@ fn check(document: &Path) -> Option<String> {
         return None;
     }
     Some(differences).filter(|differences| !differences.is_empty())
+}
+
+/// Builds a stack of a history, and of logs if there are any.
+fn build(from: &Path, stack: &Path) {
+    let history = BufReader::new(File::open(from.join("history.jsonl")).unwrap());
+    Stack::rebuild(stack, history, StackOptions::default()).unwrap().close().unwrap();
+    let Ok(logs) = fs::read_dir(from.join("logs")) else { return };
+    fs::create_dir(stack.join("logs")).unwrap();
+    for log in logs {
+        let log = log.unwrap().path();
+        fs::copy(&log, stack.join("logs").join(log.file_name().unwrap())).unwrap();
+    }
 }
 
 /// The commands in the blocks of a document.
@@ -116,12 +137,14 @@ fn run(steps: &[Step], folder: &Path) -> Vec<String> {
         std::iter::once(program.parent().unwrap().to_owned())
             .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
     );
-    let mut shell = Command::new("sh");
+    // A command that never ends must not stop the tests.
+    let mut shell = Command::new("timeout");
     shell.current_dir(folder).env("PATH", path.unwrap()).env("TZ", "UTC").env("LC_ALL", "C.UTF-8");
     for variable in ["CALLSTACK_DIR", "CALLSTACK_PRICES", "COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
         shell.env_remove(variable);
     }
-    let mut shell = shell.args(["-c", "exec sh 2>&1"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut shell =
+        shell.args(["120", "sh", "-c", "exec sh 2>&1"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = shell.stdin.take().unwrap();
     let writer = std::thread::spawn(move || input.write_all(script.as_bytes()));
     let output = shell.wait_with_output().unwrap();
@@ -132,6 +155,25 @@ fn run(steps: &[Step], folder: &Path) -> Vec<String> {
     assert_eq!(outputs.len(), steps.len(), "the outputs of the commands");
     outputs
 }
+
+/// Checks that each envelope in an output is what `callstack schema` says.
+fn check_json(command: &str, output: &str) {
+    let values = serde_json::Deserializer::from_str(output).into_iter::<Value>().map_while(Result::ok);
+    for envelope in values.filter(|value| value["schemaVersion"].is_number()) {
+        let kind = envelope["kind"].as_str().unwrap();
+        let validator =
+            VALIDATORS.get(kind).unwrap_or_else(|| panic!("`callstack schema` lacks the kind {kind} of {command}"));
+        let problems: Vec<String> = validator.iter_errors(&envelope).map(|error| error.to_string()).collect();
+        assert!(problems.is_empty(), "$ {command}\nis not what `callstack schema {kind}` says: {problems:#?}");
+    }
+}
+
+/// The schemas of all kinds.
+static VALIDATORS: LazyLock<BTreeMap<String, Validator>> = LazyLock::new(|| {
+    let output = Command::new(env!("CARGO_BIN_EXE_callstack")).arg("schema").output().unwrap();
+    let schemas: BTreeMap<String, Value> = serde_json::from_slice(&output.stdout).unwrap();
+    schemas.into_iter().map(|(kind, schema)| (kind, jsonschema::validator_for(&schema).unwrap())).collect()
+});
 
 /// What differs from run to run.
 fn redactions(folder: &Path) -> Redactions {

@@ -438,6 +438,24 @@ fn calls_of_a_host_that_has_ended_are_interrupted() {
 }
 
 #[test]
+fn a_program_without_sessions_records_that_a_host_has_ended() {
+    let folder = tempdir().unwrap();
+    let now = clock();
+    let mut host = Host::on(open(&folder, &now), now.clone());
+    host.push("root", "A", true);
+    let program = open(&folder, &now);
+    program.end_abandoned_calls();
+    assert!(program.frame("a").unwrap().call.is_some(), "its host lives");
+    assert_eq!(program.retry("a", None).unwrap_err().code(), "not_retriable");
+    drop(host);
+    now.fetch_add(1_000, Ordering::Relaxed);
+    program.end_abandoned_calls();
+    let frame = program.frame("a").unwrap();
+    assert!(frame.call.is_none() && frame.interrupted_at.is_some(), "{frame:?}");
+    assert_eq!(program.retry("a", None).unwrap().attempt, 2);
+}
+
+#[test]
 fn settings_and_requested_summaries_outlive_the_process() {
     let folder = tempdir().unwrap();
     let now = clock();

@@ -392,6 +392,22 @@ fn a_title_means_a_frame_of_the_same_tree() {
 }
 
 #[test]
+fn the_roots_of_one_list_name_each_other_by_ids_made_beforehand() {
+    let stack = shop();
+    let first = stack.planned_id();
+    let roots = vec![NewFrame::new("Docs").id(&*first), NewFrame::new("Docs").depends_on(FrameRef::Id(first.clone()))];
+    let planned = stack.plan_children(Parent::Root, roots).unwrap();
+    assert!(stack.read(|tree| planned.iter().all(|root| tree.roots().contains(root))));
+    assert_eq!(stack.read(|tree| tree.node(planned[1]).dependencies().to_vec()), [planned[0]]);
+    let frame = stack.frame(planned[0]).unwrap();
+    assert!(!frame.has_session(), "the ID {first} is that of no session");
+    assert_ne!(stack.planned_id(), first);
+    stack.replace_id(planned[0], "ses_docs").unwrap();
+    assert!(stack.frame(planned[0]).unwrap().has_session());
+    check_again(&stack);
+}
+
+#[test]
 fn children_of_one_list_name_each_other_in_both_directions() {
     let stack = shop();
     let plan = |children: Vec<NewFrame>| stack.plan_children(f(1), children);

@@ -1,10 +1,27 @@
-// `make demo`: the real OpenCode builds a shop with a scripted model. Prints the tree, a context and figures.
+// `make demo`: the real OpenCode builds a shop with a scripted model. Prints a context, figures, and what the program
+// `callstack` shows of the stack.
 
+import { relative } from "node:path"
 import { Stack } from "callstack-core"
-import { contextOf, makeProject, serve, startModel } from "./harness/index.js"
+import { contextOf, makeProject, PROGRAM, program, type Script, serve, startModel } from "./harness/index.js"
 import { shop } from "./harness/shop.js"
 
-const model = await startModel(shop)
+/** Charges what a provider with a prompt cache would: four characters are a token, the prefix of the session's last request is cached. */
+function metered(script: Script): Script {
+  const sent = new Map<string, string>()
+  const tokens = (characters: number) => Math.ceil(characters / 4)
+  return (request) => {
+    const [before, now] = [sent.get(request.sessionID) ?? "", request.conversation]
+    let cached = 0
+    while (cached < before.length && before[cached] === now[cached]) cached += 1
+    sent.set(request.sessionID, now)
+    const reply = script(request)
+    const output = tokens(JSON.stringify([reply.text, reply.calls]).length)
+    return { ...reply, charge: { uncachedInput: tokens(now.length - cached), cacheRead: tokens(cached), output } }
+  }
+}
+
+const model = await startModel(metered(shop))
 const project = makeProject(model.url)
 const server = await serve(project)
 const start = performance.now()
@@ -17,8 +34,6 @@ const stack = Stack.open(project.stack)
 const rule = (title: string) => console.log(`\n── ${title} ${"─".repeat(Math.max(0, 96 - title.length))}`)
 rule("The prompt to OpenCode: Build a shop")
 console.log(`The answer: ${text}`)
-rule("The tree of frames")
-console.log(stack.outline({ details: true }))
 const totals = model.requests.find(({ messages }) => messages[0]?.text.includes("frame f4"))
 const { stable, volatile } = contextOf(totals)
 rule("The context in the first request of f4, a grandchild: in the system prompt")
@@ -39,3 +54,10 @@ console.log(
   `the grandchild saw ${stable.includes("price(id) in cents") ? "the results of f2, its parent's sibling" : "nothing of f2"}, and nothing of the conversation that led to them`,
 )
 stack.close()
+const shown = relative(process.env["INIT_CWD"] ?? process.cwd(), PROGRAM)
+rule(`${shown} tree`)
+console.log(program(project, "tree").trimEnd())
+rule(`${shown} usage`)
+console.log(program(project, "usage").trimEnd())
+rule("Try it on this stack")
+console.log(`export CALLSTACK_DIR=${project.stack}\n${shown} show f4\n${shown} context f4 --report\n${shown} log f4`)

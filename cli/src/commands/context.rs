@@ -86,8 +86,7 @@ impl Report for FrameContext {
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         if !self.shows_report {
-            page.raw(&self.text)?;
-            return page.raw("\n");
+            return page.raw(&self.text);
         }
         let title = format!("Context of {}: at most {} of {}", self.handle, self.tokens, count(self.budget, "token"));
         page.line(Line::new().styled(EMPHASIS, title))?;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use anstyle::AnsiColor;
+use anstyle::{AnsiColor, Style};
 use callstack_core::stack::{Health, HostHealth, MirrorHealth};
 use callstack_core::{Stack, StackOptions};
 use schemars::JsonSchema;
@@ -143,9 +143,7 @@ impl Report for Diagnosis {
     const KIND: &'static str = "doctor";
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
-        let field = |page: &mut Page<'_>, name: &str, value: String| {
-            page.line(Line::new().plain(format!("{name:<10}")).said(&value))
-        };
+        let field = |page: &mut Page<'_>, name: &str, value: String| page.field(name, Style::new(), &value);
         field(page, "folder", self.folder.clone())?;
         field(page, "program", self.program_version.to_owned())?;
         if let Some(health) = &self.health {

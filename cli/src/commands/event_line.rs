@@ -10,6 +10,11 @@ use serde::Serialize;
 
 use crate::output::{FAINT, Line, Page, count, moment, number, of_status};
 
+/// Below this width, in columns, an event takes two lines.
+const LEAST_WIDTH: usize = 72;
+/// Before the second line.
+const INDENTATION: &str = "       ";
+
 /// An event, and the title of its frame.
 #[derive(Serialize, JsonSchema)]
 pub struct EventLine {
@@ -33,13 +38,14 @@ impl EventLine {
             Change::Invalidated { .. } => of_status(FrameStatus::Invalidated),
             _ => anstyle::Style::new(),
         };
-        let line = Line::new()
-            .styled(FAINT, format!("{revision:>5}  {}  ", moment(*time)))
-            .plain(format!("{handle} "))
-            .said(&self.title)
-            .plain(": ")
-            .styled(style, one_line(&said(change)));
-        page.line(line)
+        let place =
+            Line::new().styled(FAINT, format!("{revision:>5}  {}  ", moment(*time))).plain(format!("{handle} "));
+        let said = Line::new().said(&self.title).plain(": ").styled(style, one_line(&said(change)));
+        if page.width() >= LEAST_WIDTH {
+            return page.line(place.followed_by(said));
+        }
+        page.line(place)?;
+        page.line(Line::new().plain(INDENTATION).followed_by(said))
     }
 }
 

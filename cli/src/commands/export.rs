@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use callstack_core::{Event, EventQuery, Stack};
+use callstack_core::{Event, EventQuery, Stack, StackState};
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -49,7 +49,8 @@ pub struct Export {
     file: Option<WrittenFile>,
     /// With the format `state`: the content of state.json.
     #[serde(skip_serializing_if = "Option::is_none")]
-    state: Option<Value>,
+    #[schemars(with = "Option<serde_json::Map<String, Value>>")]
+    state: Option<StackState>,
     /// With the format `events`: all events.
     #[serde(skip_serializing_if = "Option::is_none")]
     events: Option<Vec<Event>>,
@@ -68,9 +69,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Export, Failur
     let mut export = Export { format: arguments.format, revision, file: None, state: None, events: None };
     match (&arguments.file, arguments.format) {
         (Some(file), format) => export.file = Some(write_file(&stack, file, format, arguments.force)?),
-        (None, Format::State) => {
-            export.state = Some(serde_json::to_value(stack.state()).map_err(io::Error::from)?);
-        }
+        (None, Format::State) => export.state = Some(stack.state()),
         (None, Format::Events) => export.events = Some(stack.history(&EventQuery::default())?),
     }
     Ok(export)
@@ -82,7 +81,8 @@ fn write_file(stack: &Stack, path: &Path, format: Format, is_forced: bool) -> Re
     if !is_forced && path.exists() {
         return Err(exists(&name));
     }
-    let failed = |error: io::Error| Failure::of_file("write", &name, &error);
+    // The errors of temporary files name these, which is of no use to the user.
+    let failed = |error: io::Error| Failure::of_file("write", &name, &error.kind().into());
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = NamedTempFile::new_in(folder).map_err(failed)?;
     let mut writer = BufWriter::new(&file);
@@ -115,7 +115,7 @@ impl Report for Export {
                 .line(Line::new().plain("wrote ").said(&file.path).plain(format!(", {} bytes", number(file.bytes))));
         }
         if let Some(state) = &self.state {
-            return page.raw(&format!("{state}\n"));
+            return page.raw(&format!("{}\n", serde_json::to_string(state)?));
         }
         let mut events = self.events.iter().flatten();
         events.try_for_each(|event| page.raw(&format!("{}\n", serde_json::to_string(event)?)))

@@ -29,6 +29,9 @@ enum HeapCommand {
         seen: Seen,
     },
     /// Allocates a chunk: a text in every request of a frame and of all frames below it, until it is freed.
+    #[command(
+        override_usage = "callstack heap alloc [OPTIONS] NAME CONTENT\n       callstack heap alloc [OPTIONS] NAME --file FILE"
+    )]
     Alloc {
         /// The name: words joined by hyphens.
         name: String,
@@ -42,6 +45,9 @@ enum HeapCommand {
         frame: Option<FrameRef>,
     },
     /// Replaces the content of a chunk.
+    #[command(
+        override_usage = "callstack heap write [OPTIONS] NAME CONTENT\n       callstack heap write [OPTIONS] NAME --file FILE"
+    )]
     Write {
         /// The name of the chunk.
         name: String,

@@ -64,7 +64,9 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Log, Failure> {
     let handle = stack.resolve(frame)?;
     let mut query = LogQuery::default();
     (query.from, query.to, query.search, query.tail) = (from, to, search, tail);
-    let page = stack.log(handle).read(&query)?;
+    let mut page = stack.log(handle).read(&query)?;
+    // Otherwise the order of keys would depend on how serde_json was built.
+    page.lines.iter_mut().for_each(|line| line.entry.sort_all_objects());
     let form = match raw {
         true => Form::Raw,
         false => Form::Readable(if full { usize::MAX } else { SHOWN_LINES }),
@@ -93,7 +95,10 @@ impl Report for Log {
         }
         if !self.page.damaged.is_empty() {
             page.gap()?;
-            let damaged = count(self.page.damaged.len(), "entry").replace("entrys", "entries");
+            let damaged = match self.page.damaged.len() {
+                1 => "1 entry".to_owned(),
+                several => format!("{several} entries"),
+            };
             page.line(Line::new().plain(format!("{damaged} cannot be read: cut off, or still being written.")))?;
         }
         Ok(())

@@ -56,7 +56,7 @@ pub enum StackCommand {
     Watch(watch::Arguments),
     /// Examines the stack, and says what to do if something is wrong.
     Doctor,
-    /// Begins a frame.
+    /// Begins a frame, on which you or a script work. For an agent, plan it.
     Push(push::Arguments),
     /// Plans frames, to be begun later.
     Plan(plan::Arguments),

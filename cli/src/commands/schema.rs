@@ -5,8 +5,10 @@ use std::io;
 
 use clap::Args;
 use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -28,7 +30,8 @@ pub type Named = (&'static str, Schema);
 
 /// The schema of the envelope of a report.
 pub fn of<R: Report>() -> Named {
-    let mut schema = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<R>();
+    let settings = SchemaSettings::draft2020_12().for_serialize().with_transform(RecursiveTransform(shorten));
+    let mut schema = settings.into_generator().into_root_schema_for::<R>();
     let definitions = schema.remove("$defs");
     let dialect = schema.remove("$schema");
     let mut envelope = json_schema!({
@@ -41,7 +44,19 @@ pub fn of<R: Report>() -> Named {
             envelope.insert(key.to_owned(), value);
         }
     }
+    // The order of keys depends on how serde_json was built.
+    envelope.ensure_object().sort_keys();
+    envelope.ensure_object().values_mut().for_each(Value::sort_all_objects);
     (R::KIND, envelope)
+}
+
+/// Keeps the first paragraph of a description. Examples in Rust follow.
+fn shorten(schema: &mut Schema) {
+    if let Some(Value::String(text)) = schema.get_mut("description")
+        && let Some(end) = text.find("\n\n")
+    {
+        text.truncate(end);
+    }
 }
 
 pub fn run(arguments: &Arguments) -> Result<Schemas, Failure> {

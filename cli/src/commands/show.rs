@@ -2,6 +2,7 @@
 
 use std::io;
 
+use anstyle::Style;
 use callstack_core::frame::{Chunk, Frame, FrameSpans, FrameUsage, Question};
 use callstack_core::{FrameRef, FrameStatus, Handle, Stack};
 use clap::Args;
@@ -12,7 +13,7 @@ use super::frame_line::FrameLine;
 use super::usage::requests_in_words;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{EMPHASIS, FAINT, Line, Page, Report, duration, moment, of_status};
+use crate::output::{EMPHASIS, Line, Page, Report, duration, moment, of_status};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -93,28 +94,24 @@ impl Report for FrameDetails {
         let active = if self.is_active { "  <-- ACTIVE" } else { "" };
         let line = Line::new().styled(EMPHASIS, self.handle.to_string()).plain(" ").said(title);
         page.line_with_end(line, Line::new().styled(EMPHASIS, active))?;
-        field(
-            page,
-            "status",
-            Line::new().styled(of_status(*status), status.to_string()).plain(self.remark_on_status()),
-        )?;
-        field(page, "id", Line::new().said(session_id))?;
+        page.field("status", of_status(*status), &format!("{status}{}", self.remark_on_status()))?;
+        page.field("id", Style::new(), session_id)?;
         if let Some(parent) = &self.parent {
-            field(page, "below", Line::new().plain(format!("{} ", parent.handle)).said(&parent.title))?;
+            page.field("below", Style::new(), &parent.plain())?;
         }
         self.attempts(page)?;
         self.times(page)?;
         if let Some(call) = &self.record.call {
-            field(page, "runs in", Line::new().said(&call.host).plain(format!(", since {}", moment(call.begun_at))))?;
+            page.field("runs in", Style::new(), &format!("{}, since {}", call.host, moment(call.begun_at)))?;
         }
         if let Some(path) = log_path {
-            field(page, "log", Line::new().said(path))?;
+            page.field("log", Style::new(), path)?;
         }
         if let Some(words) = requests_in_words(&self.usage.own) {
-            field(page, "usage", Line::new().plain(words))?;
+            page.field("usage", Style::new(), &words)?;
         }
         if let Some(words) = requests_in_words(&self.usage.total).filter(|_| self.usage.own != self.usage.total) {
-            field(page, "in all", Line::new().plain(words))?;
+            page.field("in all", Style::new(), &words)?;
         }
         self.texts(page)?;
         frames(page, "Depends on", &self.dependencies)?;
@@ -138,29 +135,29 @@ impl FrameDetails {
         if before.is_empty() && next.is_empty() {
             return Ok(());
         }
-        field(page, "attempt", Line::new().plain(format!("{}{before}{next}", self.attempt)))
+        page.field("attempt", Style::new(), &format!("{}{before}{next}", self.attempt))
     }
 
     fn times(&self, page: &mut Page<'_>) -> io::Result<()> {
         let FrameSpans { begun_at, ended_at, blocked, .. } = &self.spans;
-        field(page, "created", Line::new().plain(moment(self.record.created_at)))?;
+        page.field("created", Style::new(), &moment(self.record.created_at))?;
         if let Some(begun_at) = begun_at {
-            field(page, "begun", Line::new().plain(moment(*begun_at)))?;
+            page.field("begun", Style::new(), &moment(*begun_at))?;
         }
         for span in blocked {
             let end = match span.to {
                 Some(end) => format!(" for {}", duration(end.saturating_sub(span.from))),
                 None => " until now".to_owned(),
             };
-            field(page, "blocked", Line::new().plain(format!("{}{end}", moment(span.from))))?;
+            page.field("blocked", Style::new(), &format!("{}{end}", moment(span.from)))?;
         }
         let worked = duration(self.worked);
         match (begun_at, ended_at) {
             (Some(_), Some(end)) => {
-                field(page, "ended", Line::new().plain(format!("{}, after {worked} of work", moment(*end))))
+                page.field("ended", Style::new(), &format!("{}, after {worked} of work", moment(*end)))
             }
-            (None, Some(end)) => field(page, "ended", Line::new().plain(moment(*end))),
-            (Some(_), None) => field(page, "worked", Line::new().plain(format!("{worked} so far"))),
+            (None, Some(end)) => page.field("ended", Style::new(), &moment(*end)),
+            (Some(_), None) => page.field("worked", Style::new(), &format!("{worked} so far")),
             (None, None) => Ok(()),
         }
     }
@@ -190,10 +187,6 @@ impl FrameDetails {
         }
         record.heap.iter().try_for_each(|chunk| kept(page, chunk))
     }
-}
-
-fn field(page: &mut Page<'_>, name: &str, value: Line) -> io::Result<()> {
-    page.line(Line::new().styled(FAINT, format!("  {name:<9}")).followed_by(value))
 }
 
 fn heading(page: &mut Page<'_>, name: &str) -> io::Result<()> {

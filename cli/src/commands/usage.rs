@@ -150,14 +150,15 @@ impl Report for Usage {
         if self.total.models.is_empty() {
             return page.line(Line::new().plain("No request to a model was recorded."));
         }
-        if self.frame.is_some() {
+        if !self.below.is_empty() && self.frame.is_some() {
             page.line(Line::new().styled(EMPHASIS, "The frame itself"))?;
             self.table(page, &self.own)?;
             page.gap()?;
             page.line(Line::new().styled(EMPHASIS, "With everything below"))?;
         }
         self.table(page, &self.total)?;
-        if !self.below.is_empty() {
+        let is_one_tree = self.frame.is_none() && self.below.len() == 1;
+        if !self.below.is_empty() && !is_one_tree {
             page.gap()?;
             page.line(Line::new().styled(EMPHASIS, if self.frame.is_some() { "Below" } else { "Trees" }))?;
             let rows: Vec<Row> = self

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use super::FAINT;
 use anstyle::{AnsiColor, Style};
 use callstack_core::text::{lines, one_line, visible};
 use terminal_size::{Width, terminal_size_of};
@@ -150,6 +151,19 @@ impl<'a> Page<'a> {
     /// Writes a text of a frame with all of its lines, indented and wrapped. Control characters are replaced.
     pub fn text(&mut self, indentation: usize, text: &str) -> io::Result<()> {
         self.hanging("", indentation, text)
+    }
+
+    /// Writes a short text beside its name, wrapped.
+    pub fn field(&mut self, name: &str, style: Style, text: &str) -> io::Result<()> {
+        let name = format!("  {name:<9}");
+        let room = self.width.saturating_sub(name.width()).max(LEAST_ROOM);
+        let text = one_line(text);
+        let mut before = format!("{FAINT}{name}{FAINT:#}");
+        for piece in wrapped(&text, room) {
+            writeln!(self.writer, "{before}{style}{piece}{style:#}")?;
+            before = " ".repeat(name.width());
+        }
+        Ok(())
     }
 
     /// Writes a text of a frame as an entry of a list.

@@ -30,6 +30,7 @@ export {
   WIRES,
   WITH_ALL_TOOLS,
 } from "./opencode.js"
+export { PROGRAM, program } from "./program.js"
 
 /** A running OpenCode with a scripted model. */
 export interface Scenario {
