@@ -2,6 +2,7 @@
 //! Anthropic interface.
 
 mod arguments;
+mod driver;
 mod gauge;
 mod genai_model;
 mod limits;
@@ -25,6 +26,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use arguments::AgentArguments;
+use driver::{Driver, Refusal};
 use gauge::Gauge;
 use genai_model::GenaiModel;
 use progress::Progress;
@@ -35,10 +37,10 @@ use work::{Agent, Driven, End, Notices};
 use workspace::{Environment, Workspace};
 
 use crate::commands::runs::{drop_run, find_run};
-use crate::driver::{Driver, Refusal, forget};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Output, Page, Report};
+use crate::run_lock::forget;
 
 /// The result of a run.
 #[derive(Serialize, JsonSchema)]

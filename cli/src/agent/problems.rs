@@ -63,12 +63,19 @@ impl Names {
             }
             _ => "something else".into(),
         };
-        ModelError::Never {
+        ModelError::Unreachable {
             problem: format!(
                 "{} is not the address of a model API: it answers with {what}; check --base-url, which usually ends in \
                  /v1/",
                 self.address
             ),
+        }
+    }
+
+    /// The problem of an address that answers a request without streaming, but not one with it.
+    pub fn no_stream(&self) -> ModelError {
+        ModelError::Unreachable {
+            problem: format!("{} does not stream the answers of {}, which is needed", self.address, self.model),
         }
     }
 

@@ -133,7 +133,7 @@ pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Resul
 
 /// The schemas of all kinds.
 fn schemas() -> Vec<schema::Named> {
-    let mut schemas = vec![
+    let schemas = vec![
         schema::of::<Failure>(),
         schema::of::<activate::Activated>(),
         schema::of::<answer::Answered>(),
@@ -169,6 +169,6 @@ fn schemas() -> Vec<schema::Named> {
         watch::schemas(),
     ];
     #[cfg(feature = "agent")]
-    schemas.push(schema::of::<crate::agent::RunResult>());
+    let schemas = [schemas, vec![schema::of::<crate::agent::RunResult>()]].concat();
     schemas
 }

@@ -12,11 +12,11 @@ use serde::Serialize;
 
 use super::frame_line::FrameLine;
 use super::usage::requests_in_words;
-use crate::driver::{driving_process, forget};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::{EMPHASIS, FAINT, Line, Output, Page, Report, count, duration, moment};
+use crate::run_lock::{driving_process, forget};
 
 /// Older changes are shown with their date.
 const DAY: u64 = 24 * 60 * 60 * 1_000;
