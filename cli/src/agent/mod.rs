@@ -146,6 +146,7 @@ fn drive(stack: &Stack, arguments: &AgentArguments) -> Result<Driven, Failure> {
     stack.refresh()?;
     let status = stack.read(|tree| tree.node(run).status());
     if !status.is_open() {
+        forget(&folder, run);
         return Err(refused(
             "over",
             format!("the run {run} ({title}) is {status} and cannot be resumed; start a new one"),
