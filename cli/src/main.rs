@@ -4,13 +4,12 @@
 mod agent;
 mod arguments;
 mod commands;
-#[cfg_attr(not(feature = "agent"), expect(dead_code, reason = "only agents drive runs"))]
-mod driver;
 mod exit;
 mod failure;
 mod folder;
 mod input;
 mod output;
+mod run_lock;
 
 use std::env;
 use std::process::ExitCode;

@@ -64,7 +64,7 @@ pub struct AgentArguments {
     pub resume: Option<String>,
     /// Stop after this number of steps. Steps of earlier processes are not counted.
     #[arg(long, default_value_t = 200, value_name = "STEPS")]
-    max_steps: u64,
+    max_steps: usize,
     /// Stop when the model has made the same tool call this number of times in a row.
     #[arg(long, default_value_t = 6, value_name = "TIMES")]
     max_repeats: usize,

@@ -12,11 +12,14 @@ use serde::Serialize;
 
 use super::frame_line::FrameLine;
 use super::usage::requests_in_words;
-use crate::driver::driving_process;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::{EMPHASIS, FAINT, Line, Output, Page, Report, count, duration, moment};
+use crate::run_lock::{driving_process, forget};
+
+/// Older changes are shown with their date.
+const DAY: u64 = 24 * 60 * 60 * 1_000;
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -55,6 +58,9 @@ pub struct Runs {
     runs: Vec<Run>,
     /// Number of runs whose model never answered, and that are left out.
     unanswered: usize,
+    /// True if only runs that can be resumed are listed.
+    #[serde(skip)]
+    only_unfinished: bool,
 }
 
 /// A run in a list.
@@ -121,6 +127,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
             let run = find_run(&stack, run.clone())?;
             check_droppable(&stack, &path, run)?;
             let invalidated = drop_run(&stack, run, reason)?;
+            forget(&path, run);
             output.report(&RunDropped { run: stack.read(|tree| FrameLine::of(tree, run)), invalidated })?;
         }
     }
@@ -132,7 +139,7 @@ fn list(stack: &Stack, folder: &Path, arguments: &Arguments) -> Result<Runs, Fai
     runs.retain(|run| !arguments.unfinished || run.root.status.is_open());
     let all = runs.len();
     runs.retain(|run| arguments.all || run.steps > 0 || run.root.status.is_open());
-    Ok(Runs { unanswered: all - runs.len(), runs })
+    Ok(Runs { unanswered: all - runs.len(), runs, only_unfinished: arguments.unfinished })
 }
 
 impl Run {
@@ -162,9 +169,10 @@ impl Run {
         facts.push(match self.process {
             Some(0) => "driven by another process".to_owned(),
             Some(process) => format!("driven by the process {process}"),
-            None => format!("{} ago", duration(self.age)),
+            None if self.age < DAY => format!("{} ago", duration(self.age)),
+            None => format!("last at {}", moment(self.changed_at)),
         });
-        page.line(Line::new().styled(FAINT, format!("    {}", facts.join(", "))))
+        page.text(4, &facts.join(", "))
     }
 }
 
@@ -233,7 +241,11 @@ impl Report for Runs {
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         if self.runs.is_empty() {
-            page.line(Line::new().plain("No runs. `callstack agent` begins one."))?;
+            let none = match self.only_unfinished {
+                true => "No run can be resumed.",
+                false => "No runs. `callstack agent` begins one.",
+            };
+            page.line(Line::new().plain(none))?;
         }
         self.runs.iter().try_for_each(|run| run.write(page))?;
         match self.unanswered {
@@ -250,12 +262,10 @@ impl Report for RunDetails {
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         self.run.write(page)?;
-        let memory = format!("{:?}", self.settings.memory).to_lowercase();
-        page.line(Line::new().plain(format!(
-            "    begun {}, {}, memory: {memory}",
-            moment(self.run.begun_at),
-            count(self.frames, "frame")
-        )))?;
+        let memory = serde_json::to_value(self.settings.memory)?;
+        let memory = memory.as_str().unwrap_or_default();
+        let begun = moment(self.run.begun_at);
+        page.text(4, &format!("begun {begun}, {}, memory: {memory}", count(self.frames, "frame")))?;
         for (heading, text) in [("Task", &self.task), ("Result", &self.result)] {
             if !text.trim().is_empty() {
                 page.gap()?;
@@ -268,10 +278,8 @@ impl Report for RunDetails {
             page.line(Line::new().styled(EMPHASIS, "Works on"))?;
             page.line(current.line(2))?;
             page.gap()?;
-            let resume = format!("callstack agent --resume={}", self.run.root.handle);
-            page.line(
-                Line::new().plain(format!("To continue: {resume}, with --model and the other options as before")),
-            )?;
+            page.line(Line::new().styled(EMPHASIS, "To continue"))?;
+            page.text(2, &format!("callstack agent --resume={} and the options as before", self.run.root.handle))?;
         }
         Ok(())
     }

@@ -90,6 +90,7 @@ fn an_address_that_answers_with_a_page_is_named_as_such() {
                 "is not the address of a model API: it answers with a web page, “welcome to nginx!”; check --base-url",
             ),
             (404, "is not the address of a model API: it answers 404 with a web page, “welcome to nginx!”; check"),
+            (501, "is not the address of a model API: it answers 501 with a web page, “welcome to nginx!”; check"),
             (403, "is not the address of a model API: it answers 403 with a web page, “welcome to nginx!”; check"),
         ] {
             let scene = Scene::new(&script("shortener-heap"), wire);

@@ -173,6 +173,12 @@ fn the_run_to_resume_can_be_chosen() {
     for task in ["First task", "Second task"] {
         assert_eq!(scene.run(&[task, "--max-steps", "1"]).status.code(), Some(3));
     }
+    for name in ["f1", "First task"] {
+        let output = scene.run(&["--resume", name]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        let expected = format!("`{name}` is a run, and no instruction; to resume it, write --resume={name}");
+        assert!(stderr(&output).contains(&expected), "{}", stderr(&output));
+    }
     assert!(scene.run(&["--resume=First task"]).status.success());
     assert_eq!(scene.results().as_deref(), Some("done"), "the first run is over");
     let output = scene.run(&["--resume=f1", "More"]);
@@ -189,6 +195,7 @@ fn the_run_to_resume_can_be_chosen() {
     let output = scene.run(&["--resume"]);
     assert!(stderr(&output).contains("has no unfinished run; start one with a task"), "{}", stderr(&output));
     assert_eq!(scene.run(&[]).status.code(), Some(2), "a task or --resume is required");
+    assert_eq!(std::fs::read_dir(scene.path(".callstack/runs")).unwrap().count(), 0, "locks of runs that are over");
 }
 
 #[test]
@@ -239,6 +246,7 @@ fn a_dropped_run_is_not_resumed() {
     }
     let output = scene.callstack(&["runs", "drop", "Second task", "--reason", "not needed"]);
     assert_eq!(stdout(&output), "dropped f3: Second task", "{}", stderr(&output));
+    assert!(!scene.path(".callstack/runs/f3.lock").exists());
     let unfinished = stdout(&scene.callstack(&["runs", "--unfinished"]));
     assert!(unfinished.contains("First task") && !unfinished.contains("Second task"), "{unfinished}");
     let shown = stdout(&scene.callstack(&["runs", "show", "f3"]));

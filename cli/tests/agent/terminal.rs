@@ -33,7 +33,14 @@ fn control_characters_of_models_and_commands_do_not_reach_the_terminal() {
         let output = scene.run(&[&format!("task{EVIL}")]);
         assert!(output.status.success(), "{wire}: {}", stderr(&output));
         assert_harmless(&stderr(&output));
-        for text in ["| text\u{FFFD}]0;owned", "title\u{FFFD}", "busy\u{FFFD}", "out\u{FFFD}[2J", "task\u{FFFD}"] {
+        for text in [
+            "| text\u{FFFD}]0;owned",
+            "title ]0;owned [2J",
+            "busy\u{FFFD}",
+            "out [2J put",
+            "task ]0;owned",
+            "refused: tool ]0",
+        ] {
             assert!(stderr(&output).contains(text), "{wire}: {text:?} is missing in {}", stderr(&output));
         }
         assert_eq!(stdout(&output), format!("result{EVIL}"), "{wire}: a pipe gets the bytes of the result");
