@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::ops::RangeFrom;
 
 use crate::steps::step;
@@ -93,6 +94,17 @@ pub(crate) fn replace_hidden<'a>(text: &'a str, mut write: impl FnMut(char, &mut
     }
     shown.push_str(&text[rest..]);
     Cow::Owned(shown)
+}
+
+/// Returns JSON with every hidden character written as an escape sequence, which changes no value: hidden characters can
+/// only be in its strings. An agent sees that they are there, and a terminal does not obey them.
+pub fn escape_hidden(json: &str) -> Cow<'_, str> {
+    replace_hidden(json, |character, shown| {
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            // Writing into a text cannot fail.
+            let _ = write!(shown, "\\u{unit:04x}");
+        }
+    })
 }
 
 /// Returns a text with every hidden character replaced by U+FFFD.

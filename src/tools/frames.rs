@@ -5,11 +5,12 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::caller::Caller;
-use super::json::{escaped, pretty, with_references};
+use super::json::{pretty, with_references};
 use super::{AgentTool, Reply};
 use crate::error::Error;
 use crate::frame::{FrameRef, FrameStatus, Handle, Identity, NewFrame, PopStatus, Results};
 use crate::session::calls::listed;
+use crate::text::escape_hidden;
 use crate::tree::OutlineOptions;
 
 /// Run a sub-task in a child frame; its results are this tool's answer. The child sees this frame, not this
@@ -359,6 +360,6 @@ impl AgentTool for GetState {
     const EXAMPLE: &'static str = "{}";
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        Ok(Reply::Text(escaped(&caller.stack.state().to_json())))
+        Ok(Reply::Text(escape_hidden(&caller.stack.state().to_json()).into_owned()))
     }
 }

@@ -1,29 +1,18 @@
 //! JSON in the answers of tools: indented, and with frames named so that the agent can use the names as arguments.
 
-use std::fmt::Write;
-
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::frame::reference_to_id;
-use crate::text::replace_hidden;
+use crate::text::escape_hidden;
 
 /// The keys whose texts are IDs of frames.
 const ID_KEYS: [&str; 5] = ["sessionID", "parentSessionID", "dependsOn", "plannedChildren", "retryOf"];
 
 /// Returns a value as indented JSON.
 pub(super) fn pretty(value: &impl Serialize) -> String {
-    escaped(&serde_json::to_string_pretty(value).expect("records have only string keys and finite numbers"))
-}
-
-/// Returns the same JSON with hidden characters written as escape sequences. They can only be in its strings.
-pub(super) fn escaped(json: &str) -> String {
-    let write = |character: char, json: &mut String| {
-        for unit in character.encode_utf16(&mut [0; 2]) {
-            let _ = write!(json, "\\u{unit:04x}");
-        }
-    };
-    replace_hidden(json, write).into_owned()
+    let json = serde_json::to_string_pretty(value).expect("records have only string keys and finite numbers");
+    escape_hidden(&json).into_owned()
 }
 
 /// Returns a record as JSON in which IDs that have the form of a handle are written as references: `id:f3`. An agent

@@ -11,7 +11,6 @@ mod problems;
 mod progress;
 mod retry;
 mod runtime;
-mod terminal;
 mod usage;
 mod work;
 mod workspace;
@@ -32,7 +31,6 @@ use genai_model::GenaiModel;
 use progress::Progress;
 use retry::Patient;
 pub use runtime::start;
-use terminal::print;
 use work::{Agent, Driven, End, Notices};
 use workspace::{Environment, Workspace};
 
@@ -58,7 +56,8 @@ impl Report for RunResult {
     const KIND: &'static str = "runResult";
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
-        page.raw(&self.result)
+        page.raw(&self.result)?;
+        page.raw("\n")
     }
 }
 
@@ -67,17 +66,15 @@ impl Report for RunResult {
 async fn run(arguments: &AgentArguments, output: Output) -> Result<Exit, Failure> {
     let mut resumable = None;
     let failure = match work(arguments, Progress::new(output.is_json), &mut resumable).await {
-        Ok(End::Done { run, result, usage }) if output.is_json => {
+        Ok(End::Done { run, result, usage }) => {
             output.report(&RunResult { run, result, usage })?;
             return Ok(Exit::Done);
         }
-        // Not as a report: those to a file or a pipe lose their control characters, and the result is for programs too.
-        Ok(End::Done { result, .. }) => {
-            print(&result)?;
-            return Ok(Exit::Done);
-        }
         Ok(End::Stopped { reason }) => Failure::new(Exit::Limit, "limit", reason),
-        Ok(End::Interrupted) => Failure::new(Exit::Interrupted, "interrupted", "interrupted; the run is saved"),
+        Ok(End::Interrupted) => {
+            let state = if resumable.is_some() { "the run is saved" } else { "the model had not answered yet" };
+            Failure::new(Exit::Interrupted, "interrupted", format!("interrupted; {state}"))
+        }
         Err(failure) => failure,
     };
     Err(match resumable {
@@ -105,7 +102,7 @@ async fn work(arguments: &AgentArguments, progress: Progress, resumable: &mut Op
     let agent = Agent::new(driven, model, gauge, workspace, arguments.limits(), progress)?;
     let end = agent.work(arguments.resume.is_some()).await;
     let has_answer = || stack.run(run).status().is_ok_and(|status| status.steps > 0);
-    if end.is_err() && arguments.resume.is_none() && !has_answer() {
+    if !matches!(end, Ok(End::Done { .. })) && !has_answer() {
         // The first problem is the one to report.
         let _ = drop_run(&stack, run, "its model never answered");
     }
@@ -114,8 +111,10 @@ async fn work(arguments: &AgentArguments, progress: Progress, resumable: &mut Op
         forget(&folder, run);
     }
     // All commits are already safe. This updates the files next to the database.
-    stack.close()?;
-    end
+    let closed = stack.close();
+    let end = end?;
+    closed?;
+    Ok(end)
 }
 
 /// Starts a new run, or takes an unfinished one with `--resume`.
@@ -139,6 +138,7 @@ fn drive(stack: &Stack, arguments: &AgentArguments) -> Result<Driven, Failure> {
         }
         Refusal::Driven { process: None } => {
             refused("driven", format!("the run {run} ({title}) is driven by another process"))
+                .next("wait for its end: callstack runs")
         }
         Refusal::Failed(error) => Failure::of_file("lock", format!("the run {run} in {}", folder.display()), &error),
     })?;
@@ -163,7 +163,8 @@ fn drive(stack: &Stack, arguments: &AgentArguments) -> Result<Driven, Failure> {
 
 fn newest_unfinished(stack: &Stack) -> Option<Handle> {
     let is_open = |run: &Handle| stack.read(|tree| tree.node(*run).status().is_open());
-    stack.runs().into_iter().rev().find(is_open)
+    let has_answer = |run: &Handle| stack.run(*run).status().is_ok_and(|status| status.steps > 0);
+    stack.runs().into_iter().rev().find(|run| is_open(run) && has_answer(run))
 }
 
 /// A failure of what is outside of the stack, mostly of the model.

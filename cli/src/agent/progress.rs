@@ -8,8 +8,7 @@ use callstack_core::frame::{Change, Event, Message, ModelUsage, ToolCall};
 use callstack_core::memory::Prompt;
 use callstack_core::{Handle, OutlineOptions, OutlineStyle, Stack};
 
-use super::terminal::{harmless, say};
-use crate::output::{Line, Page, count, number, width_of_errors};
+use crate::output::{Line, Medium, Page, count, harmless, number, say};
 
 /// Maximum length of a line, in columns. A narrow terminal has shorter ones.
 const WIDTH: usize = 110;
@@ -149,7 +148,7 @@ impl Progress {
         }
         let mut error = io::stderr();
         let line = Line::new().plain(indentation).said(text);
-        let _ = Page::new(&mut error, width_of_errors().min(WIDTH)).line_with_end(line, Line::new().plain(end));
+        let _ = Page::new(&mut error, Medium::errors().at_most(WIDTH)).line_with_end(line, Line::new().plain(end));
     }
 
     fn say(&self, text: &str) {

@@ -138,7 +138,7 @@ fn list(stack: &Stack, folder: &Path, arguments: &Arguments) -> Result<Runs, Fai
     let mut runs = stack.runs().into_iter().map(|run| Run::of(stack, folder, run)).collect::<Result<Vec<_>, _>>()?;
     runs.retain(|run| !arguments.unfinished || run.root.status.is_open());
     let all = runs.len();
-    runs.retain(|run| arguments.all || run.steps > 0 || run.root.status.is_open());
+    runs.retain(|run| arguments.all || run.steps > 0 || run.process.is_some());
     Ok(Runs { unanswered: all - runs.len(), runs, only_unfinished: arguments.unfinished })
 }
 

@@ -6,17 +6,20 @@ mod page;
 mod reader;
 mod style;
 pub mod table;
+mod terminal;
 
 use std::io::{self, BufWriter, Write};
 
-use anstream::AutoStream;
+use callstack_core::text::escape_hidden;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use moment::{duration, moment};
-pub use page::{Line, Page, count, number, width_of_errors};
+pub use page::{Line, Medium, Page, count, number};
 pub use reader::wait_for_reader;
 pub use style::{EMPHASIS, FAINT, mark, of_status};
+#[cfg(feature = "agent")]
+pub use terminal::{harmless, say};
 
 use crate::failure::Failure;
 
@@ -57,8 +60,8 @@ impl Output {
     /// # Errors
     /// Those of the standard output.
     pub fn report<R: Report>(self, report: &R) -> Result<(), Failure> {
-        let mut writer = BufWriter::with_capacity(1 << 16, AutoStream::auto(io::stdout().lock()));
-        self.write(report, &mut writer, page::width_of_output())?;
+        let mut writer = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        self.write(report, &mut writer, Medium::output())?;
         Ok(writer.flush()?)
     }
 
@@ -67,29 +70,34 @@ impl Output {
     /// # Errors
     /// Those of the standard output.
     pub fn stream<R: Report>(self, report: &R) -> Result<(), Failure> {
-        let mut writer = BufWriter::new(AutoStream::auto(io::stdout().lock()));
+        let (mut writer, medium) = (BufWriter::new(io::stdout().lock()), Medium::output());
         match self.is_json {
             true => {
-                serde_json::to_writer(&mut writer, &envelope(report)).map_err(io::Error::from)?;
-                writeln!(writer)?;
+                write_json(&serde_json::to_string(&envelope(report)).map_err(io::Error::from)?, &mut writer, medium)?
             }
-            false => report.write(&mut Page::new(&mut writer, page::width_of_output()))?,
+            false => report.write(&mut Page::new(&mut writer, medium))?,
         }
         Ok(writer.flush()?)
     }
 
     /// Writes a failure to the standard error. That this fails too cannot be said anywhere.
     pub fn failure(self, failure: &Failure) {
-        let mut writer = AutoStream::auto(io::stderr().lock());
-        let _ = self.write(failure, &mut writer, width_of_errors());
+        let _ = self.write(failure, &mut io::stderr().lock(), Medium::errors());
     }
 
-    fn write<R: Report>(self, report: &R, writer: &mut impl Write, width: usize) -> io::Result<()> {
-        if !self.is_json {
-            return report.write(&mut Page::new(writer, width));
+    fn write<R: Report>(self, report: &R, writer: &mut impl Write, medium: Medium) -> io::Result<()> {
+        match self.is_json {
+            true => write_json(&serde_json::to_string_pretty(&envelope(report))?, writer, medium),
+            false => report.write(&mut Page::new(writer, medium)),
         }
-        serde_json::to_writer_pretty(&mut *writer, &envelope(report))?;
-        writeln!(writer)
+    }
+}
+
+/// Writes JSON. Characters that a terminal obeys are escaped for it, which changes no value.
+fn write_json(json: &str, writer: &mut impl Write, medium: Medium) -> io::Result<()> {
+    match medium.is_terminal {
+        true => writeln!(writer, "{}", escape_hidden(json)),
+        false => writeln!(writer, "{json}"),
     }
 }
 

@@ -2,11 +2,14 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use super::FAINT;
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use callstack_core::text::{lines, one_line, visible};
-use terminal_size::{Width, terminal_size_of};
+use terminal_size::{Height, Width, terminal_size_of};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::FAINT;
+use super::terminal::harmless;
 
 /// The smallest width: narrower terminals get lines of this width.
 const NARROWEST: usize = 20;
@@ -15,20 +18,47 @@ const TAB: &str = "    ";
 /// The room that a wrapped text has at least beside its indentation.
 const LEAST_ROOM: usize = 16;
 
-/// The width of lines on the standard output, in columns: `COLUMNS`, else that of the terminal. No terminal has no limit.
-pub(super) fn width_of_output() -> usize {
-    width(terminal_size_of(io::stdout()))
+/// What text is written to. It decides about colours, the width of lines, and characters that a terminal obeys; files and
+/// pipes get all data unchanged.
+#[derive(Debug, Clone, Copy)]
+pub struct Medium {
+    pub is_terminal: bool,
+    is_colored: bool,
+    /// The number of columns; `usize::MAX` for no limit.
+    width: usize,
 }
 
-/// The same for the standard error.
-pub fn width_of_errors() -> usize {
-    width(terminal_size_of(io::stderr()))
-}
+impl Medium {
+    /// The standard output.
+    pub fn output() -> Self {
+        let out = io::stdout();
+        Self::of(AutoStream::choice(&out), out.is_terminal(), terminal_size_of(&out))
+    }
 
-fn width(terminal: Option<(Width, terminal_size::Height)>) -> usize {
-    let wanted = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
-    let found = wanted.or(terminal.map(|(Width(columns), _)| usize::from(columns)));
-    found.map_or(usize::MAX, |columns| columns.max(NARROWEST))
+    /// The standard error.
+    pub fn errors() -> Self {
+        let error = io::stderr();
+        Self::of(AutoStream::choice(&error), error.is_terminal(), terminal_size_of(&error))
+    }
+
+    /// The width is `COLUMNS`, else that of the terminal. No terminal has no limit.
+    fn of(color: ColorChoice, is_terminal: bool, size: Option<(Width, Height)>) -> Self {
+        let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let found = columns.filter(|columns| *columns > 0).or(size.map(|(Width(columns), _)| usize::from(columns)));
+        let width = found.map_or(usize::MAX, |columns| columns.max(NARROWEST));
+        Self { is_terminal, is_colored: color != ColorChoice::Never, width }
+    }
+
+    /// The same with lines of at most this many columns.
+    #[cfg(feature = "agent")]
+    pub fn at_most(self, width: usize) -> Self {
+        Self { width: self.width.min(width), ..self }
+    }
+
+    /// A style, or none where nobody sees it.
+    fn style(self, style: Style) -> Style {
+        if self.is_colored { style } else { Style::new() }
+    }
 }
 
 /// A number and its noun: `1 frame`, `2 frames`.
@@ -97,18 +127,17 @@ impl Line {
 /// The output of one report.
 pub struct Page<'a> {
     writer: &'a mut dyn Write,
-    width: usize,
+    medium: Medium,
 }
 
 impl<'a> Page<'a> {
-    /// `width`: the number of columns; `usize::MAX` for no limit.
-    pub fn new(writer: &'a mut dyn Write, width: usize) -> Self {
-        Self { writer, width }
+    pub fn new(writer: &'a mut dyn Write, medium: Medium) -> Self {
+        Self { writer, medium }
     }
 
     /// The number of columns; `usize::MAX` for no limit.
     pub fn width(&self) -> usize {
-        self.width
+        self.medium.width
     }
 
     /// Writes an empty line.
@@ -123,8 +152,8 @@ impl<'a> Page<'a> {
 
     /// Writes a line and its end. If both are too wide, the line is cut and ends in `…`, and the end is whole.
     pub fn line_with_end(&mut self, line: Line, end: Line) -> io::Result<()> {
-        let room = self.width.saturating_sub(end.width()).max(1);
-        let is_cut = self.width != usize::MAX && line.width() > room;
+        let room = self.width().saturating_sub(end.width()).max(1);
+        let is_cut = self.width() != usize::MAX && line.width() > room;
         let mut left = if is_cut { room - 1 } else { usize::MAX };
         for span in &line.spans {
             let shown = columns(&span.text, left);
@@ -142,10 +171,8 @@ impl<'a> Page<'a> {
     }
 
     fn span(&mut self, style: Style, text: &str) -> io::Result<()> {
-        match style.is_plain() || text.is_empty() {
-            true => write!(self.writer, "{text}"),
-            false => write!(self.writer, "{style}{text}{style:#}"),
-        }
+        let style = if text.is_empty() { Style::new() } else { self.medium.style(style) };
+        write!(self.writer, "{style}{text}{style:#}")
     }
 
     /// Writes a text of a frame with all of its lines, indented and wrapped. Control characters are replaced.
@@ -156,12 +183,15 @@ impl<'a> Page<'a> {
     /// Writes a short text beside its name, wrapped.
     pub fn field(&mut self, name: &str, style: Style, text: &str) -> io::Result<()> {
         let name = format!("  {name:<9}");
-        let room = self.width.saturating_sub(name.width()).max(LEAST_ROOM);
+        let room = self.width().saturating_sub(name.width()).max(LEAST_ROOM);
         let text = one_line(text);
-        let mut before = format!("{FAINT}{name}{FAINT:#}");
+        let mut before = name.as_str();
+        let indentation = name.width();
         for piece in wrapped(&text, room) {
-            writeln!(self.writer, "{before}{style}{piece}{style:#}")?;
-            before = " ".repeat(name.width());
+            self.span(FAINT, &format!("{before:indentation$}"))?;
+            self.span(style, piece)?;
+            writeln!(self.writer)?;
+            before = "";
         }
         Ok(())
     }
@@ -173,7 +203,7 @@ impl<'a> Page<'a> {
 
     /// Writes a text, indented and wrapped, with something before its first line.
     fn hanging(&mut self, first: &str, indentation: usize, text: &str) -> io::Result<()> {
-        let room = self.width.saturating_sub(indentation).max(LEAST_ROOM);
+        let room = self.width().saturating_sub(indentation).max(LEAST_ROOM);
         let mut before = first;
         for line in lines(text) {
             for piece in wrapped(&visible(line).replace('\t', TAB), room) {
@@ -186,7 +216,7 @@ impl<'a> Page<'a> {
 
     /// Writes a text for other programs: as it is, unless a terminal would obey its control characters.
     pub fn raw(&mut self, text: &str) -> io::Result<()> {
-        let text = if io::stdout().is_terminal() { visible(text) } else { text.into() };
+        let text = if self.medium.is_terminal { harmless(text) } else { text.into() };
         self.writer.write_all(text.as_bytes())
     }
 
@@ -196,7 +226,8 @@ impl<'a> Page<'a> {
             "error" => AnsiColor::Red.on_default().bold(),
             _ => Style::new().bold(),
         };
-        writeln!(self.writer, "{style}{label}:{style:#} {}", one_line(message))
+        self.span(style, &format!("{label}:"))?;
+        writeln!(self.writer, " {}", one_line(message))
     }
 }
 

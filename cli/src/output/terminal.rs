@@ -2,7 +2,8 @@
 //! move the cursor over what was written, or answer questions of the terminal.
 
 use std::borrow::Cow;
-use std::io::{self, IsTerminal, Write};
+#[cfg(feature = "agent")]
+use std::io::{self, Write};
 
 use callstack_core::text::visible;
 
@@ -16,17 +17,9 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
 }
 
 /// Writes a line to the standard error, without control characters. A closed standard error is not a problem.
+#[cfg(feature = "agent")]
 pub fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{}", harmless(text));
-}
-
-/// Writes a result to the standard output, and a line end: as it is into a file or a pipe, without control characters to a
-/// terminal.
-pub fn print(text: &str) -> io::Result<()> {
-    let mut out = io::stdout();
-    let shown = if out.is_terminal() { harmless(text) } else { Cow::Borrowed(text) };
-    writeln!(out, "{shown}")?;
-    out.flush()
 }
 
 #[cfg(test)]
