@@ -166,9 +166,9 @@ fn newest_unfinished(stack: &Stack) -> Option<Handle> {
     stack.runs().into_iter().rev().find(is_open)
 }
 
-/// A failure of what is outside of the stack, mostly of the model.
+/// A failure of the model, or of what it takes to ask it.
 fn failed(problem: impl ToString) -> Failure {
-    Failure::new(Exit::Failed, "agent", problem.to_string())
+    Failure::new(Exit::Failed, "model", problem.to_string())
 }
 
 fn wrong(problem: impl ToString) -> Failure {
