@@ -64,9 +64,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Log, Failure> {
     let handle = stack.resolve(frame)?;
     let mut query = LogQuery::default();
     (query.from, query.to, query.search, query.tail) = (from, to, search, tail);
-    let mut page = stack.log(handle).read(&query)?;
-    // Otherwise the order of keys would depend on how serde_json was built.
-    page.lines.iter_mut().for_each(|line| line.entry.sort_all_objects());
+    let page = stack.log(handle).read(&query)?;
     let form = match raw {
         true => Form::Raw,
         false => Form::Readable(if full { usize::MAX } else { SHOWN_LINES }),

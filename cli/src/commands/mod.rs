@@ -133,7 +133,7 @@ pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Resul
 
 /// The schemas of all kinds.
 fn schemas() -> Vec<schema::Named> {
-    let schemas = vec![
+    Vec::from([
         schema::of::<Failure>(),
         schema::of::<activate::Activated>(),
         schema::of::<answer::Answered>(),
@@ -167,8 +167,7 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<tree::FrameTree>(),
         schema::of::<usage::Usage>(),
         watch::schemas(),
-    ];
-    #[cfg(feature = "agent")]
-    let schemas = [schemas, vec![schema::of::<crate::agent::RunResult>()]].concat();
-    schemas
+        #[cfg(feature = "agent")]
+        schema::of::<crate::agent::RunResult>(),
+    ])
 }

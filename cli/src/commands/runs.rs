@@ -117,7 +117,7 @@ pub struct RunDropped {
 pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     let path = folder.existing()?;
     match &arguments.action {
-        None => output.report(&list(&folder.open_to_read()?, &path, arguments)?)?,
+        None => output.report(&list(&*folder.open_to_read()?, &path, arguments)?)?,
         Some(Action::Show { run }) => {
             let stack = folder.open_to_read()?;
             output.report(&details(&stack, &path, find_run(&stack, run.clone())?)?)?;

@@ -44,9 +44,6 @@ pub fn of<R: Report>() -> Named {
             envelope.insert(key.to_owned(), value);
         }
     }
-    // The order of keys depends on how serde_json was built.
-    envelope.ensure_object().sort_keys();
-    envelope.ensure_object().values_mut().for_each(Value::sort_all_objects);
     (R::KIND, envelope)
 }
 
