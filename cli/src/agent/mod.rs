@@ -167,9 +167,9 @@ fn newest_unfinished(stack: &Stack) -> Option<Handle> {
     stack.runs().into_iter().rev().find(|run| is_open(run) && has_answer(run))
 }
 
-/// A failure of what is outside of the stack, mostly of the model.
+/// A failure of the model, or of what it takes to ask it.
 fn failed(problem: impl ToString) -> Failure {
-    Failure::new(Exit::Failed, "agent", problem.to_string())
+    Failure::new(Exit::Failed, "model", problem.to_string())
 }
 
 fn wrong(problem: impl ToString) -> Failure {

@@ -8,13 +8,13 @@ use callstack_core::{FrameStatus, Handle, Stack};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::driver::Driver;
-use super::failed;
 use super::gauge::Gauge;
 use super::limits::ContextLimit;
 use super::model::{Answer, Model, ModelError, Offer};
 use super::progress::Progress;
 use super::retry::Patient;
 use super::workspace::Workspace;
+use super::{failed, refused};
 use crate::failure::Failure;
 use crate::output::count;
 use crate::run_lock::BackgroundCommand;
@@ -161,7 +161,7 @@ impl<M: Model> Agent<M> {
                     return Ok(End::Done { run: self.run, result: results, usage });
                 }
                 Next::Over { status, .. } => {
-                    return Err(failed(format!("the run is {status}: another program has ended it")));
+                    return Err(refused("over", format!("the run is {status}: another program has ended it")));
                 }
                 Next::Call(call) => {
                     tokio::select! {
