@@ -39,7 +39,7 @@ pub enum Subcommand {
     /// Runs an agent that manages its own memory in a workspace, until its task is done.
     ///
     /// The result is written to the standard output, and the progress to the standard error. Each step is saved in the
-    /// folder .callstack of the workspace. The agent runs shell commands with your rights: use a workspace that it may
+    /// folder of --stack, which is .callstack in the workspace if it is not given. The agent runs shell commands with your rights: use a workspace that it may
     /// change, or a container.
     #[cfg(feature = "agent")]
     #[command(args_override_self = true)]

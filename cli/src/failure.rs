@@ -113,6 +113,9 @@ fn next_step(error: &Error) -> Option<&'static str> {
         Error::Damaged { .. } | Error::History { .. } | Error::Replaced { .. } => {
             Some("`callstack doctor` says what is damaged and what can be saved")
         }
+        Error::Io { .. } => {
+            Some("look at the rights of the folder; if it is read-only, copy it, and name the copy with --stack")
+        }
         Error::ReadOnly { .. } => Some("change the rights of the folder, or work on a copy of it with --stack"),
         _ => None,
     }

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
 use callstack_core::{Stack, StackOptions};
@@ -12,7 +13,8 @@ use crate::failure::Failure;
 /// The folders in which hosts keep a stack, relative to the folder of a project. The first one wins.
 const USUAL: [&str; 2] = [".callstack", ".opencode/stack"];
 /// The files by which a stack is recognized: its database, or the state that an earlier version or a tool has left.
-const MARKS: [&str; 2] = ["stack.db", "state.json"];
+const MARKS: [&str; 2] = [DATABASE, "state.json"];
+const DATABASE: &str = "stack.db";
 
 /// Number of frames above which `state.json` is left to processes that stay: writing it would take longer than all else.
 const STATE_FILE_FRAMES: usize = 500;
@@ -28,12 +30,19 @@ impl StackFolder {
         Self { given: given.filter(|folder| !folder.is_empty()).map(PathBuf::from) }
     }
 
-    /// Opens the stack to read it. Nothing is written next to the database.
+    /// Opens the stack to read it. No file of the stack is written: neither next to the database, nor at the end, when the
+    /// write-ahead log would be moved into the database. The program ends after the command, which frees the memory faster.
     ///
     /// # Errors
-    /// If there is no stack; the errors of [`Stack::open`].
-    pub fn open_to_read(&self) -> Result<Stack, Failure> {
-        Ok(Stack::open(self.existing()?, StackOptions::default().mirror(false))?)
+    /// If there is no stack, or only the files of an earlier version; the errors of [`Stack::open`].
+    pub fn open_to_read(&self) -> Result<ManuallyDrop<Stack>, Failure> {
+        let folder = self.existing()?;
+        if !folder.join(DATABASE).is_file() {
+            let message = format!("{} has files of an earlier version, and no database yet", folder.display());
+            return Err(Failure::new(Exit::Failed, "not_imported", message)
+                .next("a command that changes the stack imports them, and keeps the originals in before-import/"));
+        }
+        Ok(ManuallyDrop::new(Stack::open(folder, StackOptions::default().mirror(false))?))
     }
 
     /// Opens the stack to change it.

@@ -4,12 +4,12 @@
 mod agent;
 mod arguments;
 mod commands;
-mod driver;
 mod exit;
 mod failure;
 mod folder;
 mod input;
 mod output;
+mod run_lock;
 
 use std::env;
 use std::process::ExitCode;

@@ -3,6 +3,8 @@
 mod database;
 #[cfg(feature = "tools")]
 mod faults;
+#[cfg(feature = "tools")]
+mod health;
 mod histories;
 mod layout;
 mod logs;

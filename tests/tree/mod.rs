@@ -6,6 +6,7 @@ mod errors;
 mod import;
 mod outlines;
 mod retries;
+mod spans;
 mod stack;
 mod state;
 mod tree_model;

@@ -1,9 +1,19 @@
 // `make demo`: the real OpenCode builds a shop with a scripted model. Prints a context, figures, and what the program
 // `callstack` shows of the stack.
 
-import { relative } from "node:path"
+import { join, relative } from "node:path"
 import { Stack } from "callstack-core"
-import { contextOf, makeProject, PROGRAM, program, type Script, serve, startModel } from "./harness/index.js"
+import {
+  contextOf,
+  framesOf,
+  makeProject,
+  PROGRAM,
+  program,
+  type Script,
+  serve,
+  startModel,
+  until,
+} from "./harness/index.js"
 import { shop } from "./harness/shop.js"
 
 /** Charges what a provider with a prompt cache would: four characters are a token, the prefix of the session's last request is cached. */
@@ -27,6 +37,11 @@ const server = await serve(project)
 const start = performance.now()
 const { text } = await server.prompt("Build a shop")
 const seconds = ((performance.now() - start) / 1000).toFixed(1)
+// OpenCode tells the plugin about a message some time after it has answered.
+await until("the last request is recorded", () => {
+  const asked = model.charges.filter(({ request }) => request.purpose !== "title").length
+  return [...framesOf(project).values()].reduce((sum, { usage }) => sum + (usage?.[0]?.requests ?? 0), 0) === asked
+})
 await server.stop()
 model.stop()
 
@@ -54,10 +69,10 @@ console.log(
   `the grandchild saw ${stable.includes("price(id) in cents") ? "the results of f2, its parent's sibling" : "nothing of f2"}, and nothing of the conversation that led to them`,
 )
 stack.close()
-const shown = relative(process.env["INIT_CWD"] ?? process.cwd(), PROGRAM)
-rule(`${shown} tree`)
-console.log(program(project, "tree").trimEnd())
-rule(`${shown} usage`)
-console.log(program(project, "usage").trimEnd())
+const shown = relative(join(import.meta.dirname, "../../../.."), PROGRAM)
+rule(`${shown} tree --all`)
+console.log(program(project, "tree", "--all").trimEnd())
+rule(`${shown} usage f1`)
+console.log(program(project, "usage", "f1").trimEnd())
 rule("Try it on this stack")
 console.log(`export CALLSTACK_DIR=${project.stack}\n${shown} show f4\n${shown} context f4 --report\n${shown} log f4`)

@@ -3,6 +3,10 @@
 //! A script is JSON: `{"steps": [{"text": "…", "calls": [{"name": "read_file", "arguments": {"path": "a.py"}}]}]}`.
 //! Each request contains the number of its step, so the same request always gets the same answer. Requests for later
 //! steps than the script has get the last step.
+//!
+//! A step can have further keys: `"cut": true` ends its answer at the maximum length, in the middle of its last call;
+//! `"usage": {"cacheRead": 100, "cacheWrite": 20, "output": 30, "reasoning": 5}` are tokens that it charges. Prompt tokens
+//! that are not cached are a quarter of the request's bytes.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -28,6 +32,18 @@ pub enum Fault {
     Cut,
     /// The request is never answered.
     Hang,
+    /// A response with this HTTP status, content type and body.
+    Response(u16, &'static str, String),
+}
+
+/// Numbers of tokens, as far as the server has told them to the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Charged {
+    pub uncached_input: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+    pub output: u64,
+    pub reasoning: u64,
 }
 
 /// A server that runs until the process ends.
@@ -42,6 +58,9 @@ struct Served {
     steps: Vec<Value>,
     faults: Vec<(usize, Fault)>,
     requests: Vec<Value>,
+    /// Maximum number of tokens of a request.
+    limit: Option<u64>,
+    charged: Charged,
 }
 
 impl ScriptedModel {
@@ -71,6 +90,16 @@ impl ScriptedModel {
         self.state.lock().unwrap().faults.push((step, fault));
     }
 
+    /// Refuses requests with more tokens from now on, with the words of the provider.
+    pub fn limit_context(&self, tokens: u64) {
+        self.state.lock().unwrap().limit = Some(tokens);
+    }
+
+    /// The sums of all tokens that were charged so far.
+    pub fn charged(&self) -> Charged {
+        self.state.lock().unwrap().charged
+    }
+
     /// The bodies of all requests so far.
     pub fn requests(&self) -> Vec<Value> {
         self.state.lock().unwrap().requests.clone()
@@ -79,36 +108,53 @@ impl ScriptedModel {
 
 type Shared = State<Arc<Mutex<Served>>>;
 
+/// One of the two wire formats.
+struct Wire {
+    /// The events of an answer.
+    stream: fn(&Value, Charged) -> Vec<String>,
+    /// What an answer that breaks off in its middle has told of the charged tokens.
+    told: fn(Charged) -> Charged,
+    /// The words for a request of too many tokens.
+    too_long: fn(u64, u64) -> String,
+}
+
+const CHAT: Wire = Wire {
+    stream: chat_stream,
+    told: |_| Charged::default(),
+    too_long: |tokens, limit| {
+        format!(
+            "This model's maximum context length is {limit} tokens. However, your messages resulted in {tokens} tokens. \
+             Please reduce the length of the messages."
+        )
+    },
+};
+
+const MESSAGES: Wire = Wire {
+    stream: messages_stream,
+    told: |charged| Charged { output: 1, reasoning: 0, ..charged },
+    too_long: |tokens, limit| format!("prompt is too long: {tokens} tokens > {limit} maximum"),
+};
+
 async fn chat(State(state): Shared, headers: HeaderMap, request: Request) -> Response {
     let key = headers.get("authorization").and_then(|key| key.to_str().ok()?.strip_prefix("Bearer "));
-    respond(&state, key, request, chat_stream).await
+    respond(&state, key, request, &CHAT).await
 }
 
 async fn messages(State(state): Shared, headers: HeaderMap, request: Request) -> Response {
     let key = headers.get("x-api-key").and_then(|key| key.to_str().ok());
-    respond(&state, key, request, messages_stream).await
+    respond(&state, key, request, &MESSAGES).await
 }
 
-async fn respond(
-    state: &Mutex<Served>,
-    key: Option<&str>,
-    request: Request,
-    stream: fn(&Value, u64) -> Vec<String>,
-) -> Response {
+async fn respond(state: &Mutex<Served>, key: Option<&str>, request: Request, wire: &Wire) -> Response {
     let body = axum::body::to_bytes(request.into_body(), usize::MAX).await.unwrap();
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let refuse = |status: u16, message: &str| {
-        let body = json!({ "error": { "message": message } });
-        (StatusCode::from_u16(status).unwrap(), [(header::CONTENT_TYPE, "application/json")], body.to_string())
-            .into_response()
-    };
     if key != Some(KEY) {
         return refuse(401, "Incorrect API key provided");
     }
     if body["model"] != MODEL {
         return refuse(404, &format!("The model {} does not exist", body["model"]));
     }
-    let (fault, step, tokens) = {
+    let (fault, step, tokens, limit) = {
         let mut served = state.lock().unwrap();
         let tokens = body.to_string().len() as u64 / 4;
         let number = step_of(&body);
@@ -116,14 +162,22 @@ async fn respond(
         let step = number.and_then(|number| served.steps.get(number - 1).or(served.steps.last()).cloned());
         let place = served.faults.iter().position(|(step, _)| Some(*step) == number);
         let fault = place.map(|place| served.faults.remove(place).1);
-        (fault, step, tokens)
+        (fault, step, tokens, served.limit)
     };
     let Some(step) = step else { return refuse(400, "the request does not say which step it is for") };
-    let mut events = stream(&step, tokens);
+    if let Some(limit) = limit.filter(|limit| tokens > *limit) {
+        return refuse(400, &(wire.too_long)(tokens, limit));
+    }
+    let charged = charged(&step, tokens);
+    let mut events = (wire.stream)(&step, charged);
+    let mut told = charged;
     match fault {
         None => {}
         Some(Fault::Hang) => std::future::pending().await,
-        Some(Fault::Cut) => events.truncate(events.len() / 2),
+        Some(Fault::Cut) => {
+            events.truncate(events.len() / 2);
+            told = (wire.told)(charged);
+        }
         Some(Fault::Status(status, after)) => {
             let mut response = refuse(status, "try again later");
             if let Some(after) = after {
@@ -131,10 +185,52 @@ async fn respond(
             }
             return response;
         }
+        Some(Fault::Response(status, content_type, body)) => {
+            let status = StatusCode::from_u16(status).unwrap();
+            return (status, [(header::CONTENT_TYPE, content_type)], body).into_response();
+        }
     }
+    state.lock().unwrap().charged.add(told);
     // Sent in pieces, as models do.
     let chunks = futures_util::stream::iter(events.into_iter().map(Ok::<_, std::convert::Infallible>));
     ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(chunks)).into_response()
+}
+
+fn refuse(status: u16, message: &str) -> Response {
+    let body = json!({ "error": { "message": message } });
+    (StatusCode::from_u16(status).unwrap(), [(header::CONTENT_TYPE, "application/json")], body.to_string())
+        .into_response()
+}
+
+impl Charged {
+    fn add(&mut self, other: Charged) {
+        let Charged { uncached_input, cache_read, cache_write, output, reasoning } = other;
+        self.uncached_input += uncached_input;
+        self.cache_read += cache_read;
+        self.cache_write += cache_write;
+        self.output += output;
+        self.reasoning += reasoning;
+    }
+
+    fn prompt(self) -> u64 {
+        self.uncached_input + self.cache_read + self.cache_write
+    }
+
+    fn answer(self) -> u64 {
+        self.output + self.reasoning
+    }
+}
+
+/// The tokens that a step charges.
+fn charged(step: &Value, uncached_input: u64) -> Charged {
+    let number = |key: &str, default: u64| step["usage"][key].as_u64().unwrap_or(default);
+    Charged {
+        uncached_input,
+        cache_read: number("cacheRead", 0),
+        cache_write: number("cacheWrite", 0),
+        output: number("output", 10),
+        reasoning: number("reasoning", 0),
+    }
 }
 
 /// The number of the step that a request is for: the newest message ends with it.
@@ -147,13 +243,21 @@ fn step_of(request: &Value) -> Option<usize> {
 fn calls(step: &Value) -> impl Iterator<Item = (usize, &str, String)> {
     let calls = step["calls"].as_array().map_or(&[][..], Vec::as_slice);
     calls.iter().enumerate().map(|(place, call)| {
-        let arguments = match &call["arguments"] {
+        let mut arguments = match &call["arguments"] {
             // Sent unchanged, for arguments that are not JSON.
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
+        if is_cut(step) && place + 1 == calls.len() {
+            arguments.truncate(arguments.floor_char_boundary(arguments.len() / 2));
+        }
         (place, call["name"].as_str().unwrap_or_default(), arguments)
     })
+}
+
+/// True if the answer of a step ends at its maximum length.
+fn is_cut(step: &Value) -> bool {
+    step["cut"] == true
 }
 
 /// A text in two pieces.
@@ -162,7 +266,7 @@ fn halves(text: &str) -> [&str; 2] {
     [first, second]
 }
 
-fn chat_stream(step: &Value, tokens: u64) -> Vec<String> {
+fn chat_stream(step: &Value, charged: Charged) -> Vec<String> {
     let chunk = |delta: Value, finish: Option<&str>| {
         let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
         let chunk = json!({ "id": "chat_1", "object": "chat.completion.chunk", "model": MODEL, "choices": [choice] });
@@ -181,21 +285,33 @@ fn chat_stream(step: &Value, tokens: u64) -> Vec<String> {
             events.push(chunk(json!({ "tool_calls": [call] }), None));
         }
     }
-    let finish = if calls(step).next().is_some() { "tool_calls" } else { "stop" };
+    let finish = match (is_cut(step), calls(step).next()) {
+        (true, _) => "length",
+        (false, Some(_)) => "tool_calls",
+        (false, None) => "stop",
+    };
     events.push(chunk(json!({}), Some(finish)));
-    let usage = json!({ "prompt_tokens": tokens, "completion_tokens": 10, "total_tokens": tokens + 10 });
+    let (prompt, answer) = (charged.prompt(), charged.answer());
+    let usage = json!({
+        "prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer,
+        "prompt_tokens_details": { "cached_tokens": charged.cache_read, "cache_write_tokens": charged.cache_write },
+        "completion_tokens_details": { "reasoning_tokens": charged.reasoning },
+    });
     events.push(format!("data: {}\n\n", json!({ "id": "chat_1", "choices": [], "usage": usage })));
     events.push("data: [DONE]\n\n".into());
     events
 }
 
-fn messages_stream(step: &Value, tokens: u64) -> Vec<String> {
+fn messages_stream(step: &Value, charged: Charged) -> Vec<String> {
     let mut events = Vec::new();
     let mut send = |kind: &str, mut data: Value| {
         data["type"] = kind.into();
         events.push(format!("event: {kind}\ndata: {data}\n\n"));
     };
-    let usage = json!({ "input_tokens": tokens, "output_tokens": 1 });
+    let usage = json!({
+        "input_tokens": charged.uncached_input, "cache_read_input_tokens": charged.cache_read,
+        "cache_creation_input_tokens": charged.cache_write, "output_tokens": 1,
+    });
     let message =
         json!({ "id": "msg_1", "type": "message", "role": "assistant", "content": [], "model": MODEL, "usage": usage });
     send("message_start", json!({ "message": message }));
@@ -218,8 +334,14 @@ fn messages_stream(step: &Value, tokens: u64) -> Vec<String> {
         send("content_block_stop", json!({ "index": index }));
         index += 1;
     }
-    let stop = if calls(step).next().is_some() { "tool_use" } else { "end_turn" };
-    send("message_delta", json!({ "delta": { "stop_reason": stop }, "usage": { "output_tokens": 10 } }));
+    let stop = match (is_cut(step), calls(step).next()) {
+        (true, _) => "max_tokens",
+        (false, Some(_)) => "tool_use",
+        (false, None) => "end_turn",
+    };
+    let details = json!({ "thinking_tokens": charged.reasoning });
+    let usage = json!({ "output_tokens": charged.answer(), "output_tokens_details": details });
+    send("message_delta", json!({ "delta": { "stop_reason": stop }, "usage": usage }));
     send("message_stop", json!({}));
     events
 }

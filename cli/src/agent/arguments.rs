@@ -64,7 +64,7 @@ pub struct AgentArguments {
     pub resume: Option<String>,
     /// Stop after this number of steps. Steps of earlier processes are not counted.
     #[arg(long, default_value_t = 200, value_name = "STEPS")]
-    max_steps: u64,
+    max_steps: usize,
     /// Stop when the model has made the same tool call this number of times in a row.
     #[arg(long, default_value_t = 6, value_name = "TIMES")]
     max_repeats: usize,
@@ -143,10 +143,9 @@ impl AgentArguments {
 
     /// The command line that continues a run with the same options.
     pub fn resume_command(&self, run: Handle) -> String {
-        let program = std::env::args().next().unwrap_or_else(|| "callstack".into());
-        let words =
-            [program, "agent".into(), format!("--resume={run}")].into_iter().chain(self.given.0.iter().cloned());
-        words.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
+        let program = quoted(&std::env::args().next().unwrap_or_else(|| "callstack".into()));
+        let options: String = self.given.0.iter().map(|option| format!(" {option}")).collect();
+        format!("{program} agent --resume={run}{options}")
     }
 
     pub fn timeout(&self) -> Duration {
@@ -179,16 +178,16 @@ impl AgentArguments {
     }
 }
 
-/// The options on the command line, as words, without those that only begin or select a run.
+/// The options on the command line as a shell reads them, without those that begin or select a run, or are about output.
 struct GivenOptions(Vec<String>);
 
 impl FromArgMatches for GivenOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let of_begin = ["task", "resume", "memory", "max_depth", "heap_ceiling"];
-        let is_given = |id: &&str| !of_begin.contains(id) && matches.value_source(id) == Some(ValueSource::CommandLine);
+        let others = ["task", "resume", "memory", "max_depth", "heap_ceiling", "json", "color"];
+        let is_given = |id: &&str| !others.contains(id) && matches.value_source(id) == Some(ValueSource::CommandLine);
         let words = matches.ids().map(clap::Id::as_str).filter(is_given).filter_map(|id| {
             let value = matches.get_raw(id)?.next_back()?.to_string_lossy();
-            Some(format!("--{}={value}", id.replace('_', "-")))
+            Some(format!("--{}={}", id.replace('_', "-"), quoted(&value)))
         });
         Ok(Self(words.collect()))
     }

@@ -99,7 +99,8 @@ impl GenaiModel {
         let asked = self.client.exec_chat(self.target.clone(), request, Some(&options));
         match timeout(DIAGNOSIS, asked).await {
             Ok(Err(error)) => self.names.no_model(&error),
-            Ok(Ok(_)) | Err(_) => broken_off(),
+            Ok(Ok(_)) => self.names.no_stream(),
+            Err(_) => broken_off(),
         }
     }
 }

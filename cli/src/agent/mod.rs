@@ -2,6 +2,7 @@
 //! Anthropic interface.
 
 mod arguments;
+mod driver;
 mod gauge;
 mod genai_model;
 mod limits;
@@ -25,6 +26,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use arguments::AgentArguments;
+use driver::{Driver, Refusal};
 use gauge::Gauge;
 use genai_model::GenaiModel;
 use progress::Progress;
@@ -35,15 +37,15 @@ use work::{Agent, Driven, End, Notices};
 use workspace::{Environment, Workspace};
 
 use crate::commands::runs::{drop_run, find_run};
-use crate::driver::{Driver, Refusal};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Output, Page, Report};
+use crate::run_lock::forget;
 
 /// The result of a run.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct RunResult {
+pub struct RunResult {
     /// The root frame of the run.
     run: Handle,
     /// What the agent has returned.
@@ -74,7 +76,7 @@ async fn run(arguments: &AgentArguments, output: Output) -> Result<Exit, Failure
             print(&result)?;
             return Ok(Exit::Done);
         }
-        Ok(End::Stopped { reason }) => Failure::new(Exit::Limit, "limit", format!("stopped: {reason}")),
+        Ok(End::Stopped { reason }) => Failure::new(Exit::Limit, "limit", reason),
         Ok(End::Interrupted) => Failure::new(Exit::Interrupted, "interrupted", "interrupted; the run is saved"),
         Err(failure) => failure,
     };
@@ -104,9 +106,12 @@ async fn work(arguments: &AgentArguments, progress: Progress, resumable: &mut Op
     let end = agent.work(arguments.resume.is_some()).await;
     let has_answer = || stack.run(run).status().is_ok_and(|status| status.steps > 0);
     if end.is_err() && arguments.resume.is_none() && !has_answer() {
-        *resumable = None;
         // The first problem is the one to report.
         let _ = drop_run(&stack, run, "its model never answered");
+    }
+    if !stack.read(|tree| tree.node(run).status().is_open()) {
+        *resumable = None;
+        forget(&folder, run);
     }
     // All commits are already safe. This updates the files next to the database.
     stack.close()?;
@@ -124,7 +129,7 @@ fn drive(stack: &Stack, arguments: &AgentArguments) -> Result<Driven, Failure> {
         Some(name) if name.is_empty() => newest_unfinished(stack).ok_or_else(|| {
             refused("no_run", format!("{} has no unfinished run; start one with a task", folder.display()))
         })?,
-        Some(name) => find_run(stack, name)?,
+        Some(name) => find_run(stack, name.as_str())?,
     };
     let title = stack.read(|tree| one_line(tree.node(run).title()));
     let driver = Driver::take(&folder, run).map_err(|refusal| match refusal {
@@ -141,12 +146,17 @@ fn drive(stack: &Stack, arguments: &AgentArguments) -> Result<Driven, Failure> {
     stack.refresh()?;
     let status = stack.read(|tree| tree.node(run).status());
     if !status.is_open() {
+        forget(&folder, run);
         return Err(refused(
             "over",
             format!("the run {run} ({title}) is {status} and cannot be resumed; start a new one"),
         ));
     }
     let instruction = arguments.task.clone().filter(|_| arguments.resume.is_some());
+    if let Some(name) = instruction.as_deref().filter(|name| find_run(stack, *name).is_ok()) {
+        let name = one_line(name);
+        return Err(wrong(format!("`{name}` is a run, and no instruction; to resume it, write --resume={name}")));
+    }
     let notices = Notices { ended: driver.earlier.commands.clone(), instruction };
     Ok(Driven { stack: stack.clone(), run, driver, notices })
 }

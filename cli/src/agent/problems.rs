@@ -63,12 +63,19 @@ impl Names {
             }
             _ => "something else".into(),
         };
-        ModelError::Never {
+        ModelError::Unreachable {
             problem: format!(
                 "{} is not the address of a model API: it answers with {what}; check --base-url, which usually ends in \
                  /v1/",
                 self.address
             ),
+        }
+    }
+
+    /// The problem of an address that answers a request without streaming, but not one with it.
+    pub fn no_stream(&self) -> ModelError {
+        ModelError::Unreachable {
+            problem: format!("{} does not stream the answers of {}, which is needed", self.address, self.model),
         }
     }
 
@@ -81,18 +88,16 @@ impl Names {
         let short = page.clone().unwrap_or_else(|| beginning(said));
         let small = said.to_lowercase();
         let is_of_key = small.contains("api key") || small.contains("api-key") || small.contains("api_key");
-        if status < 500
-            && page.is_none()
-            && let Some(limit) = context_limit(said)
-        {
-            return ModelError::TooLong { problem: self.too_long(said), limit };
+        let limit = context_limit(said).filter(|_| status < 500);
+        if limit.is_some() || status == 413 {
+            return ModelError::TooLong { problem: self.too_long(&short), limit: limit.unwrap_or_default() };
         }
         match status {
-            408 | 409 | 429 | 500.. => {
+            408 | 409 | 429 | 500 | 502..=504 | 506.. => {
                 let problem = format!("{model} answers {status}: {short}");
                 ModelError::Later { problem, after: *after }
             }
-            400..=404 | 405 | 422 if page.is_some() => ModelError::Never {
+            _ if page.is_some() => ModelError::Never {
                 problem: format!(
                     "{address} is not the address of a model API: it answers {status} with {short}; check --base-url, \
                      which usually ends in /v1/"
@@ -107,7 +112,7 @@ impl Names {
             400 | 404 | 422 if is_of_model(&small, model) => ModelError::Never {
                 problem: format!("{address} has no model {model}; check --model ({status}: {short})"),
             },
-            404 | 405 => ModelError::Never {
+            404 | 405 | 501 => ModelError::Never {
                 problem: format!(
                     "{address} is not the address of a model API; check --base-url, which usually ends in /v1/ \
                      ({status}: {short})"

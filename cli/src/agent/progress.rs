@@ -9,10 +9,13 @@ use callstack_core::memory::Prompt;
 use callstack_core::{Handle, OutlineOptions, OutlineStyle, Stack};
 
 use super::terminal::{harmless, say};
-use crate::output::width_of_errors;
+use crate::output::{Line, Page, count, number, width_of_errors};
 
-/// Maximum length of a line, in characters. A narrow terminal has shorter ones.
+/// Maximum length of a line, in columns. A narrow terminal has shorter ones.
 const WIDTH: usize = 110;
+
+/// The end of the current frame's line in an outline.
+const CURRENT: &str = "  <-- CURRENT";
 
 /// Writes the progress to the standard error, because the standard output is for the result.
 #[derive(Default)]
@@ -40,12 +43,9 @@ impl Progress {
         self.peak.set(self.peak.get().max(tokens));
         self.steps.set(self.steps.get() + 1);
         let title = stack.read(|tree| tree.node(prompt.frame).title().to_owned());
-        let note = if shortened > 0 { format!(", {shortened} messages shortened") } else { String::new() };
-        let what = format!(
-            "step {}  {} {title}, depth {}, about {tokens} tokens{note}",
-            prompt.step, prompt.frame, prompt.depth
-        );
-        self.say(&line(&what));
+        let note = if shortened > 0 { format!(", {} shortened", count(shortened, "message")) } else { String::new() };
+        let end = format!(", depth {}, about {} tokens{note}", prompt.depth, number(tokens));
+        self.row(&format!("step {}  {} ", prompt.step, prompt.frame), &title, &end);
     }
 
     /// Writes a part of the model's text.
@@ -66,7 +66,7 @@ impl Progress {
     pub fn answered(&self, prompt_tokens: u64) {
         self.end_text();
         if prompt_tokens > 0 {
-            self.say(&format!("  (the provider counts {prompt_tokens} tokens)"));
+            self.row("  ", &format!("(the provider counts {} tokens)", number(prompt_tokens)), "");
         }
     }
 
@@ -76,19 +76,21 @@ impl Progress {
     }
 
     pub fn call(&self, call: &ToolCall) {
-        self.say(&line(&format!("  {} {}", call.name, call.arguments)));
+        self.row("  ", &format!("{} {}", call.name, call.arguments), "");
     }
 
     /// Writes the first and the last line of an answer. The last line has the exit status of a command.
     pub fn answer(&self, answer: &str, is_error: bool) {
         let mark = if is_error { "refused: " } else { "" };
         let lines: Vec<&str> = answer.lines().collect();
-        self.say(&line(&format!("    {mark}{}", lines.first().unwrap_or(&""))));
+        self.row("    ", &format!("{mark}{}", lines.first().unwrap_or(&"")), "");
         match &lines[..] {
             [] | [_] => {}
-            [_, last] => self.say(&line(&format!("    {last}"))),
             [_, between @ .., last] => {
-                self.say(&format!("    … {} lines …\n{}", between.len(), line(&format!("    {last}"))))
+                if !between.is_empty() {
+                    self.row("    ", &format!("… {} …", count(between.len(), "line")), "");
+                }
+                self.row("    ", last, "");
             }
         }
     }
@@ -115,7 +117,7 @@ impl Progress {
         self.end_text();
         let (steps, peak) = (self.steps.get(), self.peak.get());
         if steps > 0 {
-            self.say(&format!("{steps} steps; the largest prompt had about {peak} tokens"));
+            self.say(&format!("{}; the largest prompt had about {} tokens", count(steps, "step"), number(peak)));
         }
         for usage in stack.usage(run).map(|usage| usage.total).unwrap_or_default() {
             self.say(&totals(&usage));
@@ -131,8 +133,23 @@ impl Progress {
     fn tree(&self, stack: &Stack, run: Handle) {
         let options = OutlineOptions::default().style(OutlineStyle::Indented).root(Some(run.into()));
         if let Ok(outline) = stack.outline(&options) {
-            outline.trim_end().lines().for_each(|row| self.say(&line(row)));
+            for row in outline.trim_end().lines() {
+                let (indentation, text) = row.split_at(row.len() - row.trim_start().len());
+                let text_and_mark = text.strip_suffix(CURRENT).map(|text| (text, CURRENT));
+                let (text, mark) = text_and_mark.unwrap_or((text, ""));
+                self.row(indentation, text, mark);
+            }
         }
+    }
+
+    /// Writes text on one line. If the line is too long, the text is cut, and the end stays.
+    fn row(&self, indentation: &str, text: &str, end: &str) {
+        if self.is_quiet {
+            return;
+        }
+        let mut error = io::stderr();
+        let line = Line::new().plain(indentation).said(text);
+        let _ = Page::new(&mut error, width_of_errors().min(WIDTH)).line_with_end(line, Line::new().plain(end));
     }
 
     fn say(&self, text: &str) {
@@ -142,35 +159,16 @@ impl Progress {
     }
 }
 
-/// A text on one line, cut to the maximum length.
-fn line(text: &str) -> String {
-    let most = width_of_errors().min(WIDTH);
-    let one = text.replace('\n', "\\n");
-    match one.char_indices().nth(most) {
-        Some(_) => one.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
-        None => one,
-    }
-}
-
 /// The sums of the requests to a model.
 fn totals(usage: &ModelUsage) -> String {
     let ModelUsage { model, requests, failed, cache_read, cache_write, output, reasoning, .. } = usage;
-    let mut text = format!("{model}: {requests} requests");
-    if *failed > 0 {
-        text.push_str(&format!(", {failed} failed"));
-    }
-    text.push_str(&format!("; {} tokens read", usage.input()));
-    let of_cache: Vec<String> = [(cache_read, "from the cache"), (cache_write, "into the cache")]
-        .into_iter()
-        .filter(|(tokens, _)| **tokens > 0)
-        .map(|(tokens, what)| format!("{tokens} {what}"))
-        .collect();
-    if !of_cache.is_empty() {
-        text.push_str(&format!(" ({})", of_cache.join(", ")));
-    }
-    text.push_str(&format!(", {output} written"));
-    if *reasoning > 0 {
-        text.push_str(&format!(", {reasoning} of reasoning"));
-    }
-    text
+    let requests = count(usize::try_from(*requests).unwrap_or(usize::MAX), "request");
+    let failed = if *failed > 0 { format!(" ({} failed)", number(*failed)) } else { String::new() };
+    let cached = match (cache_read, cache_write) {
+        (0, 0) => String::new(),
+        (read, write) => format!(" ({} from the cache, {} into it)", number(*read), number(*write)),
+    };
+    let reasoning = if *reasoning > 0 { format!(", {} of reasoning", number(*reasoning)) } else { String::new() };
+    let (input, output) = (number(usage.input()), number(*output));
+    format!("{model}: {requests}{failed}; {input} tokens in{cached}, {output} out{reasoning}")
 }

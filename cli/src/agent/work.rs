@@ -7,6 +7,7 @@ use callstack_core::tools;
 use callstack_core::{FrameStatus, Handle, Stack};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::driver::Driver;
 use super::failed;
 use super::gauge::Gauge;
 use super::limits::ContextLimit;
@@ -14,13 +15,14 @@ use super::model::{Answer, Model, ModelError, Offer};
 use super::progress::Progress;
 use super::retry::Patient;
 use super::workspace::Workspace;
-use crate::driver::{BackgroundCommand, Driver};
 use crate::failure::Failure;
+use crate::output::count;
+use crate::run_lock::BackgroundCommand;
 
 /// The limits at which the run stops.
 pub struct Limits {
     /// Maximum number of steps of this process.
-    pub steps: u64,
+    pub steps: usize,
     /// Maximum number of times that the model makes the same tool call in a row.
     pub repeats: usize,
 }
@@ -145,9 +147,6 @@ impl<M: Model> Agent<M> {
         }
         self.workspace.end_all().await;
         self.progress.end(&self.stack, self.run);
-        if matches!(end, Ok(End::Done { .. })) {
-            self.driver.remove();
-        }
         end
     }
 
@@ -195,9 +194,9 @@ impl<M: Model> Agent<M> {
     }
 
     /// The reason to stop after this number of steps, if a limit is reached.
-    fn reached_limit(&self, steps: u64) -> Result<Option<String>, Failure> {
+    fn reached_limit(&self, steps: usize) -> Result<Option<String>, Failure> {
         if steps >= self.limits.steps {
-            return Ok(Some(format!("the limit of {steps} steps is reached (--max-steps)")));
+            return Ok(Some(format!("the limit of {} is reached (--max-steps)", count(steps, "step"))));
         }
         let repeats = self.stack.run(self.run).status()?.repeats;
         let is_stuck = steps > 0 && repeats >= self.limits.repeats;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::mem::ManuallyDrop;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
@@ -62,7 +63,9 @@ pub fn run(folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
 
 impl Diagnosis {
     fn of(folder: &Path) -> Self {
-        let examined = Stack::open(folder, StackOptions::default().mirror(false)).and_then(|stack| stack.health());
+        // As for all commands that only look, the end of the stack must not write.
+        let opened = Stack::open(folder, StackOptions::default().mirror(false)).map(ManuallyDrop::new);
+        let examined = opened.and_then(|stack| stack.health());
         let problems = match &examined {
             Ok(health) => problems_of(health),
             Err(error) => vec![Problem { message: error.to_string(), next_step: advice(error) }],

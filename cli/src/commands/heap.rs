@@ -199,8 +199,8 @@ impl Report for ChangedChunk {
 /// Runs the command and writes its report.
 pub fn run(arguments: Arguments, folder: &StackFolder, output: Output) -> Result<(), Failure> {
     match arguments.command {
-        HeapCommand::List { seen } => output.report(&listed(&folder.open_to_read()?, seen)?),
-        HeapCommand::Read { name, raw, seen } => output.report(&read(&folder.open_to_read()?, &name, raw, seen)?),
+        HeapCommand::List { seen } => output.report(&listed(&*folder.open_to_read()?, seen)?),
+        HeapCommand::Read { name, raw, seen } => output.report(&read(&*folder.open_to_read()?, &name, raw, seen)?),
         HeapCommand::Alloc { name, content, description, frame } => {
             let content = content.read()?;
             let stack = folder.open_to_write()?;

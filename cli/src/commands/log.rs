@@ -93,7 +93,10 @@ impl Report for Log {
         }
         if !self.page.damaged.is_empty() {
             page.gap()?;
-            let damaged = count(self.page.damaged.len(), "entry").replace("entrys", "entries");
+            let damaged = match self.page.damaged.len() {
+                1 => "1 entry".to_owned(),
+                several => format!("{several} entries"),
+            };
             page.line(Line::new().plain(format!("{damaged} cannot be read: cut off, or still being written.")))?;
         }
         Ok(())

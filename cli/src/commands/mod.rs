@@ -82,6 +82,8 @@ pub enum StackCommand {
     Heap(heap::Arguments),
     /// Adds the plan of another tool, or the frames of a state.
     Import(import::Arguments),
+    /// Lists the runs of agents, shows one, or ends it.
+    Runs(runs::Arguments),
     /// Writes the stack as a file for other programs.
     Export(export::Arguments),
     /// Prints the JSON Schemas of what the commands write with --json.
@@ -120,6 +122,7 @@ pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Resul
         StackCommand::Artifact(arguments) => output.report(&artifact::run(arguments, folder)?)?,
         StackCommand::Heap(arguments) => heap::run(arguments, folder, output)?,
         StackCommand::Import(arguments) => output.report(&import::run(arguments, folder)?)?,
+        StackCommand::Runs(arguments) => return runs::run(&arguments, folder, output),
         StackCommand::Export(arguments) => output.report(&export::run(&arguments, folder)?)?,
         StackCommand::Schema(arguments) => output.report(&schema::run(&arguments)?)?,
         StackCommand::Completions(arguments) => output.report(&shell::completions(&arguments))?,
@@ -130,7 +133,7 @@ pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Resul
 
 /// The schemas of all kinds.
 fn schemas() -> Vec<schema::Named> {
-    vec![
+    Vec::from([
         schema::of::<Failure>(),
         schema::of::<activate::Activated>(),
         schema::of::<answer::Answered>(),
@@ -153,6 +156,9 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<push::Pushed>(),
         schema::of::<ready::Ready>(),
         schema::of::<retry::Retried>(),
+        schema::of::<runs::RunDetails>(),
+        schema::of::<runs::RunDropped>(),
+        schema::of::<runs::Runs>(),
         schema::of::<schema::Schemas>(),
         schema::of::<shell::Completions>(),
         schema::of::<shell::ManPages>(),
@@ -161,5 +167,7 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<tree::FrameTree>(),
         schema::of::<usage::Usage>(),
         watch::schemas(),
-    ]
+        #[cfg(feature = "agent")]
+        schema::of::<crate::agent::RunResult>(),
+    ])
 }

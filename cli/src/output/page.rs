@@ -42,7 +42,7 @@ pub fn number(number: u64) -> String {
     let digits = number.to_string();
     let mut apart = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             apart.push(',');
         }
         apart.push(digit);

@@ -12,7 +12,7 @@ use super::Workspace;
 use super::command::DRAIN;
 use super::group::{Group, said, with_last_line};
 use super::output::Output;
-use crate::driver::BackgroundCommand;
+use crate::run_lock::BackgroundCommand;
 
 /// Time that a command has to end after it is asked to. Then it is killed.
 const GRACE: Duration = Duration::from_secs(2);

@@ -1,0 +1,71 @@
+//! The lock of a run: the file `runs/{run}.lock` in the stack's folder.
+//!
+//! The process that drives the run holds a lock on the file, which the system releases when the process ends, however it
+//! ends. The file says which process it is, and which background commands it has started.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Read, Seek};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use callstack_core::Handle;
+use serde::{Deserialize, Serialize};
+
+/// A background command of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackgroundCommand {
+    pub id: String,
+    pub command: String,
+}
+
+/// What the file says about the driver.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Notes {
+    /// The ID of the process.
+    pub process: u32,
+    /// Number of background commands that the run has started so far.
+    pub commands_started: u64,
+    /// The background commands that run.
+    pub commands: Vec<BackgroundCommand>,
+}
+
+/// Removes the file of a run that is over. Nobody can drive it any more.
+pub fn forget(stack: &Path, run: Handle) {
+    let _ = fs::remove_file(path_of(stack, run));
+}
+
+/// The process that drives a run, if one does; 0 if it is not known which one.
+pub fn driving_process(stack: &Path, run: Handle) -> Option<u32> {
+    let mut file = open(&path_of(stack, run), false).ok()?;
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Some(read(&mut file).process),
+        Ok(()) | Err(TryLockError::Error(_)) => None,
+    }
+}
+
+/// The path of the file.
+pub fn path_of(stack: &Path, run: Handle) -> PathBuf {
+    stack.join("runs").join(format!("{run}.lock"))
+}
+
+/// Opens an existing file. Links are not followed, and pipes are refused.
+pub fn open(path: &Path, to_write: bool) -> io::Result<File> {
+    let expected = fs::symlink_metadata(path)?;
+    if !expected.is_file() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, format!("{} is not a regular file", path.display())));
+    }
+    let file = OpenOptions::new().read(true).write(to_write).open(path)?;
+    let found = file.metadata()?;
+    if (found.dev(), found.ino()) != (expected.dev(), expected.ino()) {
+        return Err(io::Error::new(ErrorKind::InvalidInput, format!("{} was replaced", path.display())));
+    }
+    Ok(file)
+}
+
+/// What the file says; nothing if it is empty or damaged.
+pub fn read(file: &mut File) -> Notes {
+    let mut text = String::new();
+    let limited = file.rewind().and_then(|()| file.take(1 << 20).read_to_string(&mut text));
+    limited.ok().and_then(|_| serde_json::from_str(&text).ok()).unwrap_or_default()
+}

@@ -1,0 +1,10 @@
+//! Tests of `callstack agent`: they run the program with a scripted model on loopback.
+
+mod context;
+mod problems;
+mod resuming;
+mod scene;
+mod terminal;
+mod usage;
+mod working;
+mod workspace;

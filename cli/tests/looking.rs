@@ -1,0 +1,316 @@
+//! The program on large, damaged, newer and read-only stacks, and with readers that have enough.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use callstack_core::{NewFrame, PopStatus, Stack, StackOptions};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const MEGABYTE: usize = 1 << 20;
+
+fn command(stack: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
+    command.args(arguments).env("CALLSTACK_DIR", stack).env("TZ", "UTC").stdin(Stdio::null());
+    for variable in ["COLUMNS", "NO_COLOR", "CLICOLOR_FORCE", "CALLSTACK_PRICES"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+fn run(stack: &Path, arguments: &[&str]) -> Output {
+    command(stack, arguments).output().unwrap()
+}
+
+/// The standard output of a command that must succeed.
+fn text(stack: &Path, arguments: &[&str]) -> String {
+    let output = run(stack, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stderr.is_empty(), "{arguments:?} wrote {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The data of the envelope.
+fn data(stack: &Path, arguments: &[&str]) -> Value {
+    let arguments = [arguments, &["--json"]].concat();
+    serde_json::from_str::<Value>(&text(stack, &arguments)).unwrap()["data"].take()
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or_else(|| panic!("ended by a signal: {:?}", output.status))
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+/// A stack with two trees of 5,000 frames, half of them finished.
+fn large(folder: &Path) {
+    let stack = Stack::open(folder, StackOptions::default().mirror(false)).unwrap();
+    for tree in ["Shop", "Blog"] {
+        let root = stack.push(NewFrame::new(tree).root()).unwrap();
+        for part in 0..50 {
+            let part = stack.push(NewFrame::new(format!("{tree} part {part}")).below(root)).unwrap();
+            for task in 0..49 {
+                let task = stack.push(NewFrame::new(format!("Task {task}")).below(part)).unwrap();
+                stack.pop(task, PopStatus::Completed, "done").unwrap();
+            }
+            for task in 0..49 {
+                stack.plan(NewFrame::new(format!("Plan {task}")).below(part)).unwrap();
+            }
+        }
+    }
+    stack.close().unwrap();
+}
+
+#[test]
+fn ten_thousand_frames_in_two_trees_are_shown_as_a_whole_and_collapsed() {
+    let folder = folder();
+    large(folder.path());
+    let tree = data(folder.path(), &["tree"]);
+    assert_eq!(tree["frames"].as_array().unwrap().len(), 9_902, "JSON has every frame");
+    assert_eq!(tree["counts"]["planned"], 4_900);
+    let whole = text(folder.path(), &["tree", "--all"]);
+    assert_eq!(whole.lines().count(), 9_902 + 2, "a line for each frame, and the counts");
+    let collapsed = text(folder.path(), &["tree"]);
+    assert!(collapsed.contains("... 46 frames that are finished"), "runs of finished frames are a line");
+    assert!(collapsed.lines().count() < whole.lines().count() - 4_000);
+    assert_eq!(data(folder.path(), &["ready"])["frames"].as_array().unwrap().len(), 4_900);
+    let shop = data(folder.path(), &["tree", "--root", "Shop", "--depth", "1"]);
+    assert_eq!(shop["frames"].as_array().unwrap().len(), 51);
+    assert_eq!(shop["frames"][1]["hiddenBelow"], 98);
+    let planned = data(folder.path(), &["tree", "--status", "planned", "--root", "Blog"]);
+    let leading = planned["frames"].as_array().unwrap().iter().filter(|frame| frame["leads"] == true).count();
+    assert_eq!(leading, 51, "the root and its parts lead to the planned frames");
+}
+
+#[test]
+fn a_change_of_a_large_stack_leaves_state_json_to_others_and_the_next_command_sees_it() {
+    let folder = folder();
+    large(folder.path());
+    text(folder.path(), &["push", "One more", "--root", "--id", "ses_more"]);
+    assert_eq!(data(folder.path(), &["show", "ses_more"])["record"]["title"], "One more");
+    assert!(folder.path().join("frames/ses_more.json").exists(), "the file of the changed frame is written");
+    let doctor = data(folder.path(), &["doctor"]);
+    assert_eq!((&doctor["isSound"], &doctor["health"]["mirror"]["state"]), (&true.into(), &"missing".into()));
+}
+
+#[test]
+fn a_frame_of_a_megabyte_is_shown_whole_and_its_title_is_cut_in_lines() {
+    let folder = folder();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    let long = "word ".repeat(MEGABYTE / 5);
+    let frame = stack.push(NewFrame::new(format!("Title {long}")).criteria(&long)).unwrap();
+    stack.pop(frame, PopStatus::Completed, format!("no spaces {}", "x".repeat(MEGABYTE))).unwrap();
+    stack.close().unwrap();
+    let narrow = command(folder.path(), &["tree"]).env("COLUMNS", "40").output().unwrap();
+    let first = String::from_utf8(narrow.stdout).unwrap().lines().next().unwrap().to_owned();
+    assert_eq!((first.chars().count(), first.ends_with('…')), (40, true), "{first}");
+    let shown = command(folder.path(), &["show", "f1"]).env("COLUMNS", "40").output().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    let widest = shown.lines().map(|line| line.chars().count()).max();
+    assert_eq!(widest, Some(40), "texts are wrapped");
+    assert_eq!(shown.matches('x').count(), MEGABYTE, "nothing is left out");
+    assert_eq!(data(folder.path(), &["show", "f1"])["record"]["successCriteria"], long);
+}
+
+#[test]
+fn an_empty_stack_has_an_answer_to_every_question() {
+    let folder = folder();
+    Stack::open(folder.path(), StackOptions::default()).unwrap().close().unwrap();
+    assert!(text(folder.path(), &["tree"]).starts_with("No frames yet."));
+    assert!(text(folder.path(), &["ready"]).starts_with("No planned frame"));
+    assert!(text(folder.path(), &["history"]).starts_with("No event"));
+    assert!(text(folder.path(), &["usage"]).starts_with("No request"));
+    assert_eq!(text(folder.path(), &["watch", "--until-idle"]), "");
+    assert_eq!(data(folder.path(), &["doctor"])["isSound"], true);
+    assert_eq!(code(&run(folder.path(), &["show", "f1"])), 4);
+}
+
+#[test]
+fn a_stack_of_a_newer_version_is_refused_and_stays_as_it_was() {
+    let folder = folder();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    stack.push(NewFrame::new("Shop")).unwrap();
+    stack.close().unwrap();
+    // The version of the schema, at its place in an SQLite database (file format, section 1.3).
+    let path = folder.path().join("stack.db");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[60..64].copy_from_slice(&9_u32.to_be_bytes());
+    fs::write(&path, &bytes).unwrap();
+    for arguments in [&["tree"][..], &["push", "Task"], &["export"]] {
+        let output = run(folder.path(), arguments);
+        let message = String::from_utf8(output.stderr.clone()).unwrap();
+        assert_eq!(code(&output), 1, "{message}");
+        assert!(message.contains("has version 9") && message.contains("update"), "{message}");
+    }
+    let doctor: Value = serde_json::from_slice(&run(folder.path(), &["doctor", "--json"]).stdout).unwrap();
+    assert_eq!(doctor["data"]["isSound"], false);
+    assert_eq!(fs::read(&path).unwrap(), bytes, "the file was not changed");
+}
+
+#[test]
+fn a_damaged_event_is_found_and_the_command_says_what_to_do() {
+    let folder = folder();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    stack.push(NewFrame::new("A title that is easy to find")).unwrap();
+    stack.close().unwrap();
+    let path = folder.path().join("stack.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let place = bytes.windows(11).position(|window| window == b"\"revision\":").unwrap();
+    bytes[place] = b'?';
+    fs::write(&path, bytes).unwrap();
+    let output = run(folder.path(), &["doctor", "--json"]);
+    assert_eq!(code(&output), 1);
+    let doctor: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let problem = &doctor["data"]["problems"][0];
+    assert!(problem["message"].as_str().unwrap().contains("is damaged"), "{problem}");
+    assert!(problem["nextStep"].as_str().unwrap().contains("copy the folder"), "{problem}");
+}
+
+#[test]
+fn reading_commands_write_nothing() {
+    let folder = folder();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    stack.push(NewFrame::new("Shop").id("ses_1")).unwrap();
+    stack.close().unwrap();
+    fs::remove_file(folder.path().join("state.json")).unwrap();
+    let files = || {
+        let mut files: Vec<_> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            // Readers count themselves in the shared memory of a database.
+            .filter(|entry| entry.file_name() != "stack.db-shm")
+            .map(|entry| (entry.file_name(), entry.metadata().unwrap().modified().unwrap()))
+            .collect();
+        files.sort();
+        files
+    };
+    let before = files();
+    for arguments in [
+        &["tree"][..],
+        &["show", "f1"],
+        &["context", "f1"],
+        &["ready"],
+        &["log", "f1"],
+        &["history"],
+        &["usage"],
+        &["watch", "--until-idle"],
+        &["export"],
+        &["doctor"],
+    ] {
+        text(folder.path(), arguments);
+        assert_eq!(files(), before, "after {arguments:?}");
+    }
+}
+
+#[test]
+fn files_of_an_earlier_version_are_not_imported_by_a_look() {
+    let folder = folder();
+    let state = r#"{"version": 1, "frames": {}, "rootFrameIDs": []}"#;
+    fs::write(folder.path().join("state.json"), state).unwrap();
+    let output = run(folder.path(), &["tree", "--json"]);
+    let error: Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!((code(&output), &error["data"]["code"]), (1, &"not_imported".into()));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was created");
+}
+
+#[test]
+fn a_reader_that_has_enough_ends_the_program_quietly() {
+    let folder = folder();
+    large(folder.path());
+    for arguments in [&["tree", "--all"][..], &["tree", "--json"], &["history"], &["watch", "--since", "0"]] {
+        let mut program =
+            command(folder.path(), arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::with_capacity(16, program.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let output = program.wait_with_output().unwrap();
+        assert_eq!((code(&output), String::from_utf8_lossy(&output.stderr).as_ref()), (0, ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn watching_ends_when_nobody_reads_any_more_also_if_nothing_happens() {
+    let folder = folder();
+    Stack::open(folder.path(), StackOptions::default()).unwrap().close().unwrap();
+    let mut program = command(folder.path(), &["watch"]).stdout(Stdio::piped()).spawn().unwrap();
+    drop(program.stdout.take());
+    assert_eq!(program.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn watching_shows_what_other_processes_do_and_an_interrupt_ends_it_with_130() {
+    let folder = folder();
+    Stack::open(folder.path(), StackOptions::default()).unwrap().close().unwrap();
+    let mut watch =
+        command(folder.path(), &["watch", "--json", "--since", "0"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    text(folder.path(), &["push", "Shop", "--id", "ses_shop"]);
+    let change = next();
+    assert_eq!((&change["kind"], &change["schemaVersion"]), (&"change".into(), &1.into()));
+    assert_eq!((&change["data"]["kind"], &change["data"]["title"]), (&"added".into(), &"Shop".into()));
+    assert_eq!(next()["data"]["kind"], "activeChanged");
+    text(folder.path(), &["pop", "ses_shop", "--results", "done"]);
+    assert_eq!(next()["data"]["status"], "completed");
+    let process = Pid::from_raw(watch.id().try_into().unwrap()).unwrap();
+    kill_process(process, Signal::INT).unwrap();
+    assert_eq!(watch.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn without_a_terminal_there_are_no_colours_and_lines_have_no_limit() {
+    let folder = folder();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    let title =
+        "A title that is longer than any terminal would show in one line, because it goes on and on and on and on";
+    stack.push(NewFrame::new(title)).unwrap();
+    stack.close().unwrap();
+    let shown = text(folder.path(), &["tree"]);
+    assert!(shown.contains(title) && !shown.contains('\u{1b}'), "{shown}");
+    let forced = command(folder.path(), &["tree"]).env("CLICOLOR_FORCE", "1").output().unwrap();
+    assert!(String::from_utf8(forced.stdout).unwrap().contains('\u{1b}'));
+    let refused = command(folder.path(), &["tree", "--color", "never"]).env("CLICOLOR_FORCE", "1").output().unwrap();
+    assert!(!String::from_utf8(refused.stdout).unwrap().contains('\u{1b}'));
+}
+
+#[test]
+fn texts_of_frames_cannot_give_orders_to_the_terminal() {
+    let folder = folder();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    let evil = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}evil\r\nnext";
+    let frame = stack.push(NewFrame::new(evil).criteria(evil)).unwrap();
+    stack.add_decision(frame, evil).unwrap();
+    stack.log(frame).append(&[serde_json::json!({"role": "user", "text": evil, "name": evil})]).unwrap();
+    stack.block(frame, evil, Some(evil.into())).unwrap();
+    stack.close().unwrap();
+    for arguments in
+        [&["tree"][..], &["show", "f1"], &["log", "f1"], &["history"], &["watch", "--since", "0", "--until-idle"]]
+    {
+        let shown = text(folder.path(), arguments);
+        let orders: Vec<char> = shown
+            .chars()
+            .filter(|character| character.is_control() && *character != '\n' || *character == '\u{202e}')
+            .collect();
+        assert!(orders.is_empty(), "{arguments:?} wrote {orders:?}");
+        assert!(shown.contains("evil"), "{arguments:?}");
+    }
+    let error = run(folder.path(), &["show", evil]);
+    let message = String::from_utf8(error.stderr).unwrap();
+    assert!(!message.trim_end().contains(|character: char| character.is_control() && character != '\n'), "{message:?}");
+}
+
+#[test]
+fn a_full_disk_behind_the_standard_output_is_a_failure() {
+    let folder = folder();
+    Stack::open(folder.path(), StackOptions::default()).unwrap().close().unwrap();
+    let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else { return };
+    let mut program = command(folder.path(), &["tree"]).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+    let mut message = String::new();
+    program.stderr.take().unwrap().read_to_string(&mut message).unwrap();
+    assert_eq!(program.wait().unwrap().code(), Some(1));
+    assert!(message.contains("cannot write the output"), "{message}");
+}

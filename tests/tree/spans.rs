@@ -1,0 +1,94 @@
+//! Tests of the times of frames: when they began, ended and were blocked.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use callstack_core::frame::{FrameSpans, Span};
+use callstack_core::{Frame, FrameStatus, MemoryStore, NewFrame, PopStatus, Stack, StackOptions};
+
+/// A stack with a history whose clock shows what the test sets.
+fn stack() -> (Stack, impl Fn(u64)) {
+    let now = Arc::new(AtomicU64::new(0));
+    let clock = now.clone();
+    let options = StackOptions::default().clock(Arc::new(move || clock.load(Ordering::Relaxed)));
+    (Stack::with_store(MemoryStore::new(), options).unwrap(), move |time| now.store(time, Ordering::Relaxed))
+}
+
+fn spans(begun_at: Option<u64>, ended_at: Option<u64>, blocked: &[(u64, Option<u64>)]) -> FrameSpans {
+    let mut spans = FrameSpans::default();
+    (spans.begun_at, spans.ended_at) = (begun_at, ended_at);
+    spans.blocked = blocked.iter().map(|(from, to)| Span { from: *from, to: *to }).collect();
+    spans
+}
+
+#[test]
+fn a_frame_begins_is_blocked_twice_and_ends() {
+    let (stack, at) = stack();
+    at(10);
+    let tax = stack.plan(NewFrame::new("Taxes")).unwrap();
+    assert_eq!(stack.spans(tax).unwrap(), spans(None, None, &[]));
+    at(20);
+    stack.activate(tax).unwrap();
+    at(30);
+    stack.block(tax, "Which rate?", None).unwrap();
+    assert_eq!(stack.spans(tax).unwrap(), spans(Some(20), None, &[(30, None)]));
+    at(35);
+    stack.answer(tax, "20 %").unwrap();
+    at(36);
+    stack.block(tax, "Of which year?", None).unwrap();
+    at(40);
+    stack.set_status(tax, FrameStatus::InProgress, None).unwrap();
+    at(50);
+    stack.pop(tax, PopStatus::Blocked, "The rate table").unwrap();
+    at(60);
+    stack.pop(tax, PopStatus::Completed, "done").unwrap();
+    let whole = spans(Some(20), Some(60), &[(30, Some(40)), (50, Some(60))]);
+    assert_eq!(stack.spans(tax).unwrap(), whole);
+    assert_eq!(whole.worked(1_000), 20, "from 20 to 30, and from 40 to 50");
+    at(70);
+    stack.invalidate(tax, "out of the plan").unwrap();
+    assert_eq!(stack.spans(tax).unwrap(), whole, "the work ended before");
+}
+
+#[test]
+fn a_frame_that_never_began_only_ends() {
+    let (stack, at) = stack();
+    let wish = stack.plan(NewFrame::new("Wish lists")).unwrap();
+    at(10);
+    stack.invalidate(wish, "nobody wants them").unwrap();
+    assert_eq!(stack.spans(wish).unwrap(), spans(None, Some(10), &[]));
+}
+
+#[test]
+fn imported_frames_have_the_times_of_their_records() {
+    let (stack, at) = stack();
+    at(1_000);
+    let frame = |id: &str, status| Frame {
+        session_id: id.into(),
+        title: id.into(),
+        status,
+        created_at: 5,
+        updated_at: 9,
+        ..Frame::default()
+    };
+    let frames = [FrameStatus::Planned, FrameStatus::InProgress, FrameStatus::Blocked, FrameStatus::Completed];
+    let frames = frames.iter().enumerate().map(|(number, status)| frame(&format!("ses_{number}"), *status)).collect();
+    let handles = stack.import(frames).unwrap();
+    let expected = [
+        spans(None, None, &[]),
+        spans(Some(5), None, &[]),
+        spans(Some(5), None, &[(5, None)]),
+        spans(Some(5), Some(9), &[]),
+    ];
+    for (handle, expected) in handles.into_iter().zip(expected) {
+        assert_eq!(stack.spans(handle).unwrap(), expected, "{handle}");
+    }
+}
+
+#[test]
+fn a_stack_without_a_history_has_no_spans() {
+    let stack = Stack::in_memory();
+    let frame = stack.push(NewFrame::new("Shop")).unwrap();
+    assert_eq!(stack.spans(frame).unwrap_err().code(), "in_memory");
+    assert_eq!(stack.spans("f9").unwrap_err().code(), "unknown_frame");
+}
