@@ -32,6 +32,10 @@ fn main() {
         "doctor",
         "push Task",
         "pop --results done",
+        "plan One Two Three --chain",
+        "edit f9999 --last",
+        "decide f1 Reason",
+        "stop --all",
         "--version",
     ] {
         let times = stacks.each_ref().map(|stack| milliseconds(arguments, stack));

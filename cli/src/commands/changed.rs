@@ -1,6 +1,7 @@
 //! What writing commands have in common: the frame that they mean if none is named, the frame in their reports, and the
 //! last lines of these.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io;
 
@@ -82,10 +83,7 @@ pub fn next(page: &mut Page<'_>, step: impl Display) -> io::Result<()> {
 }
 
 /// A text as a word of a shell's command line.
-pub fn quoted(text: &str) -> String {
-    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_./:@%+,".contains(character);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    }
+pub fn quoted(text: &str) -> Cow<'_, str> {
+    // Fails only for a character that no argument can contain.
+    shlex::try_quote(text).unwrap_or(Cow::Borrowed(text))
 }

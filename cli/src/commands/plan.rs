@@ -14,7 +14,7 @@ use super::push::{Place, Task};
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::input::{self, misused};
-use crate::output::{Page, Report, count};
+use crate::output::{Page, Report};
 
 /// Maximum number of planned frames that the text names.
 const SHOWN: usize = 20;
@@ -70,7 +70,7 @@ impl Report for Planned {
             list(page, "    waits for", waits_for_frames)?;
         }
         if self.frames.len() > SHOWN {
-            page.text(0, &format!("and {} more", count(self.frames.len() - SHOWN, "frame")))?;
+            page.text(0, &format!("and {} more", self.frames.len() - SHOWN))?;
         }
         match self.next_ready {
             Some(ready) => next(page, format_args!("callstack activate {ready}")),

@@ -11,7 +11,7 @@ use super::changed::{ChangedFrame, next};
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::input;
-use crate::output::{Page, Report, count};
+use crate::output::{Page, Report};
 
 /// Maximum number of stopped frames that the text names.
 const SHOWN: usize = 20;
@@ -46,7 +46,7 @@ impl Report for Stopped {
             page.line(frame.line("stopped"))?;
         }
         if self.stopped.len() > SHOWN {
-            page.text(0, &format!("and {} more", count(self.stopped.len() - SHOWN, "frame")))?;
+            page.text(0, &format!("and {} more", self.stopped.len() - SHOWN))?;
         }
         let handle = first.handle;
         next(
