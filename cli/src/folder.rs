@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use callstack_core::{Stack, StackOptions};
@@ -49,8 +50,8 @@ impl StackFolder {
     ///
     /// # Errors
     /// As [`StackFolder::open_to_read`].
-    pub fn open_to_write(&self) -> Result<Stack, Failure> {
-        Ok(Stack::open(self.existing()?, to_write())?)
+    pub fn open_to_write(&self) -> Result<ChangedStack, Failure> {
+        ChangedStack::open(&self.existing()?)
     }
 
     /// As [`StackFolder::open_to_write`]. With `is_new` the stack is created if it is missing: in the given folder, else as
@@ -58,12 +59,12 @@ impl StackFolder {
     ///
     /// # Errors
     /// As [`StackFolder::open_to_read`].
-    pub fn open_or_create(&self, is_new: bool) -> Result<Stack, Failure> {
+    pub fn open_or_create(&self, is_new: bool) -> Result<ChangedStack, Failure> {
         if !is_new {
             return self.open_to_write();
         }
         let folder = self.given.clone().unwrap_or_else(|| USUAL[0].into());
-        Ok(Stack::open(folder, to_write())?)
+        ChangedStack::open(&folder)
     }
 
     /// The path of the stack's folder.
@@ -92,9 +93,28 @@ impl StackFolder {
     }
 }
 
-/// The options to change a stack and end.
-fn to_write() -> StackOptions {
-    StackOptions::default().state_file_frames(STATE_FILE_FRAMES)
+/// A stack that a command changes. At the end of the command the stack is left to the end of the program.
+pub struct ChangedStack(ManuallyDrop<Stack>);
+
+impl ChangedStack {
+    fn open(folder: &Path) -> Result<Self, Failure> {
+        let options = StackOptions::default().state_file_frames(STATE_FILE_FRAMES);
+        Ok(Self(ManuallyDrop::new(Stack::open(folder, options)?)))
+    }
+}
+
+impl Deref for ChangedStack {
+    type Target = Stack;
+
+    fn deref(&self) -> &Stack {
+        &self.0
+    }
+}
+
+impl Drop for ChangedStack {
+    fn drop(&mut self) {
+        Stack::clone(&self.0).leave();
+    }
 }
 
 fn is_stack(folder: &Path) -> bool {
