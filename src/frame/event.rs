@@ -364,17 +364,14 @@ impl<'de> Visitor<'de> for EventVisitor {
             }
         }
         let revision = revision.ok_or_else(|| A::Error::missing_field("revision"))?;
+        let time = time.ok_or_else(|| A::Error::missing_field("time"))?;
+        let handle = handle.ok_or_else(|| A::Error::missing_field("handle"))?;
         let Kind(kind) = kind.ok_or_else(|| A::Error::missing_field("kind"))?;
         let change = match &kind {
             Ok(kind) => fields.change(kind).map_err(|problem| format!("event {revision} of kind `{kind}` {problem}")),
             Err(kind) => Err(format!("event {revision} has the kind `{kind}`, which this version does not know")),
         };
-        Ok(Event {
-            revision,
-            time: time.ok_or_else(|| A::Error::missing_field("time"))?,
-            handle: handle.ok_or_else(|| A::Error::missing_field("handle"))?,
-            change: change.map_err(A::Error::custom)?,
-        })
+        Ok(Event { revision, time, handle, change: change.map_err(A::Error::custom)? })
     }
 }
 
