@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::exit::Exit;
+use crate::folder::SameStack;
 use crate::output::{Page, Report};
 
 /// A failed command. With `--json` it is written to the standard error as an envelope of the kind `error`.
@@ -33,6 +34,12 @@ impl Failure {
     /// Says what to do next.
     pub fn next(mut self, step: impl Into<String>) -> Self {
         self.next_step = Some(step.into());
+        self
+    }
+
+    /// The failure as a command reports it: what to do next names the stack of the command.
+    pub fn of_stack(mut self, same_stack: &SameStack) -> Self {
+        self.next_step = self.next_step.map(|step| same_stack.named_in(&step));
         self
     }
 

@@ -22,12 +22,28 @@ const STATE_FILE_FRAMES: usize = 500;
 /// The stack that the user means: a given folder, or the nearest one.
 pub struct StackFolder {
     given: Option<PathBuf>,
+    same_stack: SameStack,
 }
 
+/// How the commands that a message advises name the stack: they repeat `--stack` if the user gave it, because without it
+/// they would concern another stack.
+#[derive(Debug, Clone, Default)]
+pub struct SameStack(Option<String>);
+
 impl StackFolder {
-    /// `given`: the value of `--stack` or `CALLSTACK_DIR`. An empty one counts as none.
-    pub fn new(given: Option<OsString>) -> Self {
-        Self { given: given.filter(|folder| !folder.is_empty()).map(PathBuf::from) }
+    /// `given`: the value of `--stack` or `CALLSTACK_DIR`. An empty one counts as none. `is_repeated`: the commands that
+    /// messages advise need it too, because it was given on the command line.
+    pub fn new(given: Option<OsString>, is_repeated: bool) -> Self {
+        let given = given.filter(|folder| !folder.is_empty()).map(PathBuf::from);
+        let named = given.as_ref().filter(|_| is_repeated).map(|folder| folder.to_string_lossy());
+        // A name that no shell can write cannot be repeated.
+        let option = named.and_then(|name| Some(format!("--stack {}", shlex::try_quote(&name).ok()?)));
+        Self { given, same_stack: SameStack(option) }
+    }
+
+    /// For the messages of a command.
+    pub fn same_stack(&self) -> SameStack {
+        self.same_stack.clone()
     }
 
     /// Opens the stack to read it. No file of the stack is written: neither next to the database, nor at the end, when the
@@ -89,6 +105,22 @@ impl StackFolder {
             missing(message)
                 .next("name its folder with --stack or CALLSTACK_DIR, or begin one here: callstack push --new TITLE")
         })
+    }
+}
+
+impl SameStack {
+    /// An advice whose commands name the stack. It is a command, or a sentence with commands in backticks or behind a
+    /// colon.
+    pub fn named_in(&self, advice: &str) -> String {
+        let Some(option) = &self.0 else { return advice.to_owned() };
+        let named = format!("callstack {option} ");
+        let advice = ["`", ": "].iter().fold(advice.to_owned(), |advice, before| {
+            advice.replace(&format!("{before}callstack "), &format!("{before}{named}"))
+        });
+        match advice.strip_prefix("callstack ") {
+            Some(rest) => named + rest,
+            None => advice,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::changed::{ChangedFrame, next};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{SameStack, StackFolder};
 use crate::output::{EMPHASIS, Line, Page, Report};
 
 #[derive(Args)]
@@ -32,6 +32,8 @@ pub struct Activated {
     frame: ChangedFrame,
     /// Its status before.
     from: FrameStatus,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 impl Report for Activated {
@@ -48,7 +50,7 @@ impl Report for Activated {
                 .said(&self.frame.title),
         };
         page.line(line)?;
-        next(page, format_args!("callstack pop {} --results TEXT", self.frame.handle))
+        next(page, &self.same_stack, format_args!("callstack pop {} --results TEXT", self.frame.handle))
     }
 }
 
@@ -64,7 +66,8 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Activated, Fail
         FrameStatus::Planned => stack.activate(handle)?,
         _ => stack.set_status(handle, FrameStatus::InProgress, None)?,
     }
-    Ok(Activated { frame: stack.read(|tree| ChangedFrame::of(tree, handle)), from })
+    let frame = stack.read(|tree| ChangedFrame::of(tree, handle));
+    Ok(Activated { frame, from, same_stack: folder.same_stack() })
 }
 
 /// Checks that a planned frame has what it needs, and that nobody else goes on with a blocked one.

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::folder::SameStack;
 use crate::output::{EMPHASIS, Line, Page};
 
 /// Maximum number of frames that a line names.
@@ -77,9 +78,9 @@ pub fn list(page: &mut Page<'_>, label: &str, frames: &[Handle]) -> io::Result<(
     page.text(0, &format!("{label}: {}{more}", named.join(", ")))
 }
 
-/// Writes the command that is useful next.
-pub fn next(page: &mut Page<'_>, step: impl Display) -> io::Result<()> {
-    page.notice("next", &step.to_string())
+/// Writes the command that is useful next, on the same stack.
+pub fn next(page: &mut Page<'_>, same_stack: &SameStack, step: impl Display) -> io::Result<()> {
+    page.notice("next", &same_stack.named_in(&step.to_string()))
 }
 
 /// A text as a word of a shell's command line.

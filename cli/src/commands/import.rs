@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::changed::{ChangedFrame, next};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{SameStack, StackFolder};
 use crate::input;
 use crate::output::{Page, Report, count};
 
@@ -45,6 +45,8 @@ pub struct ImportedPlan {
     tops: Vec<ChangedFrame>,
     /// Entries that were left out or changed.
     problems: Vec<Defect>,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 #[derive(Clone, Copy, Serialize, JsonSchema)]
@@ -90,7 +92,7 @@ impl Report for ImportedPlan {
             page.text(4, &format!("and {} more; --json lists all", self.problems.len() - SHOWN))?;
         }
         match self.tops.first() {
-            Some(top) => next(page, format_args!("callstack tree --root {}", top.handle)),
+            Some(top) => next(page, &self.same_stack, format_args!("callstack tree --root {}", top.handle)),
             None => Ok(()),
         }
     }
@@ -127,6 +129,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<ImportedPlan, F
             frames: imported.len(),
             tops: imported.iter().filter(is_top).map(|frame| ChangedFrame::of(tree, *frame)).collect(),
             problems: problems.into_iter().map(|Problem { place, message, .. }| Defect { place, message }).collect(),
+            same_stack: folder.same_stack(),
         }
     }))
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::changed::{ChangedFrame, list, next};
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{SameStack, StackFolder};
 use crate::input;
 use crate::output::{Page, Report};
 
@@ -36,6 +36,8 @@ pub struct Invalidated {
     planned_dependents: Vec<Handle>,
     /// Frames that have begun and depend on an invalidated one.
     begun_dependents: Vec<Handle>,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 impl Report for Invalidated {
@@ -48,9 +50,11 @@ impl Report for Invalidated {
         list(page, "needed by frames that have begun", &self.begun_dependents)?;
         list(page, "needed by planned frames, which cannot begin", &self.planned_dependents)?;
         match (&self.planned_dependents[..], &self.still_open[..]) {
-            ([waiting, ..], _) => next(page, format_args!("callstack edit {waiting} --depends-on FRAME")),
-            ([], [open, ..]) => next(page, format_args!("callstack stop {open}")),
-            ([], []) => next(page, "callstack tree"),
+            ([waiting, ..], _) => {
+                next(page, &self.same_stack, format_args!("callstack edit {waiting} --depends-on FRAME"))
+            }
+            ([], [open, ..]) => next(page, &self.same_stack, format_args!("callstack stop {open}")),
+            ([], []) => next(page, &self.same_stack, "callstack tree"),
         }
     }
 }
@@ -70,6 +74,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Invalidated, Fa
             still_open: done.still_open,
             planned_dependents,
             begun_dependents,
+            same_stack: folder.same_stack(),
         }
     }))
 }

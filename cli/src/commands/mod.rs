@@ -96,6 +96,10 @@ pub enum StackCommand {
 
 /// Runs a command and writes its report.
 pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
+    carry_out(command, folder, output).map_err(|failure| failure.of_stack(&folder.same_stack()))
+}
+
+fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     match command {
         StackCommand::Tree(arguments) => output.report(&tree::run(&arguments, folder)?)?,
         StackCommand::Show(arguments) => output.report(&show::run(&arguments, folder)?)?,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::changed::{ChangedFrame, list, next};
 use super::push::{Place, Task};
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{SameStack, StackFolder};
 use crate::input::{self, misused};
 use crate::output::{Page, Report};
 
@@ -49,6 +49,8 @@ pub struct Planned {
     /// The first of them that can begin now.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_ready: Option<Handle>,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -73,8 +75,8 @@ impl Report for Planned {
             page.text(0, &format!("and {} more", self.frames.len() - SHOWN))?;
         }
         match self.next_ready {
-            Some(ready) => next(page, format_args!("callstack activate {ready}")),
-            None => next(page, "`callstack ready` lists the frames that can begin"),
+            Some(ready) => next(page, &self.same_stack, format_args!("callstack activate {ready}")),
+            None => next(page, &self.same_stack, "`callstack ready` lists the frames that can begin"),
         }
     }
 }
@@ -108,6 +110,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Planned, Failur
         Err(frames) => stack.plan_children(parent, frames)?,
     };
     Ok(stack.read(|tree| Planned {
+        same_stack: folder.same_stack(),
         next_ready: planned.iter().copied().find(|frame| tree.is_ready(*frame)),
         frames: planned
             .iter()

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::changed::{ChangedFrame, next};
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{SameStack, StackFolder};
 use crate::input;
 use crate::output::{Page, Report};
 
@@ -59,6 +59,8 @@ pub struct Place {
 pub struct Pushed {
     #[serde(flatten)]
     frame: ChangedFrame,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 impl Report for Pushed {
@@ -66,7 +68,7 @@ impl Report for Pushed {
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         page.line(self.frame.line("began"))?;
-        next(page, format_args!("callstack pop {} --results TEXT", self.frame.handle))
+        next(page, &self.same_stack, format_args!("callstack pop {} --results TEXT", self.frame.handle))
     }
 }
 
@@ -77,7 +79,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Pushed, Failure
     frame.session_id = id;
     let stack = folder.open_or_create(new)?;
     let handle = stack.push(frame)?;
-    Ok(Pushed { frame: stack.read(|tree| ChangedFrame::of(tree, handle)) })
+    Ok(Pushed { frame: stack.read(|tree| ChangedFrame::of(tree, handle)), same_stack: folder.same_stack() })
 }
 
 impl Task {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::changed::{ChangedFrame, next};
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{SameStack, StackFolder};
 use crate::input;
 use crate::output::{Page, Report};
 
@@ -33,6 +33,8 @@ pub struct Arguments {
 #[derive(Serialize, JsonSchema)]
 pub struct Stopped {
     stopped: Vec<ChangedFrame>,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 impl Report for Stopped {
@@ -51,6 +53,7 @@ impl Report for Stopped {
         let handle = first.handle;
         next(
             page,
+            &self.same_stack,
             format_args!("`callstack answer {handle} TEXT` lets it go on, `callstack retry {handle}` begins it anew"),
         )
     }
@@ -64,5 +67,6 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Stopped, Failur
         Some(frame) => stack.stop(frame, reason)?,
         None => stack.stop_all(reason)?,
     };
-    Ok(stack.read(|tree| Stopped { stopped: stopped.iter().map(|frame| ChangedFrame::of(tree, *frame)).collect() }))
+    let stopped = stack.read(|tree| stopped.iter().map(|frame| ChangedFrame::of(tree, *frame)).collect());
+    Ok(Stopped { stopped, same_stack: folder.same_stack() })
 }
