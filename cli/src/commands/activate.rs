@@ -75,12 +75,28 @@ fn check(tree: &Tree, handle: Handle) -> Result<(), Failure> {
     let anyway = || format!("callstack activate {handle} --anyway");
     let node = tree.node(handle);
     match node.status() {
-        FrameStatus::Planned => tree.check_ready(handle).map_err(|error| Failure::from(error).next(anyway())),
+        FrameStatus::Planned => tree.check_ready(handle).map_err(|error| {
+            let first = tree.unfinished_dependencies(handle).next().map(|needed| completing(tree, handle, needed));
+            let first = first.map(|step| format!("`{step}`, or ")).unwrap_or_default();
+            Failure::from(error).next(format!("{first}`{}`", anyway()))
+        }),
         FrameStatus::Blocked if node.record().has_session() => {
             let message = format!("{handle} belongs to a session, which goes on when {handle} is answered");
             let step = format!("`callstack answer {handle} TEXT`, or `{}` if you go on yourself", anyway());
             Err(Failure::new(Exit::Refused, "frame_of_session", message).next(step))
         }
         _ => Ok(()),
+    }
+}
+
+/// The command that brings the completion of a dependency nearer.
+fn completing(tree: &Tree, handle: Handle, needed: Handle) -> String {
+    match tree.node(needed).status() {
+        FrameStatus::Planned if tree.is_ready(needed) => format!("callstack activate {needed}"),
+        FrameStatus::Planned => "callstack ready".to_owned(),
+        FrameStatus::Blocked => format!("callstack answer {needed} TEXT"),
+        FrameStatus::Failed => format!("callstack retry {needed}"),
+        FrameStatus::Invalidated => format!("callstack edit {handle} --depends-on OTHER"),
+        FrameStatus::InProgress | FrameStatus::Completed => format!("callstack show {needed}"),
     }
 }

@@ -148,8 +148,14 @@ fn only_waiting(stack: &Stack) -> Result<Handle, Failure> {
     let waiting: Vec<BlockedFrame> = stack.read(|tree| blocked(tree).filter(|frame| frame.answer.is_none()).collect());
     match &waiting[..] {
         [only] => Ok(only.frame.handle),
-        [] => Err(Failure::new(Exit::Refused, "not_blocked", "no frame waits for an answer")
-            .next("`callstack answer` lists the blocked frames with their answers")),
+        [] => Err(Failure::new(Exit::Refused, "not_blocked", "no frame waits for an answer").next(
+            match stack.read(|tree| blocked(tree).next()) {
+                Some(BlockedFrame { frame, .. }) => {
+                    format!("`callstack answer {} TEXT` adds to the answer that it has", frame.handle)
+                }
+                None => "`callstack tree` shows what each frame does".to_owned(),
+            },
+        )),
         several => {
             let name = |BlockedFrame { frame, .. }: &BlockedFrame| format!("{} ({})", frame.handle, frame.title);
             let listed = several.iter().take(LISTED).map(name).collect::<Vec<_>>().join(", ");

@@ -56,10 +56,19 @@ impl ChangedFrame {
 /// # Errors
 /// If none is named and none is active; the errors of [`Stack::resolve`].
 pub fn named_or_active(stack: &Stack, named: Option<FrameRef>) -> Result<Handle, Failure> {
+    chosen(stack, named, "no frame is active; name the frame")
+}
+
+/// As [`named_or_active`], for commands that name the frame with `--frame`.
+pub fn frame_or_active(stack: &Stack, named: Option<FrameRef>) -> Result<Handle, Failure> {
+    chosen(stack, named, "no frame is active; name the frame with --frame FRAME")
+}
+
+fn chosen(stack: &Stack, named: Option<FrameRef>, missing: &str) -> Result<Handle, Failure> {
     match named {
         Some(frame) => Ok(stack.resolve(frame)?),
         None => stack.active().ok_or_else(|| {
-            Failure::new(Exit::Refused, "no_active_frame", "no frame is active; name the frame")
+            Failure::new(Exit::Refused, "no_active_frame", missing)
                 .next("`callstack tree` shows the frames with their handles")
         }),
     }

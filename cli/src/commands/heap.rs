@@ -9,7 +9,8 @@ use clap::{Args, Subcommand};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::changed::{named_or_active, next, quoted};
+use super::changed::{frame_or_active, next, quoted};
+use super::report_change;
 use crate::failure::Failure;
 use crate::folder::{SameStack, StackFolder};
 use crate::input;
@@ -33,7 +34,7 @@ enum HeapCommand {
         override_usage = "callstack heap alloc [OPTIONS] NAME CONTENT\n       callstack heap alloc [OPTIONS] NAME --file FILE"
     )]
     Alloc {
-        /// The name: words joined by hyphens.
+        /// The name, on one line. Words joined by hyphens, such as `api-contract`, need no quotes.
         name: String,
         #[command(flatten)]
         content: Content,
@@ -210,27 +211,27 @@ pub fn run(arguments: Arguments, folder: &StackFolder, output: Output) -> Result
             let stack = folder.open_to_write()?;
             let owner = owner(&stack, frame)?;
             stack.heap(owner).allocate(NewChunk::new(&*name).content(content).description(description))?;
-            output.report(&changed(&stack, Done::Allocated, owner, &name, folder.same_stack())?)
+            report_change(output, &changed(&stack, Done::Allocated, owner, &name, folder.same_stack())?)
         }
         HeapCommand::Write { name, content, seen } => {
             let content = content.read()?;
             let stack = folder.open_to_write()?;
-            let frame = named_or_active(&stack, seen.frame)?;
+            let frame = frame_or_active(&stack, seen.frame)?;
             stack.heap(frame).write(&*name, content)?;
-            output.report(&changed(&stack, Done::Written, frame, &name, folder.same_stack())?)
+            report_change(output, &changed(&stack, Done::Written, frame, &name, folder.same_stack())?)
         }
         HeapCommand::Free { name, seen } => {
             let stack = folder.open_to_write()?;
-            let frame = named_or_active(&stack, seen.frame)?;
+            let frame = frame_or_active(&stack, seen.frame)?;
             let freed = changed(&stack, Done::Freed, frame, &name, folder.same_stack())?;
             stack.heap(frame).free(name)?;
-            output.report(&freed)
+            report_change(output, &freed)
         }
     }
 }
 
 fn listed(stack: &Stack, seen: Seen, folder: &StackFolder) -> Result<Heap, Failure> {
-    let frame = named_or_active(stack, seen.frame)?;
+    let frame = frame_or_active(stack, seen.frame)?;
     let chunks: Vec<ListedChunk> =
         stack.heap(frame).chunks()?.into_iter().map(|(owner, chunk)| ListedChunk::of(owner, &chunk)).collect();
     let characters = chunks.iter().map(|chunk| chunk.characters).sum();
@@ -238,7 +239,7 @@ fn listed(stack: &Stack, seen: Seen, folder: &StackFolder) -> Result<Heap, Failu
 }
 
 fn read(stack: &Stack, name: &str, is_raw: bool, seen: Seen) -> Result<ShownChunk, Failure> {
-    let frame = named_or_active(stack, seen.frame)?;
+    let frame = frame_or_active(stack, seen.frame)?;
     let (owner, chunk) = stack.heap(frame).chunk(name)?;
     let Chunk { allocated_at, written_at, .. } = chunk;
     Ok(ShownChunk { chunk: ListedChunk::of(owner, &chunk), content: chunk.content, allocated_at, written_at, is_raw })
@@ -258,7 +259,7 @@ fn changed(
 /// The frame that gets a new chunk: the named one, or the root above the active frame.
 fn owner(stack: &Stack, named: Option<FrameRef>) -> Result<Handle, Failure> {
     let is_named = named.is_some();
-    let frame = named_or_active(stack, named)?;
+    let frame = frame_or_active(stack, named)?;
     Ok(if is_named { frame } else { stack.read(|tree| tree.root(frame)) })
 }
 

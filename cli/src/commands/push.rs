@@ -24,7 +24,8 @@ pub struct Arguments {
     /// ID of the frame, usually that of a session. Default: a generated one.
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Create the stack if the folder has none: in the folder of --stack, else in .callstack of the working folder.
+    /// Create the stack if the folder has none: in the folder of --stack, else in .callstack of the working folder, unless
+    /// that would hide a stack which commands there use.
     #[arg(long)]
     new: bool,
 }
@@ -77,9 +78,10 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Pushed, Failure
     let mut frame = task.of(NewFrame::new(title))?;
     frame.parent = place.parent();
     frame.session_id = id;
-    let stack = folder.open_or_create(new)?;
-    let handle = stack.push(frame)?;
-    Ok(Pushed { frame: stack.read(|tree| ChangedFrame::of(tree, handle)), same_stack: folder.same_stack() })
+    folder.change(new, |stack| {
+        let handle = stack.push(frame.clone())?;
+        Ok(Pushed { frame: stack.read(|tree| ChangedFrame::of(tree, handle)), same_stack: folder.same_stack() })
+    })
 }
 
 impl Task {

@@ -56,7 +56,9 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Retried, Failur
     let [note] = input::texts([arguments.note])?;
     let stack = folder.open_to_write()?;
     let retry_of = stack.resolve(arguments.frame)?;
-    stack.end_abandoned_calls();
+    if stack.read(|tree| tree.node(retry_of).record().call.is_some()) {
+        stack.end_abandoned_calls();
+    }
     let retried = stack.retry(retry_of, note).map_err(|error| match error {
         Error::Running { .. } => {
             Failure::from(error).next("its host notices within a second that it was stopped; then repeat the command")

@@ -26,7 +26,7 @@ pub struct Arguments {
     #[arg(long, value_name = "LEVELS")]
     depth: Option<usize>,
     /// Show only frames of this status, and the frames above them. Can be repeated, or be a list with commas.
-    #[arg(long, value_name = "STATUS", value_delimiter = ',')]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = |text: &str| text.trim().parse::<FrameStatus>())]
     status: Vec<FrameStatus>,
     /// Mark this frame instead of the active one.
     #[arg(long, value_name = "FRAME")]
