@@ -109,7 +109,7 @@ impl From<Error> for Failure {
 fn exit_of(error: &Error) -> Exit {
     match error {
         Error::Busy { .. } => Exit::Unknown,
-        Error::Empty { .. } | Error::NotOneLine { .. } | Error::TooLong { .. } | Error::Setting { .. } => Exit::Usage,
+        Error::Empty { .. } | Error::NotOneLine { .. } | Error::Setting { .. } => Exit::Usage,
         Error::Child { error, .. } => exit_of(error),
         Error::Io { .. }
         | Error::DiskFull { .. }

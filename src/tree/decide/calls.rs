@@ -1,7 +1,8 @@
 //! Commands for the calls with which hosts run frames.
 
 use std::collections::BTreeSet;
-use std::{iter, slice};
+use std::iter;
+use std::slice;
 
 use super::not_empty;
 use crate::error::{Error, Result};
