@@ -103,13 +103,13 @@ impl Format {
 /// ```
 ///
 /// # Errors
-/// [`Error::Json`] if the text has none of the formats; [`Error::Version`] for a state that a newer version of
+/// [`Error::Json`] if the text has none of the formats, or no line of a Beads file is an issue; [`Error::Version`] for a state that a newer version of
 /// the library wrote.
 pub fn read(text: &str) -> Result<(Tree, Vec<Problem>)> {
     let Imported { mut frames, problems } = match Format::of(text)? {
         Format::State => return state(text),
         Format::TaskMaster => task_master(text)?,
-        Format::Beads => beads(text),
+        Format::Beads => issues(text)?,
     };
     frames.sort_by_key(|frame| frame.created_at);
     // The imported links are valid already, so this makes no repairs.
@@ -138,7 +138,15 @@ pub fn frames(text: &str) -> Result<Imported> {
             Ok(Imported { frames: in_sibling_order(&tree), problems })
         }
         Format::TaskMaster => task_master(text),
-        Format::Beads => Ok(beads(text)),
+        Format::Beads => issues(text),
+    }
+}
+
+fn issues(text: &str) -> Result<Imported> {
+    let imported = beads(text);
+    match (&imported.frames[..], imported.problems.first()) {
+        ([_root], Some(problem)) => Err(Error::json("the Beads file", format!("no line is an issue ({problem})"))),
+        _ => Ok(imported),
     }
 }
 

@@ -182,6 +182,18 @@ fn malformed_issues_are_reported_with_their_line() {
 }
 
 #[test]
+fn a_file_of_which_no_line_is_an_issue_is_refused() {
+    let events = "{\"revision\": 1, \"kind\": \"added\"}\n{\"revision\": 2, \"kind\": \"added\"}\n";
+    for error in [import::frames(events).unwrap_err(), import::read(events).unwrap_err()] {
+        assert_eq!(error.code(), "json");
+        assert!(error.to_string().contains("no line is an issue (line 1: has no `id`"), "{error}");
+    }
+    let one = format!("{events}{{\"id\": \"a\", \"title\": \"A\"}}");
+    let imported = import::frames(&one).unwrap();
+    assert_eq!((imported.frames.len(), imported.problems.len()), (2, 2), "one issue is enough");
+}
+
+#[test]
 fn formats_are_told_apart() {
     let of = |text: &str| Format::of(text);
     assert_eq!(of(r#"{"version": 1, "frames": {}}"#).unwrap(), Format::State);

@@ -30,7 +30,7 @@ pub struct Arguments {
     #[arg(long, value_name = "LEVELS")]
     depth: Option<usize>,
     /// Show only frames of this status, and the frames above them. Can be repeated, or be a list with commas.
-    #[arg(long, value_name = "STATUS", value_delimiter = ',')]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = |text: &str| text.trim().parse::<FrameStatus>())]
     status: Vec<FrameStatus>,
     /// Draw what is below finished frames, and all finished frames in a row. JSON has them always.
     #[arg(long)]

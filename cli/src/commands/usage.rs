@@ -97,7 +97,7 @@ fn read_prices(path: &Path) -> Result<Prices, Failure> {
     let wrong = |message: String| {
         let next = "give prices for a million tokens: {\"MODEL\": {\"uncachedInput\": 3, \"cacheRead\": 0.3, \"cacheWrite\": 3.75, \
                     \"output\": 15}}";
-        Failure::new(Exit::Failed, "prices", format!("{name} cannot be read as prices: {message}")).next(next)
+        Failure::new(Exit::Refused, "prices", format!("{name} cannot be read as prices: {message}")).next(next)
     };
     let prices = read.map_err(wrong)?;
     match prices.invalid() {
