@@ -29,8 +29,9 @@ pub struct Patient<M> {
 }
 
 impl<M: Model> Patient<M> {
-    pub fn new(model: M, retries: u32, delay: Duration) -> Self {
-        Self { model, retries, delay, has_answered: Cell::new(false), current: RefCell::default() }
+    /// `has_answered`: whether the model has answered in an earlier process.
+    pub fn new(model: M, retries: u32, delay: Duration, has_answered: bool) -> Self {
+        Self { model, retries, delay, has_answered: Cell::new(has_answered), current: RefCell::default() }
     }
 
     /// Repeats a request until there is an answer, a permanent problem, or no repetition left. `on_request` gets the frame
