@@ -87,7 +87,11 @@ pub fn command() -> clap::Command {
     let command = Arguments::command();
     let mut commands = String::new();
     for (purpose, names) in GROUPS {
-        let known: Vec<_> = names.iter().filter_map(|name| command.find_subcommand(name)).filter(|known| !known.is_hide_set()).collect();
+        let known: Vec<_> = names
+            .iter()
+            .filter_map(|name| command.find_subcommand(name))
+            .filter(|known| !known.is_hide_set())
+            .collect();
         if known.is_empty() {
             continue;
         }

@@ -120,7 +120,7 @@ async fn work(arguments: &AgentArguments, progress: Progress, left: &mut Left) -
     let driven = drive(&stack, arguments)?;
     let run = driven.run;
     let end = proceed(arguments, driven, model, workspace, progress).await;
-    *left = what_is_left(&stack, run);
+    *left = put_away(&stack, run);
     forget_ended(&stack, &folder);
     // All commits are already safe. This updates the files next to the database.
     let closed = stack.close();
@@ -208,8 +208,8 @@ async fn proceed(
     agent.work(arguments.resume.is_some()).await
 }
 
-/// What is left of a run when the work has stopped. A run without an answer is dropped.
-fn what_is_left(stack: &Stack, run: Handle) -> Left {
+/// Drops a run whose model has never answered. Returns what is left of the run.
+fn put_away(stack: &Stack, run: Handle) -> Left {
     if !stack.read(|tree| tree.node(run).status().is_open()) {
         return Left::Over(run);
     }

@@ -97,20 +97,7 @@ impl<M: Model> Agent<M> {
         let offer_tokens = offers.iter().map(of_offer).sum();
         workspace.continue_numbers(driver.earlier.commands_started);
         let ended = driver.earlier.commands.clone();
-        Ok(Self {
-            stack,
-            run,
-            driver,
-            memory,
-            offers,
-            offer_tokens,
-            model,
-            gauge,
-            workspace,
-            limits,
-            progress,
-            ended,
-        })
+        Ok(Self { stack, run, driver, memory, offers, offer_tokens, model, gauge, workspace, limits, progress, ended })
     }
 
     /// Works until the run ends, and ends all background commands. `is_resumed`: another process, which may have been

@@ -211,12 +211,11 @@ fn check_droppable(stack: &Stack, folder: &Path, run: Handle) -> Result<(), Fail
 
 /// Finds a run by its handle, ID or title, or by those of one of its frames.
 pub fn find_run(stack: &Stack, name: impl Into<FrameRef>) -> Result<Handle, Failure> {
-    let frame = stack.resolve(name)?;
-    let run = stack.read(|tree| tree.run(frame).map(|(run, _)| run));
-    run.ok_or_else(|| {
-        Failure::new(Exit::Refused, "no_run", format!("{frame} belongs to no run"))
-            .next("`callstack runs` lists the runs")
-    })
+    let found = stack.resolve(name).map_err(Failure::from).and_then(|frame| {
+        let run = stack.read(|tree| tree.run(frame).map(|(run, _)| run));
+        run.ok_or_else(|| Failure::new(Exit::Refused, "no_run", format!("{frame} belongs to no run")))
+    });
+    found.map_err(|failure| failure.next("`callstack runs` lists the runs"))
 }
 
 /// Ends a run that nobody wants to resume: invalidates its open frames. Its history stays.

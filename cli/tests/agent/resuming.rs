@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use rustix::process::Signal;
 use callstack_core::{Stack, StackOptions};
+use rustix::process::Signal;
 use scripted_model::Fault;
 use serde_json::json;
 
@@ -288,7 +288,9 @@ fn a_run_belongs_to_the_stack_of_its_workspace() {
     std::fs::create_dir(&below).unwrap();
     let output = scene.command(&["--resume", "--dir", "."]).current_dir(&below).output().unwrap();
     assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
-    assert!(stderr(&output).contains("./.callstack contains no stack, and so no run to resume\nnext: name the workspace"));
+    assert!(
+        stderr(&output).contains("./.callstack contains no stack, and so no run to resume\nnext: name the workspace")
+    );
     assert!(!below.join(".callstack").exists(), "nothing was made");
     let help = stdout(&scene.run(&["--help"])).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(help.contains("Default: .callstack in the workspace, also if there is a stack above it"), "{help}");
@@ -298,7 +300,14 @@ fn a_run_belongs_to_the_stack_of_its_workspace() {
     for before in [true, false] {
         let mut command = std::process::Command::new(program.get_program());
         let stack = ["--stack", "elsewhere"];
-        command.args(stack.iter().filter(|_| before)).args(["agent", "--resume", "--model", "m", "--base-url", "http://x/"]);
+        command.args(stack.iter().filter(|_| before)).args([
+            "agent",
+            "--resume",
+            "--model",
+            "m",
+            "--base-url",
+            "http://x/",
+        ]);
         let output = command.args(stack.iter().filter(|_| !before)).output().unwrap();
         assert!(stderr(&output).contains("error: elsewhere contains no stack"), "{}", stderr(&output));
     }
