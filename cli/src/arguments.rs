@@ -19,9 +19,12 @@ pub struct Arguments {
     pub command: Subcommand,
 }
 
+/// The heading of the options of all commands.
+pub const COMMON: &str = "Options of all commands";
+
 /// The options of all commands.
 #[derive(Args)]
-#[command(next_help_heading = "Options of all commands")]
+#[command(next_help_heading = COMMON)]
 pub struct Global {
     /// The folder of the stack. Default: the nearest .callstack or .opencode/stack, in the working folder or above it.
     #[arg(long, global = true, value_name = "FOLDER", env = "CALLSTACK_DIR", hide_env_values = true)]
@@ -39,11 +42,18 @@ pub enum Subcommand {
     /// Runs an agent that manages its own memory in a workspace, until its task is done.
     ///
     /// The result is written to the standard output, and the progress to the standard error. Each step is saved in the
-    /// folder of --stack, which is .callstack in the workspace if it is not given. The agent runs shell commands with your rights: use a workspace that it may
-    /// change, or a container.
+    /// folder of --stack, which is .callstack in the workspace if it is not given. The agent runs shell commands with your
+    /// rights: use a workspace that it may change, or a container.
     #[cfg(feature = "agent")]
     #[command(args_override_self = true)]
     Agent(AgentArguments),
+    /// In a build without the agent: takes its arguments, to say so.
+    #[cfg(not(feature = "agent"))]
+    #[command(hide = true, disable_help_flag = true)]
+    Agent {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     #[command(flatten)]
     Stack(StackCommand),
 }
@@ -77,7 +87,11 @@ pub fn command() -> clap::Command {
     let command = Arguments::command();
     let mut commands = String::new();
     for (purpose, names) in GROUPS {
-        let known: Vec<_> = names.iter().filter_map(|name| command.find_subcommand(name)).collect();
+        let known: Vec<_> = names
+            .iter()
+            .filter_map(|name| command.find_subcommand(name))
+            .filter(|known| !known.is_hide_set())
+            .collect();
         if known.is_empty() {
             continue;
         }
@@ -93,6 +107,14 @@ pub fn command() -> clap::Command {
     command
         .help_template(template)
         .after_help(format!("{}\n\n`callstack COMMAND --help` explains a command.", Exit::HELP))
+}
+
+/// The error for `callstack agent` in a build without it.
+#[cfg(not(feature = "agent"))]
+pub fn no_agent() -> clap::Error {
+    let message = "this build of callstack has no agent, because it was made without the feature `agent`; install it with \
+                   its default features: cargo install --path cli";
+    command().error(clap::error::ErrorKind::InvalidSubcommand, message)
 }
 
 /// The choice of the user as anstream has it.

@@ -38,7 +38,9 @@ fn main() -> ExitCode {
     let output = Output { is_json: json };
     let exit = match command {
         #[cfg(feature = "agent")]
-        Subcommand::Agent(arguments) => agent::start(arguments, stack, output),
+        Subcommand::Agent(arguments) => agent::start(&arguments, output),
+        #[cfg(not(feature = "agent"))]
+        Subcommand::Agent { .. } => return refused(&arguments::no_agent()),
         Subcommand::Stack(command) => commands::run(command, &StackFolder::new(stack, is_repeated), output),
     };
     exit.unwrap_or_else(|failure| failed(&failure, output)).into()

@@ -2,7 +2,8 @@
 //!
 //! A line `$ command` is given to a shell, a line `> …` continues it, and the lines behind it are the expected output, of
 //! both streams. All blocks of a document are one session of one shell, which begins in an empty folder. A document with the
-//! comment `<!-- stack: shop -->` begins with the stack of the history and the logs in `cmd/shop/`, in `.callstack`.
+//! comment `<!-- stack: shop -->` begins with the stack of the history and the logs in `cmd/shop/`, in `.callstack`. One with
+//! the comment `<!-- model: shop -->` has a model that answers from the script `cmd/shop.json`.
 //!
 //! `[..]` matches any text within a line, a line `...` any lines; `[TIME]` and `[ID]` stand for times and generated IDs.
 //! UPDATE_SESSIONS=1 writes what the commands say into the documents.
@@ -18,6 +19,7 @@ use std::thread;
 use callstack_core::{Stack, StackOptions};
 use jsonschema::Validator;
 use regex::Regex;
+use scripted_model::ScriptedModel;
 use serde_json::Value;
 use snapbox::filter::NormalizeToExpected;
 use snapbox::{IntoData, Redactions};
@@ -56,10 +58,22 @@ fn check(document: &Path) -> Option<String> {
         return None;
     }
     let folder = tempfile::tempdir().unwrap();
-    if let Some(name) = lines.iter().find_map(|line| line.strip_prefix("<!-- stack: ")?.strip_suffix(" -->")) {
-        build(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd").join(name), &folder.path().join(".callstack"));
+    let named = |kind: &str| {
+        let name = lines.iter().find_map(|line| line.strip_prefix(kind)?.strip_suffix(" -->"))?;
+        Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd").join(name))
+    };
+    if let Some(stack) = named("<!-- stack: ") {
+        build(&stack, &folder.path().join(".callstack"));
     }
-    let mut outputs = run(&steps, folder.path());
+    let script = named("<!-- model: ");
+    if script.is_some() && cfg!(not(feature = "agent")) {
+        return None;
+    }
+    let model = script.map(|script| {
+        let script = fs::read(script.with_extension("json")).unwrap();
+        ScriptedModel::serve(&serde_json::from_slice(&script).unwrap(), 0)
+    });
+    let mut outputs = run(&steps, folder.path(), model.as_ref());
     // A document cannot show that the last line has no end.
     for output in outputs.iter_mut().filter(|output| !output.is_empty() && !output.ends_with('\n')) {
         output.push('\n');
@@ -132,8 +146,8 @@ fn steps(lines: &[&str]) -> Vec<Step> {
     steps
 }
 
-/// Runs the commands in one shell. Returns the output of each.
-fn run(steps: &[Step], folder: &Path) -> Vec<String> {
+/// Runs the commands in one shell. Returns the output of each. `model`: the model of agents.
+fn run(steps: &[Step], folder: &Path, model: Option<&ScriptedModel>) -> Vec<String> {
     let script: String =
         steps.iter().map(|step| format!("{}\nstatus=$?\necho '{END}'\n(exit $status)\n", step.command)).collect();
     let program = Path::new(env!("CARGO_BIN_EXE_callstack"));
@@ -146,6 +160,10 @@ fn run(steps: &[Step], folder: &Path) -> Vec<String> {
     shell.current_dir(folder).env("PATH", path.unwrap()).env("TZ", "UTC").env("LC_ALL", "C.UTF-8");
     for variable in ["CALLSTACK_DIR", "CALLSTACK_PRICES", "COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
         shell.env_remove(variable);
+    }
+    if let Some(model) = model {
+        shell.env("CALLSTACK_MODEL", scripted_model::MODEL).env("CALLSTACK_BASE_URL", &model.base_url);
+        shell.env("OPENAI_API_KEY", scripted_model::KEY).env("NO_PROXY", "127.0.0.1");
     }
     let mut shell =
         shell.args(["120", "sh", "-c", "exec sh 2>&1"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -184,6 +202,7 @@ fn redactions(folder: &Path) -> Redactions {
     let mut redactions = Redactions::new();
     let folder = folder.canonicalize().unwrap();
     redactions.insert("[FOLDER]", folder).unwrap();
+    redactions.insert("[PORT]", Regex::new(r"127\.0\.0\.1:(?<redacted>\d+)").unwrap()).unwrap();
     redactions.insert("[ID]", Regex::new(r"\b(plan|run|host)-\d{13}-[0-9a-f]{16}\b").unwrap()).unwrap();
     // The histories in cmd/ are of 2023 and earlier, and are compared.
     redactions

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::step::{Position, conversation, last_step, newest_child, pending, position};
+use super::step::{Position, conversation, is_told, last_step, newest_child, pending, position};
 use crate::error::{Error, Result};
 use crate::frame::{
     Change, Frame, FrameRef, FrameStatus, Handle, MemoryModel, Message, NewChunk, NewFrame, PopStatus, RegisterValues,
@@ -230,16 +230,12 @@ fn shorter_reply(calls: &[ToolCall]) -> String {
     )
 }
 
-/// Adds a message of the user to the current conversation of a run.
+/// Adds a message of the user to the current conversation of a run. The model gets it behind the answers to its tool calls.
 pub(super) fn tell(tree: &Tree, root: Handle, text: String, now: u64) -> Result<Draft<'_>> {
     let frame = position(tree, root)?.frame;
     check_open(tree, root, "a message")?;
     if text.trim().is_empty() {
         return Err(Error::Empty { field: "text" });
-    }
-    if let Some(call) = pending(tree.node(frame).conversation()).first() {
-        let expected = format!("the answer to {} ({})", call.id, call.name);
-        return Err(Error::OutOfTurn { handle: root, found: "a message".into(), expected });
     }
     let mut draft = Draft::new(tree, now);
     draft.push(frame, Change::MessagesAdded { messages: vec![Message::User { text }] });
@@ -302,6 +298,7 @@ pub(super) fn operate<'t>(
 ) -> Result<Draft<'t>> {
     let turn = Turn::new(tree, root, call)?;
     let done = operation
+        .and_then(|operation| turn.check_read(tree, operation))
         .and_then(|operation| turn.operate(tree, operation, session_id, now).map_err(|error| error.to_string()));
     done.or_else(|problem| {
         let problem = format!("{}: {}", one_line(&turn.call.name), hanging_indent(&problem));
@@ -440,6 +437,15 @@ impl Turn<'_> {
             push_answer(&mut draft, parent, call, "push_frame", text, false);
         }
         Ok(draft)
+    }
+
+    /// Checks that the model does not leave the conversation before it has read a message of the user in it.
+    fn check_read(&self, tree: &Tree, operation: Operation) -> Result<Operation, String> {
+        let leaves = matches!(operation, Operation::Push { .. } | Operation::Pop { .. });
+        match leaves && is_told(tree.node(self.frame).conversation()) {
+            true => Err("not carried out, because the user has sent a message since; read it first".into()),
+            false => Ok(operation),
+        }
     }
 
     /// Checks that no other `push_frame` or `pop_frame` of this step has succeeded. A step can have only one.

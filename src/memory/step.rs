@@ -147,11 +147,18 @@ pub(super) fn pending(conversation: Option<&Conversation>) -> &[ToolCall] {
     calls.get(answers.len()..).unwrap_or_default()
 }
 
-/// Returns the tool calls of the model's last message, and the messages after it, which answer them in their order.
+/// Returns the tool calls of the model's last message, and the messages after it that answer them, in their order.
 pub(super) fn last_step(conversation: Option<&Conversation>) -> (&[ToolCall], &[Arc<Message>]) {
     let reply = conversation.and_then(Conversation::last_reply);
     let Some((Message::Assistant { calls, .. }, after)) = reply else { return (&[], &[]) };
-    (calls, after)
+    let answers = after.partition_point(|message| matches!(**message, Message::Tool { .. }));
+    (calls, &after[..answers])
+}
+
+/// Returns true if the user has sent a message since the model's last one.
+pub(super) fn is_told(conversation: Option<&Conversation>) -> bool {
+    let newest = conversation.and_then(Conversation::last_reply).and_then(|(_, after)| after.last());
+    newest.is_some_and(|message| matches!(**message, Message::User { .. }))
 }
 
 /// Returns the number of consecutive messages of the model, up to the last one, with the same tool calls. Updates of

@@ -88,11 +88,13 @@ impl Run<'_> {
     }
 
     /// Adds a message of the user to the conversation of the current frame, for example to steer an agent whose run is
-    /// resumed. The next prompt has it behind all earlier messages.
+    /// resumed. It is stored at once. The next prompt has it behind all other messages: behind the answers to tool calls
+    /// that still wait for one, too. Of these, `push_frame` and `pop_frame` are refused, so that the model reads the
+    /// message in this frame before it leaves it.
     ///
     /// # Errors
-    /// [`Error::Empty`](crate::Error::Empty) if the text is blank; otherwise as [`Run::reply`]: a tool call is answered
-    /// before a message is added.
+    /// [`Error::Empty`](crate::Error::Empty) if the text is blank; otherwise as [`Run::reply`], but tool calls may wait for
+    /// answers.
     pub fn tell(&self, text: impl Into<String>) -> Result<()> {
         let text = text.into();
         self.stack.execute_run(|| RunCommand::Tell { run: self.root.clone(), text }).map(drop)

@@ -24,17 +24,25 @@ impl Conversation {
         &self.messages
     }
 
-    /// The newest message of the model, and the messages after it. `None` if the model has not replied yet.
+    /// The newest message of the model, and the messages after it: first the answers to its tool calls, then messages of the
+    /// user. `None` if the model has not replied yet.
     pub fn last_reply(&self) -> Option<(&Message, &[Arc<Message>])> {
         let reply = self.reply?;
         Some((&self.messages[reply], &self.messages[reply + 1..]))
     }
 
+    /// Adds a message. The answer to a tool call goes before the messages that the user has sent since the call, because
+    /// providers refuse a message between a call and its answer.
     pub(super) fn add(&mut self, message: Message) {
+        let is_of_user = |message: &&Arc<Message>| matches!(***message, Message::User { .. });
+        let waiting = match message {
+            Message::Tool { .. } => self.messages.iter().rev().take_while(is_of_user).count(),
+            _ => 0,
+        };
         if matches!(message, Message::Assistant { .. }) {
             self.reply = Some(self.messages.len());
         }
-        self.messages.push(Arc::new(message));
+        self.messages.insert(self.messages.len() - waiting, Arc::new(message));
     }
 
     pub(super) fn forget_messages(&mut self) {

@@ -329,12 +329,7 @@ fn a_cut_reply_is_not_carried_out_and_the_model_is_told() {
 fn the_user_can_tell_the_current_frame_something() {
     let agent = agent(MemoryModel::Heap);
     agent.step(&[push("write-tests")]);
-    agent.reply("", &[("read_file", json!({"path": "a"}))]);
     let run = agent.stack.run(agent.run);
-    let refused = run.tell("Stop reading").unwrap_err();
-    assert!(matches!(refused, Error::OutOfTurn { .. }), "a call waits for its answer: {refused}");
-    assert!(refused.to_string().contains("read_file"), "{refused}");
-    agent.carry_out();
     assert!(matches!(run.tell(" \n").unwrap_err(), Error::Empty { field: "text" }));
     run.tell("Use SQLite").unwrap();
     let prompt = agent.prompt();
@@ -346,6 +341,41 @@ fn the_user_can_tell_the_current_frame_something() {
     assert!(!sent(&agent.prompt()).contains("Use SQLite"), "the message belongs to its frame");
     agent.step(&[pop("all done")]);
     assert!(matches!(run.tell("More").unwrap_err(), Error::OutOfTurn { .. }), "the run is over");
+}
+
+#[test]
+fn a_message_of_the_user_is_read_before_its_frame_is_left() {
+    for leaves in [push("next"), pop("done")] {
+        let agent = agent(MemoryModel::Heap);
+        agent.step(&[push("write-tests")]);
+        agent.reply("", &[("read_file", json!({"path": "a"})), leaves.clone()]);
+        let run = agent.stack.run(agent.run);
+        run.tell("Stop reading").unwrap();
+        run.tell("Use SQLite").unwrap();
+        let other = reopened(&agent.stack);
+        let next = other.run(agent.run).next().unwrap();
+        assert!(matches!(next, Next::Call(call) if call.name == "read_file"), "calls are answered first");
+        agent.carry_out();
+        let prompt = agent.prompt();
+        let behind: Vec<_> = prompt.messages.iter().rev().take(5).rev().map(|message| &**message).collect();
+        let [
+            Message::Assistant { .. },
+            Message::Tool { name, is_error: false, .. },
+            Message::Tool { name: refused, text, is_error: true, .. },
+            Message::User { text: first },
+            Message::User { text: second },
+        ] = &behind[..]
+        else {
+            panic!("answers stand behind their calls, and messages behind the answers: {behind:#?}")
+        };
+        assert_eq!((name.as_str(), refused.as_str()), ("read_file", leaves.0));
+        assert!(text.contains("not carried out, because the user has sent a message"), "{text}");
+        assert!(first == "Stop reading" && second.starts_with("Use SQLite\n\n<memory>"), "{second}");
+        assert_eq!(prompt.frame.to_string(), "f2", "the frame goes on");
+        assert_eq!(reopened(&agent.stack).run(agent.run).next().unwrap(), Next::Ask(prompt), "another process");
+        agent.step(&[leaves]);
+        assert_ne!(agent.prompt().frame.to_string(), "f2", "the model has read the message");
+    }
 }
 
 #[test]

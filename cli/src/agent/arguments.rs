@@ -12,6 +12,8 @@ use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
 use super::failed;
 use super::work::Limits;
 use super::workspace::TimeLimit;
+use crate::arguments::COMMON;
+use crate::commands::changed::quoted;
 use crate::failure::Failure;
 
 /// The end of the help.
@@ -56,18 +58,18 @@ pub struct AgentArguments {
     /// The workspace: the folder in which the agent works.
     #[arg(long, default_value = ".", value_name = "FOLDER")]
     pub dir: PathBuf,
-    /// The value of --stack: the folder in which the run is saved.
-    #[arg(skip)]
-    stack: Option<PathBuf>,
+    /// The folder in which the run is saved. Default: .callstack in the workspace, also if there is a stack above it.
+    #[arg(long, value_name = "FOLDER", env = "CALLSTACK_DIR", hide_env_values = true, help_heading = COMMON)]
+    stack: Option<OsString>,
     /// Continue the newest unfinished run, or the one with this handle, ID or title: --resume=f12.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "", value_name = "RUN")]
     pub resume: Option<String>,
     /// Stop after this number of steps. Steps of earlier processes are not counted.
-    #[arg(long, default_value_t = 200, value_name = "STEPS")]
-    max_steps: usize,
+    #[arg(long, default_value_t = 200, value_name = "STEPS", value_parser = clap::value_parser!(u32).range(1..))]
+    max_steps: u32,
     /// Stop when the model has made the same tool call this number of times in a row.
-    #[arg(long, default_value_t = 6, value_name = "TIMES")]
-    max_repeats: usize,
+    #[arg(long, default_value_t = 6, value_name = "TIMES", value_parser = clap::value_parser!(u32).range(1..))]
+    max_repeats: u32,
     /// Maximum number of frames above a frame.
     #[arg(long, default_value_t = 5, value_name = "FRAMES")]
     max_depth: usize,
@@ -119,7 +121,7 @@ impl AgentArguments {
     }
 
     pub fn limits(&self) -> Limits {
-        Limits { steps: self.max_steps, repeats: self.max_repeats }
+        Limits { steps: self.max_steps as usize, repeats: self.max_repeats as usize }
     }
 
     pub fn wire(&self) -> Wire {
@@ -127,14 +129,18 @@ impl AgentArguments {
         self.wire.unwrap_or(by_name)
     }
 
-    /// Sets the folder in which the run is saved. An empty name counts as none.
-    pub fn set_stack(&mut self, stack: Option<OsString>) {
-        self.stack = stack.filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    /// The instruction for a run that is resumed.
+    pub fn instruction(&self) -> Option<&str> {
+        self.task.as_deref().filter(|_| self.resume.is_some())
     }
 
-    /// The folder in which the run is saved: `--stack`, else `.callstack` in the workspace.
+    /// The folder in which the run is saved. An empty name counts as none.
+    ///
+    /// Not the nearest stack, as for the other commands: `--resume` must not find the run of another workspace, whose
+    /// commands it would then run in this one.
     pub fn stack_folder(&self) -> PathBuf {
-        self.stack.clone().unwrap_or_else(|| self.dir.join(".callstack"))
+        let given = self.stack.as_ref().filter(|folder| !folder.is_empty());
+        given.map_or_else(|| self.dir.join(".callstack"), PathBuf::from)
     }
 
     pub fn time_limit(&self) -> TimeLimit {
@@ -143,9 +149,18 @@ impl AgentArguments {
 
     /// The command line that continues a run with the same options.
     pub fn resume_command(&self, run: Handle) -> String {
-        let program = quoted(&std::env::args().next().unwrap_or_else(|| "callstack".into()));
         let options: String = self.given.0.iter().map(|option| format!(" {option}")).collect();
-        format!("{program} agent --resume={run}{options}")
+        format!("{} agent --resume={run}{options}", program())
+    }
+
+    /// The command line that lists the runs.
+    pub fn runs_command(&self) -> String {
+        format!("{} runs --stack={}", program(), quoted(&self.stack_folder().to_string_lossy()))
+    }
+
+    /// The command line that shows a run.
+    pub fn show_command(&self, run: Handle) -> String {
+        format!("{} runs show {run} --stack={}", program(), quoted(&self.stack_folder().to_string_lossy()))
     }
 
     pub fn timeout(&self) -> Duration {
@@ -178,13 +193,15 @@ impl AgentArguments {
     }
 }
 
-/// The options on the command line as a shell reads them, without those that begin or select a run, or are about output.
+/// The options that were given, as a shell reads them, without those that begin or select a run, or are about output. Those
+/// of environment variables are among them, because the next shell may have other ones.
 struct GivenOptions(Vec<String>);
 
 impl FromArgMatches for GivenOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let others = ["task", "resume", "memory", "max_depth", "heap_ceiling", "json", "color"];
-        let is_given = |id: &&str| !others.contains(id) && matches.value_source(id) == Some(ValueSource::CommandLine);
+        let sources = [Some(ValueSource::CommandLine), Some(ValueSource::EnvVariable)];
+        let is_given = |id: &&str| !others.contains(id) && sources.contains(&matches.value_source(id));
         let words = matches.ids().map(clap::Id::as_str).filter(is_given).filter_map(|id| {
             let value = matches.get_raw(id)?.next_back()?.to_string_lossy();
             Some(format!("--{}={}", id.replace('_', "-"), quoted(&value)))
@@ -208,8 +225,8 @@ impl Args for GivenOptions {
     }
 }
 
-/// A word as a shell reads it.
-fn quoted(word: &str) -> String {
-    // Only a word with a NUL cannot be quoted, and no argument has one.
-    shlex::try_quote(word).map_or_else(|_| word.to_owned(), |quoted| quoted.into_owned())
+/// This program, as it was called.
+fn program() -> String {
+    let name = std::env::args().next();
+    quoted(name.as_deref().unwrap_or("callstack")).into_owned()
 }

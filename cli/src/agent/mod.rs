@@ -31,14 +31,14 @@ use genai_model::GenaiModel;
 use progress::Progress;
 use retry::Patient;
 pub use runtime::start;
-use work::{Agent, Driven, End, Notices};
+use work::{Agent, Driven, End};
 use workspace::{Environment, Workspace};
 
-use crate::commands::runs::{drop_run, find_run};
+use crate::commands::runs::{drop_run, find_run, forget_ended};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::folder::StackFolder;
 use crate::output::{Output, Page, Report};
-use crate::run_lock::forget;
 
 /// The result of a run.
 #[derive(Serialize, JsonSchema)]
@@ -61,55 +61,67 @@ impl Report for RunResult {
     }
 }
 
+/// What is left of a run whose task is not done.
+enum Left {
+    /// No run was begun.
+    Nothing,
+    /// The model has never answered, so the run is given up.
+    GivenUp,
+    /// The run can be resumed.
+    Open(Handle),
+    /// Somebody else has ended the run.
+    Over(Handle),
+}
+
 /// Runs the command. Writes the result to the standard output, and everything else to the standard error; with `--json`
 /// no progress.
 async fn run(arguments: &AgentArguments, output: Output) -> Result<Exit, Failure> {
-    let mut resumable = None;
-    let failure = match work(arguments, Progress::new(output.is_json), &mut resumable).await {
+    let mut left = Left::Nothing;
+    let failure = match work(arguments, Progress::new(output.is_json), &mut left).await {
         Ok(End::Done { run, result, usage }) => {
-            output.report(&RunResult { run, result, usage })?;
-            return Ok(Exit::Done);
+            let reported = output.report(&RunResult { run, result, usage });
+            return reported.map(|()| Exit::Done).map_err(|failure| failure.next(arguments.show_command(run)));
         }
         Ok(End::Stopped { reason }) => Failure::new(Exit::Limit, "limit", reason),
         Ok(End::Interrupted) => {
-            let state = if resumable.is_some() { "the run is saved" } else { "the model had not answered yet" };
+            let state = if let Left::Open(_) = left { "the run is saved" } else { "the model had not answered yet" };
             Failure::new(Exit::Interrupted, "interrupted", format!("interrupted; {state}"))
         }
         Err(failure) => failure,
     };
-    Err(match resumable {
-        Some(run) => failure.next(arguments.resume_command(run)),
-        None => failure,
+    Err(match left {
+        // These failures say themselves what to do.
+        Left::Nothing => failure,
+        Left::GivenUp => failure.next("run the command again; the model never answered, so there is no run to resume"),
+        Left::Open(run) => failure.next(arguments.resume_command(run)),
+        Left::Over(run) => failure.next(arguments.show_command(run)),
     })
 }
 
-/// Does the work. `resumable` becomes the run that can be continued if this is not its end.
-async fn work(arguments: &AgentArguments, progress: Progress, resumable: &mut Option<Handle>) -> Result<End, Failure> {
+/// Does the work. `left` becomes what is left of the run if this is not its end.
+async fn work(arguments: &AgentArguments, progress: Progress, left: &mut Left) -> Result<End, Failure> {
+    if arguments.task.as_ref().is_some_and(|task| task.trim().is_empty()) {
+        return Err(wrong("the task or instruction is empty; write what the agent is to do"));
+    }
     let key = arguments.key()?;
     let folder = arguments.stack_folder();
     if !arguments.dir.is_dir() {
         return Err(wrong(format!("{} is not a folder; give the workspace with --dir", arguments.dir.display())));
     }
+    if arguments.resume.is_some() && StackFolder::new(Some(folder.clone().into()), true).existing().is_err() {
+        return Err(refused("no_run", format!("{} contains no stack, and so no run to resume", folder.display()))
+            .next("name the workspace of the run with --dir, or the folder of its stack with --stack"));
+    }
     let environment = Environment::without_secrets(key.as_deref());
-    let model = Patient::new(GenaiModel::new(arguments, key)?, arguments.retries, arguments.retry_delay());
+    let model = GenaiModel::new(arguments, key)?;
     let stack = Stack::open(&folder, StackOptions::default())?;
     let workspace = Workspace::open(&arguments.dir, &folder, environment, arguments.time_limit())
         .map_err(|error| Failure::of_file("open", arguments.dir.display(), &error))?;
     let driven = drive(&stack, arguments)?;
     let run = driven.run;
-    *resumable = Some(run);
-    let gauge = Gauge::new(arguments.context_limit, arguments.max_tokens);
-    let agent = Agent::new(driven, model, gauge, workspace, arguments.limits(), progress)?;
-    let end = agent.work(arguments.resume.is_some()).await;
-    let has_answer = || stack.run(run).status().is_ok_and(|status| status.steps > 0);
-    if !matches!(end, Ok(End::Done { .. })) && !has_answer() {
-        // The first problem is the one to report.
-        let _ = drop_run(&stack, run, "its model never answered");
-    }
-    if !stack.read(|tree| tree.node(run).status().is_open()) {
-        *resumable = None;
-        forget(&folder, run);
-    }
+    let end = proceed(arguments, driven, model, workspace, progress).await;
+    *left = put_away(&stack, run);
+    forget_ended(&stack, &folder);
     // All commits are already safe. This updates the files next to the database.
     let closed = stack.close();
     let end = end?;
@@ -117,54 +129,101 @@ async fn work(arguments: &AgentArguments, progress: Progress, resumable: &mut Op
     Ok(end)
 }
 
-/// Starts a new run, or takes an unfinished one with `--resume`.
+/// Starts a new run, or takes the one of `--resume`. No other process can drive it then.
 fn drive(stack: &Stack, arguments: &AgentArguments) -> Result<Driven, Failure> {
-    let folder = arguments.stack_folder();
     let run = match &arguments.resume {
         None => {
             let task = arguments.task.clone().unwrap_or_default();
             stack.start_run(NewRun::new(task).settings(arguments.settings()).tools(Workspace::DESCRIPTION))?
         }
-        Some(name) if name.is_empty() => newest_unfinished(stack).ok_or_else(|| {
-            refused("no_run", format!("{} has no unfinished run; start one with a task", folder.display()))
-        })?,
-        Some(name) => find_run(stack, name.as_str())?,
+        Some(name) => run_to_resume(stack, name, arguments)?,
     };
-    let title = stack.read(|tree| one_line(tree.node(run).title()));
-    let driver = Driver::take(&folder, run).map_err(|refusal| match refusal {
-        Refusal::Driven { process: Some(process) } => {
-            refused("driven", format!("the run {run} ({title}) is driven by the process {process}"))
-                .next(format!("wait for its end, or end it: kill {process}"))
+    let driver = Driver::take(&arguments.stack_folder(), run).map_err(|refusal| {
+        let title = stack.read(|tree| one_line(tree.node(run).title()));
+        match refusal {
+            Refusal::Driven { process: Some(process) } => {
+                refused("driven", format!("the run {run} ({title}) is driven by the process {process}"))
+                    .next(format!("wait for its end, or end it: kill {process}"))
+            }
+            Refusal::Driven { process: None } => {
+                refused("driven", format!("the run {run} ({title}) is driven by another process"))
+                    .next(format!("wait for its end: {}", arguments.runs_command()))
+            }
+            Refusal::Failed(error) => Failure::of_file("lock", format!("the run {run} ({title})"), &error)
+                .next(format!("look at the rights of {}", arguments.stack_folder().join("runs").display())),
         }
-        Refusal::Driven { process: None } => {
-            refused("driven", format!("the run {run} ({title}) is driven by another process"))
-                .next("wait for its end: callstack runs")
-        }
-        Refusal::Failed(error) => Failure::of_file("lock", format!("the run {run} in {}", folder.display()), &error),
     })?;
     // What other processes have done before this one took the lock.
     stack.refresh()?;
-    let status = stack.read(|tree| tree.node(run).status());
-    if !status.is_open() {
-        forget(&folder, run);
-        return Err(refused(
-            "over",
-            format!("the run {run} ({title}) is {status} and cannot be resumed; start a new one"),
-        ));
-    }
-    let instruction = arguments.task.clone().filter(|_| arguments.resume.is_some());
-    if let Some(name) = instruction.as_deref().filter(|name| find_run(stack, *name).is_ok()) {
+    check_open(stack, run, arguments)?;
+    Ok(Driven { stack: stack.clone(), run, driver })
+}
+
+/// The run that `--resume` means: the one with this name, or without a name the newest unfinished one.
+fn run_to_resume(stack: &Stack, name: &str, arguments: &AgentArguments) -> Result<Handle, Failure> {
+    let instruction = arguments.instruction();
+    if let Some(name) = instruction.filter(|name| find_run(stack, *name).is_ok()) {
         let name = one_line(name);
         return Err(wrong(format!("`{name}` is a run, and no instruction; to resume it, write --resume={name}")));
     }
-    let notices = Notices { ended: driver.earlier.commands.clone(), instruction };
-    Ok(Driven { stack: stack.clone(), run, driver, notices })
+    let listed = format!("`{}` lists the runs", arguments.runs_command());
+    if !name.is_empty() {
+        return find_run(stack, name).map_err(|failure| failure.next(listed));
+    }
+    let is_open = |run: &Handle| stack.read(|tree| tree.node(*run).status().is_open());
+    stack.runs().into_iter().rev().find(|run| is_open(run) && has_answer(stack, *run)).ok_or_else(|| {
+        let folder = arguments.stack_folder();
+        refused("no_run", format!("{} has no unfinished run; start one with a task", folder.display())).next(listed)
+    })
 }
 
-fn newest_unfinished(stack: &Stack) -> Option<Handle> {
-    let is_open = |run: &Handle| stack.read(|tree| tree.node(*run).status().is_open());
-    let has_answer = |run: &Handle| stack.run(*run).status().is_ok_and(|status| status.steps > 0);
-    stack.runs().into_iter().rev().find(|run| is_open(run) && has_answer(run))
+/// Checks that a run is not over.
+fn check_open(stack: &Stack, run: Handle, arguments: &AgentArguments) -> Result<(), Failure> {
+    let (status, title) = stack.read(|tree| (tree.node(run).status(), one_line(tree.node(run).title())));
+    if status.is_open() {
+        return Ok(());
+    }
+    forget_ended(stack, &arguments.stack_folder());
+    let message = format!("the run {run} ({title}) is {status} and cannot be resumed; start a new one");
+    Err(refused("over", message).next(arguments.show_command(run)))
+}
+
+/// Sends the model the user's instruction, if there is one, and works.
+async fn proceed(
+    arguments: &AgentArguments,
+    driven: Driven,
+    model: GenaiModel,
+    workspace: Workspace,
+    progress: Progress,
+) -> Result<End, Failure> {
+    if let Some(instruction) = arguments.instruction() {
+        driven.tell(instruction)?;
+        progress.told(instruction);
+    }
+    // The address of a model that has answered earlier is right.
+    let has_answered = has_answer(&driven.stack, driven.run);
+    let model = Patient::new(model, arguments.retries, arguments.retry_delay(), has_answered);
+    let gauge = Gauge::new(arguments.context_limit, arguments.max_tokens);
+    let agent = Agent::new(driven, model, gauge, workspace, arguments.limits(), progress)?;
+    agent.work(arguments.resume.is_some()).await
+}
+
+/// Drops a run whose model has never answered. Returns what is left of the run.
+fn put_away(stack: &Stack, run: Handle) -> Left {
+    if !stack.read(|tree| tree.node(run).status().is_open()) {
+        return Left::Over(run);
+    }
+    if has_answer(stack, run) {
+        return Left::Open(run);
+    }
+    // The problem with the model is the one to report.
+    let _ = drop_run(stack, run, "its model never answered");
+    Left::GivenUp
+}
+
+/// True if the model of a run has answered at least once.
+fn has_answer(stack: &Stack, run: Handle) -> bool {
+    stack.run(run).status().is_ok_and(|status| status.steps > 0)
 }
 
 /// A failure of the model, or of what it takes to ask it.

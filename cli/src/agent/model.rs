@@ -46,7 +46,8 @@ pub trait Model {
 pub enum ModelError {
     /// A temporary problem: the request can be repeated, after the given time if the provider has given one.
     Later { problem: String, after: Option<Duration> },
-    /// No model answers at the address. Before the first answer this means a wrong address, later a temporary problem.
+    /// No model answers at the address. Before the first answer of the run this means a wrong address, later a
+    /// temporary problem.
     Unreachable { problem: String },
     /// The prompt is too long for the model. A shorter one may be answered.
     TooLong { problem: String, limit: ContextLimit },

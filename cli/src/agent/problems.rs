@@ -202,7 +202,7 @@ fn beginning(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &line[..end]),
-        None if line.is_empty() => "without a word".into(),
+        None if line.is_empty() => "no message".into(),
         None => line,
     }
 }

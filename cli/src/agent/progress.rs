@@ -37,6 +37,11 @@ impl Progress {
         self.tree(stack, run);
     }
 
+    /// The user has sent the model an instruction.
+    pub fn told(&self, instruction: &str) {
+        self.row("the model is told: ", instruction, "");
+    }
+
     /// A step begins. `tokens`: the length of the prompt; `shortened`: the number of messages that are shortened in it.
     pub fn step(&self, stack: &Stack, prompt: &Prompt, tokens: u64, shortened: usize) {
         self.peak.set(self.peak.get().max(tokens));
@@ -78,20 +83,22 @@ impl Progress {
         self.row("  ", &format!("{} {}", call.name, call.arguments), "");
     }
 
-    /// Writes the first and the last line of an answer. The last line has the exit status of a command.
+    /// Writes the first and the last line of an answer, and the line between if it is only one. The last line has the exit
+    /// status of a command.
     pub fn answer(&self, answer: &str, is_error: bool) {
         let mark = if is_error { "refused: " } else { "" };
         let lines: Vec<&str> = answer.lines().collect();
         self.row("    ", &format!("{mark}{}", lines.first().unwrap_or(&"")), "");
-        match &lines[..] {
-            [] | [_] => {}
-            [_, between @ .., last] => {
-                if !between.is_empty() {
-                    self.row("    ", &format!("… {} …", count(between.len(), "line")), "");
-                }
-                self.row("    ", last, "");
+        let left_out;
+        let rest = match &lines[..] {
+            [] => return,
+            [_, between @ .., last] if between.len() > 1 => {
+                left_out = format!("… {} …", count(between.len(), "line"));
+                &[&left_out, *last][..]
             }
-        }
+            [_, rest @ ..] => rest,
+        };
+        rest.iter().for_each(|line| self.row("    ", line, ""));
     }
 
     /// Writes the result of an operation on agent memory: its answer, or the tree if it has changed.

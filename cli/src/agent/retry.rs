@@ -22,15 +22,16 @@ pub struct Patient<M> {
     retries: u32,
     /// The wait before the first repetition. It doubles with each further one.
     delay: Duration,
-    /// True if the model has answered at least once.
+    /// True if the model of the run has answered at least once.
     has_answered: Cell<bool>,
     /// The request that is being answered: its meter, its frame, and its number of messages.
     current: RefCell<Option<(Arc<Meter>, Handle, usize)>>,
 }
 
 impl<M: Model> Patient<M> {
-    pub fn new(model: M, retries: u32, delay: Duration) -> Self {
-        Self { model, retries, delay, has_answered: Cell::new(false), current: RefCell::default() }
+    /// `has_answered`: whether the model of the run has answered in an earlier process.
+    pub fn new(model: M, retries: u32, delay: Duration, has_answered: bool) -> Self {
+        Self { model, retries, delay, has_answered: Cell::new(has_answered), current: RefCell::default() }
     }
 
     /// Repeats a request until there is an answer, a permanent problem, or no repetition left. `on_request` gets the frame

@@ -1,17 +1,14 @@
 //! The runtime of `callstack agent`. No other command starts one.
 
-use std::ffi::OsString;
-
 use super::{AgentArguments, run};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// Runs the command on a runtime of its own. `stack`: the value of `--stack`.
-pub fn start(mut arguments: AgentArguments, stack: Option<OsString>, output: Output) -> Result<Exit, Failure> {
-    arguments.set_stack(stack);
+/// Runs the command on a runtime of its own.
+pub fn start(arguments: &AgentArguments, output: Output) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
         Failure::new(Exit::Failed, "io", format!("the runtime of the agent cannot be started: {error}"))
     })?;
-    runtime.block_on(run(&arguments, output))
+    runtime.block_on(run(arguments, output))
 }

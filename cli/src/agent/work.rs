@@ -52,7 +52,8 @@ pub struct Agent<M> {
     workspace: Workspace,
     limits: Limits,
     progress: Progress,
-    notices: Notices,
+    /// Background commands of an earlier process, which have ended with it, and of which the model is not told yet.
+    ended: Vec<BackgroundCommand>,
 }
 
 /// A run that this process drives.
@@ -60,40 +61,17 @@ pub struct Driven {
     pub stack: Stack,
     pub run: Handle,
     pub driver: Driver,
-    pub notices: Notices,
 }
 
-/// What the model is told as soon as no tool call waits for an answer.
-#[derive(Default)]
-pub struct Notices {
-    /// Background commands of an earlier process, which have ended with it.
-    pub ended: Vec<BackgroundCommand>,
-    /// What the user has said.
-    pub instruction: Option<String>,
-}
-
-impl Notices {
-    /// The message for the model of a frame at this depth; `None` if there is nothing to tell.
-    fn message(&self, depth: usize) -> Option<String> {
-        let mut parts = Vec::new();
-        if !self.ended.is_empty() {
-            let of = |command: &BackgroundCommand| format!("\n- {}: {}", command.id, command.command);
-            parts.push(format!(
-                "The program that runs you was started anew. These background commands have ended with the earlier one; \
-                 start again those that are still needed:{}",
-                self.ended.iter().map(of).collect::<String>()
-            ));
-        }
-        if let Some(instruction) = &self.instruction {
-            parts.push(instruction.clone());
-            if depth > 0 {
-                parts.push(
-                    "(No other frame has this message. Put what the frames above must know of it into your result.)"
-                        .into(),
-                );
-            }
-        }
-        (!parts.is_empty()).then(|| parts.join("\n\n"))
+impl Driven {
+    /// Sends the model an instruction of the user.
+    pub fn tell(&self, instruction: &str) -> callstack_core::Result<()> {
+        let run = self.stack.run(self.run);
+        let note = match run.status()?.depth {
+            0 => "",
+            _ => "\n\n(No other frame has this message. Put what the frames above must know of it into your result.)",
+        };
+        run.tell(format!("{instruction}{note}"))
     }
 }
 
@@ -107,7 +85,7 @@ impl<M: Model> Agent<M> {
         limits: Limits,
         progress: Progress,
     ) -> Result<Self, Failure> {
-        let Driven { stack, run, driver, notices } = driven;
+        let Driven { stack, run, driver } = driven;
         let memory = stack.run(run).status()?.settings.memory;
         let of_memory = tools::memory_tools(memory).into_iter().map(|tool| Offer {
             name: tool.name,
@@ -118,20 +96,8 @@ impl<M: Model> Agent<M> {
         let of_offer = |offer: &Offer| Approx.count(&offer.description) + Approx.count(&offer.parameters.to_string());
         let offer_tokens = offers.iter().map(of_offer).sum();
         workspace.continue_numbers(driver.earlier.commands_started);
-        Ok(Self {
-            stack,
-            run,
-            driver,
-            memory,
-            offers,
-            offer_tokens,
-            model,
-            gauge,
-            workspace,
-            limits,
-            progress,
-            notices,
-        })
+        let ended = driver.earlier.commands.clone();
+        Ok(Self { stack, run, driver, memory, offers, offer_tokens, model, gauge, workspace, limits, progress, ended })
     }
 
     /// Works until the run ends, and ends all background commands. `is_resumed`: another process, which may have been
@@ -170,10 +136,8 @@ impl<M: Model> Agent<M> {
                     }
                 }
                 Next::Ask(prompt) => {
-                    if let Some(message) = self.notices.message(prompt.depth) {
-                        self.stack.run(self.run).tell(message)?;
-                        self.notices = Notices::default();
-                        self.note_commands()?;
+                    if !self.ended.is_empty() {
+                        self.tell_of_ended_commands()?;
                         continue;
                     }
                     if let Some(reason) = self.reached_limit(steps)? {
@@ -276,9 +240,21 @@ impl<M: Model> Agent<M> {
         Ok(self.stack.run(self.run).answer(&call.id, answer, is_error)?)
     }
 
+    /// Tells the model which background commands have ended with an earlier process.
+    fn tell_of_ended_commands(&mut self) -> Result<(), Failure> {
+        let of = |command: &BackgroundCommand| format!("\n- {}: {}", command.id, command.command);
+        self.stack.run(self.run).tell(format!(
+            "The program that runs you was started anew. These background commands have ended with the earlier one; start \
+             again those that are still needed:{}",
+            self.ended.iter().map(of).collect::<String>()
+        ))?;
+        self.ended.clear();
+        self.note_commands()
+    }
+
     /// Notes which background commands run, for a process that may have to resume the run.
     fn note_commands(&mut self) -> Result<(), Failure> {
-        let commands = self.notices.ended.iter().cloned().chain(self.workspace.running()).collect();
+        let commands = self.ended.iter().cloned().chain(self.workspace.running()).collect();
         let recorded = self.driver.record(self.workspace.background_count(), commands);
         recorded.map_err(|error| Failure::of_file("write", "the lock of the run", &error))
     }

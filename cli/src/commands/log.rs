@@ -2,7 +2,7 @@
 
 use std::io;
 
-use anstyle::Style;
+use callstack_core::text::{lines, one_line, visible};
 use callstack_core::{FrameRef, LogPage, LogQuery};
 use clap::Args;
 use schemars::JsonSchema;
@@ -16,6 +16,10 @@ use crate::output::{EMPHASIS, FAINT, Line, Page, Report, count, moment};
 
 /// Number of lines of a text that are shown, without `--full`.
 const SHOWN_LINES: usize = 20;
+/// The beginning of a call of a tool.
+const CALL: &str = "  -> ";
+/// The beginning of its further lines.
+const BELOW_CALL: &str = "     ";
 
 #[derive(Args)]
 pub struct Arguments {
@@ -152,25 +156,40 @@ impl Entry<'_> {
         }
     }
 
-    /// Writes a call of a tool in one line.
+    /// Writes a call of a tool. Its lines are cut at the width of the page. With `--full` they are not even wrapped, because
+    /// that drops spaces, and arguments contain code.
     fn call(&self, page: &mut Page<'_>, name: &Value, arguments: &Value) -> io::Result<()> {
         let arguments = arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned);
-        let name = name.as_str().unwrap_or("?");
-        page.line(Line::new().styled(Style::new().bold(), "  -> ").said(&format!("{name} {arguments}")))
+        let call = format!("{} {arguments}", one_line(name.as_str().unwrap_or("?")));
+        let all: Vec<&str> = lines(&call).collect();
+        let begins = std::iter::once(CALL).chain(std::iter::repeat(BELOW_CALL));
+        for (begin, line) in begins.zip(&all).take(self.most) {
+            match self.most {
+                usize::MAX => page.raw(&format!("{begin}{}\n", visible(line)))?,
+                _ => page.line(Line::new().styled(EMPHASIS, begin).plain(visible(line)))?,
+            }
+        }
+        self.left_out(page, BELOW_CALL, all.len())
     }
 
     fn text(&self, page: &mut Page<'_>, text: &str) -> io::Result<()> {
         if text.trim().is_empty() {
             return Ok(());
         }
-        let lines = text.lines().count();
-        if lines <= self.most {
-            return page.text(2, text);
+        let all: Vec<&str> = lines(text).collect();
+        page.text(2, &all[..all.len().min(self.most)].join("\n"))?;
+        self.left_out(page, "  ", all.len())
+    }
+
+    /// Says how many lines of a text are left out, if some are.
+    fn left_out(&self, page: &mut Page<'_>, indentation: &str, lines: usize) -> io::Result<()> {
+        match lines.saturating_sub(self.most) {
+            0 => Ok(()),
+            left => {
+                let left = count(left, "more line");
+                page.line(Line::new().styled(FAINT, format!("{indentation}... {left}; --full shows all")))
+            }
         }
-        let shown: Vec<&str> = text.lines().take(self.most).collect();
-        page.text(2, &shown.join("\n"))?;
-        let left = count(lines - self.most, "more line");
-        page.line(Line::new().styled(FAINT, format!("  ... {left}; --full shows all")))
     }
 }
 

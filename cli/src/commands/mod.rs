@@ -4,7 +4,7 @@
 mod activate;
 mod answer;
 mod artifact;
-mod changed;
+pub mod changed;
 mod context;
 mod decide;
 mod doctor;

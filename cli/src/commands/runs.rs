@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use callstack_core::frame::{ModelUsage, RunSettings};
 use callstack_core::{FrameRef, Handle, Stack};
@@ -11,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::frame_line::FrameLine;
+use super::show::now;
 use super::usage::requests_in_words;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -126,8 +126,9 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
             let stack = folder.open_to_write()?;
             let run = find_run(&stack, run.clone())?;
             check_droppable(&stack, &path, run)?;
-            let invalidated = drop_run(&stack, run, reason)?;
-            forget(&path, run);
+            let dropped = drop_run(&stack, run, reason);
+            forget_ended(&stack, &path);
+            let invalidated = dropped?;
             output.report(&RunDropped { run: stack.read(|tree| FrameLine::of(tree, run)), invalidated })?;
         }
     }
@@ -210,30 +211,30 @@ fn check_droppable(stack: &Stack, folder: &Path, run: Handle) -> Result<(), Fail
 
 /// Finds a run by its handle, ID or title, or by those of one of its frames.
 pub fn find_run(stack: &Stack, name: impl Into<FrameRef>) -> Result<Handle, Failure> {
-    let frame = stack.resolve(name)?;
-    let run = stack.read(|tree| tree.run(frame).map(|(run, _)| run));
-    run.ok_or_else(|| {
-        Failure::new(Exit::Refused, "no_run", format!("{frame} belongs to no run"))
-            .next("`callstack runs` lists the runs")
-    })
+    let found = stack.resolve(name).map_err(Failure::from).and_then(|frame| {
+        let run = stack.read(|tree| tree.run(frame).map(|(run, _)| run));
+        run.ok_or_else(|| Failure::new(Exit::Refused, "no_run", format!("{frame} belongs to no run")))
+    });
+    found.map_err(|failure| failure.next("`callstack runs` lists the runs"))
 }
 
-/// Ends a run that nobody wants to resume: invalidates its open frames, newest first. Its history stays.
+/// Ends a run that nobody wants to resume: invalidates its open frames. Its history stays.
+///
+/// The root is the last one. So after a failure in between, the run is still there to be dropped, which does the rest.
 pub fn drop_run(stack: &Stack, run: Handle, reason: &str) -> callstack_core::Result<Vec<Handle>> {
-    let current = stack.run(run).status()?.frame;
-    let frames: Vec<Handle> = stack.read(|tree| {
-        let below = tree.lineage(current).take_while(|frame| *frame != run);
-        below.chain([run]).filter(|frame| tree.node(*frame).status().is_open()).collect()
-    });
+    let mut frames: Vec<Handle> =
+        stack.read(|tree| tree.subtree(run).filter(|frame| tree.node(*frame).status().is_open()).collect());
+    frames.reverse();
     for frame in &frames {
         stack.invalidate(*frame, reason)?;
     }
     Ok(frames)
 }
 
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    since.as_millis().try_into().unwrap_or(u64::MAX)
+/// Removes the lock files of the runs that are over, however they have ended.
+pub fn forget_ended(stack: &Stack, folder: &Path) {
+    let is_over = |run: &Handle| stack.read(|tree| !tree.node(*run).status().is_open());
+    stack.runs().into_iter().filter(is_over).for_each(|run| forget(folder, run));
 }
 
 impl Report for Runs {

@@ -82,7 +82,8 @@ impl FrameDetails {
     }
 }
 
-fn now() -> u64 {
+/// The time in milliseconds since the Unix epoch.
+pub fn now() -> u64 {
     jiff::Timestamp::now().as_millisecond().unsigned_abs()
 }
 

@@ -127,17 +127,27 @@ fn a_run_whose_first_request_fails_is_no_run() {
     let output = scene.run(&["--resume"]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(stdout(&output), scene.results().unwrap());
-    // A resumed run is kept, even if its model has never answered.
+    // However a run without an answer has ended, only its name finds it, and then it is given up like a new one.
     scene.model.fail(1, Fault::Hang);
     let mut child = scene.start(&["Fourth"]);
     let asked = scene.model.requests().len();
     scene.wait_for_requests(asked + 1);
     child.kill().unwrap();
     child.wait().unwrap();
-    let output = scene.run(&["--resume", "--model", "nobody"]);
+    assert_eq!(scene.run(&["--resume"]).status.code(), Some(4));
+    let output = scene.run(&["--resume=Fourth", "--model", "nobody"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("agent --resume=f"), "{}", stderr(&output));
-    assert!(stdout(&scene.callstack(&["runs", "--unfinished"])).contains("Fourth"));
+    let expected = "next: run the command again; the model never answered, so there is no run to resume\n";
+    assert!(stderr(&output).ends_with(expected), "{}", stderr(&output));
+    assert!(!stdout(&scene.callstack(&["runs", "--unfinished", "--all"])).contains("Fourth"));
+}
+
+#[test]
+fn a_refusal_without_words_is_told_as_such() {
+    let scene = Scene::new(&script("shortener-heap"), "openai");
+    scene.model.fail(1, Fault::Response(404, "application/json", String::new()));
+    let output = scene.run(&["Build"]);
+    assert!(stderr(&output).contains("(404: no message)\nnext: run the command again"), "{}", stderr(&output));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use callstack_core::{Stack, StackOptions};
 use rustix::process::Signal;
 use scripted_model::Fault;
 use serde_json::json;
@@ -10,7 +11,7 @@ use crate::scene::*;
 
 #[test]
 fn a_killed_run_goes_on_with_the_same_messages_to_the_same_end() {
-    for (step, wire) in [(1, "openai"), (4, "anthropic"), (7, "openai"), (10, "anthropic"), (11, "openai")] {
+    for (step, wire) in [(2, "openai"), (4, "anthropic"), (7, "openai"), (10, "anthropic"), (11, "openai")] {
         let scene = Scene::new(&script("calculator-registers"), wire);
         scene.model.fail(step, Fault::Hang);
         let mut child = scene.start(&["Build a calculator with tests"]);
@@ -52,7 +53,8 @@ fn a_run_that_is_killed_at_any_moment_again_and_again_comes_to_the_same_end() {
             break;
         }
         requests = scene.model.requests().len();
-        child = scene.start(&["--resume"]);
+        // By its name, because the model may not have answered yet.
+        child = scene.start(&["--resume=f1"]);
     }
     let output = child.wait_with_output().unwrap();
     let expected = "calc.py has 4 functions; test_calc.py has 9 tests, all pass with pytest.";
@@ -191,6 +193,8 @@ fn the_run_to_resume_can_be_chosen() {
     let output = scene.run(&["--resume=Third task"]);
     assert_eq!(output.status.code(), Some(4));
     assert!(stderr(&output).contains("`Third task`"), "{}", stderr(&output));
+    let listed = format!(" runs --stack={}` lists the runs\n", scene.path(".callstack").display());
+    assert!(stderr(&output).ends_with(&listed), "the hint names the stack of the agent: {}", stderr(&output));
     assert!(scene.run(&["--resume"]).status.success(), "the newest unfinished run is the second one");
     let output = scene.run(&["--resume"]);
     assert!(stderr(&output).contains("has no unfinished run; start one with a task"), "{}", stderr(&output));
@@ -213,6 +217,118 @@ fn the_command_that_is_printed_resumes_the_run() {
     let output = shell.args(["-c", &next]).env("ANTHROPIC_API_KEY", scripted_model::KEY).output().unwrap();
     assert!(output.status.success(), "{next}\n{}", stderr(&output));
     assert_eq!(stdout(&output), "done");
+}
+
+/// The command in the last line of a failure, in a shell without the environment of the failed one.
+fn next(output: &std::process::Output) -> std::process::Command {
+    let text = stderr(output);
+    let next = text.lines().last().unwrap().strip_prefix("next: ").expect("the last line says how to go on");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", next]).env("OPENAI_API_KEY", scripted_model::KEY).env("ANTHROPIC_API_KEY", scripted_model::KEY);
+    shell
+}
+
+#[test]
+fn an_instruction_survives_whatever_happens_before_the_model_reads_it() {
+    for wire in WIRES {
+        let wait = json!({"command": "touch begun; test -e go || sleep 600"});
+        let steps = json!([
+            {"calls": [{"name": "run_command", "arguments": wait}]},
+            {"calls": [{"name": "pop_frame", "arguments": {"result": "done"}}]},
+        ]);
+        let scene = Scene::new(&json!({ "steps": steps }), wire);
+        let begun = || {
+            wait_until("the command", || scene.path("begun").exists());
+            std::fs::remove_file(scene.path("begun")).unwrap();
+        };
+        let mut child = scene.start(&["Wait"]);
+        begun();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let child = scene.start(&["--resume", "Use SQLite"]);
+        begun();
+        signal(&child, Signal::INT);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+        assert!(stderr(&output).contains("the model is told: Use SQLite\n"), "{wire}: {}", stderr(&output));
+        let mut child = scene.start(&["--resume"]);
+        begun();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        std::fs::write(scene.path("go"), "").unwrap();
+        let resumed = next(&output).output().unwrap();
+        assert!(resumed.status.success(), "{wire}: {}", stderr(&resumed));
+        assert!(scene.newest(1).starts_with("Use SQLite\n\n<memory>"), "{wire}: {}", scene.newest(1));
+        assert_eq!(scene.messages(1).matches("Use SQLite").count(), 1, "{wire}: the model is told once");
+        assert_eq!(scene.model.requests().len(), 2, "{wire}");
+    }
+}
+
+#[test]
+fn the_command_that_is_printed_names_the_stack_of_the_run() {
+    let scene = scene_with_child("openai");
+    let other = scene.path("other stack");
+    assert_eq!(scene.run(&["Another run", "--max-steps", "1"]).status.code(), Some(3));
+    let mut command = scene.command(&["Build a shop", "--max-steps", "3"]);
+    let output = command.env("CALLSTACK_DIR", &other).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let resumed = next(&output).output().unwrap();
+    assert!(resumed.status.success(), "{}", stderr(&resumed));
+    assert_eq!(scene.results(), None, "the run of the workspace's own stack is another one");
+    let stack = Stack::open(&other, StackOptions::default()).unwrap();
+    assert_eq!(stack.frame("f1").unwrap().results.as_deref(), Some("done"));
+}
+
+#[test]
+fn a_run_belongs_to_the_stack_of_its_workspace() {
+    let scene = scene_with_child("openai");
+    // A stack above the workspace, which all other commands would use.
+    assert_eq!(scene.run(&["Above", "--max-steps", "1"]).status.code(), Some(3));
+    let below = scene.path("below");
+    std::fs::create_dir(&below).unwrap();
+    let output = scene.command(&["--resume", "--dir", "."]).current_dir(&below).output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("./.callstack contains no stack, and so no run to resume\nnext: name the workspace")
+    );
+    assert!(!below.join(".callstack").exists(), "nothing was made");
+    let help = stdout(&scene.run(&["--help"])).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("Default: .callstack in the workspace, also if there is a stack above it"), "{help}");
+    assert!(!help.contains("the nearest .callstack"), "{help}");
+    // The option is also understood before the command.
+    let program = std::process::Command::new(env!("CARGO_BIN_EXE_callstack"));
+    for before in [true, false] {
+        let mut command = std::process::Command::new(program.get_program());
+        let stack = ["--stack", "elsewhere"];
+        command.args(stack.iter().filter(|_| before)).args([
+            "agent",
+            "--resume",
+            "--model",
+            "m",
+            "--base-url",
+            "http://x/",
+        ]);
+        let output = command.args(stack.iter().filter(|_| !before)).output().unwrap();
+        assert!(stderr(&output).contains("error: elsewhere contains no stack"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_run_that_has_answered_before_waits_for_its_network() {
+    for wire in WIRES {
+        let scene = scene_with_child(wire);
+        assert_eq!(scene.run(&["Build a shop", "--max-steps", "1"]).status.code(), Some(3));
+        let nowhere = ["--base-url", "http://127.0.0.1:9/v1/", "--retries", "2"];
+        let output = scene.run(&[&["--resume"], &nowhere[..]].concat());
+        assert_eq!(output.status.code(), Some(1), "{wire}: {}", stderr(&output));
+        assert_eq!(stderr(&output).matches("cannot be reached").count(), 3, "{wire}: {}", stderr(&output));
+        // The page of a hotel's network. A success is looked at a second time.
+        let page = || Fault::Response(200, "text/html", "<html><title>Welcome</title></html>".into());
+        (0..2).for_each(|_| scene.model.fail(2, page()));
+        let output = scene.run(&["--resume"]);
+        assert!(output.status.success(), "{wire}: {}", stderr(&output));
+        assert!(stderr(&output).contains("a web page, “welcome”"), "{wire}: {}", stderr(&output));
+    }
 }
 
 #[test]
@@ -260,4 +376,35 @@ fn a_dropped_run_is_not_resumed() {
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(scene.results().as_deref(), Some("done"), "the first run went on");
     assert_eq!(scene.callstack(&["runs", "drop", "f3"]).status.code(), Some(4), "it is over already");
+}
+
+#[test]
+fn all_that_is_open_in_a_run_is_dropped_with_it() {
+    let scene = scene_with_child("openai");
+    assert_eq!(scene.run(&["Build a shop", "--max-steps", "1"]).status.code(), Some(3));
+    let by_hand = ["push", "By hand", "--parent", "f2"];
+    assert!(scene.callstack(&by_hand).status.success());
+    // A process that was killed in the middle of a drop leaves frames that are dropped, and the root.
+    assert!(scene.callstack(&["invalidate", "f3", "not needed"]).status.success());
+    let output = scene.callstack(&["runs", "drop", "f1", "--json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let dropped: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(dropped["data"]["invalidated"], json!(["f2", "f1"]));
+    assert_eq!(scene.callstack(&["runs", "drop", "f1"]).status.code(), Some(4), "nothing is left to drop");
+}
+
+#[test]
+fn locks_of_runs_that_others_have_ended_do_not_stay() {
+    let scene = scene_with_child("openai");
+    for task in ["First task", "Second task", "Third task"] {
+        assert_eq!(scene.run(&[task, "--max-steps", "1"]).status.code(), Some(3));
+    }
+    let locks = || std::fs::read_dir(scene.path(".callstack/runs")).unwrap().count();
+    assert_eq!(locks(), 3);
+    assert!(scene.callstack(&["invalidate", "First task", "not needed"]).status.success());
+    assert!(scene.callstack(&["runs", "drop", "Second task"]).status.success());
+    assert_eq!(locks(), 1, "the run that can be resumed");
+    assert!(scene.callstack(&["invalidate", "Third task", "not needed"]).status.success());
+    assert_eq!(scene.run(&["--resume=Third task"]).status.code(), Some(4));
+    assert_eq!(locks(), 0);
 }

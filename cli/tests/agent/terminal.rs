@@ -56,6 +56,16 @@ fn control_characters_of_models_and_commands_do_not_reach_the_terminal() {
 }
 
 #[test]
+fn a_note_on_lines_that_are_left_out_takes_less_room_than_they() {
+    let print = |lines: usize| ("run_command", json!({ "command": format!("seq {lines}") }));
+    let scene = Scene::of_calls(&[print(1), print(2), print(3), ("pop_frame", json!({"result": "done"}))]);
+    let text = stderr(&scene.run(&["Count"]));
+    for shown in ["    1\n    [exit", "    1\n    2\n    [exit", "    1\n    … 2 lines …\n    [exit"] {
+        assert!(text.contains(shown), "{shown:?} is missing in {text}");
+    }
+}
+
+#[test]
 fn a_reader_that_goes_away_does_not_end_a_run() {
     let scene = Scene::new(&script("shortener-heap"), "openai");
     let mut command = scene.command(&["--memory", "heap", "Build"]);

@@ -97,6 +97,9 @@ fn the_step_limit_stops_a_run_that_can_go_on() {
     let output = scene.run(&["--memory", "heap", "Build", "--max-steps", "4"]);
     assert_eq!(output.status.code(), Some(3));
     assert!(stderr(&output).contains("error: the limit of 4 steps is reached (--max-steps)"), "{}", stderr(&output));
+    for never in ["--max-steps=0", "--max-repeats=0"] {
+        assert_eq!(scene.run(&["--resume", never]).status.code(), Some(2), "{never} would repeat itself for ever");
+    }
     assert!(scene.run(&["--resume"]).status.success());
     assert_eq!(scene.model.requests().len(), 11);
     assert_tests_pass(scene.folder.path(), "4 passed");
