@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use callstack_core::{Error, Stack, StackOptions};
@@ -66,8 +67,8 @@ impl StackFolder {
     ///
     /// # Errors
     /// As [`StackFolder::open_to_read`].
-    pub fn open_to_write(&self) -> Result<Stack, Failure> {
-        Stack::open(self.existing()?, to_write()).map_err(of_opening)
+    pub fn open_to_write(&self) -> Result<ChangedStack, Failure> {
+        ChangedStack::open(&self.existing()?)
     }
 
     /// Changes the stack. With `is_new` it is created if it is missing. A change that an empty stack refuses creates
@@ -77,20 +78,22 @@ impl StackFolder {
     /// Those of the change; as [`StackFolder::open_to_write`] and [`StackFolder::of_new`].
     pub fn change<T>(&self, is_new: bool, change: impl Fn(&Stack) -> Result<T, Failure>) -> Result<T, Failure> {
         if !is_new {
-            return change(&self.open_to_write()?);
+            let stack = self.open_to_write()?;
+            return change(&stack);
         }
         let folder = self.of_new()?;
         if !is_stack(&folder) {
             change(&Stack::in_memory())?;
         }
-        change(&Stack::open(folder, to_write()).map_err(of_opening)?)
+        let stack = ChangedStack::open(&folder)?;
+        change(&stack)
     }
 
     /// Creates the stack that a history tells of.
     ///
     /// # Errors
     /// If there is a stack already; if the events do not fit together; as [`StackFolder::of_new`].
-    pub fn rebuild(&self, history: &str) -> Result<Stack, Failure> {
+    pub fn rebuild(&self, history: &str) -> Result<ChangedStack, Failure> {
         let folder = self.of_new()?;
         if is_stack(&folder) {
             let message = format!("{} contains a stack, and events make a new one", folder.display());
@@ -101,7 +104,7 @@ impl StackFolder {
         let trial = tempfile::tempdir().map_err(|error| Failure::of_file("create", "a temporary folder", &error))?;
         let refused = |error: Error| Failure::new(Exit::Refused, error.code(), error.to_string());
         Stack::rebuild(trial.path(), history.as_bytes(), StackOptions::default().mirror(false)).map_err(refused)?;
-        Ok(Stack::rebuild(folder, history.as_bytes(), to_write())?)
+        ChangedStack::rebuild(&folder, history)
     }
 
     /// The path of the folder in which `--new` creates a stack, unless it has one: the given folder, else `.callstack` in
@@ -178,9 +181,35 @@ fn of_opening(error: Error) -> Failure {
     Failure::from(error).before_change()
 }
 
-/// The options to change a stack and end.
-fn to_write() -> StackOptions {
-    StackOptions::default().state_file_frames(STATE_FILE_FRAMES)
+/// A stack that a command changes. At the end of the command the stack is left to the end of the program.
+pub struct ChangedStack(ManuallyDrop<Stack>);
+
+impl ChangedStack {
+    fn open(folder: &Path) -> Result<Self, Failure> {
+        Ok(Self(ManuallyDrop::new(Stack::open(folder, Self::options()).map_err(of_opening)?)))
+    }
+
+    fn rebuild(folder: &Path, history: &str) -> Result<Self, Failure> {
+        Ok(Self(ManuallyDrop::new(Stack::rebuild(folder, history.as_bytes(), Self::options())?)))
+    }
+
+    fn options() -> StackOptions {
+        StackOptions::default().state_file_frames(STATE_FILE_FRAMES)
+    }
+}
+
+impl Deref for ChangedStack {
+    type Target = Stack;
+
+    fn deref(&self) -> &Stack {
+        &self.0
+    }
+}
+
+impl Drop for ChangedStack {
+    fn drop(&mut self) {
+        Stack::clone(&self.0).leave();
+    }
 }
 
 fn is_stack(folder: &Path) -> bool {

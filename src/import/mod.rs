@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::frame::{Frame, FrameStatus, Repair, StackState, has_handle_form, reference_to_id, shown};
+use crate::frame::{Frame, FrameStatus, Handle, Repair, StackState, has_handle_form, reference_to_id, shown};
 use crate::text::{FreeNames, beginning};
 use crate::tree::Tree;
 
@@ -135,7 +135,7 @@ pub fn frames(text: &str) -> Result<Imported> {
     match Format::of(text)? {
         Format::State => {
             let (tree, problems) = state(text)?;
-            Ok(Imported { frames: tree.state().frames, problems })
+            Ok(Imported { frames: in_sibling_order(&tree), problems })
         }
         Format::TaskMaster => task_master(text),
         Format::Beads => issues(text),
@@ -148,6 +148,20 @@ fn issues(text: &str) -> Result<Imported> {
         ([_root], Some(problem)) => Err(Error::json("the Beads file", format!("no line is an issue ({problem})"))),
         _ => Ok(imported),
     }
+}
+
+/// The frames of a tree by their handles, except that siblings are in their order: frames that are added keep that of the
+/// list.
+fn in_sibling_order(tree: &Tree) -> Vec<Frame> {
+    let mut order: Vec<Handle> = tree.handles().collect();
+    for siblings in tree.handles().map(|parent| tree.children(parent)).chain([tree.roots()]) {
+        let mut places = siblings.to_vec();
+        places.sort_unstable();
+        for (place, sibling) in places.iter().zip(siblings) {
+            order[place.index()] = *sibling;
+        }
+    }
+    order.into_iter().map(|handle| tree.frame(handle)).collect()
 }
 
 fn state(text: &str) -> Result<(Tree, Vec<Problem>)> {

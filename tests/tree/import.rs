@@ -1,7 +1,7 @@
 //! Tests of importing plans of other tools, including malformed ones.
 
 use callstack_core::import::{self, Format, Imported};
-use callstack_core::{Frame, FrameStatus, Stack};
+use callstack_core::{Frame, FrameEdit, FrameStatus, Handle, NewFrame, Stack};
 use serde_json::json;
 
 fn frame<'a>(imported: &'a Imported, id: &str) -> &'a Frame {
@@ -205,4 +205,26 @@ fn formats_are_told_apart() {
         assert_eq!(import::read(text).unwrap_err().code(), "json", "{text}");
     }
     assert_eq!(import::read(r#"{"master": 5}"#).unwrap_err().code(), "json");
+}
+
+#[test]
+fn a_state_that_is_added_keeps_the_order_of_its_siblings() {
+    let source = Stack::in_memory();
+    let shop = source.push(NewFrame::new("Shop").id("shop")).unwrap();
+    for title in ["Cart", "Search", "Taxes"] {
+        source.plan(NewFrame::new(title).id(title).below(shop)).unwrap();
+    }
+    source.plan(NewFrame::new("Rates").id("rates").below("Taxes")).unwrap();
+    source.plan(NewFrame::new("Bank").id("bank").root()).unwrap();
+    source.edit("Taxes", FrameEdit::default().before("Cart")).unwrap();
+    source.edit("bank", FrameEdit::default().before("shop")).unwrap();
+    let imported = import::frames(&source.state().to_json()).unwrap();
+    assert_eq!(imported.problems, []);
+    let stack = Stack::in_memory();
+    stack.import(imported.frames).unwrap();
+    let titles = |frames: Vec<Handle>| -> Vec<String> {
+        frames.into_iter().map(|frame| stack.frame(frame).unwrap().title).collect()
+    };
+    assert_eq!(titles(stack.children("shop").unwrap()), ["Taxes", "Cart", "Search"]);
+    assert_eq!(titles(stack.read(|tree| tree.roots().to_vec())), ["Bank", "Shop"]);
 }

@@ -68,11 +68,29 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Export, Failur
     let revision = stack.read(|tree| tree.revision());
     let mut export = Export { format: arguments.format, revision, file: None, state: None, events: None };
     match (&arguments.file, arguments.format) {
-        (Some(file), format) => export.file = Some(write_file(&stack, file, format, arguments.force)?),
+        (Some(file), format) => {
+            refuse_own_file(&folder.existing()?, file)?;
+            export.file = Some(write_file(&stack, file, format, arguments.force)?);
+        }
         (None, Format::State) => export.state = Some(stack.state()),
         (None, Format::Events) => export.events = Some(stack.history(&EventQuery::default())?),
     }
     Ok(export)
+}
+
+/// Refuses a file in the stack's own folder, where it could take the place of the database.
+fn refuse_own_file(stack: &Path, file: &Path) -> Result<(), Failure> {
+    let parent = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // A folder that cannot be found is reported when the file is written.
+    let is_within =
+        stack.canonicalize().is_ok_and(|stack| parent.canonicalize().is_ok_and(|parent| parent.starts_with(stack)));
+    match is_within {
+        true => {
+            Err(Failure::new(Exit::Refused, "own_file", format!("{} is in the folder of the stack", file.display()))
+                .next("name a file outside of it"))
+        }
+        false => Ok(()),
+    }
 }
 
 /// Writes the file as a whole or not at all.
