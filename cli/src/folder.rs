@@ -93,7 +93,7 @@ impl StackFolder {
     ///
     /// # Errors
     /// If there is a stack already; if the events do not fit together; as [`StackFolder::of_new`].
-    pub fn rebuild(&self, history: &str) -> Result<Stack, Failure> {
+    pub fn rebuild(&self, history: &str) -> Result<ChangedStack, Failure> {
         let folder = self.of_new()?;
         if is_stack(&folder) {
             let message = format!("{} contains a stack, and events make a new one", folder.display());
@@ -104,7 +104,7 @@ impl StackFolder {
         let trial = tempfile::tempdir().map_err(|error| Failure::of_file("create", "a temporary folder", &error))?;
         let refused = |error: Error| Failure::new(Exit::Refused, error.code(), error.to_string());
         Stack::rebuild(trial.path(), history.as_bytes(), StackOptions::default().mirror(false)).map_err(refused)?;
-        Ok(Stack::rebuild(folder, history.as_bytes(), to_write())?)
+        ChangedStack::rebuild(&folder, history)
     }
 
     /// The path of the folder in which `--new` creates a stack, unless it has one: the given folder, else `.callstack` in
@@ -151,29 +151,6 @@ impl StackFolder {
     }
 }
 
-/// A stack that a command changes. At the end of the command the stack is left to the end of the program.
-pub struct ChangedStack(ManuallyDrop<Stack>);
-
-impl ChangedStack {
-    fn open(folder: &Path) -> Result<Self, Failure> {
-        Ok(Self(ManuallyDrop::new(Stack::open(folder, to_write()).map_err(of_opening)?)))
-    }
-}
-
-impl Deref for ChangedStack {
-    type Target = Stack;
-
-    fn deref(&self) -> &Stack {
-        &self.0
-    }
-}
-
-impl Drop for ChangedStack {
-    fn drop(&mut self) {
-        Stack::clone(&self.0).leave();
-    }
-}
-
 impl SameStack {
     /// An advice whose commands name the stack. It is a command, or a sentence with commands in backticks or behind a
     /// colon.
@@ -204,9 +181,35 @@ fn of_opening(error: Error) -> Failure {
     Failure::from(error).before_change()
 }
 
-/// The options to change a stack and end.
-fn to_write() -> StackOptions {
-    StackOptions::default().state_file_frames(STATE_FILE_FRAMES)
+/// A stack that a command changes. At the end of the command the stack is left to the end of the program.
+pub struct ChangedStack(ManuallyDrop<Stack>);
+
+impl ChangedStack {
+    fn open(folder: &Path) -> Result<Self, Failure> {
+        Ok(Self(ManuallyDrop::new(Stack::open(folder, Self::options()).map_err(of_opening)?)))
+    }
+
+    fn rebuild(folder: &Path, history: &str) -> Result<Self, Failure> {
+        Ok(Self(ManuallyDrop::new(Stack::rebuild(folder, history.as_bytes(), Self::options())?)))
+    }
+
+    fn options() -> StackOptions {
+        StackOptions::default().state_file_frames(STATE_FILE_FRAMES)
+    }
+}
+
+impl Deref for ChangedStack {
+    type Target = Stack;
+
+    fn deref(&self) -> &Stack {
+        &self.0
+    }
+}
+
+impl Drop for ChangedStack {
+    fn drop(&mut self) {
+        Stack::clone(&self.0).leave();
+    }
 }
 
 fn is_stack(folder: &Path) -> bool {

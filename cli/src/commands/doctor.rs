@@ -56,7 +56,9 @@ struct Sizes {
 }
 
 pub fn run(folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
-    let diagnosis = Diagnosis::of(&folder.existing()?);
+    let mut diagnosis = Diagnosis::of(&folder.existing()?);
+    let same_stack = folder.same_stack();
+    diagnosis.problems.iter_mut().for_each(|problem| problem.next_step = same_stack.named_in(&problem.next_step));
     output.report(&diagnosis)?;
     Ok(if diagnosis.is_sound { Exit::Done } else { Exit::Failed })
 }
