@@ -68,6 +68,7 @@ bindings: $(NODE_MODULES)
 # Builds the program `callstack` without its agent, which needs a network: target/release/callstack.
 program:
 	$(CARGO) build --release -p callstack-cli --no-default-features
+	@size=$$(wc -c <target/release/callstack); [ $$size -le 8388608 ] || { echo "the program has $$size bytes, more than 8 MiB"; exit 1; }
 
 test-node: native program $(NODE_MODULES)
 	$(NPM) test --prefix bindings

@@ -602,7 +602,8 @@ impl Stack {
     /// Stops the frames that hosts run, from this one downwards, also those of other processes: they become blocked, with the
     /// reason as what they wait for. A running host notices that at its next poll, within a second: it aborts their
     /// sessions, adds what they have said last as results so far, and answers the callers. Each frame can be resumed as any
-    /// other blocked one. Returns the stopped frames.
+    /// other blocked one. What hosts have queued there does not begin. Where everything has ended nothing is recorded.
+    /// Returns the stopped frames.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the reason is blank.

@@ -9,11 +9,11 @@ pub enum Exit {
     Done = 0,
     /// Something outside of the request failed: a file, a disk, a damaged stack, a missing stack.
     Failed = 1,
-    /// The command line cannot be understood.
+    /// The command line cannot be understood, or has a value that no stack takes.
     Usage = 2,
     /// A limit was reached, such as the number of steps of an agent.
     Limit = 3,
-    /// The stack refused the request, and nothing was changed.
+    /// The request was refused, by the stack or because of what a given file contains, and nothing was changed.
     Refused = 4,
     /// Others used the stack for too long. It is not known whether the request was carried out.
     Unknown = 5,
@@ -29,7 +29,7 @@ Exit codes:
   1    a failure: files, a damaged stack, or no stack
   2    wrong arguments
   3    a limit was reached
-  4    refused by the stack; nothing was changed
+  4    refused, by the stack or for the content of a given file; nothing was changed
   5    the stack was busy; the outcome is unknown
   130  interrupted";
 }

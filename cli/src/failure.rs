@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::exit::Exit;
+use crate::folder::SameStack;
 use crate::output::{Page, Report};
 
 /// A failed command. With `--json` it is written to the standard error as an envelope of the kind `error`.
@@ -33,6 +34,26 @@ impl Failure {
     /// Says what to do next.
     pub fn next(mut self, step: impl Into<String>) -> Self {
         self.next_step = Some(step.into());
+        self
+    }
+
+    /// The failure of a command that had changed nothing yet.
+    pub fn before_change(self) -> Self {
+        match self.exit {
+            Exit::Unknown => self.next("nothing was changed; repeat the command"),
+            _ => self,
+        }
+    }
+
+    /// The failure to write the output of a command that had made its change.
+    pub fn after_change(mut self) -> Self {
+        self.message = format!("the command was carried out, but {}", self.message);
+        self
+    }
+
+    /// The failure as a command reports it: what to do next names the stack of the command.
+    pub fn of_stack(mut self, same_stack: &SameStack) -> Self {
+        self.next_step = self.next_step.map(|step| same_stack.named_in(&step));
         self
     }
 
@@ -83,10 +104,13 @@ impl From<Error> for Failure {
     }
 }
 
-/// The failures of files, disks and histories are not the request's fault. All others are refusals.
+/// The failures of files, disks and histories are not the request's fault. A value that no stack takes is a wrong argument.
+/// All others are refusals.
 fn exit_of(error: &Error) -> Exit {
     match error {
         Error::Busy { .. } => Exit::Unknown,
+        Error::Empty { .. } | Error::NotOneLine { .. } | Error::Setting { .. } => Exit::Usage,
+        Error::Child { error, .. } => exit_of(error),
         Error::Io { .. }
         | Error::DiskFull { .. }
         | Error::ReadOnly { .. }
@@ -104,6 +128,7 @@ fn exit_of(error: &Error) -> Exit {
 /// The command that helps, where the message cannot name it because it is for all hosts.
 fn next_step(error: &Error) -> Option<&'static str> {
     match error {
+        Error::Child { error, .. } => next_step(error),
         Error::UnknownFrame { .. } | Error::AmbiguousFrame { .. } => {
             Some("`callstack tree --all` lists the frames with their handles")
         }

@@ -3,9 +3,10 @@
 use std::env;
 use std::ffi::OsString;
 use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use callstack_core::{Stack, StackOptions};
+use callstack_core::{Error, Stack, StackOptions};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -22,12 +23,28 @@ const STATE_FILE_FRAMES: usize = 500;
 /// The stack that the user means: a given folder, or the nearest one.
 pub struct StackFolder {
     given: Option<PathBuf>,
+    same_stack: SameStack,
 }
 
+/// How the commands that a message advises name the stack: they repeat `--stack` if the user gave it, because without it
+/// they would concern another stack.
+#[derive(Debug, Clone, Default)]
+pub struct SameStack(Option<String>);
+
 impl StackFolder {
-    /// `given`: the value of `--stack` or `CALLSTACK_DIR`. An empty one counts as none.
-    pub fn new(given: Option<OsString>) -> Self {
-        Self { given: given.filter(|folder| !folder.is_empty()).map(PathBuf::from) }
+    /// `given`: the value of `--stack` or `CALLSTACK_DIR`. An empty one counts as none. `is_repeated`: the commands that
+    /// messages advise need it too, because it was given on the command line.
+    pub fn new(given: Option<OsString>, is_repeated: bool) -> Self {
+        let given = given.filter(|folder| !folder.is_empty()).map(PathBuf::from);
+        let named = given.as_ref().filter(|_| is_repeated).map(|folder| folder.to_string_lossy());
+        // A name that no shell can write cannot be repeated.
+        let option = named.and_then(|name| Some(format!("--stack {}", shlex::try_quote(&name).ok()?)));
+        Self { given, same_stack: SameStack(option) }
+    }
+
+    /// For the messages of a command.
+    pub fn same_stack(&self) -> SameStack {
+        self.same_stack.clone()
     }
 
     /// Opens the stack to read it. No file of the stack is written: neither next to the database, nor at the end, when the
@@ -42,28 +59,72 @@ impl StackFolder {
             return Err(Failure::new(Exit::Failed, "not_imported", message)
                 .next("a command that changes the stack imports them, and keeps the originals in before-import/"));
         }
-        Ok(ManuallyDrop::new(Stack::open(folder, StackOptions::default().mirror(false))?))
+        let opened = Stack::open(folder, StackOptions::default().mirror(false)).map_err(of_opening)?;
+        Ok(ManuallyDrop::new(opened))
     }
 
     /// Opens the stack to change it.
     ///
     /// # Errors
     /// As [`StackFolder::open_to_read`].
-    pub fn open_to_write(&self) -> Result<Stack, Failure> {
-        Ok(Stack::open(self.existing()?, to_write())?)
+    pub fn open_to_write(&self) -> Result<ChangedStack, Failure> {
+        ChangedStack::open(&self.existing()?)
     }
 
-    /// As [`StackFolder::open_to_write`]. With `is_new` the stack is created if it is missing: in the given folder, else as
-    /// `.callstack` in the working folder.
+    /// Changes the stack. With `is_new` it is created if it is missing. A change that an empty stack refuses creates
+    /// nothing.
     ///
     /// # Errors
-    /// As [`StackFolder::open_to_read`].
-    pub fn open_or_create(&self, is_new: bool) -> Result<Stack, Failure> {
+    /// Those of the change; as [`StackFolder::open_to_write`] and [`StackFolder::of_new`].
+    pub fn change<T>(&self, is_new: bool, change: impl Fn(&Stack) -> Result<T, Failure>) -> Result<T, Failure> {
         if !is_new {
-            return self.open_to_write();
+            let stack = self.open_to_write()?;
+            return change(&stack);
         }
-        let folder = self.given.clone().unwrap_or_else(|| USUAL[0].into());
-        Ok(Stack::open(folder, to_write())?)
+        let folder = self.of_new()?;
+        if !is_stack(&folder) {
+            change(&Stack::in_memory())?;
+        }
+        let stack = ChangedStack::open(&folder)?;
+        change(&stack)
+    }
+
+    /// Creates the stack that a history tells of.
+    ///
+    /// # Errors
+    /// If there is a stack already; if the events do not fit together; as [`StackFolder::of_new`].
+    pub fn rebuild(&self, history: &str) -> Result<Stack, Failure> {
+        let folder = self.of_new()?;
+        if is_stack(&folder) {
+            let message = format!("{} contains a stack, and events make a new one", folder.display());
+            return Err(Failure::new(Exit::Refused, "not_empty", message)
+                .next("name another folder for the new stack: --stack FOLDER --new"));
+        }
+        // A history that is refused must not leave an empty stack.
+        let trial = tempfile::tempdir().map_err(|error| Failure::of_file("create", "a temporary folder", &error))?;
+        let refused = |error: Error| Failure::new(Exit::Refused, error.code(), error.to_string());
+        Stack::rebuild(trial.path(), history.as_bytes(), StackOptions::default().mirror(false)).map_err(refused)?;
+        Ok(Stack::rebuild(folder, history.as_bytes(), to_write())?)
+    }
+
+    /// The path of the folder in which `--new` creates a stack, unless it has one: the given folder, else `.callstack` in
+    /// the working folder.
+    ///
+    /// # Errors
+    /// If no folder is given, and commands in the working folder use another stack, which the new one would hide.
+    fn of_new(&self) -> Result<PathBuf, Failure> {
+        if let Some(given) = &self.given {
+            return Ok(given.clone());
+        }
+        let here = working_folder()?;
+        match nearest(&here) {
+            Some(found) if found != here.join(USUAL[0]) => {
+                let message = format!("a new stack here would hide the one in {}", found.display());
+                let step = format!("leave out --new to use that one, or name the new one: --stack {} --new", USUAL[0]);
+                Err(Failure::new(Exit::Refused, "hides_stack", message).next(step))
+            }
+            _ => Ok(USUAL[0].into()),
+        }
     }
 
     /// The path of the stack's folder.
@@ -81,15 +142,66 @@ impl StackFolder {
                     .next("name another folder with --stack, or begin a stack there: callstack push --new TITLE"))
             };
         }
-        let here = env::current_dir().map_err(|error| Failure::of_file("find", "the working folder", &error))?;
-        let nearest =
-            here.ancestors().flat_map(|folder| USUAL.map(|usual| folder.join(usual))).find(|path| is_stack(path));
-        nearest.ok_or_else(|| {
+        let here = working_folder()?;
+        nearest(&here).ok_or_else(|| {
             let message = format!("there is no stack in {} or above it ({})", here.display(), USUAL.join(", "));
             missing(message)
                 .next("name its folder with --stack or CALLSTACK_DIR, or begin one here: callstack push --new TITLE")
         })
     }
+}
+
+/// A stack that a command changes. At the end of the command the stack is left to the end of the program.
+pub struct ChangedStack(ManuallyDrop<Stack>);
+
+impl ChangedStack {
+    fn open(folder: &Path) -> Result<Self, Failure> {
+        Ok(Self(ManuallyDrop::new(Stack::open(folder, to_write()).map_err(of_opening)?)))
+    }
+}
+
+impl Deref for ChangedStack {
+    type Target = Stack;
+
+    fn deref(&self) -> &Stack {
+        &self.0
+    }
+}
+
+impl Drop for ChangedStack {
+    fn drop(&mut self) {
+        Stack::clone(&self.0).leave();
+    }
+}
+
+impl SameStack {
+    /// An advice whose commands name the stack. It is a command, or a sentence with commands in backticks or behind a
+    /// colon.
+    pub fn named_in(&self, advice: &str) -> String {
+        let Some(option) = &self.0 else { return advice.to_owned() };
+        let named = format!("callstack {option} ");
+        let advice = ["`", ": "].iter().fold(advice.to_owned(), |advice, before| {
+            advice.replace(&format!("{before}callstack "), &format!("{before}{named}"))
+        });
+        match advice.strip_prefix("callstack ") {
+            Some(rest) => named + rest,
+            None => advice,
+        }
+    }
+}
+
+fn working_folder() -> Result<PathBuf, Failure> {
+    env::current_dir().map_err(|error| Failure::of_file("find", "the working folder", &error))
+}
+
+/// The stack that commands in a folder use: in it, or above it.
+fn nearest(here: &Path) -> Option<PathBuf> {
+    here.ancestors().flat_map(|folder| USUAL.map(|usual| folder.join(usual))).find(|path| is_stack(path))
+}
+
+/// The failure of opening a stack. If it was busy, the command has not begun.
+fn of_opening(error: Error) -> Failure {
+    Failure::from(error).before_change()
 }
 
 /// The options to change a stack and end.

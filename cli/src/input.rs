@@ -1,5 +1,6 @@
 //! Texts that a command gets: from an argument, from the standard input, or from a file.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
@@ -57,6 +58,14 @@ pub fn content(file: &Path) -> Result<String, Failure> {
         }
     };
     Ok(text)
+}
+
+/// How messages name a file that [`content`] reads.
+pub fn name(file: &Path) -> Cow<'_, str> {
+    match file == Path::new(STANDARD_INPUT) {
+        true => "the standard input".into(),
+        false => file.to_string_lossy(),
+    }
 }
 
 /// Checks the last argument of a command whose first one, the frame, can be left out: if it is alone and has the form of a

@@ -15,6 +15,7 @@ use std::env;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
+use clap::parser::ValueSource;
 
 use arguments::{Arguments, Global, Subcommand};
 use exit::Exit;
@@ -24,7 +25,11 @@ use output::Output;
 
 fn main() -> ExitCode {
     let matches = arguments::command().try_get_matches();
-    let Arguments { global, command } = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
+    let read = matches.and_then(|matches| {
+        let is_repeated = matches.value_source("stack") == Some(ValueSource::CommandLine);
+        Ok((Arguments::from_arg_matches(&matches)?, is_repeated))
+    });
+    let (Arguments { global, command }, is_repeated) = match read {
         Ok(arguments) => arguments,
         Err(error) => return refused(&error),
     };
@@ -36,7 +41,7 @@ fn main() -> ExitCode {
         Subcommand::Agent(arguments) => agent::start(&arguments, output),
         #[cfg(not(feature = "agent"))]
         Subcommand::Agent { .. } => return refused(&arguments::no_agent()),
-        Subcommand::Stack(command) => commands::run(command, &StackFolder::new(stack), output),
+        Subcommand::Stack(command) => commands::run(command, &StackFolder::new(stack, is_repeated), output),
     };
     exit.unwrap_or_else(|failure| failed(&failure, output)).into()
 }

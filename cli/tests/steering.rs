@@ -273,6 +273,21 @@ fn a_store_that_stays_busy_is_an_unknown_outcome() {
 }
 
 #[test]
+fn a_store_that_is_busy_when_it_is_opened_is_unchanged() {
+    let folder = TempDir::new().unwrap();
+    let stack = folder.path().join(".callstack");
+    fs::create_dir(&stack).unwrap();
+    let mut other = SqliteStore::open(stack.join("stack.db"), SqliteOptions::default()).unwrap();
+    other.begin(std::time::Duration::ZERO).unwrap();
+    let busy = run(folder.path(), &["push", "Shopping cart", "--json"]);
+    other.rollback();
+    assert_eq!(busy.status.code(), Some(5), "{busy:?}");
+    let said: Value = serde_json::from_slice(&busy.stderr).unwrap();
+    assert_eq!(said["data"]["code"], "busy", "{said}");
+    assert_eq!(said["data"]["nextStep"], "nothing was changed; repeat the command", "{said}");
+}
+
+#[test]
 fn a_folder_that_may_only_be_read_stays_as_it_is() {
     let folder = TempDir::new().unwrap();
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();

@@ -1,6 +1,9 @@
 //! Events: the history of a tree. Each event records one change; revisions number them in order.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
@@ -15,10 +18,9 @@ use super::{
 /// {"revision": 7, "time": 1795293106903, "handle": "f2", "kind": "statusChanged", "status": "completed",
 ///  "results": "JWT with refresh tokens", "resultsCompacted": "JWT"}
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(!try_from))]
-#[serde(rename_all = "camelCase", try_from = "FlatEvent")]
+#[serde(rename_all = "camelCase")]
 pub struct Event {
     /// Position in the history: 1 for the first event of a tree, 2 for the second, and so on.
     pub revision: u64,
@@ -285,123 +287,179 @@ impl Change {
     }
 }
 
-/// An event with the fields of all kinds side by side. Serde would buffer an internally tagged enum
-/// before it reads it, which is slow: opening a stack reads every event of its history.
+/// The keys of an event that are read directly: opening a stack reads every event of its history, and these are in most
+/// of them. Serde would buffer an internally tagged enum before it reads it.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct FlatEvent {
-    revision: u64,
-    time: u64,
-    handle: Handle,
-    kind: String,
-    frame: Option<Box<Frame>>,
-    #[serde(default)]
-    extra: Map<String, Value>,
-    depends_on: Option<Vec<String>>,
-    identity: Option<Identity>,
-    #[serde(default)]
-    provisional: bool,
-    status: Option<FrameStatus>,
-    results: Option<String>,
-    results_compacted: Option<String>,
-    reason: Option<String>,
-    #[serde(rename = "sessionID")]
-    session_id: Option<String>,
-    log_path: Option<String>,
-    artifact: Option<String>,
-    decision: Option<String>,
-    active: Option<bool>,
-    chunk: Option<Box<Chunk>>,
-    name: Option<String>,
-    content: Option<String>,
-    #[serde(default)]
-    step: u64,
-    registers: Option<RegisterValues>,
-    run: Option<RunSettings>,
-    #[serde(default)]
-    tools: String,
-    call: Option<String>,
-    messages: Option<Vec<Message>>,
-    question: Option<String>,
-    answer: Option<String>,
-    host: Option<String>,
-    caller: Option<String>,
-    #[serde(default)]
-    interrupted: bool,
-    #[serde(default)]
-    interruption: bool,
-    request: Option<Box<SummaryRequest>>,
-    edit: Option<Box<FrameEdit>>,
-    model_request: Option<Box<ModelRequest>>,
+#[serde(field_identifier, rename_all = "camelCase")]
+enum Key {
+    Revision,
+    Time,
+    Handle,
+    Kind,
+    Frame,
+    Status,
+    Active,
+    Results,
+    ResultsCompacted,
+    Messages,
+    Chunk,
+    #[serde(untagged)]
+    Other(String),
 }
 
-impl TryFrom<FlatEvent> for Event {
-    type Error = String;
+/// The name of a kind that this version knows, or the unknown name.
+struct Kind(Result<&'static str, String>);
 
-    fn try_from(event: FlatEvent) -> Result<Self, String> {
-        let FlatEvent { revision, time, handle, kind, .. } = event;
-        let lacks = |key: &str| format!("event {revision} of kind `{kind}` has no `{key}`");
-        let change = match kind.as_str() {
-            "added" => Change::Added { frame: event.frame.ok_or_else(|| lacks("frame"))? },
-            "imported" => Change::Imported { extra: event.extra },
-            "dependenciesAdded" => {
-                Change::DependenciesAdded { depends_on: event.depends_on.ok_or_else(|| lacks("dependsOn"))? }
+impl<'de> Deserialize<'de> for Kind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Name;
+        impl Visitor<'_> for Name {
+            type Value = Kind;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("the name of a kind of events")
             }
-            "identified" => {
-                let identity = event.identity.ok_or_else(|| lacks("identity"))?;
-                Change::Identified { identity, provisional: event.provisional }
+
+            fn visit_str<E>(self, name: &str) -> Result<Kind, E> {
+                let known = Change::KINDS.iter().find(|known| **known == name);
+                Ok(Kind(known.copied().ok_or_else(|| name.to_owned())))
             }
-            "statusChanged" => Change::StatusChanged {
-                status: event.status.ok_or_else(|| lacks("status"))?,
-                results: event.results,
-                results_compacted: event.results_compacted,
+        }
+        deserializer.deserialize_str(Name)
+    }
+}
+
+impl<'de> Deserialize<'de> for Event {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EventVisitor)
+    }
+}
+
+struct EventVisitor;
+
+impl<'de> Visitor<'de> for EventVisitor {
+    type Value = Event;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an event")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Event, A::Error> {
+        let (mut revision, mut time, mut handle, mut kind) = (None, None, None, None);
+        let mut fields = Fields::default();
+        while let Some(key) = map.next_key()? {
+            match key {
+                Key::Revision => revision = Some(map.next_value()?),
+                Key::Time => time = Some(map.next_value()?),
+                Key::Handle => handle = Some(map.next_value()?),
+                Key::Kind => kind = Some(map.next_value::<Kind>()?),
+                Key::Frame => fields.frame = map.next_value()?,
+                Key::Status => fields.status = map.next_value()?,
+                Key::Active => fields.active = map.next_value()?,
+                Key::Results => fields.results = map.next_value()?,
+                Key::ResultsCompacted => fields.results_compacted = map.next_value()?,
+                Key::Messages => fields.messages = map.next_value()?,
+                Key::Chunk => fields.chunk = map.next_value()?,
+                Key::Other(key) => drop(fields.others.insert(key, map.next_value()?)),
+            }
+        }
+        let revision = revision.ok_or_else(|| A::Error::missing_field("revision"))?;
+        let time = time.ok_or_else(|| A::Error::missing_field("time"))?;
+        let handle = handle.ok_or_else(|| A::Error::missing_field("handle"))?;
+        let Kind(kind) = kind.ok_or_else(|| A::Error::missing_field("kind"))?;
+        let change = match &kind {
+            Ok(kind) => fields.change(kind).map_err(|problem| format!("event {revision} of kind `{kind}` {problem}")),
+            Err(kind) => Err(format!("event {revision} has the kind `{kind}`, which this version does not know")),
+        };
+        Ok(Event { revision, time, handle, change: change.map_err(A::Error::custom)? })
+    }
+}
+
+/// The fields of an event besides those of all events.
+#[derive(Default)]
+struct Fields {
+    frame: Option<Box<Frame>>,
+    status: Option<FrameStatus>,
+    active: Option<bool>,
+    results: Option<String>,
+    results_compacted: Option<String>,
+    messages: Option<Vec<Message>>,
+    chunk: Option<Box<Chunk>>,
+    others: Map<String, Value>,
+}
+
+impl Fields {
+    /// The change of this kind, or what is wrong with the event.
+    fn change(mut self, kind: &str) -> Result<Change, String> {
+        Ok(match kind {
+            "added" => Change::Added { frame: given("frame", self.frame)? },
+            "imported" => Change::Imported { extra: self.or_default("extra")? },
+            "dependenciesAdded" => Change::DependenciesAdded { depends_on: self.required("dependsOn")? },
+            "identified" => Change::Identified {
+                identity: self.required("identity")?,
+                provisional: self.or_default("provisional")?,
             },
-            "invalidated" => Change::Invalidated { reason: event.reason.ok_or_else(|| lacks("reason"))? },
-            "idReplaced" => Change::IdReplaced { session_id: event.session_id.ok_or_else(|| lacks("sessionID"))? },
-            "logPathSet" => Change::LogPathSet { log_path: event.log_path.ok_or_else(|| lacks("logPath"))? },
-            "logMoved" => Change::LogMoved { log_path: event.log_path.ok_or_else(|| lacks("logPath"))? },
+            "statusChanged" => Change::StatusChanged {
+                status: given("status", self.status)?,
+                results: self.results,
+                results_compacted: self.results_compacted,
+            },
+            "invalidated" => Change::Invalidated { reason: self.required("reason")? },
+            "idReplaced" => Change::IdReplaced { session_id: self.required("sessionID")? },
+            "logPathSet" => Change::LogPathSet { log_path: self.required("logPath")? },
+            "logMoved" => Change::LogMoved { log_path: self.required("logPath")? },
             "delivered" => Change::Delivered {},
             "forgotten" => Change::Forgotten {},
-            "asked" => Change::Asked {
-                question: event.question.ok_or_else(|| lacks("question"))?,
-                interruption: event.interruption,
-            },
-            "answered" => Change::Answered { answer: event.answer.ok_or_else(|| lacks("answer"))? },
-            "callBegun" => Change::CallBegun {
-                host: event.host.ok_or_else(|| lacks("host"))?,
-                caller: event.caller.ok_or_else(|| lacks("caller"))?,
-            },
-            "stopped" => Change::Stopped { reason: event.reason.ok_or_else(|| lacks("reason"))? },
-            "callEnded" => Change::CallEnded { interrupted: event.interrupted },
-            "summaryRequested" => Change::SummaryRequested { request: event.request },
-            "artifactAdded" => Change::ArtifactAdded { artifact: event.artifact.ok_or_else(|| lacks("artifact"))? },
-            "decisionAdded" => Change::DecisionAdded { decision: event.decision.ok_or_else(|| lacks("decision"))? },
-            "activeChanged" => Change::ActiveChanged { active: event.active.ok_or_else(|| lacks("active"))? },
+            "asked" => {
+                Change::Asked { question: self.required("question")?, interruption: self.or_default("interruption")? }
+            }
+            "answered" => Change::Answered { answer: self.required("answer")? },
+            "callBegun" => Change::CallBegun { host: self.required("host")?, caller: self.required("caller")? },
+            "callEnded" => Change::CallEnded { interrupted: self.or_default("interrupted")? },
+            "stopped" => Change::Stopped { reason: self.required("reason")? },
+            "summaryRequested" => Change::SummaryRequested { request: self.or_default("request")? },
+            "artifactAdded" => Change::ArtifactAdded { artifact: self.required("artifact")? },
+            "decisionAdded" => Change::DecisionAdded { decision: self.required("decision")? },
+            "activeChanged" => Change::ActiveChanged { active: given("active", self.active)? },
             "summarized" => Change::Summarized {
-                results: event.results.ok_or_else(|| lacks("results"))?,
-                results_compacted: event.results_compacted.ok_or_else(|| lacks("resultsCompacted"))?,
+                results: given("results", self.results)?,
+                results_compacted: given("resultsCompacted", self.results_compacted)?,
             },
-            "chunkAllocated" => Change::ChunkAllocated { chunk: event.chunk.ok_or_else(|| lacks("chunk"))? },
+            "chunkAllocated" => Change::ChunkAllocated { chunk: given("chunk", self.chunk)? },
             "chunkWritten" => Change::ChunkWritten {
-                name: event.name.ok_or_else(|| lacks("name"))?,
-                content: event.content.ok_or_else(|| lacks("content"))?,
-                step: event.step,
+                name: self.required("name")?,
+                content: self.required("content")?,
+                step: self.or_default("step")?,
             },
-            "chunkFreed" => Change::ChunkFreed { name: event.name.ok_or_else(|| lacks("name"))? },
-            "registersChanged" => {
-                Change::RegistersChanged { registers: event.registers.ok_or_else(|| lacks("registers"))? }
-            }
-            "runStarted" => Change::RunStarted { run: event.run.ok_or_else(|| lacks("run"))?, tools: event.tools },
-            "called" => Change::Called { call: event.call.ok_or_else(|| lacks("call"))? },
-            "messagesAdded" => Change::MessagesAdded { messages: event.messages.ok_or_else(|| lacks("messages"))? },
-            "edited" => Change::Edited { edit: event.edit.ok_or_else(|| lacks("edit"))? },
-            "usageRecorded" => {
-                Change::UsageRecorded { model_request: event.model_request.ok_or_else(|| lacks("modelRequest"))? }
-            }
-            _ => return Err(format!("event {revision} has the kind `{kind}`, which this version does not know")),
-        };
-        Ok(Event { revision, time, handle, change })
+            "chunkFreed" => Change::ChunkFreed { name: self.required("name")? },
+            "registersChanged" => Change::RegistersChanged { registers: self.required("registers")? },
+            "runStarted" => Change::RunStarted { run: self.required("run")?, tools: self.or_default("tools")? },
+            "called" => Change::Called { call: self.required("call")? },
+            "messagesAdded" => Change::MessagesAdded { messages: given("messages", self.messages)? },
+            "edited" => Change::Edited { edit: self.required("edit")? },
+            "usageRecorded" => Change::UsageRecorded { model_request: self.required("modelRequest")? },
+            _ => return Err("cannot be read".to_owned()),
+        })
     }
+
+    /// The value of a key that the kind has; null counts as none.
+    fn optional<T: DeserializeOwned>(&mut self, key: &str) -> Result<Option<T>, String> {
+        let value = self.others.remove(key).filter(|value| !value.is_null());
+        value.map(T::deserialize).transpose().map_err(|error| format!("has an unreadable `{key}`: {error}"))
+    }
+
+    fn or_default<T: DeserializeOwned + Default>(&mut self, key: &str) -> Result<T, String> {
+        self.optional(key).map(Option::unwrap_or_default)
+    }
+
+    fn required<T: DeserializeOwned>(&mut self, key: &str) -> Result<T, String> {
+        given(key, self.optional(key)?)
+    }
+}
+
+/// The value of a key that the kind must have.
+fn given<T>(key: &str, value: Option<T>) -> Result<T, String> {
+    value.ok_or_else(|| format!("has no `{key}`"))
 }
 
 #[cfg(test)]

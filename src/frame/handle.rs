@@ -5,6 +5,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The number of a frame in its tree: `f1` for the first frame created, `f2` for the second.
@@ -106,8 +107,19 @@ impl schemars::JsonSchema for Handle {
 
 impl<'de> Deserialize<'de> for Handle {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Cow::<str>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        struct Text;
+        impl Visitor<'_> for Text {
+            type Value = Handle;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a handle such as \"f1\"")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Handle, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(Text)
     }
 }
 

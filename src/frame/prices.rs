@@ -8,6 +8,8 @@ use super::ModelUsage;
 
 /// Number of tokens that a price is for.
 const TOKENS: f64 = 1_000_000.0;
+/// The highest price for that number. Costs of any number of tokens are then finite.
+const HIGHEST: f64 = 1e9;
 
 /// The prices of models by their names, for [`ModelUsage::model`].
 ///
@@ -64,10 +66,10 @@ impl Prices {
         Self { models: models.into_iter().collect() }
     }
 
-    /// The name of a model with a price that is no amount of money: negative, infinite or not a number. `None` if there is
-    /// none.
+    /// The name of a model with a price that is no amount of money: negative, not a number, or above 1,000,000,000. `None`
+    /// if there is none.
     pub fn invalid(&self) -> Option<&str> {
-        let is_invalid = |price: &Price| price.all().iter().flatten().any(|price| !price.is_finite() || *price < 0.0);
+        let is_invalid = |price: &Price| price.all().iter().flatten().any(|price| !(0.0..=HIGHEST).contains(price));
         self.models.iter().find(|(_, price)| is_invalid(price)).map(|(model, _)| model.as_str())
     }
 
@@ -86,7 +88,9 @@ impl Prices {
     /// What the requests to all of these models cost.
     pub fn total(&self, usage: &[ModelUsage]) -> TotalCost {
         let costs: Vec<Option<f64>> = usage.iter().map(|usage| self.cost(usage)).collect();
-        TotalCost { known: costs.iter().flatten().sum(), is_complete: costs.iter().all(Option::is_some) }
+        // The sum of no numbers is -0.0.
+        let known = costs.iter().flatten().fold(0.0, |sum, cost| sum + cost);
+        TotalCost { known, is_complete: costs.iter().all(Option::is_some) }
     }
 }
 

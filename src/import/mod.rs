@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::frame::{Frame, FrameStatus, Repair, StackState, has_handle_form, reference_to_id, shown};
+use crate::frame::{Frame, FrameStatus, Handle, Repair, StackState, has_handle_form, reference_to_id, shown};
 use crate::text::{FreeNames, beginning};
 use crate::tree::Tree;
 
@@ -103,13 +103,13 @@ impl Format {
 /// ```
 ///
 /// # Errors
-/// [`Error::Json`] if the text has none of the formats; [`Error::Version`] for a state that a newer version of
+/// [`Error::Json`] if the text has none of the formats, or no line of a Beads file is an issue; [`Error::Version`] for a state that a newer version of
 /// the library wrote.
 pub fn read(text: &str) -> Result<(Tree, Vec<Problem>)> {
     let Imported { mut frames, problems } = match Format::of(text)? {
         Format::State => return state(text),
         Format::TaskMaster => task_master(text)?,
-        Format::Beads => beads(text),
+        Format::Beads => issues(text)?,
     };
     frames.sort_by_key(|frame| frame.created_at);
     // The imported links are valid already, so this makes no repairs.
@@ -135,11 +135,33 @@ pub fn frames(text: &str) -> Result<Imported> {
     match Format::of(text)? {
         Format::State => {
             let (tree, problems) = state(text)?;
-            Ok(Imported { frames: tree.state().frames, problems })
+            Ok(Imported { frames: in_sibling_order(&tree), problems })
         }
         Format::TaskMaster => task_master(text),
-        Format::Beads => Ok(beads(text)),
+        Format::Beads => issues(text),
     }
+}
+
+fn issues(text: &str) -> Result<Imported> {
+    let imported = beads(text);
+    match (&imported.frames[..], imported.problems.first()) {
+        ([_root], Some(problem)) => Err(Error::json("the Beads file", format!("no line is an issue ({problem})"))),
+        _ => Ok(imported),
+    }
+}
+
+/// The frames of a tree by their handles, except that siblings are in their order: frames that are added keep that of the
+/// list.
+fn in_sibling_order(tree: &Tree) -> Vec<Frame> {
+    let mut order: Vec<Handle> = tree.handles().collect();
+    for siblings in tree.handles().map(|parent| tree.children(parent)).chain([tree.roots()]) {
+        let mut places = siblings.to_vec();
+        places.sort_unstable();
+        for (place, sibling) in places.iter().zip(siblings) {
+            order[place.index()] = *sibling;
+        }
+    }
+    order.into_iter().map(|handle| tree.frame(handle)).collect()
 }
 
 fn state(text: &str) -> Result<(Tree, Vec<Problem>)> {

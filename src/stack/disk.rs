@@ -205,7 +205,7 @@ impl Disk {
     /// Reads the whole history into an empty tree.
     pub(super) fn load(&mut self, tree: &mut Tree, deadline: &Deadline) -> Result<()> {
         let Self { store: Some(store), mirror, .. } = self else { return Ok(()) };
-        store.read(&EventQuery::default(), deadline.remaining(), &mut |event| follow(mirror.as_mut(), tree, &event))?;
+        store.read(&EventQuery::default(), deadline.remaining(), &mut |event| follow(mirror.as_mut(), tree, event))?;
         if let Some(mirror) = mirror
             && (tree.revision() == 0 || tree.revision() < mirror.revision())
         {
@@ -296,16 +296,16 @@ fn catch_up(
         return read;
     }
     if !news.is_empty() {
-        tree.change(|tree| news.iter().try_for_each(|event| follow(mirror.as_deref_mut(), tree, event)))?;
+        tree.change(|tree| news.into_iter().try_for_each(|event| follow(mirror.as_deref_mut(), tree, event)))?;
     }
     read
 }
 
 /// Applies an event of another process, if it fits.
-fn follow(mirror: Option<&mut Mirror>, tree: &mut Tree, event: &Event) -> Result<()> {
-    tree.check_next(event)?;
-    note(mirror, tree, event, false);
-    tree.apply(event);
+fn follow(mirror: Option<&mut Mirror>, tree: &mut Tree, event: Event) -> Result<()> {
+    tree.check_next(&event)?;
+    note(mirror, tree, &event, false);
+    tree.apply_owned(event);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Opening, refreshing, flushing, exporting and closing of stacks with a store.
 
 use std::cell::RefCell;
+use std::mem;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -232,6 +233,20 @@ impl Stack {
     /// As [`Stack::flush`].
     pub fn close(self) -> Result<()> {
         self.flush()
+    }
+
+    /// Ends the use of the stack in a process that ends now, and is faster than a drop: writes the files beside the database
+    /// that a drop would write, and leaves the rest to the end of the process, which frees the memory and releases the
+    /// locks. The write-ahead log stays beside the database, until a later commit moves it there. Errors are not reported.
+    ///
+    /// Acknowledged commands are as safe as before: see [`Durability`](crate::Durability). In a process that goes on, the
+    /// memory and the open files of the stack stay in use.
+    pub fn leave(self) {
+        let _ = self.command(|disk, deadline| {
+            let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
+            disk.write_mirror(tree, clock, MirrorScope::Rest, &deadline.within(PATIENCE))
+        });
+        mem::forget(self);
     }
 }
 

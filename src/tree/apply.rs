@@ -171,12 +171,11 @@ impl Tree {
     /// history. It checks nothing: use [`Tree::replay`] for events from outside. An event of a frame that the tree does
     /// not have changes only the tree's revision and its time of the last change.
     pub fn apply(&mut self, event: &Event) {
+        self.begin(event);
         let (handle, time) = (event.handle, event.time);
-        self.revision = event.revision;
-        self.updated_at = time;
         let is_known = handle.index() < self.nodes.len();
         match &event.change {
-            Change::Added { frame } => self.added(handle, frame),
+            Change::Added { frame } => self.added(handle, (**frame).clone()),
             Change::Imported { extra } => {
                 self.sequence_by_time(handle);
                 self.extra.extend(extra.clone());
@@ -310,33 +309,48 @@ impl Tree {
         }
     }
 
-    fn added(&mut self, handle: Handle, frame: &Frame) {
+    /// As [`Tree::apply`], without copying the record of a new frame.
+    pub(crate) fn apply_owned(&mut self, event: Event) {
+        self.begin(&event);
+        match event.change {
+            Change::Added { frame } => self.added(event.handle, *frame),
+            _ => self.apply(&event),
+        }
+    }
+
+    fn begin(&mut self, event: &Event) {
+        self.revision = event.revision;
+        self.updated_at = event.time;
+    }
+
+    fn added(&mut self, handle: Handle, frame: Frame) {
         if handle.index() != self.nodes.len() {
             return;
         }
+        let status = frame.status;
         self.add(frame);
         self.touch(handle);
         // A frame that was begun anew leaves the stable parts.
-        if frame.status != FrameStatus::Planned || self.nodes[handle.index()].retry_of().is_some() {
+        if status != FrameStatus::Planned || self.nodes[handle.index()].retry_of().is_some() {
             self.settle();
         }
     }
 
     /// Adds a frame at the end of the arena. Links to frames that do not exist are omitted.
-    pub(super) fn add(&mut self, record: &Frame) {
+    pub(super) fn add(&mut self, mut frame: Frame) {
         let Some(handle) = Handle::from_index(self.nodes.len()) else { return };
-        let parent = record.parent_session_id.as_ref().and_then(|id| self.by_id(id));
+        let status = frame.status;
+        let parent = frame.parent_session_id.take().and_then(|id| self.by_id(&id));
+        let previous = frame.retry_of.take().and_then(|id| self.by_id(&id));
+        let depends_on = mem::take(&mut frame.depends_on);
+        frame.planned_children = None;
+        frame.child_order = Vec::new();
+        frame.artifacts.shrink_to_fit();
+        frame.decisions.shrink_to_fit();
+        // Only results can have been delivered.
+        frame.delivered_at = frame.delivered_at.filter(|_| !status.is_unfinished());
+        let chunks: Vec<String> = frame.heap.iter().map(|chunk| chunk.name.clone()).collect();
         let (depth, jump) = self.way_up(handle, parent);
-        let frame = Frame {
-            parent_session_id: None,
-            depends_on: Vec::new(),
-            planned_children: None,
-            retry_of: None,
-            child_order: Vec::new(),
-            // Only results can have been delivered.
-            delivered_at: record.delivered_at.filter(|_| !record.status.is_unfinished()),
-            ..record.clone()
-        };
         self.ids.insert(&frame.session_id, handle);
         self.titles.insert(&frame.title, handle);
         self.chunks += frame.heap.len();
@@ -345,14 +359,14 @@ impl Tree {
         }
         self.nodes.push(Node::new(frame, parent, depth, jump));
         self.enter(handle, None);
-        record.heap.iter().for_each(|chunk| self.note_chunk_owner(handle, &chunk.name));
+        chunks.iter().for_each(|chunk| self.note_chunk_owner(handle, chunk));
         self.tell_ancestors(handle, false);
-        if let Some(previous) = record.retry_of.as_ref().and_then(|id| self.by_id(id)) {
+        if let Some(previous) = previous {
             self.link_attempt(previous, handle);
             self.place_attempt(handle);
         }
-        self.link_dependencies(handle, &record.depends_on);
-        self.record_progress(handle, record.status);
+        self.link_dependencies(handle, &depends_on);
+        self.record_progress(handle, status);
         if let Some(parent) = parent.filter(|_| self.is_held(handle)) {
             self.nodes[parent.index()].held_children += 1;
         }

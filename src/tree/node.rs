@@ -306,6 +306,11 @@ impl Node {
         self.busy_children > 0
     }
 
+    /// True if the frame, or one below it, is planned, in_progress or blocked.
+    pub fn is_unfinished_at_or_below(&self) -> bool {
+        self.status().is_unfinished() || self.has_unfinished_below()
+    }
+
     /// The conversation of the frame, if it belongs to a run.
     pub fn conversation(&self) -> Option<&Conversation> {
         self.conversation.as_deref()

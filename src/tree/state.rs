@@ -120,7 +120,7 @@ impl Tree {
         for index in &order {
             let depends_on = std::mem::take(&mut frames[*index].depends_on);
             let retry_of = frames[*index].retry_of.take();
-            tree.add(&frames[*index]);
+            tree.add(frames[*index].clone());
             (frames[*index].depends_on, frames[*index].retry_of) = (depends_on, retry_of);
         }
         // A frame that was added before its parent is a root so far. Parents first, so that each frame moves once.

@@ -8,7 +8,9 @@ use callstack_core::frame::SALVAGED;
 use callstack_core::session::autonomy::{AutonomyLevel, AutonomySettings};
 use callstack_core::session::calls::CallSettings;
 use callstack_core::session::{Effect, HostEvent};
-use callstack_core::{Error, FrameStatus, Handle, HostSettings, OutlineOptions, Stack, StackOptions, ToolSet, tools};
+use callstack_core::{
+    Error, FrameStatus, Handle, HostSettings, NewFrame, OutlineOptions, PopStatus, Stack, StackOptions, ToolSet, tools,
+};
 use serde_json::{Value, json};
 use support::options_at;
 use tempfile::tempdir;
@@ -969,6 +971,26 @@ fn an_older_library_refuses_a_history_with_calls() {
     assert!(copy.outline(&OutlineOptions::default()).is_ok());
     assert_eq!(copy.stop("f9", "lunch").unwrap_err().code(), "unknown_frame");
     assert_eq!(copy.stop("f2", " ").unwrap_err(), Error::Empty { field: "reason" });
+}
+
+#[test]
+fn a_stop_is_recorded_only_where_something_can_run() {
+    let stack = Stack::in_memory();
+    let root = stack.push(NewFrame::new("Build a shop")).unwrap();
+    let done = stack.push(NewFrame::new("Schema").below(root)).unwrap();
+    stack.pop(done, PopStatus::Completed, "in db.sql").unwrap();
+    let revision = || stack.read(|tree| tree.revision());
+    let before = revision();
+    assert_eq!(stack.stop(done, "lunch").unwrap(), []);
+    assert_eq!(revision(), before, "nothing can be queued in what has ended");
+    let planned = stack.plan(NewFrame::new("Routes").below(root)).unwrap();
+    let before = revision();
+    assert_eq!(stack.stop(planned, "lunch").unwrap(), []);
+    assert_eq!(revision(), before + 1, "a host can have queued a planned frame");
+    stack.invalidate(root, "no shop").unwrap();
+    let before = revision();
+    stack.stop_all("lunch").unwrap();
+    assert_eq!(revision(), before, "everything has ended");
 }
 
 fn handle(text: &str) -> Handle {

@@ -830,3 +830,18 @@ fn a_folder_that_the_stack_makes_is_not_for_git_and_an_existing_one_stays_as_it_
         assert!(!folder.join(".gitignore").exists(), "somebody wants to commit {}", folder.display());
     }
 }
+
+#[test]
+fn a_stack_that_is_left_has_its_files_and_others_go_on() {
+    let folder = tempdir().unwrap();
+    let stack = open(folder.path());
+    stack.push(NewFrame::new("Shop").id("ses_1")).unwrap();
+    stack.add_decision("ses_1", "Use SQLite").unwrap();
+    stack.leave();
+    assert!(fs::read_to_string(folder.path().join("state.json")).unwrap().contains("Use SQLite"));
+    let other = open(folder.path());
+    assert_eq!(other.frame("ses_1").unwrap().decisions, ["Use SQLite"]);
+    other.pop("ses_1", PopStatus::Completed, "done").unwrap();
+    other.close().unwrap();
+    assert_mirrored(folder.path(), &open(folder.path()));
+}

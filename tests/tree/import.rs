@@ -1,7 +1,7 @@
 //! Tests of importing plans of other tools, including malformed ones.
 
 use callstack_core::import::{self, Format, Imported};
-use callstack_core::{Frame, FrameStatus, Stack};
+use callstack_core::{Frame, FrameEdit, FrameStatus, Handle, NewFrame, Stack};
 use serde_json::json;
 
 fn frame<'a>(imported: &'a Imported, id: &str) -> &'a Frame {
@@ -182,6 +182,18 @@ fn malformed_issues_are_reported_with_their_line() {
 }
 
 #[test]
+fn a_file_of_which_no_line_is_an_issue_is_refused() {
+    let events = "{\"revision\": 1, \"kind\": \"added\"}\n{\"revision\": 2, \"kind\": \"added\"}\n";
+    for error in [import::frames(events).unwrap_err(), import::read(events).unwrap_err()] {
+        assert_eq!(error.code(), "json");
+        assert!(error.to_string().contains("no line is an issue (line 1: has no `id`"), "{error}");
+    }
+    let one = format!("{events}{{\"id\": \"a\", \"title\": \"A\"}}");
+    let imported = import::frames(&one).unwrap();
+    assert_eq!((imported.frames.len(), imported.problems.len()), (2, 2), "one issue is enough");
+}
+
+#[test]
 fn formats_are_told_apart() {
     let of = |text: &str| Format::of(text);
     assert_eq!(of(r#"{"version": 1, "frames": {}}"#).unwrap(), Format::State);
@@ -193,4 +205,26 @@ fn formats_are_told_apart() {
         assert_eq!(import::read(text).unwrap_err().code(), "json", "{text}");
     }
     assert_eq!(import::read(r#"{"master": 5}"#).unwrap_err().code(), "json");
+}
+
+#[test]
+fn a_state_that_is_added_keeps_the_order_of_its_siblings() {
+    let source = Stack::in_memory();
+    let shop = source.push(NewFrame::new("Shop").id("shop")).unwrap();
+    for title in ["Cart", "Search", "Taxes"] {
+        source.plan(NewFrame::new(title).id(title).below(shop)).unwrap();
+    }
+    source.plan(NewFrame::new("Rates").id("rates").below("Taxes")).unwrap();
+    source.plan(NewFrame::new("Bank").id("bank").root()).unwrap();
+    source.edit("Taxes", FrameEdit::default().before("Cart")).unwrap();
+    source.edit("bank", FrameEdit::default().before("shop")).unwrap();
+    let imported = import::frames(&source.state().to_json()).unwrap();
+    assert_eq!(imported.problems, []);
+    let stack = Stack::in_memory();
+    stack.import(imported.frames).unwrap();
+    let titles = |frames: Vec<Handle>| -> Vec<String> {
+        frames.into_iter().map(|frame| stack.frame(frame).unwrap().title).collect()
+    };
+    assert_eq!(titles(stack.children("shop").unwrap()), ["Taxes", "Cart", "Search"]);
+    assert_eq!(titles(stack.read(|tree| tree.roots().to_vec())), ["Bank", "Shop"]);
 }

@@ -108,7 +108,7 @@ async fn work(arguments: &AgentArguments, progress: Progress, left: &mut Left) -
     if !arguments.dir.is_dir() {
         return Err(wrong(format!("{} is not a folder; give the workspace with --dir", arguments.dir.display())));
     }
-    if arguments.resume.is_some() && StackFolder::new(Some(folder.clone().into())).existing().is_err() {
+    if arguments.resume.is_some() && StackFolder::new(Some(folder.clone().into()), false).existing().is_err() {
         return Err(refused("no_run", format!("{} contains no stack, and so no run to resume", folder.display()))
             .next("name the workspace of the run with --dir, or the folder of its stack with --stack"));
     }

@@ -94,7 +94,8 @@ fn counted(usage: &Map<String, Value>) -> ModelRequest {
         first(&[&["completion_tokens_details", "reasoning_tokens"], &["output_tokens_details", "thinking_tokens"]]);
     let answer = first(&[&["completion_tokens"], &["output_tokens"]]);
     // Most numbers of the answer contain the reasoning. Where they do not, the total is larger than both.
-    let without_reasoning = uncached_input + cache_read + cache_write + answer;
+    let parts = [uncached_input, cache_read, cache_write, answer];
+    let without_reasoning = parts.into_iter().fold(0, u64::saturating_add);
     let contains_reasoning = number(&["total_tokens"]).is_none_or(|total| total <= without_reasoning);
     let output = if contains_reasoning { answer.saturating_sub(reasoning) } else { answer };
     ModelRequest { uncached_input, cache_read, cache_write, output, reasoning, ..ModelRequest::default() }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::changed::{ChangedFrame, next};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{SameStack, StackFolder};
 use crate::output::{EMPHASIS, Line, Page, Report};
 
 #[derive(Args)]
@@ -32,6 +32,8 @@ pub struct Activated {
     frame: ChangedFrame,
     /// Its status before.
     from: FrameStatus,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 impl Report for Activated {
@@ -48,7 +50,7 @@ impl Report for Activated {
                 .said(&self.frame.title),
         };
         page.line(line)?;
-        next(page, format_args!("callstack pop {} --results TEXT", self.frame.handle))
+        next(page, &self.same_stack, format_args!("callstack pop {} --results TEXT", self.frame.handle))
     }
 }
 
@@ -64,7 +66,8 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Activated, Fail
         FrameStatus::Planned => stack.activate(handle)?,
         _ => stack.set_status(handle, FrameStatus::InProgress, None)?,
     }
-    Ok(Activated { frame: stack.read(|tree| ChangedFrame::of(tree, handle)), from })
+    let frame = stack.read(|tree| ChangedFrame::of(tree, handle));
+    Ok(Activated { frame, from, same_stack: folder.same_stack() })
 }
 
 /// Checks that a planned frame has what it needs, and that nobody else goes on with a blocked one.
@@ -72,12 +75,28 @@ fn check(tree: &Tree, handle: Handle) -> Result<(), Failure> {
     let anyway = || format!("callstack activate {handle} --anyway");
     let node = tree.node(handle);
     match node.status() {
-        FrameStatus::Planned => tree.check_ready(handle).map_err(|error| Failure::from(error).next(anyway())),
+        FrameStatus::Planned => tree.check_ready(handle).map_err(|error| {
+            let first = tree.unfinished_dependencies(handle).next().map(|needed| completing(tree, handle, needed));
+            let first = first.map(|step| format!("`{step}`, or ")).unwrap_or_default();
+            Failure::from(error).next(format!("{first}`{}`", anyway()))
+        }),
         FrameStatus::Blocked if node.record().has_session() => {
             let message = format!("{handle} belongs to a session, which goes on when {handle} is answered");
             let step = format!("`callstack answer {handle} TEXT`, or `{}` if you go on yourself", anyway());
             Err(Failure::new(Exit::Refused, "frame_of_session", message).next(step))
         }
         _ => Ok(()),
+    }
+}
+
+/// The command that brings the completion of a dependency nearer.
+fn completing(tree: &Tree, handle: Handle, needed: Handle) -> String {
+    match tree.node(needed).status() {
+        FrameStatus::Planned if tree.is_ready(needed) => format!("callstack activate {needed}"),
+        FrameStatus::Planned => "callstack ready".to_owned(),
+        FrameStatus::Blocked => format!("callstack answer {needed} TEXT"),
+        FrameStatus::Failed => format!("callstack retry {needed}"),
+        FrameStatus::Invalidated => format!("callstack edit {handle} --depends-on OTHER"),
+        FrameStatus::InProgress | FrameStatus::Completed => format!("callstack show {needed}"),
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::changed::{ChangedFrame, next};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{SameStack, StackFolder};
 use crate::input;
 use crate::output::{Page, Report};
 
@@ -48,12 +48,16 @@ pub struct Answered {
     answer: String,
     /// True if the frame has a session, whose host goes on with it.
     has_session: bool,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 /// The blocked frames, in the order of their creation.
 #[derive(Serialize, JsonSchema)]
 pub struct BlockedFrames {
     frames: Vec<BlockedFrame>,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -74,7 +78,7 @@ impl Report for Answered {
         page.line(self.frame.line_with("answered", ""))?;
         match self.has_session {
             true => page.text(0, "its session goes on within a second if its host runs, else when the host runs again"),
-            false => next(page, format_args!("callstack activate {}", self.frame.handle)),
+            false => next(page, &self.same_stack, format_args!("callstack activate {}", self.frame.handle)),
         }
     }
 }
@@ -93,7 +97,7 @@ impl Report for BlockedFrames {
                 page.text(4, &format!("answered: {}", one_line(answer)))?;
             }
         }
-        next(page, "callstack answer FRAME TEXT")
+        next(page, &self.same_stack, "callstack answer FRAME TEXT")
     }
 }
 
@@ -103,7 +107,9 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Outcome, Failur
         (Some(answer), None) => (None, answer),
         (None, _) => {
             let stack = folder.open_to_read()?;
-            return Ok(Outcome::Listed(stack.read(|tree| BlockedFrames { frames: blocked(tree).collect() })));
+            return Ok(Outcome::Listed(
+                stack.read(|tree| BlockedFrames { frames: blocked(tree).collect(), same_stack: folder.same_stack() }),
+            ));
         }
     };
     input::check_not_forgotten(frame.as_ref(), &answer, "the answer")?;
@@ -121,6 +127,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Outcome, Failur
             question: record.waits_for().to_owned(),
             answer: record.pending_answer().unwrap_or_default().to_owned(),
             has_session: record.has_session(),
+            same_stack: folder.same_stack(),
         }
     })))
 }
@@ -141,8 +148,14 @@ fn only_waiting(stack: &Stack) -> Result<Handle, Failure> {
     let waiting: Vec<BlockedFrame> = stack.read(|tree| blocked(tree).filter(|frame| frame.answer.is_none()).collect());
     match &waiting[..] {
         [only] => Ok(only.frame.handle),
-        [] => Err(Failure::new(Exit::Refused, "not_blocked", "no frame waits for an answer")
-            .next("`callstack answer` lists the blocked frames with their answers")),
+        [] => Err(Failure::new(Exit::Refused, "not_blocked", "no frame waits for an answer").next(
+            match stack.read(|tree| blocked(tree).next()) {
+                Some(BlockedFrame { frame, .. }) => {
+                    format!("`callstack answer {} TEXT` adds to the answer that it has", frame.handle)
+                }
+                None => "`callstack tree` shows what each frame does".to_owned(),
+            },
+        )),
         several => {
             let name = |BlockedFrame { frame, .. }: &BlockedFrame| format!("{} ({})", frame.handle, frame.title);
             let listed = several.iter().take(LISTED).map(name).collect::<Vec<_>>().join(", ");

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::changed::{ChangedFrame, named_or_active, next};
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{SameStack, StackFolder};
 use crate::input;
 use crate::output::{Page, Report};
 
@@ -31,6 +31,8 @@ pub struct RecordedArtifact {
     artifact: String,
     /// False if the frame had it already.
     is_new: bool,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 impl Report for RecordedArtifact {
@@ -39,7 +41,7 @@ impl Report for RecordedArtifact {
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         let done = if self.is_new { "recorded the artifact in" } else { "the artifact was already recorded in" };
         page.line(self.frame.line_with(done, ""))?;
-        next(page, format_args!("callstack show {}", self.frame.handle))
+        next(page, &self.same_stack, format_args!("callstack show {}", self.frame.handle))
     }
 }
 
@@ -49,5 +51,6 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<RecordedArtifac
     let stack = folder.open_to_write()?;
     let handle = named_or_active(&stack, frame)?;
     let is_new = stack.add_artifact(handle, artifact.clone())?;
-    Ok(RecordedArtifact { frame: stack.read(|tree| ChangedFrame::of(tree, handle)), artifact, is_new })
+    let frame = stack.read(|tree| ChangedFrame::of(tree, handle));
+    Ok(RecordedArtifact { frame, artifact, is_new, same_stack: folder.same_stack() })
 }

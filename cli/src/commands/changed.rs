@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::folder::SameStack;
 use crate::output::{EMPHASIS, Line, Page};
 
 /// Maximum number of frames that a line names.
@@ -55,10 +56,19 @@ impl ChangedFrame {
 /// # Errors
 /// If none is named and none is active; the errors of [`Stack::resolve`].
 pub fn named_or_active(stack: &Stack, named: Option<FrameRef>) -> Result<Handle, Failure> {
+    chosen(stack, named, "no frame is active; name the frame")
+}
+
+/// As [`named_or_active`], for commands that name the frame with `--frame`.
+pub fn frame_or_active(stack: &Stack, named: Option<FrameRef>) -> Result<Handle, Failure> {
+    chosen(stack, named, "no frame is active; name the frame with --frame FRAME")
+}
+
+fn chosen(stack: &Stack, named: Option<FrameRef>, missing: &str) -> Result<Handle, Failure> {
     match named {
         Some(frame) => Ok(stack.resolve(frame)?),
         None => stack.active().ok_or_else(|| {
-            Failure::new(Exit::Refused, "no_active_frame", "no frame is active; name the frame")
+            Failure::new(Exit::Refused, "no_active_frame", missing)
                 .next("`callstack tree` shows the frames with their handles")
         }),
     }
@@ -77,9 +87,9 @@ pub fn list(page: &mut Page<'_>, label: &str, frames: &[Handle]) -> io::Result<(
     page.text(0, &format!("{label}: {}{more}", named.join(", ")))
 }
 
-/// Writes the command that is useful next.
-pub fn next(page: &mut Page<'_>, step: impl Display) -> io::Result<()> {
-    page.notice("next", &step.to_string())
+/// Writes the command that is useful next, on the same stack.
+pub fn next(page: &mut Page<'_>, same_stack: &SameStack, step: impl Display) -> io::Result<()> {
+    page.notice("next", &same_stack.named_in(&step.to_string()))
 }
 
 /// A text as a word of a shell's command line.

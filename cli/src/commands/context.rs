@@ -1,9 +1,10 @@
 //! `callstack context`: what the agent of a frame sees.
 
 use std::io;
+use std::num::NonZeroUsize;
 
 use callstack_core::context::{Omission, Report as ContextReport};
-use callstack_core::{Budget, FrameRef, Handle, Settings};
+use callstack_core::{Budget, BudgetUnit, Error, FrameRef, Handle, Settings};
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,7 +18,7 @@ pub struct Arguments {
     frame: FrameRef,
     /// Budget of the context, in tokens. Default: STACK_TOKEN_BUDGET_TOTAL, or 4000.
     #[arg(long, value_name = "TOKENS")]
-    budget: Option<usize>,
+    budget: Option<NonZeroUsize>,
     /// Which part of the context: the one for the system prompt, or the one behind the newest message. Default: both, as
     /// one document.
     #[arg(long, value_enum, value_name = "PART")]
@@ -62,9 +63,15 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<FrameContext, 
     if let Some(problem) = problems.into_iter().next() {
         return Err(problem.into());
     }
-    budget.total = arguments.budget.unwrap_or(budget.total);
+    budget.total = arguments.budget.map_or(budget.total, NonZeroUsize::get);
     let total = budget.total;
-    let context = stack.context_uncached(arguments.frame.clone(), &Settings::default().budget(budget))?;
+    let context = stack.context_uncached(arguments.frame.clone(), &Settings::default().budget(budget));
+    let context = context.map_err(|error| match error {
+        Error::BudgetTooSmall { handle, needed, unit: BudgetUnit::Tokens, .. } => {
+            Failure::from(error).next(format!("callstack context {handle} --budget {needed}"))
+        }
+        other => other.into(),
+    })?;
     let text = match arguments.part {
         None => context.xml,
         Some(Part::Stable) => context.stable,

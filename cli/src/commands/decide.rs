@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::changed::{ChangedFrame, named_or_active, next};
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{SameStack, StackFolder};
 use crate::input;
 use crate::output::{Page, Report};
 
@@ -28,6 +28,8 @@ pub struct RecordedDecision {
     #[serde(flatten)]
     frame: ChangedFrame,
     decision: String,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 impl Report for RecordedDecision {
@@ -35,7 +37,7 @@ impl Report for RecordedDecision {
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         page.line(self.frame.line_with("recorded the decision in", ""))?;
-        next(page, format_args!("callstack show {}", self.frame.handle))
+        next(page, &self.same_stack, format_args!("callstack show {}", self.frame.handle))
     }
 }
 
@@ -46,5 +48,6 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<RecordedDecisio
     let stack = folder.open_to_write()?;
     let handle = named_or_active(&stack, frame)?;
     stack.add_decision(handle, decision.clone())?;
-    Ok(RecordedDecision { frame: stack.read(|tree| ChangedFrame::of(tree, handle)), decision })
+    let frame = stack.read(|tree| ChangedFrame::of(tree, handle));
+    Ok(RecordedDecision { frame, decision, same_stack: folder.same_stack() })
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::changed::{ChangedFrame, list, next};
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{SameStack, StackFolder};
 use crate::input::{self, misused};
 use crate::output::{Page, Report};
 
@@ -62,6 +62,8 @@ pub struct Edited {
     /// Its dependencies that are not completed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     waits_for_frames: Vec<Handle>,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 impl Report for Edited {
@@ -70,7 +72,7 @@ impl Report for Edited {
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         page.line(self.frame.line("edited"))?;
         list(page, "waits for", &self.waits_for_frames)?;
-        next(page, format_args!("callstack show {}", self.frame.handle))
+        next(page, &self.same_stack, format_args!("callstack show {}", self.frame.handle))
     }
 }
 
@@ -88,6 +90,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Edited, Failure
             FrameStatus::Planned => tree.unfinished_dependencies(handle).collect(),
             _ => Vec::new(),
         },
+        same_stack: folder.same_stack(),
     }))
 }
 

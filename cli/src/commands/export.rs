@@ -1,6 +1,6 @@
 //! `callstack export`: the stack as a file for other programs.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use tempfile::NamedTempFile;
+use tempfile::Builder;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -68,11 +68,29 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Export, Failur
     let revision = stack.read(|tree| tree.revision());
     let mut export = Export { format: arguments.format, revision, file: None, state: None, events: None };
     match (&arguments.file, arguments.format) {
-        (Some(file), format) => export.file = Some(write_file(&stack, file, format, arguments.force)?),
+        (Some(file), format) => {
+            refuse_own_file(&folder.existing()?, file)?;
+            export.file = Some(write_file(&stack, file, format, arguments.force)?);
+        }
         (None, Format::State) => export.state = Some(stack.state()),
         (None, Format::Events) => export.events = Some(stack.history(&EventQuery::default())?),
     }
     Ok(export)
+}
+
+/// Refuses a file in the stack's own folder, where it could take the place of the database.
+fn refuse_own_file(stack: &Path, file: &Path) -> Result<(), Failure> {
+    let parent = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // A folder that cannot be found is reported when the file is written.
+    let is_within =
+        stack.canonicalize().is_ok_and(|stack| parent.canonicalize().is_ok_and(|parent| parent.starts_with(stack)));
+    match is_within {
+        true => {
+            Err(Failure::new(Exit::Refused, "own_file", format!("{} is in the folder of the stack", file.display()))
+                .next("name a file outside of it"))
+        }
+        false => Ok(()),
+    }
 }
 
 /// Writes the file as a whole or not at all.
@@ -81,11 +99,11 @@ fn write_file(stack: &Stack, path: &Path, format: Format, is_forced: bool) -> Re
     if !is_forced && path.exists() {
         return Err(exists(&name));
     }
-    // The errors of temporary files name these, which is of no use to the user.
-    let failed = |error: io::Error| Failure::of_file("write", &name, &error.kind().into());
+    let failed = |error: io::Error| Failure::of_file("write", &name, &error);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let file = NamedTempFile::new_in(folder).map_err(failed)?;
-    let mut writer = BufWriter::new(&file);
+    // The errors of the file name nothing but the reason: `failed` names the file that the user wants.
+    let file = Builder::new().make_in(folder, |path| File::create_new(path)).map_err(failed)?;
+    let mut writer = BufWriter::new(file.as_file());
     match format {
         Format::State => serde_json::to_writer(&mut writer, &stack.state()).map_err(|error| failed(error.into()))?,
         Format::Events => drop(stack.export_history(&mut writer)?),

@@ -9,9 +9,10 @@ use clap::{Args, Subcommand};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::changed::{named_or_active, next, quoted};
+use super::changed::{frame_or_active, next, quoted};
+use super::report_change;
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{SameStack, StackFolder};
 use crate::input;
 use crate::output::{EMPHASIS, Line, Output, Page, Report, count};
 
@@ -33,7 +34,7 @@ enum HeapCommand {
         override_usage = "callstack heap alloc [OPTIONS] NAME CONTENT\n       callstack heap alloc [OPTIONS] NAME --file FILE"
     )]
     Alloc {
-        /// The name: words joined by hyphens.
+        /// The name, on one line. Words joined by hyphens, such as `api-contract`, need no quotes.
         name: String,
         #[command(flatten)]
         content: Content,
@@ -101,6 +102,8 @@ pub struct Heap {
     /// Size of all contents, in characters.
     characters: usize,
     chunks: Vec<ListedChunk>,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -135,6 +138,8 @@ pub struct ChangedChunk {
     done: Done,
     #[serde(flatten)]
     chunk: ListedChunk,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 #[derive(Clone, Copy, PartialEq, Serialize, JsonSchema)]
@@ -151,7 +156,7 @@ impl Report for Heap {
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         if self.chunks.is_empty() {
             page.text(0, &format!("{} sees no chunks.", self.frame))?;
-            return next(page, "callstack heap alloc NAME CONTENT");
+            return next(page, &self.same_stack, "callstack heap alloc NAME CONTENT");
         }
         for chunk in &self.chunks {
             let line = Line::new().styled(EMPHASIS, &chunk.name);
@@ -190,8 +195,8 @@ impl Report for ChangedChunk {
         };
         page.line(Line::new().plain(format!("{done} ")).styled(EMPHASIS, name).plain(format!(" in {owner}: {size}")))?;
         match self.done {
-            Done::Freed => next(page, format_args!("callstack heap list --frame {owner}")),
-            _ => next(page, format_args!("callstack heap read {} --frame {owner}", quoted(name))),
+            Done::Freed => next(page, &self.same_stack, format_args!("callstack heap list --frame {owner}")),
+            _ => next(page, &self.same_stack, format_args!("callstack heap read {} --frame {owner}", quoted(name))),
         }
     }
 }
@@ -199,55 +204,62 @@ impl Report for ChangedChunk {
 /// Runs the command and writes its report.
 pub fn run(arguments: Arguments, folder: &StackFolder, output: Output) -> Result<(), Failure> {
     match arguments.command {
-        HeapCommand::List { seen } => output.report(&listed(&*folder.open_to_read()?, seen)?),
+        HeapCommand::List { seen } => output.report(&listed(&*folder.open_to_read()?, seen, folder)?),
         HeapCommand::Read { name, raw, seen } => output.report(&read(&*folder.open_to_read()?, &name, raw, seen)?),
         HeapCommand::Alloc { name, content, description, frame } => {
             let content = content.read()?;
             let stack = folder.open_to_write()?;
             let owner = owner(&stack, frame)?;
             stack.heap(owner).allocate(NewChunk::new(&*name).content(content).description(description))?;
-            output.report(&changed(&stack, Done::Allocated, owner, &name)?)
+            report_change(output, &changed(&stack, Done::Allocated, owner, &name, folder.same_stack())?)
         }
         HeapCommand::Write { name, content, seen } => {
             let content = content.read()?;
             let stack = folder.open_to_write()?;
-            let frame = named_or_active(&stack, seen.frame)?;
+            let frame = frame_or_active(&stack, seen.frame)?;
             stack.heap(frame).write(&*name, content)?;
-            output.report(&changed(&stack, Done::Written, frame, &name)?)
+            report_change(output, &changed(&stack, Done::Written, frame, &name, folder.same_stack())?)
         }
         HeapCommand::Free { name, seen } => {
             let stack = folder.open_to_write()?;
-            let frame = named_or_active(&stack, seen.frame)?;
-            let freed = changed(&stack, Done::Freed, frame, &name)?;
+            let frame = frame_or_active(&stack, seen.frame)?;
+            let freed = changed(&stack, Done::Freed, frame, &name, folder.same_stack())?;
             stack.heap(frame).free(name)?;
-            output.report(&freed)
+            report_change(output, &freed)
         }
     }
 }
 
-fn listed(stack: &Stack, seen: Seen) -> Result<Heap, Failure> {
-    let frame = named_or_active(stack, seen.frame)?;
+fn listed(stack: &Stack, seen: Seen, folder: &StackFolder) -> Result<Heap, Failure> {
+    let frame = frame_or_active(stack, seen.frame)?;
     let chunks: Vec<ListedChunk> =
         stack.heap(frame).chunks()?.into_iter().map(|(owner, chunk)| ListedChunk::of(owner, &chunk)).collect();
-    Ok(Heap { frame, characters: chunks.iter().map(|chunk| chunk.characters).sum(), chunks })
+    let characters = chunks.iter().map(|chunk| chunk.characters).sum();
+    Ok(Heap { frame, characters, chunks, same_stack: folder.same_stack() })
 }
 
 fn read(stack: &Stack, name: &str, is_raw: bool, seen: Seen) -> Result<ShownChunk, Failure> {
-    let frame = named_or_active(stack, seen.frame)?;
+    let frame = frame_or_active(stack, seen.frame)?;
     let (owner, chunk) = stack.heap(frame).chunk(name)?;
     let Chunk { allocated_at, written_at, .. } = chunk;
     Ok(ShownChunk { chunk: ListedChunk::of(owner, &chunk), content: chunk.content, allocated_at, written_at, is_raw })
 }
 
-fn changed(stack: &Stack, done: Done, frame: Handle, name: &str) -> Result<ChangedChunk, Failure> {
+fn changed(
+    stack: &Stack,
+    done: Done,
+    frame: Handle,
+    name: &str,
+    same_stack: SameStack,
+) -> Result<ChangedChunk, Failure> {
     let (owner, chunk) = stack.heap(frame).chunk(name)?;
-    Ok(ChangedChunk { done, chunk: ListedChunk::of(owner, &chunk) })
+    Ok(ChangedChunk { done, chunk: ListedChunk::of(owner, &chunk), same_stack })
 }
 
 /// The frame that gets a new chunk: the named one, or the root above the active frame.
 fn owner(stack: &Stack, named: Option<FrameRef>) -> Result<Handle, Failure> {
     let is_named = named.is_some();
-    let frame = named_or_active(stack, named)?;
+    let frame = frame_or_active(stack, named)?;
     Ok(if is_named { frame } else { stack.read(|tree| tree.root(frame)) })
 }
 

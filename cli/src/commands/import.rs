@@ -1,35 +1,43 @@
 //! `callstack import`: adds the plan of another tool, or the frames of a state, to the stack.
 
 use std::collections::HashSet;
-use std::io;
 use std::path::PathBuf;
+use std::{io, iter};
 
 use callstack_core::import::{self, Format, Imported, Problem};
-use callstack_core::{Error, Frame, FrameRef, Handle, Stack};
+use callstack_core::text::one_line;
+use callstack_core::{Error, Frame, FrameRef, Handle, Stack, Tree};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::changed::{ChangedFrame, next};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{SameStack, StackFolder};
 use crate::input;
 use crate::output::{Page, Report, count};
 
 /// What can be imported.
-const FORMATS: &str = "give tasks.json of Task Master, issues.jsonl of Beads, or the state.json of a stack";
+const FORMATS: &str = "give tasks.json of Task Master, issues.jsonl of Beads, the state.json of a stack, or, with --new, the \
+                       events of a stack (callstack export --format events)";
 /// Maximum number of roots, and of defects, that the text names.
 const SHOWN: usize = 20;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The file: tasks.json of Task Master, issues.jsonl of Beads, or a state.json. `-` reads the standard input.
+    /// The file: tasks.json of Task Master, issues.jsonl of Beads, a state.json, or with --new the events of a stack. `-`
+    /// reads the standard input.
     file: PathBuf,
     /// Put the roots of the plan below this frame. Default: they are roots.
     #[arg(long, value_name = "FRAME", alias = "parent")]
     below: Option<FrameRef>,
-    /// Create the stack if the folder has none: in the folder of --stack, else in .callstack of the working folder.
+    /// Put this before the IDs of the file, for example because the stack has frames with these IDs already.
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    prefix: String,
+    /// Create the stack if the folder has none: in the folder of --stack, else in .callstack of the working folder, unless
+    /// that would hide a stack which commands there use.
     #[arg(long)]
     new: bool,
 }
@@ -45,6 +53,8 @@ pub struct ImportedPlan {
     tops: Vec<ChangedFrame>,
     /// Entries that were left out or changed.
     problems: Vec<Defect>,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 #[derive(Clone, Copy, Serialize, JsonSchema)]
@@ -53,6 +63,8 @@ enum PlanFormat {
     TaskMaster,
     Beads,
     State,
+    /// The events of a stack, from which it was made again.
+    Events,
 }
 
 /// A defect of the file.
@@ -72,6 +84,7 @@ impl Report for ImportedPlan {
             PlanFormat::TaskMaster => "a plan of Task Master",
             PlanFormat::Beads => "issues of Beads",
             PlanFormat::State => "a state",
+            PlanFormat::Events => "the events of a stack",
         };
         page.text(0, &format!("imported {} from {format}", count(self.frames, "frame")))?;
         for top in self.tops.iter().take(SHOWN) {
@@ -90,7 +103,7 @@ impl Report for ImportedPlan {
             page.text(4, &format!("and {} more; --json lists all", self.problems.len() - SHOWN))?;
         }
         match self.tops.first() {
-            Some(top) => next(page, format_args!("callstack tree --root {}", top.handle)),
+            Some(top) => next(page, &self.same_stack, format_args!("callstack tree --root {}", top.handle)),
             None => Ok(()),
         }
     }
@@ -98,37 +111,99 @@ impl Report for ImportedPlan {
 
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<ImportedPlan, Failure> {
     let text = input::content(&arguments.file)?;
-    let format = format_of(&text).map_err(|error| Failure::from(error).next(FORMATS))?;
-    let Imported { mut frames, problems, .. } = import::frames(&text)?;
-    if frames.is_empty() {
+    if is_history(&text) {
+        return rebuilt(&arguments, &text, folder);
+    }
+    let format = format_of(&text).map_err(refused)?;
+    let Imported { mut frames, problems, .. } = import::frames(&text).map_err(refused)?;
+    if !has_work(format, &frames) {
         let reason = problems.first().map(|problem| format!(": {problem}")).unwrap_or_default();
-        let message = format!("{} has no frames{reason}", arguments.file.display());
+        let message = format!("{} has nothing to import{reason}", input::name(&arguments.file));
         return Err(Failure::new(Exit::Refused, "empty", message).next(FORMATS));
     }
-    let stack = folder.open_or_create(arguments.new)?;
-    if let Some(below) = arguments.below {
-        place_below(&stack, below, &mut frames)?;
+    put_before_ids(&mut frames, &arguments.prefix);
+    folder.change(arguments.new, |stack| {
+        let mut frames = frames.clone();
+        if let Some(below) = &arguments.below {
+            place_below(stack, below.clone(), &mut frames)?;
+        }
+        let imported = stack.import(frames).map_err(not_imported)?;
+        let problems = problems
+            .iter()
+            .map(|Problem { place, message, .. }| Defect { place: place.clone(), message: message.clone() });
+        Ok(ImportedPlan { problems: problems.collect(), ..ImportedPlan::of(stack, format, &imported, folder) })
+    })
+}
+
+impl ImportedPlan {
+    fn of(stack: &Stack, format: PlanFormat, imported: &[Handle], folder: &StackFolder) -> Self {
+        let is_imported: HashSet<Handle> = imported.iter().copied().collect();
+        let is_top =
+            |tree: &Tree, frame: Handle| !tree.node(frame).parent().is_some_and(|up| is_imported.contains(&up));
+        let tops = stack.read(|tree| {
+            let tops = imported.iter().filter(|frame| is_top(tree, **frame));
+            tops.map(|frame| ChangedFrame::of(tree, *frame)).collect()
+        });
+        Self { format, frames: imported.len(), tops, problems: Vec::new(), same_stack: folder.same_stack() }
     }
-    let imported = stack.import(frames).map_err(|error| match &error {
-        Error::DuplicateId { handle, .. } => {
-            let step = format!(
-                "`callstack tree --root {handle}` shows whether the file was imported before; a stack of its own \
-                 (--stack FOLDER --new) takes another plan with the same IDs"
-            );
-            Failure::from(error).next(step)
+}
+
+/// The failure of a file that cannot be imported, in whatever stack.
+fn refused(error: Error) -> Failure {
+    let failure = Failure::new(Exit::Refused, error.code(), error.to_string());
+    if matches!(error, Error::Json { .. }) { failure.next(FORMATS) } else { failure }
+}
+
+fn not_imported(error: Error) -> Failure {
+    match &error {
+        Error::DuplicateId { session_id, handle } => {
+            let message = format!("the ID `{}` of the file already belongs to frame {handle}", one_line(session_id));
+            Failure::new(Exit::Refused, error.code(), message).next(format!(
+                "`callstack tree --root {handle}` shows whether the file was imported before; --prefix TEXT gives its \
+                 frames other IDs"
+            ))
         }
         _ => error.into(),
-    })?;
-    let is_imported: HashSet<Handle> = imported.iter().copied().collect();
-    Ok(stack.read(|tree| {
-        let is_top = |frame: &&Handle| !tree.node(**frame).parent().is_some_and(|parent| is_imported.contains(&parent));
-        ImportedPlan {
-            format,
-            frames: imported.len(),
-            tops: imported.iter().filter(is_top).map(|frame| ChangedFrame::of(tree, *frame)).collect(),
-            problems: problems.into_iter().map(|Problem { place, message, .. }| Defect { place, message }).collect(),
-        }
-    }))
+    }
+}
+
+/// True if there is more than the roots that are made for the plans of other tools.
+fn has_work(format: PlanFormat, frames: &[Frame]) -> bool {
+    match format {
+        PlanFormat::TaskMaster | PlanFormat::Beads => frames.iter().any(|frame| frame.parent_session_id.is_some()),
+        PlanFormat::State | PlanFormat::Events => !frames.is_empty(),
+    }
+}
+
+/// True if the text is the export of a stack's events: its first object has their keys.
+fn is_history(text: &str) -> bool {
+    let first = serde_json::Deserializer::from_str(text).into_iter::<Value>().next();
+    matches!(first, Some(Ok(first)) if first["revision"].is_u64() && first["kind"].is_string())
+}
+
+/// Makes the stack that the events tell of.
+fn rebuilt(arguments: &Arguments, history: &str, folder: &StackFolder) -> Result<ImportedPlan, Failure> {
+    if !arguments.new || arguments.below.is_some() || !arguments.prefix.is_empty() {
+        let name = input::name(&arguments.file);
+        let message = format!("{name} has the events of a stack, from which a new stack is made as a whole");
+        return Err(Failure::new(Exit::Refused, "history", message).next(
+            "name a folder for it with --stack FOLDER --new; to add the frames to another stack, import its state \
+             (callstack export)",
+        ));
+    }
+    let stack = folder.rebuild(history)?;
+    let frames: Vec<Handle> = stack.read(|tree| tree.handles().collect());
+    Ok(ImportedPlan::of(&stack, PlanFormat::Events, &frames, folder))
+}
+
+/// Puts a text before all IDs of a plan.
+fn put_before_ids(frames: &mut [Frame], prefix: &str) {
+    for frame in frames {
+        let Frame { session_id, parent_session_id, depends_on, retry_of, planned_children, child_order, .. } = frame;
+        let single = iter::once(session_id).chain(parent_session_id).chain(retry_of);
+        let lists = depends_on.iter_mut().chain(child_order).chain(planned_children.iter_mut().flatten());
+        single.chain(lists).for_each(|id| id.insert_str(0, prefix));
+    }
 }
 
 /// Puts the roots of a plan below a frame.

@@ -9,13 +9,14 @@ use serde::Serialize;
 
 use super::changed::{ChangedFrame, list, next};
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{SameStack, StackFolder};
 use crate::input;
 use crate::output::{Page, Report};
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The frame: its handle, its ID, the beginning of its ID, or its title. The planned frames below it are removed with it.
+    /// The frame: its handle, its ID, the beginning of its ID, or its title. It may be in any state, also completed or failed:
+    /// its results are then no longer used. The planned frames below it are removed with it.
     frame: FrameRef,
     /// Why it is removed. `-` reads the standard input.
     reason: String,
@@ -27,6 +28,8 @@ pub struct Arguments {
 pub struct Invalidated {
     #[serde(flatten)]
     frame: ChangedFrame,
+    /// Its status before.
+    from: FrameStatus,
     reason: String,
     /// The frames below it that were planned. They are invalidated too.
     invalidated_below: Vec<Handle>,
@@ -36,22 +39,33 @@ pub struct Invalidated {
     planned_dependents: Vec<Handle>,
     /// Frames that have begun and depend on an invalidated one.
     begun_dependents: Vec<Handle>,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 impl Report for Invalidated {
     const KIND: &'static str = "invalidated";
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
-        page.line(self.frame.line_with("invalidated", ""))?;
+        let was = if self.from.is_finished() { format!(", which was {}", self.from) } else { String::new() };
+        page.line(self.frame.line_with("invalidated", &was))?;
         list(page, "invalidated below it", &self.invalidated_below)?;
         list(page, "still open below it", &self.still_open)?;
         list(page, "needed by frames that have begun", &self.begun_dependents)?;
         list(page, "needed by planned frames, which cannot begin", &self.planned_dependents)?;
-        match (&self.planned_dependents[..], &self.still_open[..]) {
-            ([waiting, ..], _) => next(page, format_args!("callstack edit {waiting} --depends-on FRAME")),
-            ([], [open, ..]) => next(page, format_args!("callstack stop {open}")),
-            ([], []) => next(page, "callstack tree"),
-        }
+        let step = match (&self.planned_dependents[..], &self.still_open[..]) {
+            ([waiting, ..], _) => format!(
+                "`callstack edit {waiting} --depends-on OTHER` gives {waiting} another dependency, `callstack edit {waiting} \
+                 --no-dependencies` none"
+            ),
+            ([], [open, ..]) => {
+                format!(
+                    "`callstack stop {open}` if an agent works on it; `callstack invalidate {open} REASON` removes it too"
+                )
+            }
+            ([], []) => "callstack tree".to_owned(),
+        };
+        next(page, &self.same_stack, step)
     }
 }
 
@@ -59,17 +73,20 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Invalidated, Fa
     let reason = input::text(arguments.reason)?;
     let stack = folder.open_to_write()?;
     let handle = stack.resolve(arguments.frame)?;
+    let from = stack.read(|tree| tree.node(handle).status());
     let done = stack.invalidate(handle, reason.clone())?;
     Ok(stack.read(|tree| {
         let is_planned = |frame: &Handle| tree.node(*frame).status() == FrameStatus::Planned;
         let (planned_dependents, begun_dependents) = done.dependents.into_iter().partition(is_planned);
         Invalidated {
             frame: ChangedFrame::of(tree, handle),
+            from,
             reason,
             invalidated_below: done.invalidated.into_iter().filter(|frame| *frame != handle).collect(),
             still_open: done.still_open,
             planned_dependents,
             begun_dependents,
+            same_stack: folder.same_stack(),
         }
     }))
 }

@@ -34,7 +34,7 @@ mod watch;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::Output;
+use crate::output::{Output, Report};
 
 #[derive(clap::Subcommand)]
 pub enum StackCommand {
@@ -94,8 +94,43 @@ pub enum StackCommand {
     Man(shell::ManArguments),
 }
 
+impl StackCommand {
+    /// True for the commands that change no stack.
+    fn looks(&self) -> bool {
+        matches!(
+            self,
+            Self::Tree(_)
+                | Self::Show(_)
+                | Self::Context(_)
+                | Self::Ready(_)
+                | Self::Log(_)
+                | Self::History(_)
+                | Self::Usage(_)
+                | Self::Watch(_)
+                | Self::Doctor
+                | Self::Export(_)
+        )
+    }
+}
+
 /// Runs a command and writes its report.
 pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
+    let looks = command.looks();
+    carry_out(command, folder, output).map_err(|failure| {
+        let failure = if looks { failure.before_change() } else { failure };
+        failure.of_stack(&folder.same_stack())
+    })
+}
+
+/// Writes the report of a command that has changed the stack.
+fn report_change<R: Report>(output: Output, report: &R) -> Result<(), Failure> {
+    output.report(report).map_err(|failure| match failure.is_closed_pipe() {
+        true => failure,
+        false => failure.after_change(),
+    })
+}
+
+fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     match command {
         StackCommand::Tree(arguments) => output.report(&tree::run(&arguments, folder)?)?,
         StackCommand::Show(arguments) => output.report(&show::run(&arguments, folder)?)?,
@@ -106,22 +141,22 @@ pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Resul
         StackCommand::Watch(arguments) => return watch::run(&arguments, folder, output),
         StackCommand::Doctor => return doctor::run(folder, output),
         StackCommand::Usage(arguments) => output.report(&usage::run(&arguments, folder)?)?,
-        StackCommand::Push(arguments) => output.report(&push::run(arguments, folder)?)?,
-        StackCommand::Plan(arguments) => output.report(&plan::run(arguments, folder)?)?,
-        StackCommand::Edit(arguments) => output.report(&edit::run(arguments, folder)?)?,
-        StackCommand::Pop(arguments) => output.report(&pop::run(arguments, folder)?)?,
-        StackCommand::Activate(arguments) => output.report(&activate::run(arguments, folder)?)?,
+        StackCommand::Push(arguments) => report_change(output, &push::run(arguments, folder)?)?,
+        StackCommand::Plan(arguments) => report_change(output, &plan::run(arguments, folder)?)?,
+        StackCommand::Edit(arguments) => report_change(output, &edit::run(arguments, folder)?)?,
+        StackCommand::Pop(arguments) => report_change(output, &pop::run(arguments, folder)?)?,
+        StackCommand::Activate(arguments) => report_change(output, &activate::run(arguments, folder)?)?,
         StackCommand::Answer(arguments) => match answer::run(arguments, folder)? {
-            answer::Outcome::Answered(answered) => output.report(&answered)?,
+            answer::Outcome::Answered(answered) => report_change(output, &answered)?,
             answer::Outcome::Listed(blocked) => output.report(&blocked)?,
         },
-        StackCommand::Stop(arguments) => output.report(&stop::run(arguments, folder)?)?,
-        StackCommand::Retry(arguments) => output.report(&retry::run(arguments, folder)?)?,
-        StackCommand::Invalidate(arguments) => output.report(&invalidate::run(arguments, folder)?)?,
-        StackCommand::Decide(arguments) => output.report(&decide::run(arguments, folder)?)?,
-        StackCommand::Artifact(arguments) => output.report(&artifact::run(arguments, folder)?)?,
+        StackCommand::Stop(arguments) => report_change(output, &stop::run(arguments, folder)?)?,
+        StackCommand::Retry(arguments) => report_change(output, &retry::run(arguments, folder)?)?,
+        StackCommand::Invalidate(arguments) => report_change(output, &invalidate::run(arguments, folder)?)?,
+        StackCommand::Decide(arguments) => report_change(output, &decide::run(arguments, folder)?)?,
+        StackCommand::Artifact(arguments) => report_change(output, &artifact::run(arguments, folder)?)?,
         StackCommand::Heap(arguments) => heap::run(arguments, folder, output)?,
-        StackCommand::Import(arguments) => output.report(&import::run(arguments, folder)?)?,
+        StackCommand::Import(arguments) => report_change(output, &import::run(arguments, folder)?)?,
         StackCommand::Runs(arguments) => return runs::run(&arguments, folder, output),
         StackCommand::Export(arguments) => output.report(&export::run(&arguments, folder)?)?,
         StackCommand::Schema(arguments) => output.report(&schema::run(&arguments)?)?,

@@ -3,16 +3,17 @@
 use std::io;
 use std::path::PathBuf;
 
-use callstack_core::{Error, FrameRef, Handle, NewFrame, Parent};
+use callstack_core::{Error, FrameRef, Handle, NewFrame, Parent, Stack};
 use clap::Args;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::changed::{ChangedFrame, list, next};
 use super::push::{Place, Task};
+use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{SameStack, StackFolder};
 use crate::input::{self, misused};
 use crate::output::{Page, Report};
 
@@ -36,7 +37,8 @@ pub struct Arguments {
     /// Each frame needs the results of the one before it.
     #[arg(long)]
     chain: bool,
-    /// Create the stack if the folder has none: in the folder of --stack, else in .callstack of the working folder.
+    /// Create the stack if the folder has none: in the folder of --stack, else in .callstack of the working folder, unless
+    /// that would hide a stack which commands there use.
     #[arg(long)]
     new: bool,
 }
@@ -49,6 +51,8 @@ pub struct Planned {
     /// The first of them that can begin now.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_ready: Option<Handle>,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -73,8 +77,8 @@ impl Report for Planned {
             page.text(0, &format!("and {} more", self.frames.len() - SHOWN))?;
         }
         match self.next_ready {
-            Some(ready) => next(page, format_args!("callstack activate {ready}")),
-            None => next(page, "`callstack ready` lists the frames that can begin"),
+            Some(ready) => next(page, &self.same_stack, format_args!("callstack activate {ready}")),
+            None => next(page, &self.same_stack, "`callstack ready` lists the frames that can begin"),
         }
     }
 }
@@ -85,21 +89,25 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Planned, Failur
         Some(file) => listed(&input::content(&file)?)?,
         None => titles.into_iter().map(NewFrame::new).collect(),
     };
-    if frames.is_empty() {
-        return Err(Error::Empty { field: "title" }.into());
-    }
     if task.has_criteria() && frames.len() > 1 {
         return Err(misused("criteria are those of one frame; a JSON list gives each frame its own"));
     }
     frames = frames.into_iter().map(|frame| task.of(frame)).collect::<Result<_, _>>()?;
     let parent = place.parent();
-    let stack = folder.open_or_create(new)?;
-    if chain {
-        for index in 1..frames.len() {
-            let before = frames[index - 1].session_id.get_or_insert_with(|| stack.planned_id()).clone();
-            frames[index].depends_on.push(FrameRef::Id(before));
+    folder.change(new, |stack| {
+        let mut frames = frames.clone();
+        if chain {
+            for index in 1..frames.len() {
+                let before = frames[index - 1].session_id.get_or_insert_with(|| stack.planned_id()).clone();
+                frames[index].depends_on.push(FrameRef::Id(before));
+            }
         }
-    }
+        Ok(planned(stack, parent.clone(), frames, folder.same_stack())?)
+    })
+}
+
+/// Plans the frames below the parent, all or none.
+fn planned(stack: &Stack, parent: Parent, frames: Vec<NewFrame>, same_stack: SameStack) -> Result<Planned, Error> {
     let planned = match <[NewFrame; 1]>::try_from(frames) {
         Ok([mut frame]) => {
             frame.parent = parent;
@@ -108,6 +116,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Planned, Failur
         Err(frames) => stack.plan_children(parent, frames)?,
     };
     Ok(stack.read(|tree| Planned {
+        same_stack,
         next_ready: planned.iter().copied().find(|frame| tree.is_ready(*frame)),
         frames: planned
             .iter()
@@ -119,25 +128,65 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Planned, Failur
     }))
 }
 
+/// An entry of a JSON list.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Entry {
+    title: String,
+    #[serde(default)]
+    success_criteria: String,
+    #[serde(default)]
+    success_criteria_compacted: String,
+    #[serde(default)]
+    depends_on: Vec<FrameRef>,
+    #[serde(rename = "sessionID")]
+    session_id: Option<String>,
+}
+
+impl From<Entry> for NewFrame {
+    fn from(entry: Entry) -> Self {
+        let Entry { title, success_criteria, success_criteria_compacted, depends_on, session_id } = entry;
+        let mut frame = NewFrame::new(title);
+        frame.identity.success_criteria = success_criteria;
+        frame.identity.success_criteria_compacted = success_criteria_compacted;
+        frame.depends_on = depends_on;
+        frame.session_id = session_id;
+        frame
+    }
+}
+
 /// The frames of a list: JSON, or a title on each line.
 fn listed(text: &str) -> Result<Vec<NewFrame>, Failure> {
-    let begins = text.trim_start().strip_prefix('[').map(|rest| rest.trim_start().chars().next());
-    if !matches!(begins, Some(None | Some('{' | '"' | ']'))) {
-        return Ok(text.lines().map(title).filter(|title| !title.is_empty()).map(NewFrame::new).collect());
+    let refused = |code: &str, message: &str| Failure::new(Exit::Refused, code, message);
+    if text.trim_start().starts_with('{') {
+        return Err(refused("json", "the file is JSON, but no list").next(
+            "write a list, such as [{\"title\": \"Schema\"}]; `callstack import FILE` reads the plans of other tools",
+        ));
     }
+    let begins = text.trim_start().strip_prefix('[').map(|rest| rest.trim_start().chars().next());
+    let frames = match begins {
+        Some(None | Some('{' | '"' | ']')) => entries(text)?,
+        _ => text.lines().map(title).filter(|title| !title.is_empty()).map(NewFrame::new).collect(),
+    };
+    match frames.is_empty() {
+        true => Err(refused("empty", "the list has no frames").next("give a title on each line, or a JSON list")),
+        false => Ok(frames),
+    }
+}
+
+fn entries(text: &str) -> Result<Vec<NewFrame>, Failure> {
     let values: Vec<Value> = serde_json::from_str(text).map_err(|error| Error::json("the list", error.to_string()))?;
     let read = (1..).zip(values).map(|(number, value)| {
-        let refused = |message: &str| Error::json("the list", format!("entry {number}: {message}"));
         let frame = match value {
-            Value::String(title) => NewFrame::new(title),
-            value => serde_json::from_value::<NewFrame>(value).map_err(|error| refused(&error.to_string()))?,
+            Value::String(title) => Ok(NewFrame::new(title)),
+            value => serde_json::from_value::<Entry>(value).map(NewFrame::from).map_err(|error| error.to_string()),
         };
-        match frame.parent != Parent::Auto || frame.caller.is_some() {
-            true => {
-                Err(refused("all frames have the parent that --below names; leave out `parent` and `caller`").into())
-            }
-            false => Ok(frame),
-        }
+        let is_named = |frame: &NewFrame| !frame.identity.title.trim().is_empty();
+        let frame = frame.and_then(|frame| if is_named(&frame) { Ok(frame) } else { Err("its title is empty".into()) });
+        frame.map_err(|message| {
+            Failure::from(Error::json("the list", format!("entry {number}: {message}")))
+                .next("`callstack plan --help` describes the file; --below and --root place all of its frames")
+        })
     });
     read.collect()
 }

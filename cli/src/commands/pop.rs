@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::changed::{ChangedFrame, list, named_or_active, next};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{SameStack, StackFolder};
 use crate::input::{self, misused};
 use crate::output::{Line, Page, Report};
 
@@ -66,6 +66,8 @@ pub struct Popped {
     /// The first planned sibling that can begin now.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_ready: Option<Handle>,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 impl Report for Popped {
@@ -83,12 +85,18 @@ impl Report for Popped {
             page.line(Line::new().plain(format!("active: {} ", active.handle)).said(&active.title))?;
         }
         match (self.frame.status, self.next_ready, &self.active) {
-            (FrameStatus::Blocked, ..) => next(page, format_args!("callstack answer {handle} TEXT")),
-            (FrameStatus::Failed, ..) => next(page, format_args!("callstack retry {handle} --note TEXT")),
-            _ if !self.still_open.is_empty() => next(page, format_args!("callstack tree --root {handle}")),
-            (_, Some(ready), _) => next(page, format_args!("callstack activate {ready}")),
-            (_, None, Some(active)) => next(page, format_args!("callstack tree --root {}", active.handle)),
-            (_, None, None) => next(page, "callstack tree"),
+            (FrameStatus::Blocked, ..) => next(page, &self.same_stack, format_args!("callstack answer {handle} TEXT")),
+            (FrameStatus::Failed, ..) => {
+                next(page, &self.same_stack, format_args!("callstack retry {handle} --note TEXT"))
+            }
+            _ if !self.still_open.is_empty() => {
+                next(page, &self.same_stack, format_args!("callstack tree --root {handle}"))
+            }
+            (_, Some(ready), _) => next(page, &self.same_stack, format_args!("callstack activate {ready}")),
+            (_, None, Some(active)) => {
+                next(page, &self.same_stack, format_args!("callstack tree --root {}", active.handle))
+            }
+            (_, None, None) => next(page, &self.same_stack, "callstack tree"),
         }
     }
 }
@@ -124,6 +132,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure
         still_open: popped.still_open,
         still_planned: popped.still_planned,
         next_ready: next_ready(tree, handle),
+        same_stack: folder.same_stack(),
     }))
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::changed::{ChangedFrame, next};
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{SameStack, StackFolder};
 use crate::input;
 use crate::output::{Page, Report};
 
@@ -24,7 +24,8 @@ pub struct Arguments {
     /// ID of the frame, usually that of a session. Default: a generated one.
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Create the stack if the folder has none: in the folder of --stack, else in .callstack of the working folder.
+    /// Create the stack if the folder has none: in the folder of --stack, else in .callstack of the working folder, unless
+    /// that would hide a stack which commands there use.
     #[arg(long)]
     new: bool,
 }
@@ -59,6 +60,8 @@ pub struct Place {
 pub struct Pushed {
     #[serde(flatten)]
     frame: ChangedFrame,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 impl Report for Pushed {
@@ -66,7 +69,7 @@ impl Report for Pushed {
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         page.line(self.frame.line("began"))?;
-        next(page, format_args!("callstack pop {} --results TEXT", self.frame.handle))
+        next(page, &self.same_stack, format_args!("callstack pop {} --results TEXT", self.frame.handle))
     }
 }
 
@@ -75,9 +78,10 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Pushed, Failure
     let mut frame = task.of(NewFrame::new(title))?;
     frame.parent = place.parent();
     frame.session_id = id;
-    let stack = folder.open_or_create(new)?;
-    let handle = stack.push(frame)?;
-    Ok(Pushed { frame: stack.read(|tree| ChangedFrame::of(tree, handle)) })
+    folder.change(new, |stack| {
+        let handle = stack.push(frame.clone())?;
+        Ok(Pushed { frame: stack.read(|tree| ChangedFrame::of(tree, handle)), same_stack: folder.same_stack() })
+    })
 }
 
 impl Task {

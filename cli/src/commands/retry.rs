@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::changed::{ChangedFrame, list, next};
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{SameStack, StackFolder};
 use crate::input;
 use crate::output::{Page, Report};
 
@@ -36,6 +36,8 @@ pub struct Retried {
     invalidated: Vec<Handle>,
     /// Frames below the earlier attempt that are still in_progress or blocked. They did not change.
     still_open: Vec<Handle>,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 impl Report for Retried {
@@ -46,7 +48,7 @@ impl Report for Retried {
         page.line(self.frame.line_with("planned", &behind))?;
         list(page, "invalidated below the earlier attempt", &self.invalidated)?;
         list(page, "still open below the earlier attempt", &self.still_open)?;
-        next(page, format_args!("callstack activate {}", self.frame.handle))
+        next(page, &self.same_stack, format_args!("callstack activate {}", self.frame.handle))
     }
 }
 
@@ -54,7 +56,9 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Retried, Failur
     let [note] = input::texts([arguments.note])?;
     let stack = folder.open_to_write()?;
     let retry_of = stack.resolve(arguments.frame)?;
-    stack.end_abandoned_calls();
+    if stack.read(|tree| tree.node(retry_of).record().call.is_some()) {
+        stack.end_abandoned_calls();
+    }
     let retried = stack.retry(retry_of, note).map_err(|error| match error {
         Error::Running { .. } => {
             Failure::from(error).next("its host notices within a second that it was stopped; then repeat the command")
@@ -67,5 +71,6 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Retried, Failur
         attempt: retried.attempt,
         invalidated: retried.invalidated,
         still_open: retried.still_open,
+        same_stack: folder.same_stack(),
     })
 }

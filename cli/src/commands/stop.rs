@@ -1,15 +1,15 @@
 //! `callstack stop`: stops frames that hosts run.
 
-use std::io;
+use std::{io, slice};
 
-use callstack_core::FrameRef;
+use callstack_core::{Error, FrameRef, Handle};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::changed::{ChangedFrame, next};
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{SameStack, StackFolder};
 use crate::input;
 use crate::output::{Page, Report};
 
@@ -33,6 +33,14 @@ pub struct Arguments {
 #[derive(Serialize, JsonSchema)]
 pub struct Stopped {
     stopped: Vec<ChangedFrame>,
+    /// The frame that was named.
+    #[serde(skip)]
+    top: Option<Handle>,
+    /// True if everything there has ended, so that nothing was recorded.
+    #[serde(skip)]
+    is_over: bool,
+    #[serde(skip)]
+    same_stack: SameStack,
 }
 
 impl Report for Stopped {
@@ -40,7 +48,7 @@ impl Report for Stopped {
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         let Some(first) = self.stopped.first() else {
-            return page.text(0, "no host runs a frame there; what is queued there does not begin");
+            return self.write_nothing_ran(page);
         };
         for frame in self.stopped.iter().take(SHOWN) {
             page.line(frame.line("stopped"))?;
@@ -51,18 +59,46 @@ impl Report for Stopped {
         let handle = first.handle;
         next(
             page,
+            &self.same_stack,
             format_args!("`callstack answer {handle} TEXT` lets it go on, `callstack retry {handle}` begins it anew"),
         )
     }
 }
 
+impl Stopped {
+    /// The stop is recorded all the same, because hosts queue frames, of which the stack does not know.
+    fn write_nothing_ran(&self, page: &mut Page<'_>) -> io::Result<()> {
+        if self.is_over {
+            page.text(0, "everything there has ended; there is nothing to stop")?;
+            return next(page, &self.same_stack, "callstack tree");
+        }
+        page.text(0, "nothing runs there; what hosts have queued there will not begin")?;
+        match self.top {
+            Some(top) => {
+                let step = format_args!("`callstack invalidate {top} REASON` takes it out of the plan");
+                next(page, &self.same_stack, step)
+            }
+            None => next(page, &self.same_stack, "callstack tree"),
+        }
+    }
+}
+
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Stopped, Failure> {
     let reason = input::text(arguments.reason)?;
+    if reason.trim().is_empty() {
+        return Err(Error::Empty { field: "reason" }.into());
+    }
     let stack = folder.open_to_write()?;
+    let top = arguments.frame.map(|frame| stack.resolve(frame)).transpose()?;
     stack.end_abandoned_calls();
-    let stopped = match arguments.frame {
-        Some(frame) => stack.stop(frame, reason)?,
+    let stopped = match top {
+        Some(top) => stack.stop(top, reason)?,
         None => stack.stop_all(reason)?,
     };
-    Ok(stack.read(|tree| Stopped { stopped: stopped.iter().map(|frame| ChangedFrame::of(tree, *frame)).collect() }))
+    let is_over = stack.read(|tree| {
+        let tops = top.as_ref().map_or(tree.roots(), slice::from_ref);
+        tops.iter().all(|top| !tree.node(*top).is_unfinished_at_or_below())
+    });
+    let stopped = stack.read(|tree| stopped.iter().map(|frame| ChangedFrame::of(tree, *frame)).collect());
+    Ok(Stopped { stopped, top, is_over, same_stack: folder.same_stack() })
 }

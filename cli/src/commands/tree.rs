@@ -14,6 +14,10 @@ use crate::output::{EMPHASIS, FAINT, Line, Page, Report, count, mark, of_status}
 
 /// Maximum number of levels that are drawn as indentation. Lines of deeper frames state their level.
 const INDENTED_LEVELS: usize = 24;
+/// The room of a line beside its indentation, in columns. A narrow terminal gets less indentation, but two levels.
+const LEAST_ROOM: usize = 32;
+/// The width of a level, in columns.
+const BRANCH: usize = 4;
 /// Of finished siblings in a row, only this many are shown, the last ones.
 const SHOWN_FINISHED: usize = 3;
 
@@ -26,11 +30,8 @@ pub struct Arguments {
     #[arg(long, value_name = "LEVELS")]
     depth: Option<usize>,
     /// Show only frames of this status, and the frames above them. Can be repeated, or be a list with commas.
-    #[arg(long, value_name = "STATUS", value_delimiter = ',')]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = |text: &str| text.trim().parse::<FrameStatus>())]
     status: Vec<FrameStatus>,
-    /// Mark this frame instead of the active one.
-    #[arg(long, value_name = "FRAME")]
-    own: Option<FrameRef>,
     /// Draw what is below finished frames, and all finished frames in a row. JSON has them always.
     #[arg(long)]
     all: bool,
@@ -42,7 +43,7 @@ pub struct Arguments {
 pub struct FrameTree {
     /// Number of events in the history that this tree shows.
     revision: u64,
-    /// The active frame, or the one that `--own` names if it is open.
+    /// The active frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     active: Option<Handle>,
     /// Number of frames by status, of all frames that `--root` selects.
@@ -119,8 +120,6 @@ impl FrameTree {
             Some(root) => vec![tree.resolve(root)?],
             None => tree.roots().to_vec(),
         };
-        let own = arguments.own.as_ref().map(|own| tree.resolve(own)).transpose()?;
-        let active = own.map_or(tree.active(), |own| Some(own).filter(|own| tree.node(*own).status().is_open()));
         let first_level = roots.first().map_or(0, |root| tree.node(*root).depth());
         let mut counts = BTreeMap::new();
         let mut frames: Vec<TreeFrame> = Vec::new();
@@ -143,7 +142,7 @@ impl FrameTree {
         }
         Ok(Self {
             revision: tree.revision(),
-            active,
+            active: tree.active(),
             counts,
             frames,
             is_whole: arguments.all || !arguments.status.is_empty(),
@@ -264,8 +263,11 @@ impl Drawing<'_> {
 
     fn frame(&self, page: &mut Page<'_>, frame: &TreeFrame) -> io::Result<()> {
         let style = if frame.leads { FAINT } else { of_status(frame.status) };
-        let line =
-            self.branch(true).styled(style, mark(frame.status)).plain(format!(" {} ", frame.handle)).said(&frame.title);
+        let line = self
+            .branch(true, page.width())
+            .styled(style, mark(frame.status))
+            .plain(format!(" {} ", frame.handle))
+            .said(&frame.title);
         let mut end = Line::new();
         if let Some(Attempt { number, of, retried_as }) = &frame.attempt {
             let next = retried_as.map(|next| format!(", retried as {next}")).unwrap_or_default();
@@ -297,14 +299,16 @@ impl Drawing<'_> {
     /// Writes a line that is no frame: below the current frame, or in the place of frames.
     fn remark(&self, page: &mut Page<'_>, text: &str, is_in_place: bool) -> io::Result<()> {
         let indentation = if is_in_place { "" } else { "    " };
-        page.line(self.branch(is_in_place).plain(indentation).said(text))
+        let branch = self.branch(is_in_place, page.width());
+        page.line(branch.plain(indentation).said(text))
     }
 
     /// The branches before a line.
-    fn branch(&self, is_frame: bool) -> Line {
+    fn branch(&self, is_frame: bool, width: usize) -> Line {
         let level = self.is_last.len() - 1;
+        let indented = (width.saturating_sub(LEAST_ROOM) / BRANCH).clamp(2, INDENTED_LEVELS);
         let mut branch = String::new();
-        for (index, is_last) in self.is_last.iter().enumerate().take(INDENTED_LEVELS + 1).skip(1) {
+        for (index, is_last) in self.is_last.iter().enumerate().take(indented + 1).skip(1) {
             branch.push_str(match (is_frame && index == level, is_last) {
                 (true, true) => "`-- ",
                 (true, false) => "|-- ",
@@ -312,7 +316,7 @@ impl Drawing<'_> {
                 (false, false) => "|   ",
             });
         }
-        if level > INDENTED_LEVELS {
+        if level > indented {
             branch.push_str(&format!("(level {level}) "));
         }
         Line::new().styled(FAINT, branch)

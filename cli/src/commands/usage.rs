@@ -1,7 +1,7 @@
 //! `callstack usage`: what the requests to models have used, and what they cost.
 
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use callstack_core::frame::{ModelUsage, Prices, TotalCost};
@@ -17,6 +17,9 @@ use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::table::{self, Row};
 use crate::output::{EMPHASIS, Line, Page, Report, count, duration, number};
+
+/// Maximum size of a file with prices, in bytes. More is not read.
+const MOST_BYTES: u64 = 1 << 20;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -83,15 +86,18 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Usage, Failure
 /// Reads a file of prices: TOML if its name ends in `.toml`, else JSON.
 fn read_prices(path: &Path) -> Result<Prices, Failure> {
     let name = path.display();
-    let text = fs::read_to_string(path).map_err(|error| Failure::of_file("read", name.to_string(), &error))?;
+    let failed = |error: io::Error| Failure::of_file("read", name.to_string(), &error);
+    let mut text = String::new();
+    File::open(path).map_err(failed)?.take(MOST_BYTES).read_to_string(&mut text).map_err(failed)?;
     let is_toml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
     let read: Result<Prices, String> = match is_toml {
         true => toml::from_str(&text).map_err(|error| error.to_string()),
         false => serde_json::from_str(&text).map_err(|error| error.to_string()),
     };
     let wrong = |message: String| {
-        let next = r#"give prices for a million tokens: {"MODEL": {"uncachedInput": 3, "cacheRead": 0.3, "cacheWrite": 3.75, "output": 15}}"#;
-        Failure::new(Exit::Failed, "prices", format!("{name} cannot be read as prices: {message}")).next(next)
+        let next = "give prices for a million tokens: {\"MODEL\": {\"uncachedInput\": 3, \"cacheRead\": 0.3, \"cacheWrite\": 3.75, \
+                    \"output\": 15}}";
+        Failure::new(Exit::Refused, "prices", format!("{name} cannot be read as prices: {message}")).next(next)
     };
     let prices = read.map_err(wrong)?;
     match prices.invalid() {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::iter;
+use std::slice;
 
 use super::not_empty;
 use crate::error::{Error, Result};
@@ -54,13 +55,11 @@ impl Draft<'_> {
             let question = format!("It was stopped: {}", reason.trim());
             self.push(*handle, Change::Asked { question, interruption: true });
         }
-        // Hosts have queued frames as well, of which the tree does not know.
-        let is_open_root =
-            |root: &&Handle| tree.node(**root).has_unfinished_below() || tree.node(**root).status().is_open();
-        let tops: Vec<Handle> =
-            top.map_or_else(|| tree.roots().iter().filter(is_open_root).copied().collect(), |top| vec![top]);
-        for top in tops {
-            self.push(top, Change::Stopped { reason: reason.trim().to_owned() });
+        // Hosts have queued frames as well, of which the tree does not know. Where all has ended there are none.
+        for top in top.as_ref().map_or(tree.roots(), slice::from_ref) {
+            if tree.node(*top).is_unfinished_at_or_below() {
+                self.push(*top, Change::Stopped { reason: reason.trim().to_owned() });
+            }
         }
         let lineage = tree.active().into_iter().flat_map(|active| iter::once(active).chain(tree.ancestors(active)));
         if let Some(highest) = lineage.filter(|frame| stopped.contains(frame)).last() {
