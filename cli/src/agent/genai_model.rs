@@ -23,6 +23,9 @@ use super::usage::Meter;
 use super::{failed, wrong};
 use crate::failure::Failure;
 
+/// Maximum size of an answer's text, in bytes. No model writes so much on purpose.
+const LARGEST_ANSWER: usize = 4 << 20;
+
 /// Time limit of the request that finds out what an address returns.
 const DIAGNOSIS: Duration = Duration::from_secs(30);
 
@@ -122,11 +125,19 @@ impl Model for GenaiModel {
         let problem = |error| self.names.problem(&error);
         let streaming = self.client.exec_chat_stream(self.target.clone(), request.clone(), Some(&options)).await;
         let mut stream = streaming.map_err(problem)?.stream;
+        let mut size = 0;
         while let Some(event) = stream.next().await {
             match event.map_err(problem)? {
-                ChatStreamEvent::Chunk(chunk) => on_text(&chunk.content),
+                ChatStreamEvent::Chunk(chunk) => {
+                    size += chunk.content.len();
+                    on_text(&chunk.content);
+                }
+                ChatStreamEvent::ReasoningChunk(chunk) => size += chunk.content.len(),
                 ChatStreamEvent::End(end) => return Ok(answer(end)),
                 _ => {}
+            }
+            if size > LARGEST_ANSWER {
+                return Err(self.names.endless(LARGEST_ANSWER));
             }
         }
         Err(if meter.has_begun() { broken_off() } else { self.diagnose(request).await })

@@ -72,6 +72,13 @@ impl Names {
         }
     }
 
+    /// The problem of an answer that does not end.
+    pub fn endless(&self, bytes: usize) -> ModelError {
+        ModelError::Never {
+            problem: format!("the answer of {} has more than {bytes} bytes; limit it with --max-tokens", self.model),
+        }
+    }
+
     /// The problem of an address that answers a request without streaming, but not one with it.
     pub fn no_stream(&self) -> ModelError {
         ModelError::Unreachable {

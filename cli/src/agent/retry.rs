@@ -15,6 +15,9 @@ use super::usage::Meter;
 /// Maximum wait between two requests, unless the provider asks for a longer one.
 const LONGEST: Duration = Duration::from_secs(60);
 
+/// Maximum wait that a provider can ask for. If it asks for a longer one, the run stops, and can be resumed later.
+const LONGEST_ASKED: Duration = Duration::from_secs(600);
+
 /// A model whose requests are repeated after temporary problems.
 pub struct Patient<M> {
     model: M,
@@ -67,7 +70,7 @@ impl<M: Model> Patient<M> {
                     return Err(error);
                 }
             };
-            if attempt == self.retries {
+            if attempt == self.retries || after.is_some_and(|after| after > LONGEST_ASKED) {
                 return Err(error);
             }
             let doubled = self.delay.saturating_mul(2u32.saturating_pow(attempt)).min(LONGEST);

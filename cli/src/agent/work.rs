@@ -1,11 +1,14 @@
 //! The loop of the agent: asks the model and executes its tool calls, until the task is done or the run must stop.
 
+use std::time::Duration;
+
 use callstack_core::context::{Approx, TokenCounter};
 use callstack_core::frame::{MemoryModel, ModelRequest, ModelUsage, ToolCall};
 use callstack_core::memory::{Next, Prompt};
 use callstack_core::tools;
 use callstack_core::{FrameStatus, Handle, Stack};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::sleep;
 
 use super::driver::Driver;
 use super::gauge::Gauge;
@@ -18,6 +21,9 @@ use super::{failed, refused};
 use crate::failure::Failure;
 use crate::output::count;
 use crate::run_lock::BackgroundCommand;
+
+/// Time between two looks at what other programs have done to the run.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The limits at which the run stops.
 pub struct Limits {
@@ -130,8 +136,10 @@ impl<M: Model> Agent<M> {
                     return Err(refused("over", format!("the run is {status}: another program has ended it")));
                 }
                 Next::Call(call) => {
+                    let over = over(self.stack.clone(), self.run);
                     tokio::select! {
                         dealt = self.deal(&call, was_begun) => dealt?,
+                        () = over => {}
                         () = interrupts.next() => return Ok(End::Interrupted),
                     }
                 }
@@ -144,8 +152,10 @@ impl<M: Model> Agent<M> {
                         return Ok(End::Stopped { reason });
                     }
                     steps += 1;
+                    let over = over(self.stack.clone(), self.run);
                     tokio::select! {
                         asked = self.ask(&prompt) => asked?,
+                        () = over => {}
                         () = interrupts.next() => return Ok(End::Interrupted),
                     }
                 }
@@ -282,6 +292,18 @@ impl Interrupts {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
             _ = self.hangup.recv() => {}
+        }
+    }
+}
+
+/// Waits until another program has ended the run.
+async fn over(stack: Stack, run: Handle) {
+    loop {
+        sleep(LOOK_INTERVAL).await;
+        // A problem of the stack is reported by the next command.
+        let _ = stack.refresh();
+        if !stack.read(|tree| tree.node(run).status().is_open()) {
+            return;
         }
     }
 }

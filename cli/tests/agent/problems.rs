@@ -187,3 +187,26 @@ fn the_help_names_the_exit_codes() {
         assert!(stdout(&output).contains(line), "{line}:\n{}", stdout(&output));
     }
 }
+
+#[test]
+fn a_provider_that_asks_for_a_day_is_not_waited_for() {
+    let scene = Scene::new(&script("shortener-heap"), "openai");
+    scene.model.fail(2, Fault::Status(429, Some(86_400)));
+    let output = scene.run(&["--memory", "heap", "Build"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--resume"), "the run can go on later: {}", stderr(&output));
+    assert!(scene.run(&["--resume"]).status.success());
+}
+
+#[test]
+fn an_answer_without_an_end_is_given_up() {
+    let text = "word ".repeat(1 << 20);
+    let scene = Scene::new(&json!({"steps": [{"text": text}]}), "openai");
+    let output = scene.run(&["Build"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("has more than 4194304 bytes; limit it with --max-tokens"),
+        "{:.300}",
+        stderr(&output)
+    );
+}
