@@ -22,7 +22,6 @@ use crate::run_lock::{driving_process, forget};
 const DAY: u64 = 24 * 60 * 60 * 1_000;
 
 #[derive(Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {
     #[command(subcommand)]
     action: Option<Action>,
@@ -115,6 +114,10 @@ pub struct RunDropped {
 
 /// Runs the command and writes its report.
 pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
+    if arguments.action.is_some() && (arguments.all || arguments.unfinished) {
+        // clap would also refuse the options of all commands before `show` and `drop`.
+        return Err(Failure::new(Exit::Usage, "arguments", "--all and --unfinished are for the list of the runs"));
+    }
     let path = folder.existing()?;
     match &arguments.action {
         None => output.report(&list(&*folder.open_to_read()?, &path, arguments)?)?,
