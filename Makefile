@@ -56,6 +56,7 @@ check:
 test-rust: $(PYTHON)
 	$(CARGO) test --workspace --all-features
 	$(CARGO) test --no-default-features
+	$(CARGO) test -p callstack-cli --no-default-features --test without_agent
 	$(CARGO) package --quiet --allow-dirty -p callstack-core
 
 # Installs the library into a temporary folder, and builds and runs C and C++ programs with it.
@@ -77,6 +78,7 @@ lint: $(NODE_MODULES)
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
 	$(CARGO) clippy --all-targets --no-default-features -- -D warnings
+	$(CARGO) clippy -p callstack-cli --all-targets --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps --workspace --all-features
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps -p callstack-core
 	$(NPM) run lint --prefix bindings

@@ -1448,7 +1448,8 @@ CallstackCode callstack_run_status(const Callstack *stack,
  *
  * - `run`: the root frame of the run.
  * - `reply`: a JSON object, `{"text": "…", "calls": [{"id": "call_1", "name": "heap_free", "arguments":
- *   "{\"name\": \"api\"}"}]}`. Both keys are optional. `arguments` is the text that the model wrote.
+ *   "{\"name\": \"api\"}"}], "cut": false}`. All keys are optional. `arguments` is the text that the model wrote.
+ *   `cut`: true if the answer was cut at its maximum length; its tool calls are then not carried out.
  *
  * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _NO_RUN, _OUT_OF_TURN if tool calls wait for answers or the run is
  * over; the storage errors.
@@ -1459,6 +1460,23 @@ CallstackCode callstack_run_reply(Callstack *stack,
                                   const char *reply,
                                   size_t reply_len,
                                   CallstackError **error);
+
+/**
+ * Adds a message of the user to the conversation of a run's current frame, for example to steer its agent. The next prompt
+ * has it behind all other messages, also behind the answers to tool calls that still wait for one.
+ *
+ * - `run`: the root frame of the run.
+ * - `message`: the text. Must not be empty.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN, _EMPTY for the message, _OUT_OF_TURN if the run is over; the storage
+ * errors.
+ */
+CallstackCode callstack_run_tell(Callstack *stack,
+                                 const char *run,
+                                 size_t run_len,
+                                 const char *message,
+                                 size_t message_len,
+                                 CallstackError **error);
 
 /**
  * Reports the answer to the tool call that `callstack_advance_run` has returned.

@@ -282,7 +282,8 @@ pub unsafe extern "C" fn callstack_run_status(
 ///
 /// - `run`: the root frame of the run.
 /// - `reply`: a JSON object, `{"text": "…", "calls": [{"id": "call_1", "name": "heap_free", "arguments":
-///   "{\"name\": \"api\"}"}]}`. Both keys are optional. `arguments` is the text that the model wrote.
+///   "{\"name\": \"api\"}"}], "cut": false}`. All keys are optional. `arguments` is the text that the model wrote.
+///   `cut`: true if the answer was cut at its maximum length; its tool calls are then not carried out.
 ///
 /// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _NO_RUN, _OUT_OF_TURN if tool calls wait for answers or the run is
 /// over; the storage errors.
@@ -300,6 +301,32 @@ pub unsafe extern "C" fn callstack_run_reply(
         Callstack::write(stack, (), error, |stack| {
             let run = text("run", run, run_len)?;
             Ok(stack.run(run).reply(record("reply", reply, reply_len)?)?)
+        })
+    }
+}
+
+/// Adds a message of the user to the conversation of a run's current frame, for example to steer its agent. The next prompt
+/// has it behind all other messages, also behind the answers to tool calls that still wait for one.
+///
+/// - `run`: the root frame of the run.
+/// - `message`: the text. Must not be empty.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN, _EMPTY for the message, _OUT_OF_TURN if the run is over; the storage
+/// errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_run_tell(
+    stack: *mut Callstack,
+    run: *const c_char,
+    run_len: usize,
+    message: *const c_char,
+    message_len: usize,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, (), error, |stack| {
+            let run = text("run", run, run_len)?;
+            Ok(stack.run(run).tell(text("message", message, message_len)?)?)
         })
     }
 }

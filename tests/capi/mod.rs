@@ -761,6 +761,8 @@ fn chunks_registers_and_runs() {
         assert_eq!(handle, "f2");
         let advance = || ask(|out, error| callstack_advance_run(stack, p("f2"), 2, out, error)).map(parsed).unwrap();
         assert_eq!((&advance()["next"], &advance()["step"]), (&json!("ask"), &json!(1)));
+        run(|error| callstack_run_tell(stack, p("f2"), 2, p("Be kind"), 7, error)).unwrap();
+        assert!(advance()["messages"].to_string().contains("Be kind"));
         let reply = r#"{"calls": [{"id": "a", "name": "greet", "arguments": "{}"},
             {"id": "b", "name": "pop_frame", "arguments": "{\"result\": \"hello\"}"}]}"#;
         run(|error| callstack_run_reply(stack, p("f2"), 2, p(reply), reply.len(), error)).unwrap();
@@ -769,6 +771,8 @@ fn chunks_registers_and_runs() {
         assert_eq!(early.code, CALLSTACK_ERROR_OUT_OF_TURN);
         run(|error| callstack_run_answer(stack, p("f2"), 2, p("a"), 1, p("hi"), 2, 1, error)).unwrap();
         assert_eq!(advance(), json!({"next": "over", "status": "completed", "results": "hello"}));
+        let late = run(|error| callstack_run_tell(stack, p("f2"), 2, p("go on"), 5, error)).unwrap_err();
+        assert_eq!(late.code, CALLSTACK_ERROR_OUT_OF_TURN, "{late:?}");
         let status = parsed(ask(|out, error| callstack_run_status(stack, p("f2"), 2, out, error)).unwrap());
         assert_eq!(parsed(ask(|out, error| callstack_runs(stack, out, error)).unwrap()), json!(["f2"]));
         assert_eq!((&status["steps"], &status["settings"]["maxDepth"]), (&json!(1), &json!(5)));

@@ -74,6 +74,7 @@ export const SIGNATURES = {
   runs: "o",
   run_status: "to",
   run_reply: "tt",
+  run_tell: "tt",
   run_answer: "tttn",
   configure: "t?o",
   event: "to",

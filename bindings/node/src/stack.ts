@@ -726,6 +726,16 @@ export class Stack implements Disposable {
   }
 
   /**
+   * Adds a message of the user to the conversation of a run's current frame, for example to steer its agent. The next prompt
+   * has it behind all other messages, also behind the answers to tool calls that still wait for one.
+   *
+   * @throws `empty` for an empty text, `out_of_turn` if the run is over, `no_run`.
+   */
+  runTell(run: FrameRef, text: string): void {
+    this.#native.run("run_tell", this.#address, run, text)
+  }
+
+  /**
    * Gives a run the answer to the tool call that {@link Stack.advanceRun} returned.
    *
    * @param call - The ID of the call.

@@ -72,6 +72,9 @@ test("a run is driven step by step, and continues after a restart", () => {
   })
   const second = ask(stack.advanceRun(run))
   assert.deepEqual([second.frame, second.depth, second.messages.length], ["f2", 1, 1])
+  stack.runTell(run, "Write tests too")
+  second.messages = ask(stack.advanceRun(run)).messages
+  assert.match(second.messages.at(-1)?.text ?? "", /^Write tests too/)
   stack.close()
 
   stack = Stack.open(path)
