@@ -38,8 +38,8 @@ pub(super) enum MirrorScope {
     /// The files of the frames that this process has changed, at most [`INSTALLMENT`] of them.
     #[cfg(feature = "session")]
     ChangedFrames,
-    /// Unless `state.json` is left to others, and if it is due: the files of all changed frames, and it when these are written; else the files of the
-    /// frames that this process has changed. At most [`INSTALLMENT`] files of frames.
+    /// If `state.json` is due, and not left to others: the files of all changed frames, and then `state.json`. Else the
+    /// files of the frames that this process has changed. At most [`INSTALLMENT`] files of frames.
     Due,
     /// All files, unless `state.json` is left to others: then those of the frames that this process has changed.
     Rest,

@@ -2,7 +2,6 @@
 //! show the same.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -110,14 +109,6 @@ impl Stack {
             mirror: mirror_of(folder, tree),
             hosts: self.hosts(tree),
         }))
-    }
-
-    /// Examines the database in a folder, also if the stack in it cannot be opened.
-    ///
-    /// # Errors
-    /// [`Error::Damaged`], [`Error::Version`], [`Error::Busy`], [`Error::Io`] if SQLite cannot read it at all.
-    pub fn database_health(folder: impl AsRef<Path>) -> Result<DatabaseHealth> {
-        database_of(&Folder::open(folder.as_ref())?, Duration::from_millis(crate::store::BUSY_TIMEOUT))
     }
 
     fn history_problems(&self) -> Result<Vec<String>> {

@@ -37,8 +37,9 @@ pub struct Usage {
     /// The frame; absent: all frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     frame: Option<FrameLine>,
-    /// The requests of the frame itself, by model. Empty for all frames.
-    own: Sums,
+    /// The requests of the frame itself, by model. Absent for all frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    own: Option<Sums>,
     /// The requests of the frame and of everything below it, by model.
     total: Sums,
     /// The frames directly below the frame, or the roots, each with everything below it. Those without requests are left
@@ -55,7 +56,7 @@ struct Sums {
     models: Vec<ModelSum>,
     /// What they cost together. Absent without prices.
     #[serde(skip_serializing_if = "Option::is_none")]
-    cost: Option<TotalCost>,
+    total_cost: Option<TotalCost>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -108,12 +109,9 @@ fn read_prices(path: &Path) -> Result<Prices, Failure> {
 
 impl Usage {
     fn of(tree: &Tree, frame: Option<Handle>, prices: Option<&Prices>) -> Self {
-        let (own, total) = match frame {
-            Some(frame) => {
-                let usage = tree.usage(frame);
-                (usage.own, usage.total)
-            }
-            None => (Vec::new(), tree.usage_of_all()),
+        let (own, total) = match frame.map(|frame| tree.usage(frame)) {
+            Some(usage) => (Some(usage.own), usage.total),
+            None => (None, tree.usage_of_all()),
         };
         let below = frame.map_or(tree.roots(), |frame| tree.children(frame));
         let below = below.iter().filter_map(|handle| {
@@ -123,7 +121,7 @@ impl Usage {
         });
         Self {
             frame: frame.map(|frame| FrameLine::of(tree, frame)),
-            own: Sums::of(own, prices),
+            own: own.map(|own| Sums::of(own, prices)),
             total: Sums::of(total, prices),
             below: below.collect(),
             has_prices: prices.is_some(),
@@ -133,9 +131,9 @@ impl Usage {
 
 impl Sums {
     fn of(usage: Vec<ModelUsage>, prices: Option<&Prices>) -> Self {
-        let cost = prices.map(|prices| prices.total(&usage));
+        let total_cost = prices.map(|prices| prices.total(&usage));
         let sum = |usage: ModelUsage| ModelSum { cost: prices.and_then(|prices| prices.cost(&usage)), usage };
-        Self { models: usage.into_iter().map(sum).collect(), cost }
+        Self { models: usage.into_iter().map(sum).collect(), total_cost }
     }
 
     /// All models together.
@@ -156,9 +154,9 @@ impl Report for Usage {
         if self.total.models.is_empty() {
             return page.line(Line::new().plain("No request to a model was recorded."));
         }
-        if !self.below.is_empty() && self.frame.is_some() {
+        if let Some(own) = self.own.as_ref().filter(|_| !self.below.is_empty()) {
             page.line(Line::new().styled(EMPHASIS, "The frame itself"))?;
-            self.table(page, &self.own)?;
+            self.table(page, own)?;
             page.gap()?;
             page.line(Line::new().styled(EMPHASIS, "With everything below"))?;
         }
@@ -215,7 +213,7 @@ impl Usage {
 impl Sums {
     /// The cost of all models. If a part of it is not known, the text says so.
     fn cost_text(&self) -> String {
-        match self.cost {
+        match self.total_cost {
             None => String::new(),
             Some(TotalCost { known, is_complete: true, .. }) => money(known),
             Some(TotalCost { known, .. }) if known > 0.0 => format!("{} + ?", money(known)),
