@@ -76,8 +76,7 @@ impl Prices {
     /// What the requests to one model cost. `None` if the model has no prices, or none for tokens that were used.
     pub fn cost(&self, usage: &ModelUsage) -> Option<f64> {
         let price = self.models.get(&usage.model)?;
-        let output = usage.output.saturating_add(usage.reasoning);
-        let used = [usage.uncached_input, usage.cache_read, usage.cache_write, output];
+        let used = [usage.uncached_input, usage.cache_read, usage.cache_write, usage.answer()];
         let costs = used.iter().zip(price.all()).map(|(tokens, price)| match (tokens, price) {
             (0, _) => Some(0.0),
             (tokens, price) => price.map(|price| *tokens as f64 * price / TOKENS),

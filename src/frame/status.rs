@@ -63,6 +63,18 @@ impl FrameStatus {
         }
     }
 
+    /// The mark of the status in drawings of trees, such as `[x]`.
+    pub const fn mark(self) -> &'static str {
+        match self {
+            FrameStatus::Planned => "[ ]",
+            FrameStatus::InProgress => "[>]",
+            FrameStatus::Completed => "[x]",
+            FrameStatus::Failed => "[!]",
+            FrameStatus::Blocked => "[?]",
+            FrameStatus::Invalidated => "[-]",
+        }
+    }
+
     /// Started and not finished: in_progress or blocked.
     pub const fn is_open(self) -> bool {
         matches!(self, FrameStatus::InProgress | FrameStatus::Blocked)

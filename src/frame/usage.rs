@@ -1,5 +1,7 @@
 //! What model requests use: the record of one request, and the sums of a frame.
 
+use std::iter::Sum;
+
 use serde::{Deserialize, Serialize};
 
 /// One request to a model, as the host reports it. Numbers of tokens are those that the model's provider counts.
@@ -80,6 +82,11 @@ impl ModelUsage {
         self.uncached_input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
+    /// All tokens of the answers, with those of reasoning.
+    pub fn answer(&self) -> u64 {
+        self.output.saturating_add(self.reasoning)
+    }
+
     /// Adds the sums of other requests. A sum that would exceed the largest number stays at that number.
     pub fn add(&mut self, other: &ModelUsage) {
         let sums = [
@@ -95,6 +102,15 @@ impl ModelUsage {
         for (sum, number) in sums {
             *sum = sum.saturating_add(number);
         }
+    }
+}
+
+/// The sums of all models together; the name of the model is empty.
+impl<'a> Sum<&'a ModelUsage> for ModelUsage {
+    fn sum<I: Iterator<Item = &'a ModelUsage>>(usages: I) -> Self {
+        let mut sum = Self::default();
+        usages.for_each(|usage| sum.add(usage));
+        sum
     }
 }
 

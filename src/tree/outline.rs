@@ -122,7 +122,7 @@ impl Drawing<'_> {
         let shown = self.walk(|drawing, handle| {
             let node = drawing.tree.node(handle);
             let active = if drawing.marked == Some(handle) { "  <-- ACTIVE" } else { "" };
-            let line = format!("{} {handle} {}", mark(node.status()), one_line(node.title()));
+            let line = format!("{} {handle} {}", node.status().mark(), one_line(node.title()));
             drawing.line(true, &line, &format!("{}{active}", drawing.attempt(handle)));
             drawing.waiting(handle);
             if drawing.options.details {
@@ -135,7 +135,7 @@ impl Drawing<'_> {
         }
         self.text.push_str("\nLegend:");
         for status in FrameStatus::ALL {
-            let _ = write!(self.text, " {} {status}", mark(*status));
+            let _ = write!(self.text, " {} {status}", status.mark());
         }
         let total: usize = counts.iter().sum();
         let _ = write!(self.text, "\nFrames: {total}");
@@ -324,17 +324,6 @@ fn cut(line: &str, width: usize) -> Cow<'_, str> {
         return line.into();
     }
     format!("{}…", beginning(line, width - 1)).into()
-}
-
-const fn mark(status: FrameStatus) -> &'static str {
-    match status {
-        FrameStatus::Planned => "[ ]",
-        FrameStatus::InProgress => "[>]",
-        FrameStatus::Completed => "[x]",
-        FrameStatus::Failed => "[!]",
-        FrameStatus::Blocked => "[?]",
-        FrameStatus::Invalidated => "[-]",
-    }
 }
 
 /// Formats a duration in milliseconds for people: `850ms`, `12.3s`, `4m 10s`, `2h 5m`.

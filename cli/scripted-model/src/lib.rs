@@ -112,7 +112,7 @@ type Shared = State<Arc<Mutex<Served>>>;
 struct Wire {
     /// The events of an answer.
     stream: fn(&Value, Charged) -> Vec<String>,
-    /// What an answer that breaks off in its middle has told of the charged tokens.
+    /// The part of the charged tokens that an answer has reported when it breaks off in its middle.
     told: fn(Charged) -> Charged,
     /// The words for a request of too many tokens.
     too_long: fn(u64, u64) -> String,

@@ -16,7 +16,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 /// The right to drive a run, until this is dropped or the process ends.
 pub struct Driver {
     file: File,
-    /// What an earlier driver has left in the file.
+    /// The notes of the driver before this one.
     pub earlier: Notes,
 }
 

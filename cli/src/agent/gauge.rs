@@ -19,7 +19,8 @@ pub struct Gauge {
     answer: Option<u64>,
     /// Maximum length of a prompt that follows from a refusal without a number.
     prompt: u64,
-    /// What the provider counted for the last prompt that it has counted, divided by the estimate.
+    /// The provider's number of tokens of a prompt, divided by the estimate. It is that of the last prompt for which the
+    /// provider has returned a number.
     ratio: f64,
     /// The estimated length of the last prompt, with the tools.
     estimate: u64,

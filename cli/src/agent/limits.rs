@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex_lite::Regex;
 
-/// What a provider's refusal says about the context of a model, in tokens.
+/// The limits of a model's context that a provider's refusal states, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ContextLimit {
     /// Maximum length of a prompt with its answer.

@@ -46,7 +46,7 @@ use crate::output::{Output, Page, Report};
 pub struct RunResult {
     /// The root frame of the run.
     run: Handle,
-    /// What the agent has returned.
+    /// The result that the agent has returned.
     result: String,
     /// The requests of the whole run, an entry for each model.
     usage: Vec<ModelUsage>,
@@ -61,7 +61,7 @@ impl Report for RunResult {
     }
 }
 
-/// What is left of a run whose task is not done.
+/// The state of a run whose task is not done.
 enum Left {
     /// No run was begun.
     Nothing,

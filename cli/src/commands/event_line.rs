@@ -2,7 +2,7 @@
 
 use std::io;
 
-use callstack_core::frame::{Message, ModelRequest};
+use callstack_core::frame::{Message, ModelRequest, ModelUsage};
 use callstack_core::text::one_line;
 use callstack_core::{Change, Event, FrameStatus, Tree};
 use schemars::JsonSchema;
@@ -105,7 +105,6 @@ fn said(change: &Change) -> String {
 
 fn requested(request: &ModelRequest) -> String {
     let failed = if request.failed { "failed request" } else { "request" };
-    let input = request.uncached_input.saturating_add(request.cache_read).saturating_add(request.cache_write);
-    let output = request.output.saturating_add(request.reasoning);
-    format!("{failed} to {}: {} tokens in, {} out", request.model, number(input), number(output))
+    let usage = ModelUsage::from(request);
+    format!("{failed} to {}: {} tokens in, {} out", request.model, number(usage.input()), number(usage.answer()))
 }

@@ -5,7 +5,7 @@ use callstack_core::{FrameStatus, Handle, Tree};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::output::{Line, mark, of_status};
+use crate::output::{Line, of_status};
 
 /// A frame by its handle, with what a reader wants to know first.
 #[derive(Serialize, JsonSchema)]
@@ -31,7 +31,7 @@ impl FrameLine {
     pub fn line(&self, indentation: usize) -> Line {
         Line::new()
             .plain(" ".repeat(indentation))
-            .styled(of_status(self.status), mark(self.status))
+            .styled(of_status(self.status), self.status.mark())
             .plain(format!(" {} ", self.handle))
             .said(&self.title)
     }

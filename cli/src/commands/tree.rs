@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{EMPHASIS, FAINT, Line, Page, Report, count, mark, of_status};
+use crate::output::{EMPHASIS, FAINT, Line, Page, Report, count, of_status};
 
 /// Maximum number of levels that are drawn as indentation. Lines of deeper frames state their level.
 const INDENTED_LEVELS: usize = 24;
@@ -265,7 +265,7 @@ impl Drawing<'_> {
         let style = if frame.leads { FAINT } else { of_status(frame.status) };
         let line = self
             .branch(true, page.width())
-            .styled(style, mark(frame.status))
+            .styled(style, frame.status.mark())
             .plain(format!(" {} ", frame.handle))
             .said(&frame.title);
         let mut end = Line::new();

@@ -138,9 +138,7 @@ impl Sums {
 
     /// All models together.
     fn sum(&self) -> ModelUsage {
-        let mut sum = ModelUsage::default();
-        self.models.iter().for_each(|model| sum.add(&model.usage));
-        sum
+        self.models.iter().map(|model| &model.usage).sum()
     }
 }
 
@@ -233,10 +231,9 @@ fn money(amount: f64) -> String {
 
 /// The sums of all models in a line; `None` if there were no requests.
 pub fn requests_in_words(models: &[ModelUsage]) -> Option<String> {
-    let mut sum = ModelUsage::default();
-    models.iter().for_each(|usage| sum.add(usage));
+    let sum: ModelUsage = models.iter().sum();
     let failed = if sum.failed > 0 { format!(" ({} failed)", number(sum.failed)) } else { String::new() };
-    let output = sum.output.saturating_add(sum.reasoning);
     let requests = count(usize::try_from(sum.requests).unwrap_or(usize::MAX), "request");
-    (sum.requests > 0).then(|| format!("{requests}{failed}, {} tokens in, {} out", number(sum.input()), number(output)))
+    (sum.requests > 0)
+        .then(|| format!("{requests}{failed}, {} tokens in, {} out", number(sum.input()), number(sum.answer())))
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 pub use moment::{duration, moment};
 pub use page::{Line, Medium, Page, count, number};
 pub use reader::wait_for_reader;
-pub use style::{EMPHASIS, FAINT, mark, of_status};
+pub use style::{EMPHASIS, FAINT, of_status};
 #[cfg(feature = "agent")]
 pub use terminal::{harmless, say};
 

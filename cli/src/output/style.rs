@@ -1,4 +1,4 @@
-//! Colours and marks. anstream removes the colours where nobody sees them.
+//! Colours. anstream removes the colours where nobody sees them.
 
 use anstyle::{AnsiColor, Style};
 use callstack_core::FrameStatus;
@@ -15,17 +15,5 @@ pub const fn of_status(status: FrameStatus) -> Style {
         FrameStatus::Failed => AnsiColor::Red.on_default(),
         FrameStatus::Blocked => AnsiColor::Yellow.on_default(),
         FrameStatus::Invalidated => FAINT,
-    }
-}
-
-/// The mark of a status, as in the library's outlines.
-pub const fn mark(status: FrameStatus) -> &'static str {
-    match status {
-        FrameStatus::Planned => "[ ]",
-        FrameStatus::InProgress => "[>]",
-        FrameStatus::Completed => "[x]",
-        FrameStatus::Failed => "[!]",
-        FrameStatus::Blocked => "[?]",
-        FrameStatus::Invalidated => "[-]",
     }
 }
