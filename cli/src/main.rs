@@ -3,6 +3,7 @@
 #[cfg(feature = "agent")]
 mod agent;
 mod arguments;
+mod chart;
 mod commands;
 mod exit;
 mod failure;

@@ -20,6 +20,7 @@ mod spans;
 mod state;
 mod status;
 mod summary_request;
+mod timeline;
 mod usage;
 
 pub use call::RunningCall;
@@ -42,5 +43,6 @@ pub use state::{Repair, STATE_VERSION, StackState, StateError};
 pub(crate) use state::{StateDocument, frame_from_json};
 pub use status::{FrameStatus, ParseStatusError, PopStatus};
 pub use summary_request::{CompactionType, SummaryRequest};
+pub use timeline::{TimedRequest, Timeline};
 pub(crate) use usage::add_usage;
 pub use usage::{FrameUsage, ModelRequest, ModelUsage};

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::Stack;
 use crate::error::{Error, Result};
-use crate::frame::{Event, FrameRef, FrameSpans};
+use crate::frame::{Event, FrameRef, FrameSpans, Timeline};
 use crate::store::{EventQuery, export};
 
 impl Stack {
@@ -57,6 +57,40 @@ impl Stack {
             Ok(())
         })?;
         Ok(spans)
+    }
+
+    /// Brings a timeline up to the revision of the tree: reads the events that it does not contain, which are all events of
+    /// a new one. Returns true if there were any. If it fails, the timeline contains the events before the failure.
+    ///
+    /// ```
+    /// use callstack_core::frame::{ModelRequest, Timeline};
+    /// use callstack_core::{MemoryStore, NewFrame, Stack, StackOptions};
+    ///
+    /// let stack = Stack::with_store(MemoryStore::new(), StackOptions::default())?;
+    /// let tax = stack.push(NewFrame::new("Taxes"))?;
+    /// let mut timeline = Timeline::default();
+    /// assert!(stack.update_timeline(&mut timeline)?);
+    /// assert!(timeline.spans(tax).is_some_and(|spans| spans.begun_at.is_some()));
+    ///
+    /// stack.record_usage(tax, ModelRequest { output: 40, ..ModelRequest::new("small") })?;
+    /// assert!(stack.update_timeline(&mut timeline)?);
+    /// assert_eq!(timeline.requests()[0].request.output, 40);
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Stack::history`].
+    pub fn update_timeline(&self, timeline: &mut Timeline) -> Result<bool> {
+        let known = timeline.revision();
+        // Without this, a look at a stack that has not changed would ask the store.
+        if self.inner.tree.read().revision() <= known {
+            return Ok(false);
+        }
+        self.read_history(&EventQuery::default().since(known), |event| {
+            timeline.follow(&event);
+            Ok(())
+        })?;
+        Ok(timeline.revision() > known)
     }
 
     /// Writes the whole history as text, one event in JSON per line, and returns the number of events.

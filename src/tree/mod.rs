@@ -455,6 +455,30 @@ impl Tree {
         FrameUsage { own: self.node(handle).record().usage.clone(), total }
     }
 
+    /// [`Tree::usage`] of all frames in one pass, in the order of their handles: the usage of f1 is the first.
+    pub fn usage_by_frame(&self) -> Vec<FrameUsage> {
+        let own = |handle| self.node(handle).record().usage.clone();
+        let mut usages: Vec<_> = self.handles().map(own).map(|own| FrameUsage { total: own.clone(), own }).collect();
+        // The frames from a root down to the current one. A frame that leaves the path has its total.
+        let mut path: Vec<Handle> = Vec::new();
+        let mut leave = |path: &mut Vec<Handle>| {
+            if let (Some(left), Some(parent)) = (path.pop(), path.last()) {
+                let below = usages[left.index()].total.clone();
+                below.iter().for_each(|usage| add_usage(&mut usages[parent.index()].total, usage));
+            }
+        };
+        for handle in self.roots().iter().flat_map(|root| self.subtree(*root)) {
+            while path.len() > self.node(handle).depth() {
+                leave(&mut path);
+            }
+            path.push(handle);
+        }
+        while !path.is_empty() {
+            leave(&mut path);
+        }
+        usages
+    }
+
     /// Checks that a planned frame can begin: that all of its dependencies are completed, each in its newest attempt.
     ///
     /// # Errors

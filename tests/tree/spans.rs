@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use callstack_core::frame::{FrameSpans, Span};
-use callstack_core::{Frame, FrameStatus, MemoryStore, NewFrame, PopStatus, Stack, StackOptions};
+use callstack_core::frame::{FrameSpans, ModelRequest, Span, Timeline};
+use callstack_core::{Frame, FrameStatus, Handle, MemoryStore, NewFrame, PopStatus, Stack, StackOptions};
 
 /// A stack with a history whose clock shows what the test sets.
 fn stack() -> (Stack, impl Fn(u64)) {
@@ -91,4 +91,37 @@ fn a_stack_without_a_history_has_no_spans() {
     let frame = stack.push(NewFrame::new("Shop")).unwrap();
     assert_eq!(stack.spans(frame).unwrap_err().code(), "in_memory");
     assert_eq!(stack.spans("f9").unwrap_err().code(), "unknown_frame");
+}
+
+#[test]
+fn a_timeline_is_brought_up_to_date_event_by_event() {
+    let (stack, at) = stack();
+    let mut followed = Timeline::default();
+    assert!(!stack.update_timeline(&mut followed).unwrap(), "an empty stack has no events");
+    at(10);
+    let shop = stack.push(NewFrame::new("Shop")).unwrap();
+    let tax = stack.plan(NewFrame::new("Taxes").below(shop)).unwrap();
+    assert!(stack.update_timeline(&mut followed).unwrap());
+    assert!(!stack.update_timeline(&mut followed).unwrap(), "nothing has happened since");
+    at(100);
+    stack.activate(tax).unwrap();
+    stack.record_usage(tax, ModelRequest { duration: 30, output: 7, ..ModelRequest::new("small") }).unwrap();
+    at(120);
+    stack.record_usage(shop, ModelRequest { duration: 500, ..ModelRequest::new("large") }).unwrap();
+    stack.pop(tax, PopStatus::Completed, "20 %").unwrap();
+    assert!(stack.update_timeline(&mut followed).unwrap());
+
+    let mut whole = Timeline::default();
+    stack.update_timeline(&mut whole).unwrap();
+    assert_eq!(followed, whole, "followed in two steps, and read at once");
+    assert_eq!(whole.revision(), stack.read(|tree| tree.revision()));
+    assert_eq!(whole.latest_time(), Some(120));
+    for handle in [shop, tax] {
+        assert_eq!(whole.spans(handle), Some(&stack.spans(handle).unwrap()), "{handle}");
+    }
+    let requests: Vec<_> =
+        whole.requests().iter().map(|request| (request.handle, request.begun_at(), request.ended_at)).collect();
+    // A duration that is longer than all of the time since the epoch begins there.
+    assert_eq!(requests, [(tax, 70, 100), (shop, 0, 120)]);
+    assert_eq!(whole.spans(Handle::from_index(2).unwrap()), None);
 }
