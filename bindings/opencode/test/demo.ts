@@ -1,46 +1,34 @@
-// `make demo`: the real OpenCode builds a shop with a scripted model. Prints a context, figures, and what the program
-// `callstack` shows of the stack.
+// `make demo`: the real OpenCode builds a shop with a scripted model, and a person answers a question. Prints a context,
+// figures, and what the program `callstack` shows of the stack, and writes the flame chart of the run.
 
 import { join, relative } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
 import { Stack } from "callstack-core"
-import {
-  contextOf,
-  framesOf,
-  makeProject,
-  PROGRAM,
-  program,
-  type Script,
-  serve,
-  startModel,
-  until,
-} from "./harness/index.js"
-import { shop } from "./harness/shop.js"
+import { ANSWER, demoShop, QUESTION } from "./harness/demo-shop.js"
+import { contextOf, framesOf, makeProject, PROGRAM, program, serve, startModel, until } from "./harness/index.js"
 
-/** Charges what a provider with a prompt cache would: four characters are a token, the prefix of the session's last request is cached. */
-function metered(script: Script): Script {
-  const sent = new Map<string, string>()
-  const tokens = (characters: number) => Math.ceil(characters / 4)
-  return (request) => {
-    const [before, now] = [sent.get(request.sessionID) ?? "", request.conversation]
-    let cached = 0
-    while (cached < before.length && before[cached] === now[cached]) cached += 1
-    sent.set(request.sessionID, now)
-    const reply = script(request)
-    const output = tokens(JSON.stringify([reply.text, reply.calls]).length)
-    return { ...reply, charge: { uncachedInput: tokens(now.length - cached), cacheRead: tokens(cached), output } }
-  }
+/** The requests to a model, as `callstack usage --json` has them. */
+interface Usage {
+  requests: number
 }
 
-const model = await startModel(metered(shop))
+const model = await startModel(demoShop)
 const project = makeProject(model.url)
 const server = await serve(project)
 const start = performance.now()
-const { text } = await server.prompt("Build a shop")
+const session = (await server.client.session.create({ body: { title: "Build a shop" } })).data?.id
+const asked = await server.prompt("Build a shop", session)
+// The time that a person needs to find the answer.
+await sleep(1_500)
+const answered = program(project, "answer", "Payment", ANSWER)
+await until("the answered frame is done", () => framesOf(project).get("Payment")?.status === "completed")
+const { text } = await server.prompt("Payment has its answer. Finish the shop", session)
 const seconds = ((performance.now() - start) / 1000).toFixed(1)
 // OpenCode tells the plugin about a message some time after it has answered.
 await until("the last request is recorded", () => {
   const asked = model.charges.filter(({ request }) => request.purpose !== "title").length
-  return [...framesOf(project).values()].reduce((sum, { usage }) => sum + (usage?.[0]?.requests ?? 0), 0) === asked
+  const { data } = JSON.parse(program(project, "usage", "--json")) as { data: { total: { models: Usage[] } } }
+  return data.total.models.reduce((sum, { requests }) => sum + requests, 0) === asked
 })
 await server.stop()
 model.stop()
@@ -48,12 +36,14 @@ model.stop()
 const stack = Stack.open(project.stack)
 const rule = (title: string) => console.log(`\n── ${title} ${"─".repeat(Math.max(0, 96 - title.length))}`)
 rule("The prompt to OpenCode: Build a shop")
-console.log(`The answer: ${text}`)
-const totals = model.requests.find(({ messages }) => messages[0]?.text.includes("frame f4"))
+console.log(`The answer: ${asked.text}`)
+rule(`A person answers: callstack answer Payment "${ANSWER}"`)
+console.log(`The question was: ${QUESTION}\n${answered.trimEnd()}\nThe answer to the next prompt: ${text}`)
+const totals = model.requests.find(({ messages }) => messages[0]?.text.includes("frame f7"))
 const { stable, volatile } = contextOf(totals)
-rule("The context in the first request of f4, a grandchild: in the system prompt")
+rule("The context in the first request of f7, a grandchild: in the system prompt")
 console.log(stable)
-rule("The context in the first request of f4, a grandchild: after the newest message")
+rule("The context in the first request of f7, a grandchild: after the newest message")
 console.log(volatile)
 rule("Figures")
 const sizes = model.requests
@@ -63,7 +53,7 @@ console.log(
   `${model.requests.length} requests of ${new Set(model.requests.map(({ sessionID }) => sessionID)).size} sessions in ${seconds} s`,
 )
 console.log(
-  `contexts of ${Math.min(...sizes)} to ${Math.max(...sizes)} characters; the one above has ${stack.context("f4").tokens} tokens of at most ${Stack.settings().budget.total}`,
+  `contexts of ${Math.min(...sizes)} to ${Math.max(...sizes)} characters; the one above has ${stack.context("f7").tokens} tokens of at most ${Stack.settings().budget.total}`,
 )
 console.log(
   `the grandchild saw ${stable.includes("price(id) in cents") ? "the results of f2, its parent's sibling" : "nothing of f2"}, and nothing of the conversation that led to them`,
@@ -75,4 +65,4 @@ console.log(program(project, "tree", "--all").trimEnd())
 rule(`${shown} usage f1`)
 console.log(program(project, "usage", "f1").trimEnd())
 rule("Try it on this stack")
-console.log(`export CALLSTACK_DIR=${project.stack}\n${shown} show f4\n${shown} context f4 --report\n${shown} log f4`)
+console.log(`export CALLSTACK_DIR=${project.stack}\n${shown} show f7\n${shown} context f7 --report\n${shown} log f7`)

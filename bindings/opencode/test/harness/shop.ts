@@ -1,4 +1,4 @@
-// The script of the first scenario and of `make demo`: a shop in two parts, each in its own frame; the second part has a
+// The script of the first scenario: a shop in two parts, each in its own frame; the second part has a
 // frame below it.
 
 import { byTask, call, type Script } from "./model.js"
