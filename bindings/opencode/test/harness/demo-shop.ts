@@ -56,7 +56,9 @@ const replies = byTask({
     { text: "The cart is done." },
   ],
   "frame f4": [
+    write("src/words.ts"),
     write("src/search.ts"),
+    write("src/search.test.ts"),
     pop("The index of all words does not fit into memory", "The index is too large", "failed"),
     { text: "The search has failed." },
   ],
@@ -75,10 +77,18 @@ const replies = byTask({
   ],
   "frame f7": [
     write("src/total.ts"),
+    write("src/total.test.ts"),
+    call("stack_add_decision", { decision: "A total is rounded once, at its end" }),
     pop("total(cart) adds price(id) of each article, in cents", "src/cart.ts: total(cart) in cents"),
     { text: "The cart total is done." },
   ],
-  "frame f8": [write("src/search.ts"), pop("src/search.ts: find(prefix)"), { text: "The search is done." }],
+  "frame f8": [
+    write("src/prefixes.ts"),
+    write("src/search.ts"),
+    write("src/search.test.ts"),
+    pop("src/search.ts: find(prefix)"),
+    { text: "The search is done." },
+  ],
 })
 
 /** Tokens of a text: four characters each. */
