@@ -105,7 +105,7 @@ function metered(script: Script): Script {
     const reply = script(request)
     const output = tokens(JSON.stringify([reply.text, reply.calls]))
     const charge = { uncachedInput: tokens(now.slice(cached)), cacheRead: tokens(now.slice(0, cached)), output }
-    const thought = 100 + charge.uncachedInput / 20 + 4 * output
+    const thought = 250 + charge.uncachedInput / 10 + 5 * output
     return { ...reply, charge, after: sleep(thought) }
   }
 }
