@@ -20,11 +20,13 @@ const MARGIN: f64 = 16.0;
 const TOP: f64 = 88.0;
 const ROW_HEIGHT: f64 = 26.0;
 const BAR_HEIGHT: f64 = 22.0;
-const LEGEND_HEIGHT: f64 = 34.0;
+const LEGEND_ROW_HEIGHT: f64 = 22.0;
 /// Rows below these are left out.
-const MOST_ROWS: usize = 48;
+const MOST_ROWS: usize = 32;
 /// Shorter bars are drawn with this width.
 const LEAST_WIDTH: f64 = 1.0;
+/// Of narrower bars an outline would hide the colour.
+const LEAST_OUTLINED: f64 = 6.0;
 /// The width of a sign with the blanks around it.
 const SIGN_WIDTH: f64 = 18.0;
 
@@ -83,15 +85,17 @@ pub fn picture(run: &Run<'_>) -> String {
     let strip_top = bottom + note_height + 8.0;
     let (strip, strip_height) = strip::draw(chart, &scale, strip_top);
     let legend_top = strip_top + strip_height;
-    let height = legend_top + LEGEND_HEIGHT;
+    let (legend, legend_height) = legend(chart, legend_top + 8.0);
+    let height = legend_top + legend_height + MARGIN;
     let has_begun = rows > 0 || !chart.requests.is_empty();
     let title = run.name();
     let summary = summary(run);
     let mut svg = head(height, &title, &summary);
-    svg.push_str(&text(MARGIN, 30.0, "title", &shortened(&title, WIDTH - 2.0 * MARGIN, 16.0)));
+    svg.push_str(&text(MARGIN, 30.0, "title", &shortened(&title, WIDTH - 2.0 * MARGIN, 18.0)));
     svg.push_str(&text(MARGIN, 50.0, "faint", &summary));
     if has_begun {
-        svg.push_str(&axis::draw(&scale, TOP - 8.0, legend_top - 8.0));
+        let strip_lines = (strip_top + strip::HEADING, strip_top + strip_height - strip::BOTTOM);
+        svg.push_str(&axis::draw(&scale, (TOP - 8.0, bottom), strip_lines));
     } else {
         svg.push_str(&text(MARGIN, TOP, "faint", "No frame has begun."));
     }
@@ -100,7 +104,7 @@ pub fn picture(run: &Run<'_>) -> String {
         svg.push_str(&text(MARGIN, bottom + 14.0, "faint", &note));
     }
     svg.push_str(&strip);
-    svg.push_str(&legend(chart, legend_top + 8.0));
+    svg.push_str(&legend);
     svg.push_str("</svg>\n");
     svg
 }
@@ -131,7 +135,7 @@ fn style() -> String {
         let fills = fills.map(|(class, color)| format!(".{class}{{fill:{}}}\n", pick(color)));
         format!(
             "text{{fill:{}}}\n.faint{{fill:{}}}\n.grid{{stroke:{}}}\n.sign,.hatch,.open{{stroke:{}}}\n\
-             .failed,.invalidated{{stroke:{}}}\n{}{}",
+             .outline{{stroke:{}}}\n{}{}",
             pick(palette::TEXT),
             pick(palette::FAINT_TEXT),
             pick(palette::GRID),
@@ -144,8 +148,9 @@ fn style() -> String {
     format!(
         "text{{font:12px -apple-system,\"Segoe UI\",\"Noto Sans\",\"DejaVu Sans\",Helvetica,Arial,sans-serif}}\n\
          .title{{font-size:16px;font-weight:600}}\n.sign,.hatch,.open,.grid{{fill:none}}\n\
+         .bar>text{{stroke-width:3;stroke-linejoin:round;paint-order:stroke}}\n\
          .sign{{stroke-width:1.6;stroke-linecap:round;stroke-linejoin:round}}\n.hatch{{stroke-width:1.5;opacity:.5}}\n\
-         .open{{stroke-width:2;stroke-dasharray:3 2}}\n.invalidated{{stroke-dasharray:2 2}}\n{}\
+         .open{{stroke-width:2;stroke-dasharray:3 2}}\n.invalidated.outline{{stroke-dasharray:2 2}}\n{}\
          @media (prefers-color-scheme:dark){{\n{}}}\n",
         colors(|color| color.light),
         colors(|color| color.dark),
@@ -155,7 +160,11 @@ fn style() -> String {
 fn summary(run: &Run<'_>) -> String {
     let chart = run.chart;
     let usage = run.usage();
+    let begun = chart.frames.iter().filter(|frame| frame.bar.is_some()).count();
     let mut parts = vec![count(chart.frames.len(), "frame")];
+    if begun < chart.frames.len() {
+        parts.push(format!("{} not begun", number((chart.frames.len() - begun) as u64)));
+    }
     if usage.requests > 0 {
         let requests = count(usize::try_from(usage.requests).unwrap_or(usize::MAX), "request");
         parts.push(requests);
@@ -228,8 +237,9 @@ fn draw_bar(frame: &ChartFrame, bar: &Bar, scale: &Scale, x: f64, width: f64) ->
     let status = frame.status;
     // Neighbours have a gap if there is room for it.
     let inner = if width > 4.0 { width - 1.0 } else { width };
-    let mut drawn = format!("<g><title>{}</title>", escape(&description(frame, bar)));
-    drawn.push_str(&rectangle(status.as_str(), x, y, inner, BAR_HEIGHT, 3.0));
+    let mut drawn = format!("<g class=\"bar\"><title>{}</title>", escape(&description(frame, bar)));
+    let class = if inner > LEAST_OUTLINED { bar_class(status) } else { status.as_str() };
+    drawn.push_str(&rectangle(class, x, y, inner, BAR_HEIGHT, 3.0));
     for span in &bar.blocked {
         let (from, to) = (scale.x(span.from), scale.x(span.to.unwrap_or(bar.to)).min(x + inner));
         if to > from {
@@ -244,7 +254,7 @@ fn draw_bar(frame: &ChartFrame, bar: &Bar, scale: &Scale, x: f64, width: f64) ->
     }
     if inner > SIGN_WIDTH {
         drawn.push_str(&draw_sign(status, x + 5.0, y + 6.0));
-        let name = shortened(&label(frame.handle, &frame.title), inner - SIGN_WIDTH - 5.0, 12.0);
+        let name = shortened(&label(frame.handle, &frame.title), inner - SIGN_WIDTH - 3.0, 12.0);
         if !name.is_empty() {
             drawn.push_str(&text(x + SIGN_WIDTH, y + 15.5, "", &name));
         }
@@ -268,32 +278,49 @@ fn description(frame: &ChartFrame, bar: &Bar) -> String {
     format!("{} — {}", label(frame.handle, &frame.title), parts.join(", "))
 }
 
-fn legend(chart: &Chart, y: f64) -> String {
-    let mut x = MARGIN;
+/// The meaning of the colours and signs that the picture has. Also returns its height.
+fn legend(chart: &Chart, top: f64) -> (String, f64) {
+    let (mut x, mut y) = (MARGIN, top);
     let mut drawn = String::new();
-    let mut entry = |swatch: &dyn Fn(f64) -> String, name: &str| {
-        drawn.push_str(&swatch(x));
-        drawn.push_str(&text(x + 22.0, y + 11.5, "faint", name));
-        x += 22.0 + text_width(name, 12.0) + 16.0;
+    let mut entry = |swatch: &dyn Fn(f64, f64) -> String, name: &str| {
+        let width = 22.0 + text_width(name, 12.0);
+        if x + width > WIDTH - MARGIN {
+            (x, y) = (MARGIN, y + LEGEND_ROW_HEIGHT);
+        }
+        drawn.push_str(&swatch(x, y));
+        drawn.push_str(&text(x + 22.0, y + 12.0, "faint", name));
+        drawn.push('\n');
+        x += width + 16.0;
     };
     let bars = || chart.frames.iter().filter_map(|frame| Some((frame, frame.bar.as_ref()?)));
     for status in STATUSES {
         if bars().any(|(frame, _)| frame.status == status) {
-            let swatch = |x| rectangle(status.as_str(), x, y, 16.0, 16.0, 3.0) + &draw_sign(status, x + 3.0, y + 3.0);
+            let swatch =
+                |x, y| rectangle(bar_class(status), x, y, 16.0, 16.0, 3.0) + &draw_sign(status, x + 3.0, y + 3.0);
             entry(&swatch, &status.to_string().replace('_', " "));
         }
     }
     if bars().any(|(_, bar)| !bar.blocked.is_empty()) {
-        let hatched = |x: f64| {
+        let hatched = |x: f64, y: f64| {
             format!("<rect fill=\"url(#callstack-hatch)\" x=\"{x:.1}\" y=\"{y}\" width=\"16\" height=\"16\"/>")
         };
         entry(&hatched, "was blocked");
     }
     if !chart.requests.is_empty() {
-        entry(&|x| rectangle("not-cached", x, y, 16.0, 16.0, 0.0), "prompt tokens, not cached");
-        entry(&|x| rectangle("cached", x, y, 16.0, 16.0, 0.0), "read from a cache");
+        entry(&|x, y| rectangle("not-cached", x, y, 16.0, 16.0, 0.0), "prompt tokens, not cached");
+        entry(&|x, y| rectangle("cached", x, y, 16.0, 16.0, 0.0), "read from a cache");
     }
-    drawn
+    let height = if drawn.is_empty() { 0.0 } else { y + LEGEND_ROW_HEIGHT - top };
+    (drawn, height)
+}
+
+/// Frames that are not as they should be have an outline.
+const fn bar_class(status: FrameStatus) -> &'static str {
+    match status {
+        FrameStatus::Failed => "failed outline",
+        FrameStatus::Invalidated => "invalidated outline",
+        _ => status.as_str(),
+    }
 }
 
 fn draw_sign(status: FrameStatus, x: f64, y: f64) -> String {
@@ -340,8 +367,8 @@ fn character_width(character: char) -> f64 {
             0.4
         }
         'm' | 'w' | 'M' | 'W' | '@' | '%' | '…' | '—' => 1.0,
-        'A'..='Z' => 0.72,
-        ' '..='~' => 0.62,
+        'A'..='Z' => 0.7,
+        ' '..='~' => 0.6,
         _ if character.width() == Some(2) => 1.1,
         _ => 0.75,
     }

@@ -10,9 +10,9 @@ use callstack_core::FrameStatus;
 /// The width of a column with the gap behind it.
 const COLUMN: f64 = 8.0;
 const GAP: f64 = 1.0;
-const HEADING: f64 = 20.0;
+pub const HEADING: f64 = 20.0;
 const HEIGHT: f64 = 60.0;
-const BOTTOM: f64 = 12.0;
+pub const BOTTOM: f64 = 12.0;
 
 /// The requests that ended in a part of the run.
 #[derive(Clone, Default)]
