@@ -154,18 +154,16 @@ fn of_run<T>(stack: &Stack, frame: Option<Handle>, make: impl FnOnce(&Run<'_>) -
     }))
 }
 
-/// The logs of the frames that have one.
+/// The logs of the frames. One that does not exist is empty.
 fn logs(stack: &Stack, frame: Option<Handle>) -> atif::Logs {
-    let with_logs: Vec<Handle> = stack.read(|tree| {
-        let frames: Vec<Handle> = frame.map_or(tree.handles().collect(), |frame| tree.subtree(frame).collect());
-        frames.into_iter().filter(|frame| tree.node(*frame).record().log_path.is_some()).collect()
-    });
+    let frames: Vec<Handle> =
+        stack.read(|tree| frame.map_or(tree.handles().collect(), |frame| tree.subtree(frame).collect()));
     let log = |frame: Handle| {
         let read = stack.log(frame).read(&LogQuery::default());
         let entries = read.map(|page| page.lines.into_iter().map(|line| line.entry).collect());
         (frame, entries.map_err(|error| error.to_string()))
     };
-    with_logs.into_iter().map(log).collect()
+    frames.into_iter().map(log).collect()
 }
 
 impl Document {

@@ -503,8 +503,8 @@ fn known_model(model: &str) -> Option<String> {
     Some(short(&one_line(model))).filter(|model| !model.is_empty())
 }
 
-/// A time as ISO 8601; `None` for one beyond the year 9999.
+/// A time as ISO 8601, all with three digits of the second's fraction; `None` for one beyond the year 9999.
 fn timestamp(milliseconds: u64) -> Option<String> {
     let time = i64::try_from(milliseconds).ok()?;
-    Timestamp::from_millisecond(time).ok().map(|time| time.to_string())
+    Timestamp::from_millisecond(time).ok().map(|time| format!("{time:.3}"))
 }

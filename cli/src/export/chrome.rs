@@ -182,7 +182,12 @@ fn frame_event(run: &Run<'_>, frame: &ChartFrame, bar: &Bar, lane: usize) -> Eve
         results: readable(record.results.as_deref().unwrap_or_default()),
         artifacts: list(&record.artifacts),
         decisions: list(&record.decisions),
-        usage: frame.usage.own.clone(),
+        usage: frame
+            .usage
+            .own
+            .iter()
+            .map(|usage| ModelUsage { model: readable(&usage.model), ..usage.clone() })
+            .collect(),
     };
     Event {
         category: Some("frame"),
@@ -225,8 +230,10 @@ fn request_events(events: &mut Vec<Event>, run: &Run<'_>) {
         let model = model_name(&request.request.model);
         let name = if request.request.failed { format!("{model} (failed)") } else { model };
         let title = run.tree.node(request.handle).title();
-        let arguments =
-            RequestArguments { frame: label(request.handle, title), request: ModelRequest::clone(&request.request) };
+        let arguments = RequestArguments {
+            frame: label(request.handle, title),
+            request: ModelRequest { model: readable(&request.request.model), ..request.request.clone() },
+        };
         events.push(Event {
             category: Some("request"),
             time: microseconds(begin),
