@@ -8,7 +8,7 @@ import { after, before, test } from "node:test"
 import { pathToFileURL } from "node:url"
 import { Ajv } from "ajv"
 import type { Browser } from "playwright-core"
-import { fixedStack, startBrowser, TestStack } from "./common.js"
+import { fixedStack, startBrowser, TestStack, textOf } from "./common.js"
 
 const speedscope = join(dirname(createRequire(import.meta.url).resolve("speedscope/package.json")), "dist/release")
 
@@ -47,7 +47,7 @@ async function profilesInSpeedscope(file: string): Promise<string[]> {
   await page.setInputFiles("input[type=file]", file)
   const shown = page.getByText(/\(\d+\/\d+\)|Something went wrong/)
   await shown.first().waitFor()
-  const title = async () => (await shown.first().locator("..").innerText()).trim()
+  const title = async () => (await textOf(shown.first().locator(".."))).trim()
   const titles = [await title()]
   const count = Number(/\/(\d+)\)$/.exec(titles[0] ?? "")?.[1] ?? 1)
   while (titles.length < count && problems.length === 0) {
