@@ -104,13 +104,16 @@ struct Attribute {
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 enum AttributeValue {
-    StringValue(String),
-    BoolValue(bool),
+    #[serde(rename = "stringValue")]
+    String(String),
+    #[serde(rename = "boolValue")]
+    Bool(bool),
     /// A number of 64 bits, which JSON has as a text.
-    IntValue(String),
-    ArrayValue(ArrayValue),
+    #[serde(rename = "intValue")]
+    Int(String),
+    #[serde(rename = "arrayValue")]
+    Array(ArrayValue),
 }
 
 #[derive(Serialize)]
@@ -213,7 +216,7 @@ fn frame_span(
         text("callstack.status", frame.status.as_str()),
     ];
     if frame.bar.as_ref().is_some_and(|bar| bar.is_open) {
-        attributes.push(Attribute { key: "callstack.open", value: AttributeValue::BoolValue(true) });
+        attributes.push(Attribute { key: "callstack.open", value: AttributeValue::Bool(true) });
     }
     let texts = [
         ("callstack.criteria", Some(record.success_criteria.as_str())),
@@ -335,17 +338,17 @@ fn usage_attributes(usage: &ModelUsage) -> [Attribute; 5] {
 }
 
 fn text(key: &'static str, value: &str) -> Attribute {
-    Attribute { key, value: AttributeValue::StringValue(value.to_owned()) }
+    Attribute { key, value: AttributeValue::String(value.to_owned()) }
 }
 
 fn integer(key: &'static str, value: u64) -> Attribute {
     let value = i64::try_from(value).unwrap_or(i64::MAX);
-    Attribute { key, value: AttributeValue::IntValue(value.to_string()) }
+    Attribute { key, value: AttributeValue::Int(value.to_string()) }
 }
 
 fn list(key: &'static str, values: &[String]) -> Attribute {
-    let values = values.iter().map(|value| AttributeValue::StringValue(readable(value))).collect();
-    Attribute { key, value: AttributeValue::ArrayValue(ArrayValue { values }) }
+    let values = values.iter().map(|value| AttributeValue::String(readable(value))).collect();
+    Attribute { key, value: AttributeValue::Array(ArrayValue { values }) }
 }
 
 fn nanoseconds(milliseconds: u64) -> String {

@@ -78,11 +78,11 @@ fn words(elapsed: u64) -> String {
         DAY.. => format!(
             "{}d{}",
             elapsed / DAY,
-            if elapsed % DAY == 0 { String::new() } else { format!(" {}h", elapsed % DAY / HOUR) }
+            if elapsed.is_multiple_of(DAY) { String::new() } else { format!(" {}h", elapsed % DAY / HOUR) }
         ),
-        _ if elapsed % HOUR == 0 => format!("{}h", elapsed / HOUR),
-        _ if elapsed < HOUR && elapsed % MINUTE == 0 => format!("{}m", elapsed / MINUTE),
-        _ if elapsed < MINUTE && elapsed % SECOND == 0 => format!("{}s", elapsed / SECOND),
+        _ if elapsed.is_multiple_of(HOUR) => format!("{}h", elapsed / HOUR),
+        _ if elapsed < HOUR && elapsed.is_multiple_of(MINUTE) => format!("{}m", elapsed / MINUTE),
+        _ if elapsed < MINUTE && elapsed.is_multiple_of(SECOND) => format!("{}s", elapsed / SECOND),
         _ => format_duration(elapsed),
     }
 }
