@@ -21,9 +21,9 @@ pub const GRID: Color = color("#d8dee4", "#2a313a");
 /// The lines of hatchings, signs and edges on bars.
 pub const INK: Color = color("#1b1f24", "#f0f3f6");
 /// Tokens of prompts that were read from a cache.
-pub const CACHED: Color = color("#a9bfd6", "#4b6480");
+pub const CACHED: Color = color("#7795b5", "#55708f");
 /// Tokens of prompts that were not read from a cache.
-pub const NOT_CACHED: Color = color("#0b5394", "#79b8ff");
+pub const NOT_CACHED: Color = color("#083f75", "#a5d0ff");
 
 /// The colour of the bars of a status.
 pub const fn of_status(status: FrameStatus) -> Color {
@@ -86,8 +86,10 @@ mod tests {
     }
 
     #[test]
-    fn the_cached_share_is_seen_beside_the_rest() {
-        let found = lowest(CACHED, NOT_CACHED);
-        assert!(found >= 3.0, "cached and not cached tokens have a contrast of {found:.2}");
+    fn the_cached_share_is_seen_beside_the_rest_and_on_the_background() {
+        for (one, other) in [(CACHED, NOT_CACHED), (CACHED, BACKGROUND), (NOT_CACHED, BACKGROUND)] {
+            let found = lowest(one, other);
+            assert!(found >= 3.0, "{one:?} and {other:?} have a contrast of {found:.2}");
+        }
     }
 }

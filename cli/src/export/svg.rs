@@ -254,13 +254,24 @@ fn draw_bar(frame: &ChartFrame, bar: &Bar, scale: &Scale, x: f64, width: f64) ->
     }
     if inner > SIGN_WIDTH {
         drawn.push_str(&draw_sign(status, x + 5.0, y + 6.0));
-        let name = shortened(&label(frame.handle, &frame.title), inner - SIGN_WIDTH - 3.0, 12.0);
+        let name = bar_name(frame, inner - SIGN_WIDTH - 3.0);
         if !name.is_empty() {
             drawn.push_str(&text(x + SIGN_WIDTH, y + 15.5, "", &name));
         }
     }
     drawn.push_str("</g>\n");
     drawn
+}
+
+/// The handle, and as much of the title as has room.
+fn bar_name(frame: &ChartFrame, room: f64) -> String {
+    let handle = frame.handle.to_string();
+    let name = shortened(&label(frame.handle, &frame.title), room, 12.0);
+    // A title of one letter says nothing.
+    match name.chars().count() < handle.len() + 4 {
+        true => shortened(&handle, room, 12.0),
+        false => name,
+    }
 }
 
 /// What is shown when the pointer rests on a bar.
