@@ -6,11 +6,12 @@ mod strip;
 
 use callstack_core::FrameStatus;
 use callstack_core::context::escape;
+use callstack_core::frame::ModelUsage;
 use callstack_core::text::one_line;
 use jiff::Timestamp;
 use unicode_width::UnicodeWidthChar;
 
-use super::{Run, cut, label};
+use super::{Run, label};
 use crate::chart::palette::{self, Color};
 use crate::chart::{Bar, Chart, ChartFrame};
 use crate::output::{count, duration, number};
@@ -131,7 +132,11 @@ fn head(height: f64, title: &str, summary: &str) -> String {
 fn style() -> String {
     let fills = [("background", palette::BACKGROUND), ("cached", palette::CACHED), ("not-cached", palette::NOT_CACHED)];
     let colors = |pick: fn(Color) -> &'static str| {
-        let statuses = STATUSES.map(|status| format!(".{status}{{fill:{}}}\n", pick(palette::of_status(status))));
+        // A text has an edge in the colour of its bar, so that it can be read on a hatching.
+        let statuses = STATUSES.map(|status| {
+            let color = pick(palette::of_status(status));
+            format!(".{status}{{fill:{color}}}\n.bar>.{status}~text{{stroke:{color}}}\n")
+        });
         let fills = fills.map(|(class, color)| format!(".{class}{{fill:{}}}\n", pick(color)));
         format!(
             "text{{fill:{}}}\n.faint{{fill:{}}}\n.grid{{stroke:{}}}\n.sign,.hatch,.open{{stroke:{}}}\n\
@@ -268,7 +273,7 @@ fn bar_name(frame: &ChartFrame, room: f64) -> String {
     let handle = frame.handle.to_string();
     let name = shortened(&label(frame.handle, &frame.title), room, 12.0);
     // A title of one letter says nothing.
-    match name.chars().count() < handle.len() + 4 {
+    match name.ends_with('…') && name.chars().count() < handle.len() + 4 {
         true => shortened(&handle, room, 12.0),
         false => name,
     }
@@ -282,7 +287,7 @@ fn description(frame: &ChartFrame, bar: &Bar) -> String {
         parts.push("not ended".to_owned());
     }
     if own > 0 {
-        let sum: callstack_core::frame::ModelUsage = frame.usage.own.iter().sum();
+        let sum: ModelUsage = frame.usage.own.iter().sum();
         let requests = count(usize::try_from(own).unwrap_or(usize::MAX), "request");
         parts.push(format!("{requests}, {} tokens in, {} out", number(sum.input()), number(sum.answer())));
     }
@@ -363,7 +368,7 @@ fn shortened(content: &str, room: f64, size: f64) -> String {
     match fits.count() {
         // Less says nothing.
         0..=2 => String::new(),
-        shown => cut(&line, shown + 1),
+        shown => format!("{}…", line.chars().take(shown).collect::<String>().trim_end()),
     }
 }
 

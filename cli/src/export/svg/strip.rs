@@ -1,11 +1,11 @@
 //! The strip of the requests: how many prompt tokens they had over time, and how many of these came from a cache.
 
+use callstack_core::FrameStatus;
 use callstack_core::context::escape;
 
 use super::{MARGIN, Scale, WIDTH, draw_sign, percent, rectangle, text};
 use crate::chart::Chart;
 use crate::output::{count, duration, number};
-use callstack_core::FrameStatus;
 
 /// The width of a column with the gap behind it.
 const COLUMN: f64 = 8.0;
