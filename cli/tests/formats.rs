@@ -8,7 +8,8 @@ use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use callstack_core::{Stack, StackOptions};
+use callstack_core::frame::ModelRequest;
+use callstack_core::{NewFrame, Stack, StackOptions};
 use opentelemetry_proto::tonic::common::v1::any_value;
 use opentelemetry_proto::tonic::trace::v1::{Span, TracesData};
 use serde_json::{Value, json};
@@ -261,6 +262,33 @@ fn the_messages_and_calls_of_a_log_are_steps() {
     let answered = steps.iter().find(|step| step["tool_calls"][0]["function_name"] == "run_command").unwrap();
     let result = &answered["observation"]["results"][0];
     assert_eq!(*result, json!({"source_call_id": "call_1", "content": "error: the totals are wrong"}));
+}
+
+#[test]
+fn answers_in_a_log_have_the_metrics_of_their_requests_if_there_are_as_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    let frame = stack.push(NewFrame::new("Taxes")).unwrap();
+    for (output, failed) in [(10, false), (0, true), (20, false)] {
+        stack.record_usage(frame, ModelRequest { output, failed, ..ModelRequest::new("small") }).unwrap();
+    }
+    let said = |text: &str| json!({"role": "assistant", "text": text});
+    stack.log(frame).append(&[said("I look"), json!({"role": "user", "text": "Go on"}), said("Done")]).unwrap();
+    let steps = || {
+        let trajectory = export(folder.path(), "atif", &[]);
+        let steps = trajectory["steps"].as_array().unwrap().clone();
+        let answers = steps.into_iter().filter(|step| step["source"] == "agent");
+        let mut answers: Vec<(String, Option<u64>)> = answers
+            .map(|step| (step["message"].as_str().unwrap().to_owned(), step["metrics"]["completion_tokens"].as_u64()))
+            .collect();
+        answers.sort();
+        answers
+    };
+    let joined = [(String::new(), Some(0)), ("Done".to_owned(), Some(20)), ("I look".to_owned(), Some(10))];
+    assert_eq!(steps(), joined, "the failed request is a step of its own");
+    stack.log(frame).append(&[said("Really done")]).unwrap();
+    let apart: Vec<Option<u64>> = steps().into_iter().map(|(_, tokens)| tokens).collect();
+    assert_eq!(apart, [Some(0), Some(10), Some(20), None, None, None], "nobody knows which belong together");
 }
 
 #[test]

@@ -268,10 +268,10 @@ fn conversation(begin: u64, requests: &[&TimedRequest], entries: &[Value]) -> Ve
     let (failed, answered): (Vec<&TimedRequest>, Vec<&TimedRequest>) =
         requests.iter().partition(|request| request.request.failed);
     let mut steps = messages(begin, entries);
-    let answers = steps.iter_mut().filter(|step| matches!(step.source, Source::Agent));
-    let alone = match answers.count() == answered.len() {
+    let is_answer = |step: &Step| matches!(step.source, Source::Agent);
+    let alone = match steps.iter().filter(|step| is_answer(step)).count() == answered.len() {
         true => {
-            let answers = steps.iter_mut().filter(|step| matches!(step.source, Source::Agent));
+            let answers = steps.iter_mut().filter(|step| is_answer(step));
             answers.zip(answered).for_each(|(step, request)| step.add_request(request));
             failed
         }
@@ -288,14 +288,30 @@ fn conversation(begin: u64, requests: &[&TimedRequest], entries: &[Value]) -> Ve
 /// The messages of a log. Each tool's answer is an observation of the step that called the tool.
 fn messages(begin: u64, entries: &[Value]) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
+    // The places of the newest steps with the calls.
+    let mut callers: HashMap<String, usize> = HashMap::new();
     let mut time = begin;
     for (line, entry) in entries.iter().enumerate() {
         // A message without a time, or with one that goes back, stays behind the one before it.
         time = time.max(entry["time"].as_u64().unwrap_or_default());
         let message = entry["text"].as_str().unwrap_or_default().to_owned();
         match entry["role"].as_str() {
-            Some("assistant") => steps.push(answer(time, message, line, entry)),
-            Some("tool") => tool_answer(&mut steps, time, message, entry["call"].as_str()),
+            Some("assistant") => {
+                let step = answer(time, message, line, entry);
+                callers.extend(step.tool_calls.iter().map(|call| (call.tool_call_id.clone(), steps.len())));
+                steps.push(step);
+            }
+            Some("tool") => {
+                let call = entry["call"].as_str().unwrap_or_default();
+                match callers.get(call).and_then(|place| steps.get_mut(*place)) {
+                    Some(caller) => caller.add_result(Some(call.to_owned()), message),
+                    None => {
+                        let mut step = Step::new(time, Source::System, String::new());
+                        step.add_result(None, message);
+                        steps.push(step);
+                    }
+                }
+            }
             Some("user") => steps.push(Step::new(time, Source::User, message)),
             Some(_) => steps.push(Step::new(time, Source::System, message)),
             None => {}
@@ -340,34 +356,15 @@ fn answer(time: u64, message: String, line: usize, entry: &Value) -> Step {
     step
 }
 
-fn tool_answer(steps: &mut Vec<Step>, time: u64, message: String, call: Option<&str>) {
-    let has_call = |step: &&mut Step| step.tool_calls.iter().any(|known| Some(known.tool_call_id.as_str()) == call);
-    let result = |source_call_id: Option<String>| ObservationResult {
-        source_call_id,
-        content: Some(message),
-        subagent_trajectory_ref: Vec::new(),
-    };
-    match steps.iter_mut().rev().find(has_call) {
-        Some(caller) => {
-            caller.observation.get_or_insert_default().results.push(result(call.map(str::to_owned)));
-        }
-        None => {
-            let observation = Some(Observation { results: vec![result(None)] });
-            steps.push(Step { observation, ..Step::new(time, Source::System, String::new()) });
-        }
-    }
-}
-
 /// The requests that came with an imported frame, without times: a step for each model.
 fn imported_requests(begin: u64, frame: &ChartFrame, requests: &[&TimedRequest]) -> Vec<Step> {
     let mut steps = Vec::new();
+    let mut timed_by_model: HashMap<&str, ModelUsage> = HashMap::new();
+    for timed in requests {
+        timed_by_model.entry(&timed.request.model).or_default().add(&ModelUsage::from(&timed.request));
+    }
     for all in &frame.usage.own {
-        let timed: Vec<ModelUsage> = requests
-            .iter()
-            .map(|request| ModelUsage::from(&request.request))
-            .filter(|usage| usage.model == all.model)
-            .collect();
-        let timed: ModelUsage = timed.iter().sum();
+        let timed = timed_by_model.remove(all.model.as_str()).unwrap_or_default();
         let rest = ModelUsage {
             model: all.model.clone(),
             requests: all.requests.saturating_sub(timed.requests),
@@ -445,6 +442,12 @@ impl Step {
             extra: Map::new(),
             time,
         }
+    }
+
+    /// Adds the answer of a tool.
+    fn add_result(&mut self, source_call_id: Option<String>, content: String) {
+        let result = ObservationResult { source_call_id, content: Some(content), subagent_trajectory_ref: Vec::new() };
+        self.observation.get_or_insert_default().results.push(result);
     }
 
     fn add_request(&mut self, request: &TimedRequest) {
