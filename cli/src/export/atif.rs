@@ -217,8 +217,10 @@ fn of_frame(
 ) -> Trajectory {
     let record = run.tree.node(frame.handle).record();
     let begin = frame.bar.as_ref().map_or(record.created_at, |bar| bar.from);
-    let task = [record.title.as_str(), record.success_criteria.as_str()];
-    let task: Vec<&str> = task.into_iter().filter(|text| !text.is_empty()).collect();
+    let mut task = vec![record.title.as_str(), record.success_criteria.as_str()];
+    task.retain(|text| !text.is_empty());
+    // Runs have their task as both.
+    task.dedup();
     let mut steps = vec![Step::new(begin, Source::User, task.join("\n\n"))];
     let entries = log.and_then(|log| log.as_ref().ok()).map_or(&[][..], Vec::as_slice);
     steps.extend(conversation(begin, requests, entries));

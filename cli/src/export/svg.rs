@@ -326,6 +326,9 @@ fn legend(chart: &Chart, top: f64) -> (String, f64) {
         entry(&|x, y| rectangle("not-cached", x, y, 16.0, 16.0, 0.0), "prompt tokens, not cached");
         entry(&|x, y| rectangle("cached", x, y, 16.0, 16.0, 0.0), "read from a cache");
     }
+    if chart.requests.iter().any(|request| request.request.failed) {
+        entry(&|x, y| draw_sign(FrameStatus::Failed, x + 3.0, y + 3.0), "failed request");
+    }
     let height = if drawn.is_empty() { 0.0 } else { y + LEGEND_ROW_HEIGHT - top };
     (drawn, height)
 }
