@@ -166,11 +166,15 @@ fn logs(stack: &Stack, frame: Option<Handle>) -> atif::Logs {
     frames.into_iter().map(log).collect()
 }
 
-impl Document {
-    fn write(&self, writer: &mut impl Write) -> io::Result<()> {
+impl Content {
+    /// `name`: the name of the file, for errors.
+    fn write(&self, stack: &Stack, name: &str, writer: &mut impl Write) -> Result<(), Failure> {
+        let failed = |error: io::Error| Failure::of_file("write", name, &error);
         match self {
-            Self::Svg(picture) => writer.write_all(picture.as_bytes()),
-            document => Ok(serde_json::to_writer(writer, document)?),
+            Self::State => serde_json::to_writer(writer, &stack.state()).map_err(|error| failed(error.into())),
+            Self::Events => Ok(stack.export_history(writer).map(drop)?),
+            Self::Document(Document::Svg(picture)) => writer.write_all(picture.as_bytes()).map_err(failed),
+            Self::Document(document) => serde_json::to_writer(writer, document).map_err(|error| failed(error.into())),
         }
     }
 }
@@ -201,11 +205,7 @@ fn write_file(stack: &Stack, path: &Path, content: &Content, is_forced: bool) ->
     // The errors of the file name nothing but the reason: `failed` names the file that the user wants.
     let file = Builder::new().make_in(folder, |path| File::create_new(path)).map_err(failed)?;
     let mut writer = BufWriter::new(file.as_file());
-    match content {
-        Content::State => serde_json::to_writer(&mut writer, &stack.state()).map_err(|error| failed(error.into()))?,
-        Content::Document(document) => document.write(&mut writer).map_err(failed)?,
-        Content::Events => drop(stack.export_history(&mut writer)?),
-    }
+    content.write(stack, &name, &mut writer)?;
     writer.flush().map_err(failed)?;
     drop(writer);
     let persisted = if is_forced { file.persist(path) } else { file.persist_noclobber(path) };
