@@ -10,6 +10,8 @@ CARGO_C := $(TOOLS)/bin/cargo-cinstall
 CARGO_FUZZ := $(TOOLS)/bin/cargo-fuzz
 # Python with pytest, for the agents under test.
 PYTHON := $(TOOLS)/python/bin/python
+# The models of Harbor, which read trajectories in the tests. Its other parts need a newer Python and are not installed.
+TRAJECTORY_READER := $(TOOLS)/python/.harbor-0.25.0
 NODE_MODULES := bindings/node_modules/.package-lock.json
 FUZZ_TARGETS := entry_points operations context counter host import state folder
 FUZZ_SECONDS ?= 60
@@ -26,7 +28,7 @@ SONAME := -C link-arg=-Wl,-soname,libcallstack.so.$(basename $(VERSION))
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent bindings program check test test-rust test-c test-node lint bench bench-node bench-opencode bench-tokens bench-relevance plugin soak fuzz native install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent bindings program check test test-rust test-c test-node lint bench bench-node bench-opencode bench-tokens bench-relevance trajectory-reader plugin soak fuzz native install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -53,7 +55,7 @@ check:
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
 	$(CARGO) test --quiet --all-features
 
-test-rust: $(PYTHON)
+test-rust: $(PYTHON) $(TRAJECTORY_READER)
 	$(CARGO) test --workspace --all-features
 	$(CARGO) test --no-default-features
 	$(CARGO) test -p callstack-cli --no-default-features --test without_agent
@@ -136,6 +138,13 @@ system-tools:
 $(PYTHON): | system-tools
 	python3 -m venv $(TOOLS)/python
 	$(PYTHON) -m pip install --quiet pytest==9.2.0
+
+trajectory-reader: $(TRAJECTORY_READER)
+
+$(TRAJECTORY_READER): | $(PYTHON)
+	$(PYTHON) -m pip install --quiet pydantic==2.14.3
+	$(PYTHON) -m pip install --quiet --no-deps --ignore-requires-python harbor==0.25.0
+	touch $@
 
 # If the system has no OpenSSL headers, cargo-c builds its own OpenSSL.
 $(CARGO_C):

@@ -6,6 +6,7 @@ mod arguments;
 mod chart;
 mod commands;
 mod exit;
+mod export;
 mod failure;
 mod folder;
 mod input;

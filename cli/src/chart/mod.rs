@@ -2,6 +2,7 @@
 //! flame charts and the formats that show times are made from it.
 
 mod lanes;
+pub mod palette;
 mod rows;
 
 use callstack_core::frame::{FrameUsage, Span, TimedRequest, Timeline};
@@ -29,8 +30,9 @@ pub struct Chart {
 /// A frame in a chart.
 pub struct ChartFrame {
     pub handle: Handle,
+    /// `None` for the frames at the top of the chart.
     pub parent: Option<Handle>,
-    /// Number of ancestors.
+    /// Number of ancestors in the chart.
     pub level: usize,
     pub status: FrameStatus,
     pub title: String,
@@ -56,24 +58,43 @@ pub struct Bar {
 }
 
 impl Chart {
-    /// `timeline`: the timeline of the tree's stack, at least up to the revision of the tree.
+    /// All frames. `timeline`: the timeline of the tree's stack, at least up to the revision of the tree.
     pub fn of(tree: &Tree, timeline: &Timeline) -> Self {
-        let requests = timeline.requests().to_vec();
+        Self::of_trees(tree, timeline, tree.roots(), timeline.requests().to_vec())
+    }
+
+    /// A frame and everything below it, as if there were nothing else.
+    pub fn of_frame(tree: &Tree, timeline: &Timeline, frame: Handle) -> Self {
+        let mut is_shown = vec![false; tree.len()];
+        tree.subtree(frame).for_each(|handle| is_shown[handle.index()] = true);
+        let belongs = |request: &&TimedRequest| is_shown.get(request.handle.index()).is_some_and(|shown| *shown);
+        let requests: Vec<TimedRequest> = timeline.requests().iter().filter(belongs).cloned().collect();
+        let mut chart = Self::of_trees(tree, timeline, &[frame], requests);
+        let ends = chart.frames.iter().filter_map(|frame| frame.bar.as_ref()).map(|bar| bar.to);
+        let last = ends.chain(chart.requests.iter().map(|request| request.ended_at)).max();
+        chart.to = last.unwrap_or(chart.to);
+        chart.from = chart.from.min(chart.to);
+        chart
+    }
+
+    fn of_trees(tree: &Tree, timeline: &Timeline, roots: &[Handle], requests: Vec<TimedRequest>) -> Self {
         let ends = tree.handles().filter_map(|handle| timeline.spans(handle)?.ended_at);
         let to = ends.chain(timeline.latest_time()).max().unwrap_or(0);
         let mut usages = tree.usage_by_frame();
         let mut frames: Vec<ChartFrame> = Vec::with_capacity(tree.len());
         // The places of the frames from a root down to the current one.
         let mut path: Vec<usize> = Vec::new();
-        for handle in tree.roots().iter().flat_map(|root| tree.subtree(*root)) {
+        let top = roots.first().map_or(0, |root| tree.node(*root).depth());
+        for handle in roots.iter().flat_map(|root| tree.subtree(*root)) {
             let node = tree.node(handle);
-            path.truncate(node.depth());
+            let level = node.depth() - top;
+            path.truncate(level);
             let above = path.iter().rev().copied().find(|place| frames[*place].bar.is_some());
             path.push(frames.len());
             frames.push(ChartFrame {
                 handle,
-                parent: node.parent(),
-                level: node.depth(),
+                parent: node.parent().filter(|_| level > 0),
+                level,
                 status: node.status(),
                 title: node.title().to_owned(),
                 usage: std::mem::take(&mut usages[handle.index()]),

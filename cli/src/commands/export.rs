@@ -4,14 +4,17 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use callstack_core::{Event, EventQuery, Stack, StackState};
+use callstack_core::frame::Timeline;
+use callstack_core::{Event, EventQuery, FrameRef, Handle, LogQuery, Stack, StackState};
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use tempfile::Builder;
 
+use crate::chart::Chart;
 use crate::exit::Exit;
+use crate::export::{Run, atif, chrome, otlp, speedscope, svg};
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::{Line, Page, Report, number};
@@ -20,9 +23,11 @@ use crate::output::{Line, Page, Report, number};
 pub struct Arguments {
     /// The file to write. Default: the standard output.
     file: Option<PathBuf>,
-    /// The frames as they are now, in the layout of state.json, or all events, each in JSON on a line.
     #[arg(long, value_enum, default_value_t = Format::State)]
     format: Format,
+    /// Only this frame, and what is below it. Not for the formats `state` and `events`, which are whole stacks.
+    #[arg(long)]
+    frame: Option<FrameRef>,
     /// Overwrite an existing file.
     #[arg(long, requires = "file")]
     force: bool,
@@ -35,6 +40,16 @@ enum Format {
     State,
     /// All events, each in JSON on a line.
     Events,
+    /// A picture of the run: frames over time, and the tokens of requests.
+    Svg,
+    /// Profiles for speedscope: times, and tokens.
+    Speedscope,
+    /// A trace for Perfetto and for chrome://tracing.
+    Chrome,
+    /// Traces for OpenTelemetry, in the JSON of OTLP files.
+    Otlp,
+    /// A trajectory in the Agent Trajectory Interchange Format.
+    Atif,
 }
 
 /// An exported stack.
@@ -54,6 +69,21 @@ pub struct Export {
     /// With the format `events`: all events.
     #[serde(skip_serializing_if = "Option::is_none")]
     events: Option<Vec<Event>>,
+    /// With all other formats: the document, as its format has it. A picture is a text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Value>")]
+    document: Option<Document>,
+}
+
+/// The document of a format that shows a run.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Document {
+    Svg(String),
+    Speedscope(speedscope::File),
+    Chrome(chrome::Trace),
+    Otlp(otlp::Traces),
+    Atif(Box<atif::Trajectory>),
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -66,16 +96,87 @@ struct WrittenFile {
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Export, Failure> {
     let stack = folder.open_to_read()?;
     let revision = stack.read(|tree| tree.revision());
-    let mut export = Export { format: arguments.format, revision, file: None, state: None, events: None };
-    match (&arguments.file, arguments.format) {
-        (Some(file), format) => {
-            refuse_own_file(&folder.existing()?, file)?;
-            export.file = Some(write_file(&stack, file, format, arguments.force)?);
-        }
-        (None, Format::State) => export.state = Some(stack.state()),
-        (None, Format::Events) => export.events = Some(stack.history(&EventQuery::default())?),
+    let frame = arguments.frame.as_ref().map(|frame| stack.resolve(frame.clone())).transpose()?;
+    if let Some(file) = &arguments.file {
+        refuse_own_file(&folder.existing()?, file)?;
+    }
+    let format = arguments.format;
+    let content = content(&stack, format, frame)?;
+    let mut export = Export { format, revision, file: None, state: None, events: None, document: None };
+    match (&arguments.file, content) {
+        (Some(file), content) => export.file = Some(write_file(&stack, file, &content, arguments.force)?),
+        (None, Content::State) => export.state = Some(stack.state()),
+        (None, Content::Events) => export.events = Some(stack.history(&EventQuery::default())?),
+        (None, Content::Document(document)) => export.document = Some(document),
     }
     Ok(export)
+}
+
+/// What is written. States and events are read while they are written.
+enum Content {
+    State,
+    Events,
+    Document(Document),
+}
+
+fn content(stack: &Stack, format: Format, frame: Option<Handle>) -> Result<Content, Failure> {
+    let document = match (format, frame) {
+        (Format::State | Format::Events, Some(_)) => {
+            let message = "a state and events are those of a whole stack";
+            return Err(
+                Failure::new(Exit::Usage, "whole_stack", message).next("leave --frame out, or choose another --format")
+            );
+        }
+        (Format::State, None) => return Ok(Content::State),
+        (Format::Events, None) => return Ok(Content::Events),
+        (Format::Svg, _) => Document::Svg(of_run(stack, frame, svg::picture)?),
+        (Format::Speedscope, _) => Document::Speedscope(of_run(stack, frame, speedscope::file)?),
+        (Format::Chrome, _) => Document::Chrome(of_run(stack, frame, chrome::trace)?),
+        (Format::Otlp, _) => Document::Otlp(of_run(stack, frame, otlp::traces)?),
+        (Format::Atif, _) => {
+            let logs = logs(stack, frame);
+            Document::Atif(Box::new(of_run(stack, frame, |run| atif::trajectory(run, &logs))?))
+        }
+    };
+    Ok(Content::Document(document))
+}
+
+/// What a format makes of all frames, or of a frame and what is below it.
+fn of_run<T>(stack: &Stack, frame: Option<Handle>, make: impl FnOnce(&Run<'_>) -> T) -> Result<T, Failure> {
+    let mut timeline = Timeline::default();
+    stack.update_timeline(&mut timeline)?;
+    Ok(stack.read(|tree| {
+        let chart = match frame {
+            Some(frame) => Chart::of_frame(tree, &timeline, frame),
+            None => Chart::of(tree, &timeline),
+        };
+        make(&Run { tree, chart: &chart })
+    }))
+}
+
+/// The logs of the frames. One that does not exist is empty.
+fn logs(stack: &Stack, frame: Option<Handle>) -> atif::Logs {
+    let frames: Vec<Handle> =
+        stack.read(|tree| frame.map_or(tree.handles().collect(), |frame| tree.subtree(frame).collect()));
+    let log = |frame: Handle| {
+        let read = stack.log(frame).read(&LogQuery::default());
+        let entries = read.map(|page| page.lines.into_iter().map(|line| line.entry).collect());
+        (frame, entries.map_err(|error| error.to_string()))
+    };
+    frames.into_iter().map(log).collect()
+}
+
+impl Content {
+    /// `name`: the name of the file, for errors.
+    fn write(&self, stack: &Stack, name: &str, writer: &mut impl Write) -> Result<(), Failure> {
+        let failed = |error: io::Error| Failure::of_file("write", name, &error);
+        match self {
+            Self::State => serde_json::to_writer(writer, &stack.state()).map_err(|error| failed(error.into())),
+            Self::Events => Ok(stack.export_history(writer).map(drop)?),
+            Self::Document(Document::Svg(picture)) => writer.write_all(picture.as_bytes()).map_err(failed),
+            Self::Document(document) => serde_json::to_writer(writer, document).map_err(|error| failed(error.into())),
+        }
+    }
 }
 
 /// Refuses a file in the stack's own folder, where it could take the place of the database.
@@ -94,7 +195,7 @@ fn refuse_own_file(stack: &Path, file: &Path) -> Result<(), Failure> {
 }
 
 /// Writes the file as a whole or not at all.
-fn write_file(stack: &Stack, path: &Path, format: Format, is_forced: bool) -> Result<WrittenFile, Failure> {
+fn write_file(stack: &Stack, path: &Path, content: &Content, is_forced: bool) -> Result<WrittenFile, Failure> {
     let name = path.display().to_string();
     if !is_forced && path.exists() {
         return Err(exists(&name));
@@ -104,10 +205,7 @@ fn write_file(stack: &Stack, path: &Path, format: Format, is_forced: bool) -> Re
     // The errors of the file name nothing but the reason: `failed` names the file that the user wants.
     let file = Builder::new().make_in(folder, |path| File::create_new(path)).map_err(failed)?;
     let mut writer = BufWriter::new(file.as_file());
-    match format {
-        Format::State => serde_json::to_writer(&mut writer, &stack.state()).map_err(|error| failed(error.into()))?,
-        Format::Events => drop(stack.export_history(&mut writer)?),
-    }
+    content.write(stack, &name, &mut writer)?;
     writer.flush().map_err(failed)?;
     drop(writer);
     let persisted = if is_forced { file.persist(path) } else { file.persist_noclobber(path) };
@@ -134,6 +232,11 @@ impl Report for Export {
         }
         if let Some(state) = &self.state {
             return page.raw(&format!("{}\n", serde_json::to_string(state)?));
+        }
+        match &self.document {
+            Some(Document::Svg(picture)) => return page.raw(picture),
+            Some(document) => return page.raw(&format!("{}\n", serde_json::to_string(document)?)),
+            None => {}
         }
         let mut events = self.events.iter().flatten();
         events.try_for_each(|event| page.raw(&format!("{}\n", serde_json::to_string(event)?)))

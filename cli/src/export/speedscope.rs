@@ -1,0 +1,129 @@
+//! The file format of speedscope (<https://www.speedscope.app>): a profile of the times for each lane, and a profile of the
+//! tokens.
+
+use serde::Serialize;
+
+use super::{PROGRAM, Run, VERSION, label};
+use crate::chart::{Edge, lanes};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct File {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    exporter: String,
+    name: String,
+    active_profile_index: usize,
+    shared: Shared,
+    profiles: Vec<Profile>,
+}
+
+/// What all profiles use.
+#[derive(Serialize)]
+struct Shared {
+    frames: Vec<Frame>,
+}
+
+#[derive(Serialize)]
+struct Frame {
+    name: String,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+enum Profile {
+    /// Frames begin and end like calls on a thread.
+    Evented { name: String, unit: Unit, start_value: u64, end_value: u64, events: Vec<Event> },
+    /// Each stack, from the root down, with its weight.
+    Sampled { name: String, unit: Unit, start_value: u64, end_value: u64, samples: Vec<Vec<usize>>, weights: Vec<u64> },
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Unit {
+    Milliseconds,
+    None,
+}
+
+#[derive(Serialize)]
+struct Event {
+    #[serde(rename = "type")]
+    kind: EventKind,
+    /// Since the beginning of the run, so that all profiles have the same times.
+    at: u64,
+    /// The place of the frame in [`Shared`].
+    frame: usize,
+}
+
+#[derive(Serialize)]
+enum EventKind {
+    #[serde(rename = "O")]
+    Open,
+    #[serde(rename = "C")]
+    Close,
+}
+
+pub fn file(run: &Run<'_>) -> File {
+    let frames = &run.chart.frames;
+    let lanes = lanes(frames);
+    let count = lanes.len();
+    let profiles = lanes.iter().enumerate().map(|(place, lane)| time_profile(run, lane, place + 1, count));
+    let profiles: Vec<Profile> = profiles.chain([token_profile(run)]).collect();
+    File {
+        schema: "https://www.speedscope.app/file-format-schema.json",
+        exporter: format!("{PROGRAM} {VERSION}"),
+        name: run.name(),
+        active_profile_index: 0,
+        shared: Shared {
+            frames: frames.iter().map(|frame| Frame { name: label(frame.handle, &frame.title) }).collect(),
+        },
+        profiles,
+    }
+}
+
+fn time_profile(run: &Run<'_>, lane: &[Edge], number: usize, count: usize) -> Profile {
+    let begin = run.chart.from;
+    let event = |edge: &Edge| Event {
+        kind: if edge.begins { EventKind::Open } else { EventKind::Close },
+        at: edge.time.saturating_sub(begin),
+        frame: edge.frame,
+    };
+    let name = if count == 1 { "time".to_owned() } else { format!("time, lane {number} of {count}") };
+    let end_value = run.chart.to.saturating_sub(begin);
+    Profile::Evented {
+        name,
+        unit: Unit::Milliseconds,
+        start_value: 0,
+        end_value,
+        events: lane.iter().map(event).collect(),
+    }
+}
+
+/// The tokens of each frame's own requests. Its total is that of `callstack usage`.
+fn token_profile(run: &Run<'_>) -> Profile {
+    let (mut samples, mut weights) = (Vec::new(), Vec::new());
+    // The places of the frames from a root down to the current one.
+    let mut path: Vec<usize> = Vec::new();
+    for (place, frame) in run.chart.frames.iter().enumerate() {
+        path.truncate(frame.level);
+        path.push(place);
+        let tokens = frame
+            .usage
+            .own
+            .iter()
+            .fold(0_u64, |sum, usage| sum.saturating_add(usage.input()).saturating_add(usage.answer()));
+        if tokens > 0 {
+            samples.push(path.clone());
+            weights.push(tokens);
+        }
+    }
+    let end_value = weights.iter().fold(0_u64, |sum, weight| sum.saturating_add(*weight));
+    Profile::Sampled {
+        name: "tokens of requests".to_owned(),
+        unit: Unit::None,
+        start_value: 0,
+        end_value,
+        samples,
+        weights,
+    }
+}
