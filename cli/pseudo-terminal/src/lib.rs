@@ -150,9 +150,13 @@ impl Terminal {
         let mut shown = self.output.lock();
         while !is_awaited(&shown) {
             let left = deadline.saturating_duration_since(Instant::now());
-            let screen = text_of(shown.parser.screen());
-            assert!(!left.is_zero(), "it does not show: {awaited}. The screen:\n{screen}");
-            assert!(!shown.is_closed, "the program has ended without showing: {awaited}. The screen:\n{screen}");
+            if left.is_zero() || shown.is_closed {
+                let (screen, is_closed) = (text_of(shown.parser.screen()), shown.is_closed);
+                // A panic must not poison what the reader uses.
+                drop(shown);
+                let ended = if is_closed { "the program has ended, and" } else { "the program" };
+                panic!("{ended} does not show: {awaited}. The screen:\n{screen}");
+            }
             shown = self.output.changed.wait_timeout(shown, left).expect("the reader works").0;
         }
         shown.parser.screen().clone()
@@ -167,7 +171,11 @@ impl Terminal {
         let mut shown = self.output.lock();
         while !shown.is_closed {
             let left = deadline.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "the program does not end. The screen:\n{}", text_of(shown.parser.screen()));
+            if left.is_zero() {
+                let screen = text_of(shown.parser.screen());
+                drop(shown);
+                panic!("the program does not end. The screen:\n{screen}");
+            }
             shown = self.output.changed.wait_timeout(shown, left).expect("the reader works").0;
         }
         drop(shown);

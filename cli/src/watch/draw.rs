@@ -8,14 +8,13 @@ mod tree;
 use ratatui::Frame;
 
 use super::canvas::Canvas;
-use super::layout::Layout;
 use super::screen::Screen;
 use super::view::Pane;
 
 /// Draws the whole screen.
 pub fn draw(screen: &Screen<'_>, frame: &mut Frame<'_>) {
     let view = &screen.view;
-    let layout = Layout::of(frame.area().as_size(), view.pane, view.prompt.is_some());
+    let layout = screen.layout(frame.area().as_size());
     let mut canvas = Canvas::new(frame.buffer_mut(), screen.palette);
     frame::header(screen, &layout, &mut canvas);
     if view.is_help {

@@ -14,6 +14,8 @@ const RULED: u16 = 14;
 const COUNTED: u16 = 8;
 /// From this height on the keys have a line.
 const WITH_KEYS: u16 = 4;
+/// From this width on texts have a margin.
+pub const WITH_MARGIN: u16 = 30;
 /// The lines of the details above their text: the views, the title, the status, and an empty one.
 const HEAD: u16 = 4;
 
@@ -36,7 +38,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    pub fn of(size: Size, pane: Pane, has_prompt: bool) -> Self {
+    /// `prompt`: the number of lines that a prompt wants, if there is one.
+    pub fn of(size: Size, pane: Pane, prompt: Option<u16>) -> Self {
         let Size { width, height } = size;
         let line = |y: u16, lines: u16| Rect::new(0, y.min(height), width, lines.min(height.saturating_sub(y)));
         let header = line(0, if height >= COUNTED { 2 } else { 1 });
@@ -59,11 +62,14 @@ impl Layout {
         let details = match (is_wide, pane) {
             // A space on each side.
             (true, _) => Some(Rect { x: tree_width + 2, width: width - tree_width - 3, ..body }),
-            (false, Pane::Details) => Some(body),
+            (false, Pane::Details) => {
+                let margin = u16::from(width >= WITH_MARGIN);
+                Some(Rect { x: margin, width: width - 2 * margin, ..body })
+            }
             (false, Pane::Tree) => None,
         };
-        let prompt = has_prompt.then(|| {
-            let lines = (height / 2).clamp(3, 9).min(height.saturating_sub(footer_lines));
+        let prompt = prompt.map(|wanted| {
+            let lines = wanted.min((height / 2).max(3)).min(height.saturating_sub(footer_lines));
             line(footer.y - lines, lines)
         });
         Self { whole: line(0, height), header, upper_rule, tree, divider, details, lower_rule, footer, prompt }
@@ -91,10 +97,10 @@ mod tests {
     #[test]
     fn parts_are_inside_the_screen_and_do_not_overlap_at_any_size() {
         for (width, height) in (0..=130).flat_map(|width| (0..=40).map(move |height| (width, height))) {
-            for (pane, has_prompt) in
-                [(Pane::Tree, false), (Pane::Details, false), (Pane::Tree, true), (Pane::Details, true)]
+            for (pane, prompt) in
+                [(Pane::Tree, None), (Pane::Details, None), (Pane::Tree, Some(3)), (Pane::Details, Some(60))]
             {
-                let layout = Layout::of(Size::new(width, height), pane, has_prompt);
+                let layout = Layout::of(Size::new(width, height), pane, prompt);
                 let parts = [Some(layout.header), layout.upper_rule, layout.tree, layout.divider, layout.details];
                 let parts = parts.into_iter().chain([layout.lower_rule, Some(layout.footer)]).flatten();
                 let parts: Vec<Rect> = parts.filter(|part| !part.is_empty()).collect();

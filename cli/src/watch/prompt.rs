@@ -5,7 +5,14 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::action::Action;
 use super::input::{Input, Typed};
-use crate::output::count;
+use crate::output::{Line, Lines, Page, count};
+
+/// The columns beside the text.
+pub const MARGIN: usize = 1;
+/// The columns of the mark before what is typed.
+pub const MARK: usize = 2;
+/// A prompt never has more lines.
+const MOST_LINES: usize = 40;
 
 /// A question of the screen, until it is answered.
 pub enum Prompt {
@@ -121,6 +128,21 @@ impl Prompt {
                 }
             }
         }
+    }
+
+    /// The lines of the explanation at a width, as far as they matter to the layout.
+    pub fn explained(&self, tree: &Tree, width: usize, most: usize) -> (Vec<Line>, bool) {
+        let explanation = self.explanation(tree);
+        let mut lines = Lines::at_most(most);
+        let is_whole = explanation.is_empty() || Page::collecting(&mut lines, width).text(0, &explanation).is_ok();
+        (lines.lines, is_whole)
+    }
+
+    /// The number of lines that the prompt wants on a screen of this width: its heading, the explanation, and what is typed.
+    pub fn height(&self, tree: &Tree, width: usize) -> usize {
+        let inner = width.saturating_sub(2 * MARGIN);
+        let typed = self.input().map_or(0, |input| input.layout(inner.saturating_sub(MARK)).0.len());
+        1 + self.explained(tree, inner, MOST_LINES).0.len() + typed
     }
 
     /// The keys of the prompt.

@@ -96,10 +96,17 @@ impl<'a> Screen<'a> {
         self.revision
     }
 
+    /// Where the parts of the screen are.
+    pub fn layout(&self, size: Size) -> Layout {
+        let prompt = self.view.prompt.as_ref();
+        let lines = prompt.map(|prompt| self.stack.read(|tree| prompt.height(tree, usize::from(size.width))));
+        Layout::of(size, self.view.pane, lines.map(|lines| u16::try_from(lines).unwrap_or(u16::MAX)))
+    }
+
     /// Prepares a redraw, and returns false if the screen shows everything already.
     pub fn prepare(&mut self, size: Size) -> bool {
         self.now = now();
-        let layout = Layout::of(size, self.view.pane, self.view.prompt.is_some());
+        let layout = self.layout(size);
         self.view.scroll_to_selected(usize::from(layout.rows().height));
         if let (Some(details), Some(selected)) = (layout.details, self.view.selected) {
             let width = usize::from(details.width);
@@ -206,7 +213,7 @@ impl<'a> Screen<'a> {
     }
 
     fn go(&mut self, step: Step, size: Size) {
-        let layout = Layout::of(size, self.view.pane, false);
+        let layout = self.layout(size);
         let page = usize::from(layout.text().height);
         self.view.go(step, self.details.lines().len(), page);
     }

@@ -233,7 +233,7 @@ impl View {
         let last_top = self.rows.rows.len().saturating_sub(height);
         self.top = self.top.min(last_top);
         if let Some(place) = self.place() {
-            self.top = self.top.clamp((place + 1).saturating_sub(height), place);
+            self.top = self.top.max((place + 1).saturating_sub(height)).min(place);
         }
     }
 }

@@ -44,12 +44,12 @@ fn the_tree() {
 
 #[test]
 fn the_help() {
-    check_after("help", &[("?", "the frame before")]);
+    check_after("help", &[("?", "frame before")]);
 }
 
 #[test]
 fn the_details_of_a_completed_frame() {
-    check_after("details", &[(UP, "f3"), (UP, "f2"), (ENTER, "Prices are integers")]);
+    check_after("details", &[(UP, "f3"), (UP, "f2"), (ENTER, "Overview")]);
 }
 
 #[test]

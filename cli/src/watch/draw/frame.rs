@@ -6,13 +6,13 @@ use ratatui::layout::{Position, Rect};
 
 use super::super::canvas::Canvas;
 use super::super::filter::Filter;
-use super::super::layout::Layout;
-use super::super::prompt::Prompt;
+use super::super::layout::{Layout, WITH_MARGIN};
+use super::super::prompt::{MARGIN, MARK, Prompt};
 use super::super::screen::Screen;
 use super::super::short::amount;
 use super::super::view::Pane;
 use super::{is_in_details, tree};
-use crate::output::{EMPHASIS, FAINT, Line, Lines, Page, count, number, of_status};
+use crate::output::{EMPHASIS, FAINT, Line, count, number, of_status};
 
 /// What must be seen first.
 pub const ALERT: Style = AnsiColor::Yellow.on_default().bold();
@@ -60,30 +60,38 @@ pub fn header(screen: &Screen<'_>, layout: &Layout, canvas: &mut Canvas<'_>) {
     if area.height < 2 {
         return;
     }
-    let is_narrow = area.width < NARROW;
+    let tokens = amount(rows.tokens);
+    let end = match area.width {
+        NARROW.. => format!("{tokens} tokens   revision {}", screen.revision()),
+        _ => format!("{tokens} tokens"),
+    };
+    let room = usize::from(area.width).saturating_sub(end.len() + 2);
+    let named = counts(screen, true);
+    let counts = if named.width() <= room { named } else { counts(screen, false) };
+    canvas.line_with_end(Rect { y: area.y + 1, ..area }, counts, Line::new().styled(FAINT, end));
+}
+
+/// How many frames have each status.
+fn counts(screen: &Screen<'_>, is_named: bool) -> Line {
+    let rows = &screen.view.rows;
     let mut counts = Line::new();
     for status in COUNTED.into_iter().filter(|status| rows.count(*status) > 0) {
         let frames = number(u64::try_from(rows.count(status)).unwrap_or(u64::MAX));
-        counts = counts.styled(of_status(status), status.mark()).plain(format!(" {frames} "));
-        if !is_narrow {
-            counts = counts.plain(format!("{} ", status.as_str()));
+        let gap = if counts.width() > 0 { "  " } else { "" };
+        counts = counts.plain(gap).styled(of_status(status), status.mark()).plain(format!(" {frames}"));
+        if is_named {
+            counts = counts.plain(format!(" {}", status.as_str()));
         }
-        counts = counts.plain(" ");
     }
-    if rows.frames() == 0 {
-        counts = counts.plain("no frames yet");
+    match rows.frames() {
+        0 => counts.plain("no frames yet"),
+        _ => counts,
     }
-    let tokens = amount(rows.tokens);
-    let end = match is_narrow {
-        true => format!("{tokens} tokens"),
-        false => format!("{tokens} tokens   revision {}", screen.revision()),
-    };
-    canvas.line_with_end(Rect { y: area.y + 1, ..area }, counts, Line::new().styled(FAINT, end));
 }
 
 /// An area without the columns at its edges.
 fn inset(area: Rect) -> Rect {
-    let margin = u16::from(area.width >= NARROW / 2);
+    let margin = u16::from(area.width >= WITH_MARGIN);
     Rect { x: area.x + margin, width: area.width - 2 * margin, ..area }
 }
 
@@ -168,8 +176,9 @@ pub fn footer(screen: &Screen<'_>, layout: &Layout, canvas: &mut Canvas<'_>) {
 fn keys(all: &[(&str, &str)], room: usize) -> Line {
     let mut line = Line::new();
     for (key, meaning) in all {
-        let next = Line::new().styled(EMPHASIS, *key).styled(FAINT, format!(" {meaning}   "));
-        if line.width() + next.width() > room + 3 {
+        let gap = if line.width() > 0 { "   " } else { "" };
+        let next = Line::new().plain(gap).styled(EMPHASIS, *key).styled(FAINT, format!(" {meaning}"));
+        if line.width() + next.width() > room {
             break;
         }
         line = line.followed_by(next);
@@ -179,24 +188,32 @@ fn keys(all: &[(&str, &str)], room: usize) -> Line {
 
 /// Draws the prompt. Returns the place of the cursor.
 pub fn prompt(prompt: &Prompt, tree: &Tree, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position> {
+    if area.is_empty() {
+        return None;
+    }
     canvas.clear(area);
     canvas.rule(area);
     let heading = Line::new().styled(ALERT, format!(" {} ", prompt.heading()));
     canvas.line(Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area }, heading);
-    let inner = Rect { y: area.y + 1, height: area.height - 1, ..area };
-    let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
+    let margin = u16::try_from(MARGIN).unwrap_or_default();
+    let inner = Rect {
+        x: area.x + margin,
+        y: area.y + 1,
+        width: area.width.saturating_sub(2 * margin),
+        height: area.height.saturating_sub(1),
+    };
     let width = usize::from(inner.width);
-    let (typed, row, column) = prompt.input().map_or((Vec::new(), 0, 0), |input| input.layout(width.saturating_sub(2)));
-    // The text that is typed has at least half of the room.
+    let (typed, row, column) =
+        prompt.input().map_or((Vec::new(), 0, 0), |input| input.layout(width.saturating_sub(MARK)));
+    // What is typed has at least half of the room.
     let height = usize::from(inner.height);
     let for_typing = if prompt.input().is_some() { typed.len().min((height / 2).max(1)) } else { 0 };
-    let mut lines = Lines::at_most(height.saturating_sub(for_typing).saturating_sub(1));
-    // What does not fit is in the details.
-    let is_cut = Page::collecting(&mut lines, width).text(0, &prompt.explanation(tree)).is_err();
+    let (lines, is_whole) = prompt.explained(tree, width, height.saturating_sub(for_typing));
     let mut rest = inner;
-    let shown = lines.lines.len();
-    for (index, line) in lines.lines.into_iter().enumerate() {
-        let line = if is_cut && index + 1 == shown { line.plain(" …") } else { line };
+    let shown = lines.len();
+    for (index, line) in lines.into_iter().enumerate() {
+        // The details show the rest.
+        let line = if !is_whole && index + 1 == shown { line.cut(width.saturating_sub(2)).plain(" …") } else { line };
         canvas.line(Rect { height: 1, ..rest }, line);
         rest = Rect { y: rest.y + 1, height: rest.height.saturating_sub(1), ..rest };
     }

@@ -8,7 +8,7 @@ use super::super::layout::Layout;
 use crate::output::{EMPHASIS, FAINT, Line};
 
 /// The width of the keys, in columns.
-const KEYS: usize = 13;
+const KEYS: usize = 12;
 /// From this width on there are two columns of groups.
 const TWO_COLUMNS: u16 = 76;
 
@@ -40,7 +40,7 @@ fn column(groups: &[(&str, &[(&str, &str)])], area: Rect, canvas: &mut Canvas<'_
         let heading = Line::new().styled(EMPHASIS, *name);
         let keys = keys.iter().map(|(key, meaning)| {
             let pad = KEYS.saturating_sub(key.chars().count());
-            Line::new().plain(format!("  {key}{:pad$}", "")).styled(FAINT, *meaning)
+            Line::new().plain(format!(" {key}{:pad$}", "")).styled(FAINT, *meaning)
         });
         for line in gap.into_iter().chain([heading]).chain(keys) {
             if y < area.bottom() {

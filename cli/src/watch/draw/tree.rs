@@ -144,8 +144,8 @@ fn remarks(tree: &Tree, row: Row, room: usize) -> Line {
 
 fn named(frames: &[Handle]) -> String {
     let named: Vec<String> = frames.iter().take(NAMED).map(Handle::to_string).collect();
-    let more = if frames.len() > NAMED { " …" } else { "" };
-    format!("{}{more}", named.join(" "))
+    let more = if frames.len() > NAMED { ", …" } else { "" };
+    format!("{}{more}", named.join(", "))
 }
 
 /// The tokens and the age of a frame, to the right.
