@@ -104,6 +104,9 @@ impl Wish {
                 _ => None,
             };
         }
+        if key.modifiers.contains(KeyModifiers::ALT) {
+            return None;
+        }
         Some(match key.code {
             KeyCode::Up | KeyCode::Char('k') => Self::Move(Step::Up),
             KeyCode::Down | KeyCode::Char('j') => Self::Move(Step::Down),

@@ -175,3 +175,52 @@ fn leave(is_entered: &AtomicBool) {
         let _ = terminal::disable_raw_mode();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::env;
+
+    use pseudo_terminal::{Terminal as TestTerminal, text_of};
+
+    use super::*;
+
+    /// Set for the process that panics on the full screen.
+    const PANICS: &str = "CALLSTACK_TEST_PANICS";
+
+    /// The program of the test below: it does nothing in other runs of the tests.
+    #[test]
+    fn a_panic_on_the_full_screen() {
+        if env::var_os(PANICS).is_none() {
+            return;
+        }
+        let mut screen = FullScreen::enter().unwrap();
+        screen
+            .draw(|frame| drop(frame.buffer_mut().set_string(0, 0, "full screen", ratatui::style::Style::new())))
+            .unwrap();
+        // The test has seen the screen when it presses a key.
+        while screen.wait(Duration::from_secs(1)) == Input::Nothing {}
+        let _ = screen.draw(|frame| {
+            frame.buffer_mut().set_string(0, 1, "half a picture", ratatui::style::Style::new());
+            panic!("the reason of the panic");
+        });
+    }
+
+    #[test]
+    fn a_panic_leaves_the_terminal_as_before_and_its_message_on_the_normal_screen() {
+        let program = env::current_exe().unwrap();
+        let name = "watch::terminal::tests::a_panic_on_the_full_screen";
+        let arguments = ["--exact", name, "--nocapture", "--test-threads=1"];
+        let environment = [(PANICS, "1"), ("RUST_BACKTRACE", "0")];
+        let before = TestTerminal::start("cat".as_ref(), &[], &[], (80, 24)).modes();
+        let mut terminal = TestTerminal::start(&program, &arguments, &environment, (80, 24));
+        let screen = terminal.wait_for_text("full screen");
+        assert!(screen.alternate_screen() && screen.hide_cursor());
+        terminal.press("x");
+        assert_ne!(terminal.ending().code, 0, "the program fails");
+        let screen = terminal.screen();
+        let text = text_of(&screen);
+        assert!(!screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste(), "{text}");
+        assert_eq!(terminal.modes(), before);
+        assert!(text.contains("the reason of the panic") && !text.contains("half a picture"), "{text}");
+    }
+}
