@@ -52,7 +52,11 @@ pub enum StackCommand {
     History(history::Arguments),
     /// Sums what requests to models have used, and what they cost.
     Usage(usage::Arguments),
-    /// Shows the frames as they change, on the full screen, or writes each change as a line.
+    /// Shows the frames as they change, or writes each change as a line.
+    ///
+    /// On a terminal it has the full screen: the tree as it grows, beside it the selected frame, and keys to answer, stop, retry
+    /// and invalidate. The key ? lists them. Into a file or a pipe, with --json, or with one of the options for lines, it writes
+    /// each change as it happens.
     Watch(watch::Arguments),
     /// Examines the stack, and says what to do if something is wrong.
     Doctor,

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use callstack_core::{Error, EventQuery, Handle, Settings, Stack};
 
+use super::times::Times;
 use crate::commands::context;
 use crate::commands::event_line::EventLine;
 use crate::commands::log::Log;
@@ -20,8 +21,8 @@ use crate::output::{EMPHASIS, FAINT, Line, Lines, Page, count, duration, number}
 const MOST_LINES: usize = 4_000;
 /// Number of newest entries of the log and of the history.
 const NEWEST: usize = 200;
-/// A frame with more events than these shows only its newest changes of the last ones that were looked at.
-const LOOKED_AT: u64 = 20_000;
+/// The history shows events of a frame among this many before its last change.
+const LOOKED_AT: u64 = 10_000;
 
 /// What the details show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -86,11 +87,13 @@ impl Details {
     }
 
     /// Makes the text of a frame, if it is not up to date. Returns true if it was made.
-    pub fn update(&mut self, stack: &Stack, handle: Handle, tab: Tab, width: usize) -> bool {
+    pub fn update(&mut self, stack: &Stack, times: &Times, handle: Handle, tab: Tab, width: usize) -> bool {
         let revision = stack.read(|tree| match tab {
             Tab::Context => tree.context_revision(handle),
             Tab::Log => 0,
-            Tab::Overview | Tab::History => tree.revision(),
+            Tab::History => tree.node(handle).revision(),
+            // It names the frames around the frame.
+            Tab::Overview => tree.revision(),
         });
         let log = (tab == Tab::Log).then(|| self.log_state(stack, handle)).flatten();
         let source = Some(Source { handle, tab, width, revision, log });
@@ -99,7 +102,7 @@ impl Details {
         }
         self.source = source;
         let mut lines = Lines::at_most(MOST_LINES);
-        let written = write(stack, handle, tab, &mut Page::collecting(&mut lines, width));
+        let written = write(stack, times, handle, tab, &mut Page::collecting(&mut lines, width));
         self.lines = lines.lines;
         if let Err(failure) = written {
             let mut reason = Lines::at_most(MOST_LINES);
@@ -119,9 +122,9 @@ impl Details {
 }
 
 /// Writes a text. Returns what it lacks, for people.
-fn write(stack: &Stack, handle: Handle, tab: Tab, page: &mut Page<'_>) -> Result<(), String> {
+fn write(stack: &Stack, times: &Times, handle: Handle, tab: Tab, page: &mut Page<'_>) -> Result<(), String> {
     let written = match tab {
-        Tab::Overview => overview(stack, handle, page),
+        Tab::Overview => overview(stack, times, handle, page),
         Tab::Context => preview(stack, handle, page),
         Tab::Log => log(stack, handle, page),
         Tab::History => history(stack, handle, page),
@@ -160,8 +163,8 @@ impl From<Error> for Lack {
     }
 }
 
-fn overview(stack: &Stack, handle: Handle, page: &mut Page<'_>) -> Result<(), Lack> {
-    let spans = stack.spans(handle)?;
+fn overview(stack: &Stack, times: &Times, handle: Handle, page: &mut Page<'_>) -> Result<(), Lack> {
+    let spans = times.spans(handle).cloned().unwrap_or_default();
     let details = FrameDetails::of(stack, handle, spans.clone());
     let record = details.record();
     let current = record.current_question();
@@ -214,11 +217,8 @@ fn log(stack: &Stack, handle: Handle, page: &mut Page<'_>) -> Result<(), Lack> {
 }
 
 fn history(stack: &Stack, handle: Handle, page: &mut Page<'_>) -> Result<(), Lack> {
-    let since = stack.read(|tree| tree.revision()).saturating_sub(LOOKED_AT);
+    let since = stack.read(|tree| tree.node(handle).revision()).saturating_sub(LOOKED_AT);
     let events = stack.history(&EventQuery::default().frame(handle).since(since))?;
-    if events.is_empty() {
-        page.line(Line::new().plain(format!("Nothing among the last {LOOKED_AT} events.")))?;
-    }
     let skipped = events.len().saturating_sub(NEWEST);
     for event in events.into_iter().skip(skipped) {
         stack.read(|tree| EventLine::of(tree, event)).write_line(page)?;

@@ -58,7 +58,7 @@ impl Layout {
             (false, Pane::Tree) => Some(body),
             (false, Pane::Details) => None,
         };
-        let divider = is_wide.then(|| Rect { x: tree_width, width: 1, ..body });
+        let divider = is_wide.then_some(Rect { x: tree_width, width: 1, ..body });
         let details = match (is_wide, pane) {
             // A space on each side.
             (true, _) => Some(Rect { x: tree_width + 2, width: width - tree_width - 3, ..body }),

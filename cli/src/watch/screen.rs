@@ -109,8 +109,9 @@ impl<'a> Screen<'a> {
         let layout = self.layout(size);
         self.view.scroll_to_selected(usize::from(layout.rows().height));
         if let (Some(details), Some(selected)) = (layout.details, self.view.selected) {
+            self.follow_times(&[selected]);
             let width = usize::from(details.width);
-            if self.details.update(self.stack, selected, self.view.tab, width) {
+            if self.details.update(self.stack, &self.times, selected, self.view.tab, width) {
                 self.drawn = None;
             }
             let last = self.details.lines().len().saturating_sub(usize::from(layout.text().height));
@@ -123,12 +124,16 @@ impl<'a> Screen<'a> {
         }
         self.drawn = drawn;
         let last = (self.view.top + self.view.height).min(self.view.rows.rows.len());
-        let mut shown: Vec<Handle> = self.view.rows.rows[self.view.top..last].iter().map(|row| row.handle).collect();
-        shown.extend(self.view.selected);
-        if let Err(error) = self.times.follow(self.stack, &shown) {
+        let rows = self.view.rows.rows.get(self.view.top..last).unwrap_or_default();
+        let shown: Vec<Handle> = rows.iter().map(|row| row.handle).collect();
+        self.follow_times(&shown);
+        true
+    }
+
+    fn follow_times(&mut self, frames: &[Handle]) {
+        if let Err(error) = self.times.follow(self.stack, frames) {
             self.trouble = Some(Failure::from(error).message().to_owned());
         }
-        true
     }
 
     /// Lets the next redraw draw everything.

@@ -194,13 +194,11 @@ mod tests {
             return;
         }
         let mut screen = FullScreen::enter().unwrap();
-        screen
-            .draw(|frame| drop(frame.buffer_mut().set_string(0, 0, "full screen", ratatui::style::Style::new())))
-            .unwrap();
+        screen.draw(|frame| frame.render_widget("full screen", frame.area())).unwrap();
         // The test has seen the screen when it presses a key.
         while screen.wait(Duration::from_secs(1)) == Input::Nothing {}
         let _ = screen.draw(|frame| {
-            frame.buffer_mut().set_string(0, 1, "half a picture", ratatui::style::Style::new());
+            frame.render_widget("half a picture", frame.area());
             panic!("the reason of the panic");
         });
     }

@@ -6,7 +6,7 @@ use callstack_core::frame::FrameSpans;
 use callstack_core::{EventQuery, FrameStatus, Handle, Result, Stack};
 
 /// Above this number of frames, those that are not shown are forgotten.
-const KEPT: usize = 512;
+const KEPT: usize = 4_096;
 
 /// The times of frames, as far as they were asked for.
 #[derive(Default)]
@@ -47,10 +47,15 @@ impl Times {
         Ok(())
     }
 
+    /// The times of a frame, if they are known.
+    pub fn spans(&self, handle: Handle) -> Option<&FrameSpans> {
+        Some(&self.known.get(&handle)?.spans)
+    }
+
     /// The age of a frame in milliseconds: for how long it has run, or waited since it was blocked; of a frame that has
     /// ended, how long it was worked on. `None` if it has not begun.
     pub fn age(&self, handle: Handle, status: FrameStatus, now: u64) -> Option<u64> {
-        let spans = &self.known.get(&handle)?.spans;
+        let spans = self.spans(handle)?;
         let begun_at = spans.begun_at?;
         Some(match status {
             FrameStatus::Planned => return None,

@@ -29,6 +29,8 @@ pub struct Notice {
 pub struct View {
     pub rows: Rows,
     pub selected: Option<Handle>,
+    /// The row of the selected frame.
+    pub place: Option<usize>,
     /// The first row on the screen.
     pub top: usize,
     /// Number of rows on the screen, as it was drawn last.
@@ -63,29 +65,30 @@ impl View {
             self.reveal(tree, active);
             self.select(Some(active));
         }
-        let place = self.place();
+        let before = self.place.unwrap_or(0);
         self.rows = Rows::of(tree, &self.folds, self.filter);
         self.is_stale = false;
-        let is_shown = self.selected.is_some_and(|selected| self.rows.place_of(selected).is_some());
-        if !is_shown {
-            // The nearest frame above that is shown, else what is now in its place.
-            let above = self
-                .selected
-                .and_then(|selected| tree.ancestors(selected).find(|ancestor| self.rows.place_of(*ancestor).is_some()));
-            let last = self.rows.rows.len().saturating_sub(1);
-            let in_place = || self.rows.rows.get(place.unwrap_or(0).min(last)).map(|row| row.handle);
-            let next = above.or_else(in_place);
-            self.select(next);
+        self.place = self.selected.and_then(|selected| self.rows.place_of(selected));
+        if self.place.is_some() {
+            return;
         }
+        // The nearest frame above that is shown, else the one that is now in its place.
+        let mut above = self.selected.into_iter().flat_map(|selected| tree.ancestors(selected));
+        let above = above.find_map(|ancestor| self.rows.place_of(ancestor));
+        let last = self.rows.rows.len().saturating_sub(1);
+        self.select_row(above.unwrap_or(before.min(last)));
+    }
+
+    /// Selects the frame of a row.
+    fn select_row(&mut self, place: usize) {
+        let frame = self.rows.rows.get(place).map(|row| row.handle);
+        self.select(frame);
+        self.place = frame.map(|_| place);
     }
 
     /// The row of the selected frame.
-    pub fn place(&self) -> Option<usize> {
-        self.rows.place_of(self.selected?)
-    }
-
     pub fn row(&self) -> Option<Row> {
-        Some(self.rows.rows[self.place()?])
+        self.rows.rows.get(self.place?).copied()
     }
 
     fn select(&mut self, frame: Option<Handle>) {
@@ -100,6 +103,13 @@ impl View {
     pub fn go_to(&mut self, frame: Handle) {
         self.follows = false;
         self.select(Some(frame));
+        self.place = self.rows.place_of(frame);
+    }
+
+    /// Selects a row because the user goes there.
+    fn go_to_row(&mut self, place: usize) {
+        self.follows = false;
+        self.select_row(place);
     }
 
     /// Makes sure that a frame is not folded away.
@@ -122,10 +132,7 @@ impl View {
         match self.pane {
             Pane::Tree => {
                 let last = self.rows.rows.len().saturating_sub(1);
-                let place = moved(self.place().unwrap_or(0), step, last, self.height);
-                if let Some(row) = self.rows.rows.get(place) {
-                    self.go_to(row.handle);
-                }
+                self.go_to_row(moved(self.place.unwrap_or(0), step, last, self.height));
             }
             Pane::Details => {
                 let last = lines.saturating_sub(page);
@@ -140,19 +147,17 @@ impl View {
         let Some(row) = self.row() else { return };
         match (row.fold, row.parent) {
             (Fold::Open, _) => self.fold(row.handle, true),
-            (_, Some(parent)) => self.go_to(self.rows.rows[parent].handle),
+            (_, Some(parent)) => self.go_to_row(parent),
             _ => {}
         }
     }
 
     /// Unfolds the selected frame, or goes to its first child.
     pub fn go_right(&mut self) {
-        let Some((row, place)) = self.row().zip(self.place()) else { return };
+        let Some((row, place)) = self.row().zip(self.place) else { return };
         match row.fold {
             Fold::Closed(_) => self.fold(row.handle, false),
-            Fold::Open => {
-                self.rows.rows.get(place + 1).map(|row| row.handle).into_iter().for_each(|child| self.go_to(child))
-            }
+            Fold::Open => self.go_to_row(place + 1),
             Fold::Leaf => {}
         }
     }
@@ -229,10 +234,13 @@ impl View {
 
     /// Places the first row so that the selected one is on the screen.
     pub fn scroll_to_selected(&mut self, height: usize) {
+        if height == 0 {
+            return;
+        }
         self.height = height;
         let last_top = self.rows.rows.len().saturating_sub(height);
         self.top = self.top.min(last_top);
-        if let Some(place) = self.place() {
+        if let Some(place) = self.place {
             self.top = self.top.max((place + 1).saturating_sub(height)).min(place);
         }
     }

@@ -94,7 +94,7 @@ fn filters_show_the_frames_of_a_status_and_those_above_them() {
     );
     assert!(!shown.contains("f2 Shopping cart"), "{shown}");
     shows(&mut terminal, "0", "f10 Move the blog");
-    shows(&mut terminal, "1", "None of the 10 frames is waits for you");
+    shows(&mut terminal, "1", "No frame waits for you. 0 shows all 10 frames.");
     shows(&mut terminal, "s", "only unfinished");
     shows(&mut terminal, ESCAPE, "f2 Shopping cart");
 }

@@ -46,7 +46,8 @@ impl Story {
     }
 
     fn push(&self, below: Handle, title: &str, criteria: &str) -> Handle {
-        self.stack.push(NewFrame::new(title).criteria(criteria).below(below)).unwrap()
+        let session = format!("ses_{}", title.to_lowercase().replace(' ', "_"));
+        self.stack.push(NewFrame::new(title).criteria(criteria).below(below).id(session)).unwrap()
     }
 
     fn uses(&self, frame: Handle, input: u64, output: u64) {
@@ -175,6 +176,7 @@ fn svg(screen: &Screen, folder: &str, name: &str) -> String {
     // The lines between the parts are one path, so that they have no gaps.
     let mut lines = String::new();
     for row in 0..rows.get() {
+        draw_backgrounds(screen, row, &mut svg);
         let mut runs: BTreeMap<u16, (Look, String)> = BTreeMap::new();
         let mut open: Option<u16> = None;
         for column in 0..columns.get() {
@@ -204,18 +206,32 @@ fn svg(screen: &Screen, folder: &str, name: &str) -> String {
     svg
 }
 
+/// Draws what is behind the reversed cells of a row.
+fn draw_backgrounds(screen: &Screen, row: u16, svg: &mut String) {
+    let (_, columns) = screen.size();
+    let background = |column: u16| screen.cell(row, column).and_then(|cell| Look::of(cell).background);
+    let mut start = 0;
+    for column in 1..=columns.get() {
+        if background(column) == background(start) {
+            continue;
+        }
+        if let Some(color) = background(start) {
+            let (x, y) = (f64::from(start) * CELL.0 + MARGIN, f64::from(row) * CELL.1 + MARGIN);
+            let width = f64::from(column - start) * CELL.0;
+            let height = CELL.1;
+            writeln!(
+                svg,
+                "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height}\" fill=\"{color}\"/>"
+            )
+            .unwrap();
+        }
+        start = column;
+    }
+}
+
 /// Draws a run of cells: each piece between wide gaps for itself, at its column.
 fn draw_run(look: &Look, text: &str, column: u16, row: u16, svg: &mut String) {
     let (x, y) = (f64::from(column) * CELL.0 + MARGIN, f64::from(row) * CELL.1 + MARGIN);
-    if let Some(background) = look.background {
-        let width = text.chars().count() as f64 * CELL.0;
-        writeln!(
-            svg,
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{}\" fill=\"{background}\"/>",
-            CELL.1
-        )
-        .unwrap();
-    }
     let mut place = 0;
     for piece in text.split("  ") {
         let leading = piece.chars().take_while(|character| *character == ' ').count();

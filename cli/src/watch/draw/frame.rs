@@ -10,7 +10,6 @@ use super::super::layout::{Layout, WITH_MARGIN};
 use super::super::prompt::{MARGIN, MARK, Prompt};
 use super::super::screen::Screen;
 use super::super::short::amount;
-use super::super::view::Pane;
 use super::{is_in_details, tree};
 use crate::output::{EMPHASIS, FAINT, Line, count, number, of_status};
 
@@ -60,15 +59,15 @@ pub fn header(screen: &Screen<'_>, layout: &Layout, canvas: &mut Canvas<'_>) {
     if area.height < 2 {
         return;
     }
-    let tokens = amount(rows.tokens);
-    let end = match area.width {
-        NARROW.. => format!("{tokens} tokens   revision {}", screen.revision()),
-        _ => format!("{tokens} tokens"),
-    };
-    let room = usize::from(area.width).saturating_sub(end.len() + 2);
-    let named = counts(screen, true);
-    let counts = if named.width() <= room { named } else { counts(screen, false) };
-    canvas.line_with_end(Rect { y: area.y + 1, ..area }, counts, Line::new().styled(FAINT, end));
+    let tokens = format!("{} tokens", amount(rows.tokens));
+    let with_revision = format!("{tokens}   revision {}", screen.revision());
+    // The names of the statuses say more than the revision.
+    let room = usize::from(area.width);
+    let forms = [(true, &with_revision), (true, &tokens), (false, &with_revision)];
+    let forms = forms.into_iter().map(|(is_named, end)| (counts(screen, is_named), end));
+    let fitting = forms.into_iter().find(|(counts, end)| counts.width() + 2 + end.len() <= room);
+    let (counts, end) = fitting.unwrap_or_else(|| (counts(screen, false), &tokens));
+    canvas.line_with_end(Rect { y: area.y + 1, ..area }, counts, Line::new().styled(FAINT, end.as_str()));
 }
 
 /// How many frames have each status.
@@ -121,7 +120,7 @@ pub fn rules(screen: &Screen<'_>, layout: &Layout, canvas: &mut Canvas<'_>) {
     if let Some(tree) = layout.tree {
         let rows = view.rows.rows.len();
         if rows > view.height {
-            let place = view.place().map_or(0, |place| place + 1);
+            let place = view.place.map_or(0, |place| place + 1);
             place_at_end(Rect { y: area.y, height: 1, ..tree }, &format!(" {place} of {rows} "), canvas);
         }
     }
@@ -231,10 +230,11 @@ pub fn prompt(prompt: &Prompt, tree: &Tree, area: Rect, canvas: &mut Canvas<'_>)
 
 /// Says that there is nothing to show, and what to do.
 pub fn nothing(screen: &Screen<'_>) -> String {
-    match (screen.view.rows.frames(), screen.view.pane) {
-        (0, _) => "No frames yet. They appear here as soon as somebody begins one.".to_owned(),
-        (frames, Pane::Tree | Pane::Details) => {
-            format!("None of the {} is {}. 0 shows all.", count(frames, "frame"), screen.view.filter)
-        }
-    }
+    let frames = screen.view.rows.frames();
+    let none = match screen.view.filter {
+        _ if frames == 0 => return "No frames yet. They appear here as soon as somebody begins one.".to_owned(),
+        Filter::Waiting => "No frame waits for you.".to_owned(),
+        filter => format!("No frame is {filter}."),
+    };
+    format!("{none} 0 shows all {}.", count(frames, "frame"))
 }
