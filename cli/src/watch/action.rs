@@ -1,6 +1,6 @@
 //! What the user can do to a frame: the same as with the commands, with the same refusals.
 
-use callstack_core::{Command, FrameRef, Handle, Tree, decide};
+use callstack_core::{Command, FrameRef, Handle, Stack, decide};
 
 use crate::commands::{answer, invalidate, retry, show, stop};
 use crate::failure::Failure;
@@ -46,7 +46,7 @@ impl Action {
     ///
     /// # Errors
     /// The refusal of the stack.
-    pub fn check(&self, tree: &Tree) -> Result<(), Failure> {
+    pub fn check(&self, stack: &Stack) -> Result<(), Failure> {
         let frame = FrameRef::from(self.frame());
         // Any text will do: the one of the user is not typed yet.
         let text = "text".to_owned();
@@ -56,11 +56,11 @@ impl Action {
             Self::Invalidate(..) => Command::Invalidate { frame, reason: text },
             // Whether a host still runs it is found out when it is done.
             Self::Retry(..) => {
-                let is_interrupted = tree.node(self.frame()).record().call.is_some();
-                Command::Retry { frame, session_id: "plan-check".to_owned(), note: None, is_interrupted }
+                let is_interrupted = stack.read(|tree| tree.node(self.frame()).record().call.is_some());
+                Command::Retry { frame, session_id: stack.planned_id(), note: None, is_interrupted }
             }
         };
-        Ok(decide(tree, command, show::now()).map(drop)?)
+        Ok(stack.read(|tree| decide(tree, command, show::now()).map(drop))?)
     }
 
     /// Does it, and returns what the command would say in its first line.

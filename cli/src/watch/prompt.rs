@@ -1,5 +1,6 @@
 //! What the screen asks the user: the text of an action, and whether it is to be done.
 
+use callstack_core::text::one_line;
 use callstack_core::{FrameStatus, Handle, Tree};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -88,10 +89,13 @@ impl Prompt {
     }
 
     /// The heading of the question.
-    pub fn heading(&self) -> String {
+    pub fn heading(&self, tree: &Tree) -> String {
         match self {
             Self::Search(_) => "Search".to_owned(),
-            Self::Text { action, .. } | Self::Confirm(action) => format!("{} {}", action.verb(), action.frame()),
+            Self::Text { action, .. } | Self::Confirm(action) => {
+                let frame = action.frame();
+                format!("{} {frame} {}", action.verb(), one_line(tree.node(frame).title()))
+            }
         }
     }
 

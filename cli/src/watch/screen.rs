@@ -162,13 +162,10 @@ impl<'a> Screen<'a> {
             self.prompted(prompt, key);
             return None;
         }
-        let wish = Wish::of(key)?;
-        if self.view.is_help {
-            self.view.is_help = false;
-            if matches!(wish, Wish::Help | Wish::Back | Wish::Quit) {
-                return None;
-            }
-        }
+        let wish = Wish::of(key);
+        let is_help = std::mem::take(&mut self.view.is_help);
+        // A key that closes the help does nothing else.
+        let wish = wish.filter(|wish| !is_help || matches!(wish, Wish::Interrupt | Wish::Suspend | Wish::Repaint))?;
         self.fulfil(wish, size)
     }
 
@@ -245,7 +242,7 @@ impl<'a> Screen<'a> {
     fn ask(&mut self, action: impl FnOnce(Handle) -> Action) {
         let Some(selected) = self.view.selected else { return };
         let action = action(selected);
-        match self.stack.read(|tree| action.check(tree)) {
+        match action.check(self.stack) {
             Ok(()) => self.view.prompt = Some(Prompt::of(action)),
             Err(failure) => self.view.refuse(one_line(failure.message())),
         }

@@ -125,6 +125,18 @@ fn the_details_show_everything_about_the_frame_and_scroll() {
 }
 
 #[test]
+fn the_help_lists_the_keys_and_any_key_closes_it() {
+    let scene = Scene::of_history("cmd/shop");
+    let mut terminal = scene.watch(USUAL);
+    go(&mut terminal, "", "f4");
+    for key in ["?", "q", "i", "z"] {
+        shows(&mut terminal, "?", "frame before, next frame");
+        shows(&mut terminal, key, "f4 Pay for the cart");
+        assert!(!terminal.text().contains("Why?"), "{key} only closes the help: {}", terminal.text());
+    }
+}
+
+#[test]
 fn a_narrow_terminal_shows_the_tree_or_the_details() {
     let scene = Scene::of_history("cmd/shop");
     let mut terminal = scene.watch((50, 20));

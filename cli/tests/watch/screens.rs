@@ -56,3 +56,15 @@ fn the_details_of_a_completed_frame() {
 fn the_prompt_of_an_action() {
     check_after("invalidate", &[(DOWN, "f5"), ("i", "Why?"), ("No time", "No time"), (ENTER, "The reason: No time")]);
 }
+
+#[test]
+fn the_prompt_of_an_answer() {
+    check_after("answer", &[(UP, "f3"), ("a", "Alt-Enter"), ("Zwanzig % 二十", "二十")]);
+}
+
+#[test]
+fn the_views_of_a_frame() {
+    let keys = [(UP, "f3"), (UP, "f2"), (ENTER, "Overview")];
+    check_after("context", &[&keys[..], &[("v", "at most")]].concat());
+    check_after("log", &[&keys[..], &[("vv", "2023-11-14")]].concat());
+}

@@ -63,10 +63,11 @@ pub fn header(screen: &Screen<'_>, layout: &Layout, canvas: &mut Canvas<'_>) {
     let with_revision = format!("{tokens}   revision {}", screen.revision());
     // The names of the statuses say more than the revision.
     let room = usize::from(area.width);
-    let forms = [(true, &with_revision), (true, &tokens), (false, &with_revision)];
+    let no_end = String::new();
+    let forms = [(true, &with_revision), (true, &tokens), (false, &with_revision), (false, &tokens)];
     let forms = forms.into_iter().map(|(is_named, end)| (counts(screen, is_named), end));
     let fitting = forms.into_iter().find(|(counts, end)| counts.width() + 2 + end.len() <= room);
-    let (counts, end) = fitting.unwrap_or_else(|| (counts(screen, false), &tokens));
+    let (counts, end) = fitting.unwrap_or_else(|| (counts(screen, false), &no_end));
     canvas.line_with_end(Rect { y: area.y + 1, ..area }, counts, Line::new().styled(FAINT, end.as_str()));
 }
 
@@ -76,7 +77,11 @@ fn counts(screen: &Screen<'_>, is_named: bool) -> Line {
     let mut counts = Line::new();
     for status in COUNTED.into_iter().filter(|status| rows.count(*status) > 0) {
         let frames = number(u64::try_from(rows.count(status)).unwrap_or(u64::MAX));
-        let gap = if counts.width() > 0 { "  " } else { "" };
+        let gap = match (counts.width(), is_named) {
+            (0, _) => "",
+            (_, true) => "  ",
+            (_, false) => " ",
+        };
         counts = counts.plain(gap).styled(of_status(status), status.mark()).plain(format!(" {frames}"));
         if is_named {
             counts = counts.plain(format!(" {}", status.as_str()));
@@ -192,7 +197,7 @@ pub fn prompt(prompt: &Prompt, tree: &Tree, area: Rect, canvas: &mut Canvas<'_>)
     }
     canvas.clear(area);
     canvas.rule(area);
-    let heading = Line::new().styled(ALERT, format!(" {} ", prompt.heading()));
+    let heading = Line::new().styled(ALERT, format!(" {} ", prompt.heading(tree)));
     canvas.line(Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area }, heading);
     let margin = u16::try_from(MARGIN).unwrap_or_default();
     let inner = Rect {
