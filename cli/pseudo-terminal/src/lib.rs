@@ -15,6 +15,9 @@ pub use vt100::{Cell, Color, Screen};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The end of a synchronized update: what was written before it is a whole picture.
 const UPDATE_END: &[u8] = b"\x1b[?2026l";
+/// U+FFFD, and what the screen shows in its place.
+const REPLACEMENT: &[u8] = "\u{FFFD}".as_bytes();
+pub const STAND_IN: &str = "¤";
 /// Variables that change the output of programs.
 const CLEARED: [&str; 6] = ["COLUMNS", "LINES", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CALLSTACK_PRICES"];
 
@@ -200,11 +203,13 @@ impl Output {
 
     fn follow(&self, mut bytes: Box<dyn Read + Send>) {
         let mut buffer = vec![0; 1 << 16];
+        let mut pending: Vec<u8> = Vec::new();
         // The end of a pseudo-terminal is an error.
         while let Ok(count @ 1..) = bytes.read(&mut buffer) {
             let read = &buffer[..count];
+            pending.extend_from_slice(read);
             let mut shown = self.lock();
-            shown.parser.process(read);
+            shown.parser.process(&with_stand_ins(&mut pending));
             let before = shown.tail.len();
             shown.tail.extend_from_slice(read);
             let from = before.saturating_sub(UPDATE_END.len() - 1);
@@ -218,6 +223,24 @@ impl Output {
         self.lock().is_closed = true;
         self.changed.notify_all();
     }
+}
+
+/// Takes the bytes that are whole so far. Terminals show U+FFFD in a column of its own, but the emulator leaves it out, so
+/// another character stands in for it.
+fn with_stand_ins(pending: &mut Vec<u8>) -> Vec<u8> {
+    let is_begun = |rest: &[u8]| !rest.is_empty() && rest.len() < REPLACEMENT.len() && REPLACEMENT.starts_with(rest);
+    let begun = (1..REPLACEMENT.len()).rev().find(|length| is_begun(&pending[pending.len().saturating_sub(*length)..]));
+    let rest = pending.split_off(pending.len() - begun.unwrap_or(0));
+    let whole = std::mem::replace(pending, rest);
+    let mut shown = Vec::with_capacity(whole.len());
+    let mut left = whole.as_slice();
+    while let Some(place) = left.windows(REPLACEMENT.len()).position(|bytes| bytes == REPLACEMENT) {
+        shown.extend_from_slice(&left[..place]);
+        shown.extend_from_slice(STAND_IN.as_bytes());
+        left = &left[place + REPLACEMENT.len()..];
+    }
+    shown.extend_from_slice(left);
+    shown
 }
 
 /// The lines of a screen, without the spaces at their ends.

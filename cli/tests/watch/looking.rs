@@ -3,7 +3,7 @@
 use std::fs;
 
 use callstack_core::{FrameStatus, NewFrame, PopStatus};
-use pseudo_terminal::{Screen, Terminal, text_of};
+use pseudo_terminal::{STAND_IN, Screen, Terminal, text_of};
 
 use crate::scene::{DOWN, END, ENTER, ESCAPE, HOME, LEFT, PAGE_DOWN, RIGHT, Scene, TAB, UP};
 
@@ -238,6 +238,7 @@ fn titles_cannot_break_the_screen() {
         }
         assert!(lines[0].contains("callstack") && lines[31].contains("help"), "{}", lines.join("\n"));
         assert!(!text_of(&screen).contains('\u{202e}'), "marks of direction are replaced");
+        assert!(text_of(&screen).contains(&format!("{STAND_IN}evil")), "by U+FFFD: {}", text_of(&screen));
     }
 }
 
