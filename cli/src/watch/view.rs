@@ -246,12 +246,15 @@ impl View {
     }
 }
 
-/// True if the title, the handle or the ID of a frame contains a text, which is in lower case.
+/// True if the title of a frame contains a text, which is in lower case, or if it is the frame's handle or the beginning of
+/// its ID. A text in the form of a handle is no ID: generated IDs can contain such a text.
 pub fn matches(tree: &Tree, frame: Handle, search: &str) -> bool {
     let node = tree.node(frame);
-    node.title().to_lowercase().contains(search)
-        || frame.to_string() == search
-        || node.session_id().to_lowercase().contains(search)
+    let is_named = || match search.parse::<Handle>() {
+        Ok(handle) => handle == frame,
+        Err(_) => node.session_id().to_lowercase().starts_with(search),
+    };
+    node.title().to_lowercase().contains(search) || is_named()
 }
 
 fn moved(place: usize, step: Step, last: usize, page: usize) -> usize {
@@ -265,4 +268,27 @@ fn moved(place: usize, step: Step, last: usize, page: usize) -> usize {
         Step::Last => last,
     };
     place.min(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use callstack_core::{NewFrame, Stack};
+
+    use super::*;
+
+    #[test]
+    fn a_search_finds_titles_handles_and_the_beginnings_of_ids() {
+        let stack = Stack::in_memory();
+        stack.push(NewFrame::new("Büro").id("ses_aaf2")).unwrap();
+        stack.push(NewFrame::new("Shop").id("f2-archive")).unwrap();
+        let found = |search: &str| {
+            let matching =
+                |tree: &Tree| tree.handles().filter(|frame| matches(tree, *frame, search)).collect::<Vec<_>>();
+            stack.read(matching).iter().map(Handle::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(found("büro"), ["f1"]);
+        assert_eq!(found("f2"), ["f2"], "a handle is not looked for in IDs");
+        assert_eq!((found("ses_"), found("aaf2")), (vec!["f1".to_owned()], Vec::new()));
+        assert_eq!(found("x"), [""; 0]);
+    }
 }
