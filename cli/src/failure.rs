@@ -62,6 +62,10 @@ impl Failure {
         Self::new(Exit::Failed, "io", format!("cannot {action} {path}: {error}"))
     }
 
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     pub fn exit(&self) -> Exit {
         self.exit
     }

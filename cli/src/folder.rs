@@ -71,6 +71,14 @@ impl StackFolder {
         ChangedStack::open(&self.existing()?)
     }
 
+    /// Changes the stack in a program that goes on: all that was opened for it is closed again.
+    ///
+    /// # Errors
+    /// As [`StackFolder::open_to_write`]; those of the change.
+    pub fn change_once<T>(&self, change: impl FnOnce(&Stack) -> Result<T, Failure>) -> Result<T, Failure> {
+        change(&Stack::open(self.existing()?, ChangedStack::options()).map_err(of_opening)?)
+    }
+
     /// Changes the stack. With `is_new` it is created if it is missing. A change that an empty stack refuses creates
     /// nothing.
     ///

@@ -12,6 +12,7 @@ mod folder;
 mod input;
 mod output;
 mod run_lock;
+mod watch;
 
 use std::env;
 use std::process::ExitCode;

@@ -119,17 +119,22 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Outcome, Failur
         Some(frame) => stack.resolve(frame)?,
         None => only_waiting(&stack)?,
     };
+    Ok(Outcome::Answered(answer_frame(&stack, handle, answer, folder.same_stack())?))
+}
+
+/// Answers a blocked frame.
+pub fn answer_frame(stack: &Stack, handle: Handle, answer: String, same_stack: SameStack) -> Result<Answered, Failure> {
     stack.answer(handle, answer)?;
-    Ok(Outcome::Answered(stack.read(|tree| {
+    Ok(stack.read(|tree| {
         let record = tree.node(handle).record();
         Answered {
             frame: ChangedFrame::of(tree, handle),
             question: record.waits_for().to_owned(),
             answer: record.pending_answer().unwrap_or_default().to_owned(),
             has_session: record.has_session(),
-            same_stack: folder.same_stack(),
+            same_stack,
         }
-    })))
+    }))
 }
 
 fn blocked(tree: &Tree) -> impl Iterator<Item = BlockedFrame> {

@@ -59,11 +59,7 @@ pub struct FrameContext {
 
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<FrameContext, Failure> {
     let stack = folder.open_to_read()?;
-    let (mut budget, problems) = Budget::from_environment();
-    if let Some(problem) = problems.into_iter().next() {
-        return Err(problem.into());
-    }
-    budget.total = arguments.budget.map_or(budget.total, NonZeroUsize::get);
+    let budget = budget(arguments.budget)?;
     let total = budget.total;
     let context = stack.context_uncached(arguments.frame.clone(), &Settings::default().budget(budget));
     let context = context.map_err(|error| match error {
@@ -86,6 +82,16 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<FrameContext, 
         report: context.report,
         shows_report: arguments.report,
     })
+}
+
+/// The budget of contexts: that of the environment, with another total if one is given.
+pub fn budget(total: Option<NonZeroUsize>) -> Result<Budget, Failure> {
+    let (mut budget, problems) = Budget::from_environment();
+    if let Some(problem) = problems.into_iter().next() {
+        return Err(problem.into());
+    }
+    budget.total = total.map_or(budget.total, NonZeroUsize::get);
+    Ok(budget)
 }
 
 impl Report for FrameContext {

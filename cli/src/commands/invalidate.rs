@@ -2,7 +2,7 @@
 
 use std::io;
 
-use callstack_core::{FrameRef, FrameStatus, Handle};
+use callstack_core::{FrameRef, FrameStatus, Handle, Stack};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -73,6 +73,16 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Invalidated, Fa
     let reason = input::text(arguments.reason)?;
     let stack = folder.open_to_write()?;
     let handle = stack.resolve(arguments.frame)?;
+    invalidate(&stack, handle, reason, folder.same_stack())
+}
+
+/// Removes a frame from the plan.
+pub fn invalidate(
+    stack: &Stack,
+    handle: Handle,
+    reason: String,
+    same_stack: SameStack,
+) -> Result<Invalidated, Failure> {
     let from = stack.read(|tree| tree.node(handle).status());
     let done = stack.invalidate(handle, reason.clone())?;
     Ok(stack.read(|tree| {
@@ -86,7 +96,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Invalidated, Fa
             still_open: done.still_open,
             planned_dependents,
             begun_dependents,
-            same_stack: folder.same_stack(),
+            same_stack,
         }
     }))
 }

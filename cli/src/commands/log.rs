@@ -3,7 +3,7 @@
 use std::io;
 
 use callstack_core::text::{lines, one_line, visible};
-use callstack_core::{FrameRef, LogPage, LogQuery};
+use callstack_core::{FrameRef, Handle, LogPage, LogQuery, Stack};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -68,33 +68,56 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Log, Failure> {
     let handle = stack.resolve(frame)?;
     let mut query = LogQuery::default();
     (query.from, query.to, query.search, query.tail) = (from, to, search, tail);
-    let page = stack.log(handle).read(&query)?;
     let form = match raw {
         true => Form::Raw,
         false => Form::Readable(if full { usize::MAX } else { SHOWN_LINES }),
     };
-    Ok(Log { frame: stack.read(|tree| FrameLine::of(tree, handle)), page, form })
+    Log::read(&stack, handle, &query, form)
+}
+
+impl Log {
+    /// The newest entries of the log of a frame, as they are shown without options.
+    pub fn newest(stack: &Stack, handle: Handle, entries: usize) -> Result<Self, Failure> {
+        let mut query = LogQuery::default();
+        query.tail = Some(entries);
+        Self::read(stack, handle, &query, Form::Readable(SHOWN_LINES))
+    }
+
+    fn read(stack: &Stack, handle: Handle, query: &LogQuery, form: Form) -> Result<Self, Failure> {
+        let page = stack.log(handle).read(query)?;
+        Ok(Self { frame: stack.read(|tree| FrameLine::of(tree, handle)), page, form })
+    }
+
+    /// Writes the entries.
+    pub fn entries(&self, page: &mut Page<'_>) -> io::Result<()> {
+        if self.page.lines.is_empty() {
+            let log = if self.page.total == 0 { "It has no log." } else { "No entry of its log matches." };
+            return page.line(Line::new().plain(log));
+        }
+        let Form::Readable(most) = self.form else { return Ok(()) };
+        for (index, line) in self.page.lines.iter().enumerate() {
+            if index > 0 {
+                page.gap()?;
+            }
+            Entry { value: &line.entry, most }.write(page, line.number)?;
+        }
+        Ok(())
+    }
 }
 
 impl Report for Log {
     const KIND: &'static str = "log";
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
-        let most = match self.form {
-            Form::Raw => {
-                return self.page.lines.iter().try_for_each(|line| page.raw(&format!("{}\n", line.entry)));
-            }
-            Form::Readable(most) => most,
-        };
+        if let Form::Raw = self.form {
+            return self.page.lines.iter().try_for_each(|line| page.raw(&format!("{}\n", line.entry)));
+        }
         page.line(self.frame.line(0))?;
         if self.page.lines.is_empty() {
-            let log = if self.page.total == 0 { "It has no log." } else { "No entry of its log matches." };
-            return page.line(Line::new().plain(log));
+            return self.entries(page);
         }
-        for line in &self.page.lines {
-            page.gap()?;
-            Entry { value: &line.entry, most }.write(page, line.number)?;
-        }
+        page.gap()?;
+        self.entries(page)?;
         if !self.page.damaged.is_empty() {
             page.gap()?;
             let damaged = match self.page.damaged.len() {

@@ -2,33 +2,33 @@
 //! returns a [`Report`].
 
 mod activate;
-mod answer;
+pub mod answer;
 mod artifact;
 pub mod changed;
-mod context;
+pub mod context;
 mod decide;
 mod doctor;
 mod edit;
-mod event_line;
+pub mod event_line;
 mod export;
 mod frame_line;
 mod heap;
 mod history;
 mod import;
-mod invalidate;
-mod log;
+pub mod invalidate;
+pub mod log;
 mod plan;
 mod pop;
 mod push;
 mod ready;
-mod retry;
+pub mod retry;
 pub mod runs;
 mod schema;
 mod shell;
-mod show;
-mod stop;
+pub mod show;
+pub mod stop;
 mod tree;
-mod usage;
+pub mod usage;
 mod watch;
 
 use crate::exit::Exit;
@@ -52,7 +52,11 @@ pub enum StackCommand {
     History(history::Arguments),
     /// Sums what requests to models have used, and what they cost.
     Usage(usage::Arguments),
-    /// Writes every change as it happens.
+    /// Shows the frames as they change, or writes each change as a line.
+    ///
+    /// On a terminal it has the full screen: the tree as it grows, beside it the selected frame, and keys to answer, stop, retry
+    /// and invalidate. The key ? lists them. Into a file or a pipe, with --json, or with one of the options for lines, it writes
+    /// each change as it happens.
     Watch(watch::Arguments),
     /// Examines the stack, and says what to do if something is wrong.
     Doctor,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use callstack_core::{Error, FrameRef, Handle};
+use callstack_core::{Error, FrameRef, Handle, Stack};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -56,6 +56,11 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Retried, Failur
     let [note] = input::texts([arguments.note])?;
     let stack = folder.open_to_write()?;
     let retry_of = stack.resolve(arguments.frame)?;
+    retry(&stack, retry_of, note, folder.same_stack())
+}
+
+/// Plans the next attempt of a frame.
+pub fn retry(stack: &Stack, retry_of: Handle, note: Option<String>, same_stack: SameStack) -> Result<Retried, Failure> {
     if stack.read(|tree| tree.node(retry_of).record().call.is_some()) {
         stack.end_abandoned_calls();
     }
@@ -71,6 +76,6 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Retried, Failur
         attempt: retried.attempt,
         invalidated: retried.invalidated,
         still_open: retried.still_open,
-        same_stack: folder.same_stack(),
+        same_stack,
     })
 }

@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<FrameDetails, 
 }
 
 impl FrameDetails {
-    fn of(stack: &Stack, handle: Handle, spans: FrameSpans) -> Self {
+    pub fn of(stack: &Stack, handle: Handle, spans: FrameSpans) -> Self {
         stack.read(|tree| {
             let node = tree.node(handle);
             let lines = |handles: &[Handle]| handles.iter().map(|handle| FrameLine::of(tree, *handle)).collect();
@@ -114,10 +114,8 @@ impl Report for FrameDetails {
         if let Some(words) = requests_in_words(&self.usage.total).filter(|_| self.usage.own != self.usage.total) {
             page.field("in all", Style::new(), &words)?;
         }
-        self.texts(page)?;
-        frames(page, "Depends on", &self.dependencies)?;
-        frames(page, "Needed by", &self.dependents)?;
-        frames(page, "Children", &self.children)
+        self.texts(page, &self.record.questions)?;
+        self.frames(page)
     }
 }
 
@@ -130,7 +128,7 @@ impl FrameDetails {
         }
     }
 
-    fn attempts(&self, page: &mut Page<'_>) -> io::Result<()> {
+    pub fn attempts(&self, page: &mut Page<'_>) -> io::Result<()> {
         let before = self.retry_of.map(|before| format!(", after {before}")).unwrap_or_default();
         let next = self.retried_as.map(|next| format!(", retried as {next}")).unwrap_or_default();
         if before.is_empty() && next.is_empty() {
@@ -163,7 +161,8 @@ impl FrameDetails {
         }
     }
 
-    fn texts(&self, page: &mut Page<'_>) -> io::Result<()> {
+    /// Writes the texts of the frame, with these of its questions.
+    pub fn texts(&self, page: &mut Page<'_>, questions: &[Question]) -> io::Result<()> {
         let record = &self.record;
         text(page, "Criteria", &record.success_criteria)?;
         text(page, "Criteria in short", &record.success_criteria_compacted)?;
@@ -176,7 +175,7 @@ impl FrameDetails {
         text(page, results, record.results.as_deref().unwrap_or_default())?;
         text(page, "Results in short", record.results_compacted.as_deref().unwrap_or_default())?;
         text(page, "Invalidated", record.invalidation_reason.as_deref().unwrap_or_default())?;
-        record.questions.iter().try_for_each(|question| asked(page, question))?;
+        questions.iter().try_for_each(|question| asked(page, question))?;
         list(page, "Artifacts", &record.artifacts)?;
         list(page, "Decisions", &record.decisions)?;
         if let Some(registers) = &record.registers {
@@ -187,6 +186,26 @@ impl FrameDetails {
             }
         }
         record.heap.iter().try_for_each(|chunk| kept(page, chunk))
+    }
+
+    /// Writes the frames around the frame.
+    pub fn frames(&self, page: &mut Page<'_>) -> io::Result<()> {
+        frames(page, "Depends on", &self.dependencies)?;
+        frames(page, "Needed by", &self.dependents)?;
+        frames(page, "Children", &self.children)
+    }
+
+    pub fn record(&self) -> &Frame {
+        &self.record
+    }
+
+    pub fn parent(&self) -> Option<&FrameLine> {
+        self.parent.as_ref()
+    }
+
+    /// What the frame and everything below it have used.
+    pub fn usage(&self) -> &FrameUsage {
+        &self.usage
     }
 }
 

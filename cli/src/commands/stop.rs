@@ -2,7 +2,7 @@
 
 use std::{io, slice};
 
-use callstack_core::{Error, FrameRef, Handle};
+use callstack_core::{Error, FrameRef, Handle, Stack};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,6 +16,9 @@ use crate::output::{Page, Report};
 /// Maximum number of stopped frames that the text names.
 const SHOWN: usize = 20;
 
+/// The reason of a stop if none is given.
+pub const REASON: &str = "by a person";
+
 #[derive(Args)]
 pub struct Arguments {
     /// The frame: its handle, its ID, the beginning of its ID, or its title. It is stopped, and so is what runs below it.
@@ -25,7 +28,7 @@ pub struct Arguments {
     #[arg(long)]
     all: bool,
     /// Why they are stopped. Their parents see it. `-` reads the standard input.
-    #[arg(long, value_name = "TEXT", default_value = "by a person", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", default_value = REASON, allow_hyphen_values = true)]
     reason: String,
 }
 
@@ -90,6 +93,11 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Stopped, Failur
     }
     let stack = folder.open_to_write()?;
     let top = arguments.frame.map(|frame| stack.resolve(frame)).transpose()?;
+    stop(&stack, top, reason, folder.same_stack())
+}
+
+/// Stops what hosts run from a frame downwards, or everything.
+pub fn stop(stack: &Stack, top: Option<Handle>, reason: String, same_stack: SameStack) -> Result<Stopped, Failure> {
     stack.end_abandoned_calls();
     let stopped = match top {
         Some(top) => stack.stop(top, reason)?,
@@ -100,5 +108,5 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Stopped, Failur
         tops.iter().all(|top| !tree.node(*top).is_unfinished_at_or_below())
     });
     let stopped = stack.read(|tree| stopped.iter().map(|frame| ChangedFrame::of(tree, *frame)).collect());
-    Ok(Stopped { stopped, top, is_over, same_stack: folder.same_stack() })
+    Ok(Stopped { stopped, top, is_over, same_stack })
 }

@@ -1,4 +1,4 @@
-//! `callstack watch`: every change as it happens.
+//! `callstack watch`: the full screen on a terminal, else every change as a line.
 
 use std::io;
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use super::event_line::EventLine;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{Output, Page, Report, wait_for_reader};
+use crate::output::{Medium, Output, Page, Report, wait_for_reader};
+use crate::watch;
 
 /// The pause between two looks at the stack.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -31,6 +32,18 @@ pub struct Arguments {
     /// End when everything up to now has been written.
     #[arg(long)]
     until_idle: bool,
+    /// Write each change as a line, also on a terminal.
+    #[arg(long)]
+    lines: bool,
+}
+
+impl Arguments {
+    /// True if changes are written as lines: where there is no full screen, or if an option of the lines is given.
+    fn wants_lines(&self, output: Output) -> bool {
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let has_option = self.lines || self.since.is_some() || self.count.is_some() || self.until_idle;
+        has_option || output.is_json || is_dumb || !Medium::output().is_terminal
+    }
 }
 
 /// A change of the stack.
@@ -48,8 +61,16 @@ impl Report for Change {
     }
 }
 
-/// Writes changes until the user interrupts the program, or nobody reads any more.
+/// Shows the stack on the full screen, or writes its changes.
 pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
+    match arguments.wants_lines(output) {
+        true => write_lines(arguments, folder, output),
+        false => watch::run(folder),
+    }
+}
+
+/// Writes changes until the user interrupts the program, or nobody reads any more.
+fn write_lines(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGINT, interrupted.clone())?;
     let stack = folder.open_to_read()?;

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use moment::{duration, moment};
-pub use page::{Line, Medium, Page, count, number};
+pub use page::{Line, Lines, Medium, Page, count, number};
 pub use reader::wait_for_reader;
 pub use style::{EMPHASIS, FAINT, of_status};
 #[cfg(feature = "agent")]

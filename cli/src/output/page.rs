@@ -1,4 +1,5 @@
 //! Text for people: lines that are cut or wrapped at the width of the terminal, without characters that a terminal obeys.
+//! They are written to a stream, or collected for a part of a screen.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -47,6 +48,11 @@ impl Medium {
         let found = columns.filter(|columns| *columns > 0).or(size.map(|(Width(columns), _)| usize::from(columns)));
         let width = found.map_or(usize::MAX, |columns| columns.max(NARROWEST));
         Self { is_terminal, is_colored: color != ColorChoice::Never, width }
+    }
+
+    /// True if people see colours there, and want them.
+    pub fn has_colors(self) -> bool {
+        self.is_colored
     }
 
     /// The same with lines of at most this many columns.
@@ -119,20 +125,80 @@ impl Line {
         self
     }
 
-    fn width(&self) -> usize {
+    /// The number of columns.
+    pub fn width(&self) -> usize {
         self.spans.iter().map(|span| span.text.width()).sum()
     }
+
+    /// The parts of the line with their styles.
+    pub fn parts(&self) -> impl Iterator<Item = (Style, &str)> {
+        self.spans.iter().map(|span| (span.style, span.text.as_str()))
+    }
+
+    /// The line with at most this many columns. If it is too wide, it is cut and ends in `…`.
+    pub fn cut(self, width: usize) -> Self {
+        if self.width() <= width {
+            return self;
+        }
+        let mut left = width.saturating_sub(1);
+        let mut cut = Self::new();
+        for span in self.spans {
+            let shown = columns(&span.text, left);
+            let is_last = shown.len() < span.text.len();
+            left = left.saturating_sub(shown.width());
+            cut = cut.styled(span.style, shown);
+            if is_last {
+                break;
+            }
+        }
+        cut.plain("…")
+    }
+}
+
+/// Lines that a page collects for a part of a screen.
+#[derive(Default)]
+pub struct Lines {
+    pub lines: Vec<Line>,
+    most: usize,
+}
+
+impl Lines {
+    /// Takes at most this number of lines. The next one fails with [`io::ErrorKind::StorageFull`], so that the texts behind
+    /// it are not wrapped in vain.
+    pub fn at_most(most: usize) -> Self {
+        Self { lines: Vec::new(), most }
+    }
+
+    fn push(&mut self, line: Line) -> io::Result<()> {
+        if self.lines.len() == self.most {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.lines.push(line);
+        Ok(())
+    }
+}
+
+/// What takes the lines of a page.
+enum Sheet<'a> {
+    Stream(&'a mut dyn Write),
+    Lines(&'a mut Lines),
 }
 
 /// The output of one report.
 pub struct Page<'a> {
-    writer: &'a mut dyn Write,
+    sheet: Sheet<'a>,
     medium: Medium,
 }
 
 impl<'a> Page<'a> {
     pub fn new(writer: &'a mut dyn Write, medium: Medium) -> Self {
-        Self { writer, medium }
+        Self { sheet: Sheet::Stream(writer), medium }
+    }
+
+    /// A page of a part of a screen, this many columns wide.
+    pub fn collecting(lines: &'a mut Lines, width: usize) -> Self {
+        let medium = Medium { is_terminal: true, is_colored: true, width: width.max(NARROWEST) };
+        Self { sheet: Sheet::Lines(lines), medium }
     }
 
     /// The number of columns; `usize::MAX` for no limit.
@@ -142,7 +208,7 @@ impl<'a> Page<'a> {
 
     /// Writes an empty line.
     pub fn gap(&mut self) -> io::Result<()> {
-        writeln!(self.writer)
+        self.put(Line::new())
     }
 
     /// Writes a line. If it is too wide, it is cut and ends in `…`.
@@ -153,26 +219,23 @@ impl<'a> Page<'a> {
     /// Writes a line and its end. If both are too wide, the line is cut and ends in `…`, and the end is whole.
     pub fn line_with_end(&mut self, line: Line, end: Line) -> io::Result<()> {
         let room = self.width().saturating_sub(end.width()).max(1);
-        let is_cut = self.width() != usize::MAX && line.width() > room;
-        let mut left = if is_cut { room - 1 } else { usize::MAX };
-        for span in &line.spans {
-            let shown = columns(&span.text, left);
-            self.span(span.style, shown)?;
-            if shown.len() < span.text.len() {
-                break;
-            }
-            left = left.saturating_sub(shown.width());
-        }
-        if is_cut {
-            write!(self.writer, "…")?;
-        }
-        end.spans.iter().try_for_each(|span| self.span(span.style, &span.text))?;
-        writeln!(self.writer)
+        let line = if self.width() == usize::MAX { line } else { line.cut(room) };
+        self.put(line.followed_by(end))
     }
 
-    fn span(&mut self, style: Style, text: &str) -> io::Result<()> {
-        let style = if text.is_empty() { Style::new() } else { self.medium.style(style) };
-        write!(self.writer, "{style}{text}{style:#}")
+    /// Writes a line as it is.
+    fn put(&mut self, line: Line) -> io::Result<()> {
+        let medium = self.medium;
+        match &mut self.sheet {
+            Sheet::Lines(lines) => lines.push(line),
+            Sheet::Stream(writer) => {
+                for (style, text) in line.parts() {
+                    let style = if text.is_empty() { Style::new() } else { medium.style(style) };
+                    write!(writer, "{style}{text}{style:#}")?;
+                }
+                writeln!(writer)
+            }
+        }
     }
 
     /// Writes a text of a frame with all of its lines, indented and wrapped. Control characters are replaced.
@@ -188,9 +251,7 @@ impl<'a> Page<'a> {
         let mut before = name.as_str();
         let indentation = name.width();
         for piece in wrapped(&text, room) {
-            self.span(FAINT, &format!("{before:indentation$}"))?;
-            self.span(style, piece)?;
-            writeln!(self.writer)?;
+            self.put(Line::new().styled(FAINT, format!("{before:indentation$}")).styled(style, piece))?;
             before = "";
         }
         Ok(())
@@ -207,17 +268,21 @@ impl<'a> Page<'a> {
         let mut before = first;
         for line in lines(text) {
             for piece in wrapped(&visible(line).replace('\t', TAB), room) {
-                writeln!(self.writer, "{before:indentation$}{piece}")?;
+                self.put(Line::new().plain(format!("{before:indentation$}{piece}")))?;
                 before = "";
             }
         }
         Ok(())
     }
 
-    /// Writes a text for other programs: as it is, unless a terminal would obey its control characters.
+    /// Writes a text for other programs: as it is, unless a terminal would obey its control characters. A part of a screen
+    /// gets it wrapped.
     pub fn raw(&mut self, text: &str) -> io::Result<()> {
         let text = if self.medium.is_terminal { harmless(text) } else { text.into() };
-        self.writer.write_all(text.as_bytes())
+        match &mut self.sheet {
+            Sheet::Stream(writer) => writer.write_all(text.as_bytes()),
+            Sheet::Lines(_) => self.text(0, text.trim_end_matches('\n')),
+        }
     }
 
     /// Writes a message of the program for the standard error, such as `error: …`. It can contain texts of frames.
@@ -226,8 +291,7 @@ impl<'a> Page<'a> {
             "error" => AnsiColor::Red.on_default().bold(),
             _ => Style::new().bold(),
         };
-        self.span(style, &format!("{label}:"))?;
-        writeln!(self.writer, " {}", one_line(message))
+        self.put(Line::new().styled(style, format!("{label}:")).plain(" ").said(message))
     }
 }
 

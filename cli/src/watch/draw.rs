@@ -1,0 +1,45 @@
+//! The drawing of the screen: header, tree, details, prompt, help and keys.
+
+mod details;
+mod frame;
+mod help;
+mod tree;
+
+use ratatui::Frame;
+
+use super::canvas::Canvas;
+use super::screen::Screen;
+use super::view::Pane;
+
+/// Draws the whole screen.
+pub fn draw(screen: &Screen<'_>, frame: &mut Frame<'_>) {
+    let view = &screen.view;
+    let layout = screen.layout(frame.area().as_size());
+    let mut canvas = Canvas::new(frame.buffer_mut(), screen.palette);
+    frame::header(screen, &layout, &mut canvas);
+    if view.is_help {
+        help::draw(&layout, &mut canvas);
+        frame::footer(screen, &layout, &mut canvas);
+        return;
+    }
+    if let Some(area) = layout.tree {
+        tree::draw(screen, area, layout.rows(), &mut canvas);
+    }
+    if let Some(area) = layout.details {
+        details::draw(screen, area, layout.text(), &mut canvas);
+    }
+    frame::rules(screen, &layout, &mut canvas);
+    frame::footer(screen, &layout, &mut canvas);
+    let cursor = layout
+        .prompt
+        .zip(view.prompt.as_ref())
+        .and_then(|(area, prompt)| screen.stack.read(|tree| frame::prompt(prompt, tree, area, &mut canvas)));
+    if let Some(cursor) = cursor {
+        frame.set_cursor_position(cursor);
+    }
+}
+
+/// True if the keys go to the details.
+fn is_in_details(screen: &Screen<'_>) -> bool {
+    screen.view.pane == Pane::Details
+}

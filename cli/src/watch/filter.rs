@@ -1,0 +1,71 @@
+//! Which frames the tree shows.
+
+use std::fmt;
+
+use callstack_core::{FrameStatus, Handle, Tree};
+
+/// A choice of frames. Those above a chosen frame are shown too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Filter {
+    #[default]
+    All,
+    /// Blocked, and without an answer.
+    Waiting,
+    /// Planned, in_progress or blocked.
+    Unfinished,
+    Status(FrameStatus),
+}
+
+impl Filter {
+    /// All filters. The place of a filter is its key.
+    pub const ALL: [Filter; 9] = [
+        Filter::All,
+        Filter::Waiting,
+        Filter::Unfinished,
+        Filter::Status(FrameStatus::InProgress),
+        Filter::Status(FrameStatus::Blocked),
+        Filter::Status(FrameStatus::Planned),
+        Filter::Status(FrameStatus::Completed),
+        Filter::Status(FrameStatus::Failed),
+        Filter::Status(FrameStatus::Invalidated),
+    ];
+
+    /// The filter of a digit.
+    pub fn of_digit(digit: char) -> Option<Self> {
+        Self::ALL.get(usize::try_from(digit.to_digit(10)?).ok()?).copied()
+    }
+
+    /// The filter behind this one; behind the last one the first.
+    pub fn next(self) -> Self {
+        let place = Self::ALL.iter().position(|filter| *filter == self).unwrap_or(0);
+        Self::ALL[(place + 1) % Self::ALL.len()]
+    }
+
+    /// True if the filter chooses a frame.
+    pub fn chooses(self, tree: &Tree, handle: Handle) -> bool {
+        let status = tree.node(handle).status();
+        match self {
+            Filter::All => true,
+            Filter::Waiting => waits_for_person(tree, handle),
+            Filter::Unfinished => status.is_unfinished(),
+            Filter::Status(wanted) => status == wanted,
+        }
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Filter::All => formatter.write_str("all frames"),
+            Filter::Waiting => formatter.write_str("waits for you"),
+            Filter::Unfinished => formatter.write_str("unfinished"),
+            Filter::Status(status) => formatter.write_str(status.as_str()),
+        }
+    }
+}
+
+/// True if a frame is blocked and nobody has answered it.
+pub fn waits_for_person(tree: &Tree, handle: Handle) -> bool {
+    let record = tree.node(handle).record();
+    record.status == FrameStatus::Blocked && record.pending_answer().is_none()
+}

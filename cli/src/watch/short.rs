@@ -1,0 +1,47 @@
+//! Numbers and durations in a few columns.
+
+const SECOND: u64 = 1_000;
+const MINUTE: u64 = 60 * SECOND;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+/// A duration in milliseconds in at most 5 columns: `48s`, `12m`, `2h05m`, `14h`, `3d`.
+pub fn age(milliseconds: u64) -> String {
+    match milliseconds {
+        0..MINUTE => format!("{}s", milliseconds / SECOND),
+        MINUTE..HOUR => format!("{}m", milliseconds / MINUTE),
+        // A few hours still differ by their minutes.
+        HOUR..36_000_000 => format!("{}h{:02}m", milliseconds / HOUR, milliseconds % HOUR / MINUTE),
+        36_000_000..172_800_000 => format!("{}h", milliseconds / HOUR),
+        _ => format!("{}d", (milliseconds / DAY).min(9_999)),
+    }
+}
+
+/// A number in at most 5 columns: `950`, `9.5k`, `88k`, `1.2M`.
+pub fn amount(number: u64) -> String {
+    for (unit, name) in [(1_000, "k"), (1_000_000, "M"), (1_000_000_000, "G"), (1_000_000_000_000, "T")] {
+        // The last unit takes all numbers that are left.
+        let is_fitting = number < unit * 1_000 || name == "T";
+        match number / unit {
+            0 => return number.to_string(),
+            whole @ 1..10 if is_fitting => return format!("{whole}.{}{name}", number % unit / (unit / 10)),
+            whole if is_fitting => return format!("{}{name}", whole.min(9_999)),
+            _ => {}
+        }
+    }
+    number.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_numbers_take_five_columns() {
+        let ages = [0, 999, 59_999, 60_000, 3_599_999, 7_500_000, 35_999_999, 50_400_000, 259_200_000];
+        assert_eq!(ages.map(age), ["0s", "0s", "59s", "1m", "59m", "2h05m", "9h59m", "14h", "3d"]);
+        let amounts = [0, 999, 1_000, 9_549, 88_120, 999_999, 1_250_000, 2_000_000_000];
+        assert_eq!(amounts.map(amount), ["0", "999", "1.0k", "9.5k", "88k", "999k", "1.2M", "2.0G"]);
+        assert!(age(u64::MAX).len() <= 5 && amount(u64::MAX).len() <= 5);
+    }
+}

@@ -1,0 +1,301 @@
+//! Looking at a stack: moving, folding, searching, filtering, and what other processes do meanwhile.
+
+use std::fs;
+
+use callstack_core::{FrameStatus, NewFrame, PopStatus};
+use pseudo_terminal::{STAND_IN, Screen, Terminal, text_of};
+
+use crate::scene::{DOWN, END, ENTER, ESCAPE, HOME, LEFT, PAGE_DOWN, RIGHT, Scene, TAB, UP};
+
+const WIDE: (u16, u16) = (120, 32);
+const USUAL: (u16, u16) = (80, 24);
+
+/// The row of the selected frame, which is reversed.
+fn selected(screen: &Screen) -> String {
+    let (_, columns) = screen.size();
+    let is_selected = |row: &usize| screen.cell(u16::try_from(*row).unwrap(), 2).is_some_and(|cell| cell.inverse());
+    let rows: Vec<String> = screen.rows(0, columns.get().min(58)).collect();
+    (0..rows.len()).find(is_selected).map(|row| rows[row].trim_end().to_owned()).unwrap_or_default()
+}
+
+/// Presses keys and waits until a frame is selected.
+fn go(terminal: &mut Terminal, keys: &str, frame: &str) {
+    terminal.press(keys);
+    terminal.wait_for(&format!("{frame} selected after {keys:?}"), |screen| {
+        selected(screen).contains(&format!(" {frame} "))
+    });
+}
+
+fn shows(terminal: &mut Terminal, keys: &str, text: &str) {
+    terminal.press(keys);
+    terminal.wait_for_text(text);
+}
+
+fn hides(terminal: &mut Terminal, keys: &str, text: &str) {
+    terminal.press(keys);
+    terminal.wait_for(&format!("no {text} after {keys:?}"), |screen| !text_of(screen).contains(text));
+}
+
+#[test]
+fn the_arrows_move_the_selection_and_fold() {
+    let scene = Scene::of_history("cmd/shop");
+    let mut terminal = scene.watch(USUAL);
+    go(&mut terminal, "", "f4");
+    go(&mut terminal, UP, "f3");
+    go(&mut terminal, "j", "f4");
+    go(&mut terminal, HOME, "f1");
+    hides(&mut terminal, LEFT, "f2 Shopping cart");
+    assert!(text_of(&terminal.screen()).contains("▸ [>] f1 Build a shop"), "{}", terminal.text());
+    assert!(terminal.text().contains("+8"), "the number of folded frames: {}", terminal.text());
+    shows(&mut terminal, RIGHT, "f2 Shopping cart");
+    go(&mut terminal, RIGHT, "f2");
+    go(&mut terminal, LEFT, "f1");
+    hides(&mut terminal, " ", "f2 Shopping cart");
+    shows(&mut terminal, " ", "f2 Shopping cart");
+    go(&mut terminal, END, "f10");
+    go(&mut terminal, "g", "f1");
+    go(&mut terminal, PAGE_DOWN, "f10");
+}
+
+#[test]
+fn a_search_goes_to_matches_also_where_they_are_folded() {
+    let scene = Scene::empty();
+    let stack = scene.stack();
+    let root = stack.push(NewFrame::new("Shop")).unwrap();
+    for name in ["Cart", "Pay"] {
+        let part = stack.push(NewFrame::new(name).below(root)).unwrap();
+        let task = stack.push(NewFrame::new(format!("{name} totals")).below(part)).unwrap();
+        stack.pop(task, PopStatus::Completed, "done").unwrap();
+        stack.pop(part, PopStatus::Completed, "done").unwrap();
+    }
+    stack.close().unwrap();
+    let mut terminal = scene.watch(USUAL);
+    go(&mut terminal, "", "f1");
+    assert!(!terminal.text().contains("totals"), "finished frames are folded: {}", terminal.text());
+    go(&mut terminal, "/TOTALS", "f3");
+    go(&mut terminal, ENTER, "f3");
+    go(&mut terminal, "n", "f5");
+    go(&mut terminal, "n", "f3");
+    go(&mut terminal, "N", "f5");
+    shows(&mut terminal, "/nothing here\r", "No frame matches nothing here");
+    go(&mut terminal, "/f2\r", "f2");
+}
+
+#[test]
+fn filters_show_the_frames_of_a_status_and_those_above_them() {
+    let scene = Scene::of_history("cmd/shop");
+    let mut terminal = scene.watch(USUAL);
+    terminal.wait_for_text("f10 Move the blog");
+    hides(&mut terminal, "7", "f10 Move the blog");
+    let shown = terminal.text();
+    assert!(
+        shown.contains("f1 Build a shop") && shown.contains("f7 Search") && shown.contains("only failed"),
+        "{shown}"
+    );
+    assert!(!shown.contains("f2 Shopping cart"), "{shown}");
+    shows(&mut terminal, "0", "f10 Move the blog");
+    shows(&mut terminal, "1", "No frame waits for you. 0 shows all 10 frames.");
+    shows(&mut terminal, "s", "only unfinished");
+    shows(&mut terminal, ESCAPE, "f2 Shopping cart");
+}
+
+#[test]
+fn the_details_show_everything_about_the_frame_and_scroll() {
+    let scene = Scene::of_history("cmd/shop");
+    let mut terminal = scene.watch(WIDE);
+    go(&mut terminal, "", "f4");
+    go(&mut terminal, "kk", "f2");
+    terminal.wait_for_text("Prices are integers in cents");
+    shows(&mut terminal, "v", "<stack-context");
+    assert!(terminal.text().contains("at most"), "the tokens of the context: {}", terminal.text());
+    shows(&mut terminal, "v", "assistant");
+    shows(&mut terminal, "v", "added as in_progress");
+    shows(&mut terminal, "v", "Prices are integers in cents");
+    // In the details the arrows scroll, and change the view.
+    shows(&mut terminal, &format!("{TAB}{RIGHT}"), "<stack-context");
+    let before = terminal.text();
+    terminal.press(DOWN);
+    terminal.wait_for("a scrolled context", |screen| text_of(screen) != before && text_of(screen).contains(" 2-"));
+    let updates = terminal.updates();
+    terminal.press(ESCAPE);
+    terminal.wait_for_update(updates);
+    shows(&mut terminal, "V", "Prices are integers in cents");
+    go(&mut terminal, DOWN, "f3");
+    terminal.wait_for_text("Which VAT rate? The accountant knows");
+}
+
+#[test]
+fn the_help_lists_the_keys_and_any_key_closes_it() {
+    let scene = Scene::of_history("cmd/shop");
+    let mut terminal = scene.watch(USUAL);
+    go(&mut terminal, "", "f4");
+    for key in ["?", "q", "i", "z"] {
+        shows(&mut terminal, "?", "frame before, next frame");
+        shows(&mut terminal, key, "f4 Pay for the cart");
+        assert!(!terminal.text().contains("Why?"), "{key} only closes the help: {}", terminal.text());
+    }
+}
+
+#[test]
+fn a_narrow_terminal_shows_the_tree_or_the_details() {
+    let scene = Scene::of_history("cmd/shop");
+    let mut terminal = scene.watch((50, 20));
+    go(&mut terminal, "", "f4");
+    assert!(!terminal.text().contains("Overview"), "{}", terminal.text());
+    shows(&mut terminal, ENTER, "Cards and vouchers work");
+    assert!(!terminal.text().contains("f2 Shopping cart  "), "{}", terminal.text());
+    shows(&mut terminal, ESCAPE, "f10 Move the blog");
+}
+
+#[test]
+fn what_other_processes_do_appears_and_is_followed_until_the_user_moves() {
+    let scene = Scene::empty();
+    let mut terminal = scene.watch(WIDE);
+    terminal.wait_for_text("No frames yet");
+    let stack = scene.stack();
+    let root = stack.push(NewFrame::new("Shop").id("ses_shop")).unwrap();
+    go(&mut terminal, "", "f1");
+    let cart = stack.push(NewFrame::new("Cart").below(root)).unwrap();
+    go(&mut terminal, "", "f2");
+    stack.pop(cart, PopStatus::Completed, "done").unwrap();
+    go(&mut terminal, "", "f1");
+    stack.block(root, "Which colour?", None).unwrap();
+    terminal.wait_for_text("1 waits for you");
+    go(&mut terminal, DOWN, "f2");
+    stack.answer(root, "Blue").unwrap();
+    stack.set_status(root, FrameStatus::InProgress, None).unwrap();
+    stack.push(NewFrame::new("Pay").below(root)).unwrap();
+    terminal.wait_for_text("f3 Pay");
+    go(&mut terminal, "", "f2");
+    go(&mut terminal, "f", "f3");
+    stack.close().unwrap();
+}
+
+#[test]
+fn the_log_is_followed_as_it_grows() {
+    let scene = Scene::of_history("cmd/shop");
+    let mut terminal = scene.watch(WIDE);
+    go(&mut terminal, "", "f4");
+    shows(&mut terminal, "vv", "It has no log");
+    let stack = scene.stack();
+    for number in 0..40 {
+        stack.log("f4").append(&[serde_json::json!({"role": "user", "text": format!("line {number}")})]).unwrap();
+    }
+    terminal.wait_for_text("line 39");
+    stack.close().unwrap();
+}
+
+#[test]
+fn the_screen_follows_the_size_of_the_terminal() {
+    let scene = Scene::of_history("cmd/shop");
+    let mut terminal = scene.watch(WIDE);
+    terminal.wait_for_text("Overview");
+    for size in [USUAL, (40, 12), (20, 5), (1, 1), (7, 40), (300, 3), WIDE] {
+        let updates = terminal.updates();
+        terminal.resize(size);
+        terminal.wait_for_update(updates);
+    }
+    let screen = terminal.wait_for_text("Overview");
+    assert!(text_of(&screen).contains("f10 Move the blog"), "{}", text_of(&screen));
+    terminal.resize((20, 5));
+    terminal.wait_for("the frames that fit", |screen| text_of(screen).contains("f4 Pay"));
+    for keys in ["?", "q", "/", ESCAPE, "i", "reason\r", "n", ENTER, "v", "v", "v", ESCAPE] {
+        let updates = terminal.updates();
+        terminal.press(keys);
+        terminal.wait_for_update(updates);
+    }
+}
+
+#[test]
+fn titles_cannot_break_the_screen() {
+    let scene = Scene::empty();
+    let stack = scene.stack();
+    let titles = [
+        "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}evil\r\nnext",
+        "日本語のとても長い題名が枠からはみ出さないことを確かめるための題名です。日本語のとても長い題名",
+        "e\u{301}\u{301}\u{301} zero\u{200b}width\u{200d} 👩‍👩‍👧 <script>alert(1)</script>",
+        "العربية עברית mixed",
+        &"x".repeat(3_000),
+    ];
+    for title in titles {
+        let frame = stack.push(NewFrame::new(title).criteria(title)).unwrap();
+        stack.add_decision(frame, title).unwrap();
+    }
+    stack.close().unwrap();
+    let mut terminal = scene.watch(WIDE);
+    terminal.wait_for_text("f5 xxx");
+    for keys in ["", UP, UP, UP, UP] {
+        let updates = terminal.updates();
+        terminal.press(keys);
+        if !keys.is_empty() {
+            terminal.wait_for_update(updates);
+        }
+        let screen = terminal.screen();
+        let lines: Vec<String> = text_of(&screen).lines().map(str::to_owned).collect();
+        for row in 3..30 {
+            let divider = screen.cell(row, 60).unwrap().contents();
+            assert_eq!(divider, "│", "the divider in row {row}:\n{}", lines.join("\n"));
+        }
+        assert!(lines[0].contains("callstack") && lines[31].contains("help"), "{}", lines.join("\n"));
+        assert!(!text_of(&screen).contains('\u{202e}'), "marks of direction are replaced");
+        assert!(text_of(&screen).contains(&format!("{STAND_IN}evil")), "by U+FFFD: {}", text_of(&screen));
+    }
+}
+
+#[test]
+fn large_and_deep_stacks_are_shown() {
+    let scene = Scene::empty();
+    let stack = scene.stack();
+    let wide = stack.push(NewFrame::new("Wide").root()).unwrap();
+    let children = (0..9_000).map(|number| NewFrame::new(format!("Task {number}"))).collect();
+    stack.plan_children(wide, children).unwrap();
+    let mut deep = stack.push(NewFrame::new("Deep").root()).unwrap();
+    for level in 1..1_000 {
+        deep = stack.push(NewFrame::new(format!("Level {level}")).below(deep)).unwrap();
+    }
+    stack.close().unwrap();
+    let mut terminal = scene.watch(WIDE);
+    terminal.wait_for_text("Level 999");
+    assert!(terminal.text().contains("level 999 [>]"), "deep frames name their level: {}", terminal.text());
+    shows(&mut terminal, HOME, "Task 0");
+    shows(&mut terminal, "/task 8999\r", "f9001 Task 8999");
+    shows(&mut terminal, "f", "Level 999");
+}
+
+#[test]
+fn looking_writes_nothing() {
+    let scene = Scene::of_history("cmd/shop");
+    // The first look may tidy up what the making of the stack has left.
+    let files = || {
+        let entries = fs::read_dir(scene.folder.path()).unwrap().map(Result::unwrap);
+        let state = |entry: &fs::DirEntry| (entry.file_name(), entry.metadata().unwrap().len());
+        let mut files: Vec<_> = entries.map(|entry| state(&entry)).collect();
+        files.sort();
+        files
+    };
+    let before = files();
+    let mut terminal = scene.watch(WIDE);
+    terminal.wait_for_text("f4 Pay for the cart");
+    shows(&mut terminal, "v", "<stack-context");
+    terminal.press("q");
+    terminal.ending();
+    assert_eq!(files(), before);
+}
+
+#[test]
+fn without_colours_marks_and_words_say_everything() {
+    let scene = Scene::of_history("cmd/shop");
+    for (arguments, environment) in [(&[][..], &[("NO_COLOR", "1")][..]), (&["--color", "never"], &[])] {
+        let terminal = scene.watch_with(arguments, environment, WIDE);
+        let screen = terminal.wait_for_text("[?] f3 Taxes  answered");
+        let (rows, columns) = screen.size();
+        for (row, column) in (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column))) {
+            let color = screen.cell(row, column).unwrap().fgcolor();
+            assert_eq!(color, pseudo_terminal::Color::Default, "row {row}, column {column}: {arguments:?}");
+        }
+    }
+    let colored = scene.watch_with(&["--color", "always"], &[("NO_COLOR", "1")], WIDE);
+    let screen = colored.wait_for_text("f4 Pay for the cart");
+    let has_color = |row| screen.cell(row, 4).is_some_and(|cell| cell.fgcolor() != pseudo_terminal::Color::Default);
+    assert!((0..32).any(has_color), "--color always wins");
+}
