@@ -73,9 +73,9 @@ impl Usage {
     }
 }
 
-/// Compares with a committed document.
+/// Compares with a committed document, which is named relative to this package.
 fn assert_golden(name: &str, document: &str) {
-    let path: PathBuf = here().join("tests/formats").join(name);
+    let path: PathBuf = here().join(name);
     let document = document.replace(concat!("callstack ", env!("CARGO_PKG_VERSION")), "callstack VERSION");
     let document = document.replace(concat!('"', env!("CARGO_PKG_VERSION"), '"'), "\"VERSION\"");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
@@ -98,15 +98,21 @@ fn assert_golden_json(name: &str, document: &Value) {
     assert_golden(name, &(serde_json::to_string_pretty(document).unwrap() + "\n"));
 }
 
+/// The history is that of a run of `make demo`; to renew it, export the events of another run.
+#[test]
+fn the_picture_of_the_readme_is_the_run_of_the_demo() {
+    assert_golden("../docs/demo.svg", &run(stack("demo").path(), &["export", "--format", "svg"]));
+}
+
 #[test]
 fn documents_are_the_committed_ones() {
     let flame = stack("flame");
-    assert_golden("flame.svg", &run(flame.path(), &["export", "--format", "svg"]));
-    assert_golden_json("flame.speedscope.json", &export(flame.path(), "speedscope", &[]));
-    assert_golden_json("browsers.chrome.json", &export(flame.path(), "chrome", &["--frame", "f21"]));
-    assert_golden_json("payment.otlp.json", &export(flame.path(), "otlp", &["--frame", "f6"]));
-    assert_golden_json("browsers.atif.json", &export(flame.path(), "atif", &["--frame", "f21"]));
-    assert_golden_json("shop.atif.json", &export(stack("shop").path(), "atif", &[]));
+    assert_golden("tests/formats/flame.svg", &run(flame.path(), &["export", "--format", "svg"]));
+    assert_golden_json("tests/formats/flame.speedscope.json", &export(flame.path(), "speedscope", &[]));
+    assert_golden_json("tests/formats/browsers.chrome.json", &export(flame.path(), "chrome", &["--frame", "f21"]));
+    assert_golden_json("tests/formats/payment.otlp.json", &export(flame.path(), "otlp", &["--frame", "f6"]));
+    assert_golden_json("tests/formats/browsers.atif.json", &export(flame.path(), "atif", &["--frame", "f21"]));
+    assert_golden_json("tests/formats/shop.atif.json", &export(stack("shop").path(), "atif", &[]));
 }
 
 #[test]
