@@ -10,7 +10,9 @@ mod failure;
 mod folder;
 mod input;
 mod output;
+mod prices;
 mod run_lock;
+mod view;
 
 use std::env;
 use std::process::ExitCode;
