@@ -74,6 +74,10 @@ export function drawAxis(canvas, view, mode, theme) {
     context.fillStyle = theme.colors.line
     context.fillRect(Math.round(x), 0, 1, height)
     context.fillStyle = theme.colors.faint
-    context.fillText(mode === "time" ? duration(place) : short(place), Math.round(x) + 5, height / 2)
+    context.fillText(
+      place === 0 ? "0" : mode === "time" ? duration(place) : short(place),
+      Math.round(x) + 5,
+      height / 2,
+    )
   }
 }

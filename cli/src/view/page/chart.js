@@ -260,14 +260,34 @@ export class Chart {
     const mark = markOf(frame.status)
     const text = cut(context, `${mark ? `${mark} ` : ""}${frame.title}`, room)
     if (!text) return
-    context.fillStyle = this.theme.colors.ink
-    if (this.layout.mode === "time" && frame.bar && frame.bar.blocked.length > 0) {
-      // Letters on hatching are hard to read.
-      context.fillStyle = this.theme.colors[frame.status]
-      context.fillRect(left + 3, top + 3, context.measureText(text).width + 6, BAR - 6)
+    if (this.isDimmed(frame)) {
+      context.globalAlpha = 0.8
+      context.fillStyle = this.theme.colors.faint
+    } else {
       context.fillStyle = this.theme.colors.ink
+      if (this.isHatched(frame, left, left + context.measureText(text).width + 12)) {
+        // Letters on hatching need a light edge.
+        context.strokeStyle = "rgb(255 255 255 / 75%)"
+        context.lineWidth = 3
+        context.lineJoin = "round"
+        context.strokeText(text, left + 6, top + BAR / 2 + 1)
+      }
     }
     context.fillText(text, left + 6, top + BAR / 2 + 1)
+  }
+
+  /**
+   * True if a part of a bar between two places is hatched.
+   * @param {Frame} frame
+   * @param {number} left
+   * @param {number} right
+   */
+  isHatched(frame, left, right) {
+    if (this.layout.mode !== "time") return false
+    const { from, to } = this.view
+    const pixel = (to - from) / Math.max(this.canvas.clientWidth, 1)
+    const blocked = frame.bar?.blocked ?? []
+    return blocked.some(([begin, end]) => end > from + left * pixel && begin < from + right * pixel)
   }
 
   /**

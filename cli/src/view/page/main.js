@@ -47,6 +47,18 @@ class Page {
     this.listenToKeys()
     this.listenToStrip()
     this.describe()
+    this.choose(this.model.roots[0] ?? null)
+  }
+
+  /**
+   * Makes a frame the selected one in all parts.
+   * @param {Frame | null} frame
+   */
+  choose(frame) {
+    this.selected = frame
+    this.chart.selected = frame
+    this.strip.selected = frame
+    this.tree.selected = frame
     this.details()
   }
 
@@ -56,26 +68,19 @@ class Page {
    */
   change(data) {
     this.model.merge(data)
-    if (this.selected) this.selected = this.model.byNumber.get(this.selected.number) ?? null
-    this.chart.selected = this.selected
-    this.tree.selected = this.selected
-    this.strip.selected = this.selected
-    this.search.run(this.model.frames)
+    const selected = this.selected ?? this.model.roots[0]
+    this.choose((selected && this.model.byNumber.get(selected.number)) ?? null)
     this.chart.setLayout(layOut(this.model, this.mode))
     this.tree.refresh()
     this.describe()
-    this.details()
-    this.draw()
+    this.find()
   }
 
   /** @param {Frame} frame */
   select(frame) {
-    this.selected = frame
-    this.chart.selected = frame
-    this.strip.selected = frame
+    this.choose(frame)
     this.tree.select(frame)
     this.chart.reveal(frame)
-    this.details()
     this.draw()
     const size = frame.bar ? `, ${duration(frame.bar.to - frame.bar.from)}` : ""
     const below =
@@ -123,7 +128,7 @@ class Page {
     const only =
       hidden > 0 ? `${count(hidden, "frame")} ${reason} ${hidden === 1 ? "is" : "are"} only in the list.` : ""
     byId("note", HTMLParagraphElement).textContent = only
-    this.strip.describe()
+    this.strip.describe(this.mode !== "time")
     this.legend()
     showCostliest(model, (frame) => this.select(frame))
   }

@@ -1,5 +1,6 @@
 // @ts-check
-// The strip of the requests: a bar for each, as high as its prompt, with the part that was read from a cache.
+// The strip of the requests: a bar for each, as high as its prompt, with the part that was read from a cache. Bars of the
+// same time are on top of each other.
 import { promptOf } from "./model.js"
 import { prepare } from "./theme.js"
 import { count, element, number } from "./words.js"
@@ -9,7 +10,7 @@ import { count, element, number } from "./words.js"
 /** @typedef {import("./model.js").Frame} Frame */
 /** @typedef {import("./theme.js").Theme} Theme */
 
-/** The room above the highest bar, for the marks of failed requests. */
+/** The room above the highest bar, for the marks of failed requests, in pixels. */
 const HEAD = 10
 
 export class Strip {
@@ -26,14 +27,17 @@ export class Strip {
     this.selected = null
   }
 
-  /** Describes the strip in words, which is all that a screen reader gets of it. */
-  describe() {
+  /**
+   * Describes the strip in words, which is all that a screen reader gets of it.
+   * @param {boolean} isApart True if the chart below has another axis.
+   */
+  describe(isApart) {
     const total = this.model.total()
     const share = promptOf(total) > 0 ? Math.round((100 * total.cached) / promptOf(total)) : 0
     const failed = total.failed > 0 ? `, ${number(total.failed)} failed (✕)` : ""
     const group = this.model.groupSize > 1 ? `, ${number(this.model.groupSize)} to a bar` : ""
     const texts = [
-      element("span", "", `${count(total.requests, "request")}${failed}${group}`),
+      element("span", "", `${count(total.requests, "request")}${failed}${group}${isApart ? ", by time" : ""}`),
       element("span", "key cached", `prompt read from the cache: ${share} %`),
       element("span", "key", "rest of the prompt"),
     ]
@@ -48,28 +52,48 @@ export class Strip {
     const { from, to } = this.view
     const scale = width / (to - from)
     const visible = this.model.requests.filter((request) => request.to >= from && request.from <= to)
-    const highest = visible.reduce((most, request) => Math.max(most, promptOf(request)), 1)
+    const columns = this.columns(visible, Math.ceil(width))
+    const highest = columns.prompt.reduce((most, prompt) => Math.max(most, prompt), 1)
     const up = (height - HEAD) / highest
-    const bars =
-      visible.length > width ? columns(visible, from, scale) : visible.map((request) => bar(request, from, scale))
-    // Of requests at the same time, the smaller ones stand in front.
-    bars.sort((one, other) => other.prompt - one.prompt)
     const { colors } = this.theme
-    for (const { x, wide, prompt, cached, failed, frames } of bars) {
-      const top = height - Math.max(prompt * up, 1)
-      const isOther = this.selected && !frames.has(this.selected.number)
-      context.globalAlpha = isOther ? 0.35 : 1
-      if (wide > 3) {
-        context.fillStyle = colors.card
-        context.fillRect(x - 1, top - 1, wide + 2, height - top + 1)
-      }
+    for (const [x, prompt] of columns.prompt.entries()) {
+      if (prompt === 0) continue
+      const cached = (columns.cached[x] ?? 0) * up
+      const top = Math.max(prompt * up, 1)
       context.fillStyle = colors.uncached
-      context.fillRect(x, top, wide, height - top)
+      context.fillRect(x, height - top, 1, top)
       context.fillStyle = colors.cached
-      context.fillRect(x, height - cached * up, wide, cached * up)
-      if (failed > 0) cross(context, x + wide / 2, Math.max(top - 6, 4), colors.alarm)
+      context.fillRect(x, height - cached, 1, cached)
     }
-    context.globalAlpha = 1
+    context.fillStyle = colors.accent
+    for (const request of visible) {
+      const [first, end] = [(request.from - from) * scale, (request.to - from) * scale]
+      if (this.selected?.number === request.frame) context.fillRect(first, height - 3, Math.max(end - first, 2), 3)
+      if (request.failed > 0) cross(context, (first + end) / 2, HEAD / 2, colors.alarm)
+    }
+  }
+
+  /**
+   * The prompts of the requests that ran in each column of pixels, and their cached parts. Between requests that follow each
+   * other there is a gap, if they are wide enough.
+   * @param {Request[]} requests
+   * @param {number} width
+   */
+  columns(requests, width) {
+    const prompt = new Float64Array(width)
+    const cached = new Float64Array(width)
+    const { from, to } = this.view
+    const scale = width / (to - from)
+    for (const request of requests) {
+      const first = Math.max(Math.round((request.from - from) * scale), 0)
+      const end = Math.min(Math.round((request.to - from) * scale), width)
+      const last = Math.max(end - first > 3 ? end - 1 : end, first + 1)
+      for (let x = first; x < last; x++) {
+        prompt[x] = (prompt[x] ?? 0) + promptOf(request)
+        cached[x] = (cached[x] ?? 0) + request.cached
+      }
+    }
+    return { prompt, cached }
   }
 
   /**
@@ -87,42 +111,6 @@ export class Strip {
       null,
     )
   }
-}
-
-/**
- * @param {Request} request
- * @param {number} from
- * @param {number} scale
- */
-function bar(request, from, scale) {
-  const x = (request.from - from) * scale
-  const wide = Math.max((request.to - request.from) * scale, 1.5)
-  const { cached, failed, frame } = request
-  return { x, wide, prompt: promptOf(request), cached, failed, frames: new Set([frame]) }
-}
-
-/**
- * A bar for each column of pixels: as high as the largest prompt in it, with the cached share of all of them.
- * @param {Request[]} requests
- * @param {number} from
- * @param {number} scale
- */
-function columns(requests, from, scale) {
-  /** @type {Map<number, {largest: number, sum: number, cached: number, failed: number, frames: Set<number>}>} */
-  const found = new Map()
-  for (const request of requests) {
-    const column = Math.round((request.to - from) * scale)
-    const sums = found.get(column) ?? { largest: 0, sum: 0, cached: 0, failed: 0, frames: new Set() }
-    sums.largest = Math.max(sums.largest, promptOf(request))
-    sums.sum += promptOf(request)
-    sums.cached += request.cached
-    sums.failed += request.failed
-    sums.frames.add(request.frame)
-    found.set(column, sums)
-  }
-  return [...found].map(([x, { largest, sum, cached, failed, frames }]) => {
-    return { x, wide: 1, prompt: largest, cached: sum > 0 ? (largest * cached) / sum : 0, failed, frames }
-  })
 }
 
 /**

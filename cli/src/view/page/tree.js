@@ -114,13 +114,12 @@ export class Tree {
     const twist = element("span", "twist", frame.children.length === 0 ? "" : isExpanded ? "▾" : "▸")
     twist.setAttribute("aria-hidden", "true")
     const name = element("span", "name", frame.title || "(no title)")
-    const status = element("span", "unseen", `, ${nameOf(frame.status)}`)
-    item.append(twist, statusMark(frame.status), element("span", "handle", frame.handle), name, status)
-    const sizes = [
-      frame.bar ? duration(frame.bar.to - frame.bar.from) : "",
-      frame.total.requests > 0 ? `${short(tokensOf(frame.total))} tokens` : "",
-    ]
-    item.append(element("span", "size", sizes.filter((size) => size !== "").join(" · ")))
+    const sizes = frame.bar ? [duration(frame.bar.to - frame.bar.from)] : []
+    if (frame.total.requests > 0) sizes.push(`${short(tokensOf(frame.total))} tokens`)
+    item.append(twist, statusMark(frame.status), element("span", "handle", frame.handle), name)
+    item.append(element("span", "size", sizes.join(" · ")))
+    const said = [`${frame.handle} ${frame.title}`, nameOf(frame.status), ...sizes]
+    item.setAttribute("aria-label", said.join(", "))
     return item
   }
 
