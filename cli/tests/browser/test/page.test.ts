@@ -100,7 +100,9 @@ test("the wheel zooms with Ctrl at the pointer, and scrolls the page without it"
   await settle(page)
   await page.locator("#flame").click({ position: { x: 60, y: 40 } })
   assert.equal(await selectedTitle(page), "Read the code and plan the work", "what is under the pointer stays there")
-  const scrolled = page.evaluate('new Promise((done) => addEventListener("scroll", () => done(scrollY), { once: true }))')
+  const scrolled = page.evaluate(
+    'new Promise((done) => addEventListener("scroll", () => done(scrollY), { once: true }))',
+  )
   await page.mouse.wheel(0, 200)
   assert.ok(Number(await scrolled) > 0)
 })
