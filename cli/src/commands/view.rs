@@ -24,7 +24,7 @@ use crate::view::{self, Server, Snapshot};
 /// The file, if none is named.
 const USUAL_FILE: &str = "callstack-view.html";
 /// The pause between two looks at the stack.
-const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Args)]
 pub struct Arguments {

@@ -17,8 +17,9 @@ const BAR = 21
 const TOP = 6
 /** Bars narrower than this, in pixels, are drawn together with those beside them. */
 const NARROW = 1
-/** Titles are written into bars that are at least this wide. */
-const LEAST_TITLE = 30
+/** Marks are written into bars that are at least this wide, and titles where some letters of them have room. */
+const LEAST_MARK = 20
+const LEAST_LETTERS = 3
 /** The part of the chart that remains in view at the largest zoom. */
 const SMALLEST_VIEW = 1e-7
 /** The pixels that a pointer moves before it drags. */
@@ -50,6 +51,8 @@ export class Chart {
     this.hovered = null
     /** @type {(frame: Frame) => boolean} Whether a frame is drawn faintly. */
     this.isDimmed = () => false
+    /** @type {(frame: Frame) => boolean} Whether a frame is drawn in any case. */
+    this.isFound = () => false
     this.isRequested = false
     this.listen()
   }
@@ -177,8 +180,8 @@ export class Chart {
       const box = row[place]
       if (!box || box.from > to) break
       const right = (box.to - from) * scale
-      // Of bars within one pixel the first is drawn.
-      if (right < drawn + NARROW && box.frame !== this.selected) continue
+      // Of bars within one pixel the first is drawn, and those that were found.
+      if (right < drawn + NARROW && box.frame !== this.selected && !this.isFound(box.frame)) continue
       drawn = right
       this.drawBox(context, box, width)
     }
@@ -225,7 +228,7 @@ export class Chart {
       context.strokeRect(left + 0.5, top + 0.5, wide - 1, BAR - 1)
       context.setLineDash([])
     }
-    if (wide >= LEAST_TITLE) this.write(context, frame, Math.max(left, 0), Math.min(left + wide, width), top)
+    if (wide >= LEAST_MARK) this.write(context, frame, Math.max(left, 0), Math.min(left + wide, width), top)
     context.globalAlpha = 1
   }
 
@@ -258,7 +261,9 @@ export class Chart {
   write(context, frame, left, right, top) {
     const room = right - left - 12
     const mark = markOf(frame.status)
-    const text = cut(context, `${mark ? `${mark} ` : ""}${frame.title}`, room)
+    const whole = `${mark ? `${mark} ` : ""}${frame.title}`
+    const fitting = cut(context, whole, room)
+    const text = fitting === whole || fitting.length > LEAST_LETTERS + 2 ? fitting : mark
     if (!text) return
     if (this.isDimmed(frame)) {
       context.globalAlpha = 0.8

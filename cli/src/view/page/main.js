@@ -42,6 +42,7 @@ class Page {
     )
     this.isDimmed = (/** @type {Frame} */ frame) => this.search.isOn() && !this.search.found.has(frame)
     this.chart.isDimmed = this.isDimmed
+    this.chart.isFound = (frame) => this.search.found.has(frame)
     this.tree.isDimmed = this.isDimmed
     this.listenToTools()
     this.listenToKeys()

@@ -116,10 +116,10 @@ export class Tree {
     const name = element("span", "name", frame.title || "(no title)")
     const sizes = frame.bar ? [duration(frame.bar.to - frame.bar.from)] : []
     if (frame.total.requests > 0) sizes.push(`${short(tokensOf(frame.total))} tokens`)
-    item.append(twist, statusMark(frame.status), element("span", "handle", frame.handle), name)
+    // Behind the title, so that a screen reader says the status with it.
+    name.append(element("span", "unseen", `, ${nameOf(frame.status)}, `))
+    item.append(twist, statusMark(frame.status), element("span", "handle", `${frame.handle} `), name)
     item.append(element("span", "size", sizes.join(" · ")))
-    const said = [`${frame.handle} ${frame.title}`, nameOf(frame.status), ...sizes]
-    item.setAttribute("aria-label", said.join(", "))
     return item
   }
 

@@ -52,6 +52,8 @@ function history(): string {
       const results = `Module ${id} is done: 12 tests, three decisions, and a note for the next task in docs/${id}.md`
       add(time, `f${id}`, { kind: "statusChanged", status, results, resultsCompacted: "" })
     }
+    if (id % 50 === 1)
+      add(time, `f${parent}`, { kind: "statusChanged", status: "completed", results: "All tasks are done" })
   }
   return `${lines.join("\n")}\n`
 }

@@ -10,6 +10,8 @@ import type { Browser, Page } from "playwright-core"
 import { PNG } from "pngjs"
 import { fixedStack, open, screenshots, settle, startBrowser } from "./common.js"
 
+const viewport = { width: 1120, height: 740 }
+
 /** The share of pixels that may differ: other versions of fonts draw letters a little differently. */
 const TOLERANCE = 0.03
 
@@ -22,11 +24,10 @@ after(() => browser.close())
 /** Compares the page with a committed screenshot; UPDATE_SCREENSHOTS=1 writes it. */
 async function compare(page: Page, name: string): Promise<void> {
   await settle(page)
-  const screenshot = await page.screenshot()
-  const found = PNG.sync.read(screenshot)
+  const found = PNG.sync.read(await page.screenshot())
   const file = join(screenshots, `${name}.png`)
   if (process.env["UPDATE_SCREENSHOTS"]) {
-    writeFileSync(file, screenshot)
+    writeFileSync(file, PNG.sync.write(found, { colorType: 2, deflateLevel: 9, deflateStrategy: 0, filterType: 0 }))
     return
   }
   assert.ok(existsSync(file), `${file} is missing: UPDATE_SCREENSHOTS=1 npm test`)
@@ -63,7 +64,7 @@ async function check(page: Page, what: string): Promise<void> {
 for (const colorScheme of ["light", "dark"] as const) {
   test(`the page in ${colorScheme} colours`, async () => {
     using stack = fixedStack()
-    await using opened = await open(browser, stack.page(), { colorScheme })
+    await using opened = await open(browser, stack.page(), { colorScheme, viewport })
     const { page } = opened
     await compare(page, `time-${colorScheme}`)
     await check(page, `the chart by time, ${colorScheme}`)
@@ -91,7 +92,7 @@ test("the page on a phone", async () => {
 
 test("the button changes the colours", async () => {
   using stack = fixedStack()
-  await using opened = await open(browser, stack.page(), { colorScheme: "light" })
+  await using opened = await open(browser, stack.page(), { colorScheme: "light", viewport })
   await opened.page.getByRole("button", { name: "Dark colours" }).click()
   await compare(opened.page, "time-dark")
 })
