@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use callstack_core::frame::Timeline;
+use callstack_core::{Error, Stack};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -86,8 +87,9 @@ fn write(arguments: &Arguments, folder: &StackFolder) -> Result<WrittenView, Fai
 /// True if a file is an earlier page.
 fn is_page(file: &Path) -> bool {
     let mut beginning = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(view::MARK_BYTES).read_to_end(&mut beginning));
-    read.is_ok() && view::is_page(&beginning)
+    let mut read = || File::open(file)?.take(view::MARK_BYTES).read_to_end(&mut beginning);
+    // Opening a pipe would wait for its other end.
+    file.is_file() && read().is_ok() && view::is_page(&beginning)
 }
 
 /// Serves the page until the user interrupts the program, or somebody ends it.
@@ -103,12 +105,20 @@ fn serve(port: u16, arguments: &Arguments, folder: &StackFolder, output: Output)
     output.stream(&ServedView { url: address.url() })?;
     while !interrupted.load(Ordering::Relaxed) && !ended.load(Ordering::Relaxed) {
         thread::sleep(PAUSE);
-        stack.refresh()?;
-        if stack.update_timeline(&mut timeline)? {
-            server.change(Snapshot::of(&stack, &timeline, prices.as_ref()));
+        match look(&stack, &mut timeline) {
+            Ok(true) => server.change(Snapshot::of(&stack, &timeline, prices.as_ref())),
+            // Others use the stack for long; the next look may succeed.
+            Ok(false) | Err(Error::Busy { .. }) => {}
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(if interrupted.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Done })
+}
+
+/// Looks for changes of other processes. Returns true if there are any.
+fn look(stack: &Stack, timeline: &mut Timeline) -> callstack_core::Result<bool> {
+    stack.refresh()?;
+    stack.update_timeline(timeline)
 }
 
 impl Report for WrittenView {

@@ -34,7 +34,7 @@ const THREAD_STACK: usize = 128 << 10;
 /// The time in which readers are told that the server ends.
 const FAREWELL: Duration = Duration::from_millis(300);
 
-/// A running server. It ends with the program, or when it is dropped.
+/// A running server. When it is dropped its readers are told that it ends; the port is freed with the end of the program.
 pub struct Server {
     live: Arc<Live>,
     connections: Arc<AtomicUsize>,

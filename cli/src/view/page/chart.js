@@ -19,7 +19,7 @@ const TOP = 6
 const NARROW = 1
 /** Marks are written into bars that are at least this wide, and titles where some letters of them have room. */
 const LEAST_MARK = 20
-const LEAST_LETTERS = 3
+const LEAST_LETTERS = 2
 /** The part of the chart that remains in view at the largest zoom. */
 const SMALLEST_VIEW = 1e-7
 /** The pixels that a pointer moves before it drags. */
