@@ -8,6 +8,8 @@ import { byId, duration, element, nameOf, short, statusMark } from "./words.js"
 
 /** The height of an item in pixels, as in the style sheet. */
 const ITEM = 26
+/** The smallest and the largest height of the tree in pixels. Larger ones scroll. */
+const HEIGHTS = [104, 388]
 /** The number of items above and below the visible ones that are in the document. */
 const MARGIN = 6
 /** The largest number of levels that are indented. */
@@ -54,6 +56,8 @@ export class Tree {
       this.shown.push(frame)
       if (this.expanded.has(frame.number)) for (const child of frame.children.toReversed()) rest.push(child)
     }
+    const [least = 0, most = 0] = HEIGHTS
+    this.root.style.height = `${Math.min(Math.max(this.shown.length * ITEM + 8, least), most)}px`
     this.draw()
   }
 
