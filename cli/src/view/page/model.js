@@ -144,6 +144,7 @@ export class Frame {
    */
   take(data) {
     this.data = data
+    this.bar = null
     this.status = data.s
     this.title = data.t
     this.isOpen = data.s === "in_progress" || data.s === "blocked"
@@ -163,10 +164,8 @@ export class Frame {
    */
   setEnd(end) {
     const bar = this.data?.b
-    if (!bar) {
-      this.bar = null
-      return
-    }
+    // A bar that has ended stays as it is.
+    if (!bar || (this.bar && !this.isOpen)) return
     const [from, barEnd, row] = bar
     const to = this.isOpen ? Math.max(end, from) : barEnd
     /** @type {[number, number][]} */

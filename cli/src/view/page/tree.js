@@ -120,9 +120,8 @@ export class Tree {
     const name = element("span", "name", frame.title || "(no title)")
     const sizes = frame.bar ? [duration(frame.bar.to - frame.bar.from)] : []
     if (frame.total.requests > 0) sizes.push(`${short(tokensOf(frame.total))} tokens`)
-    // Behind the title, so that a screen reader says the status with it.
-    name.append(element("span", "unseen", `, ${nameOf(frame.status)}, `))
-    item.append(twist, statusMark(frame.status), element("span", "handle", `${frame.handle} `), name)
+    const status = element("span", "unseen", nameOf(frame.status))
+    item.append(twist, statusMark(frame.status), element("span", "handle", frame.handle), name, status)
     item.append(element("span", "size", sizes.join(" · ")))
     return item
   }

@@ -28,7 +28,7 @@ test("a push of another process appears, and selection, search and focus stay", 
   const item = page.getByRole("treeitem", { name: /f6 Payment by card/ })
   assert.equal(await item.getAttribute("aria-expanded"), "false", "what is collapsed stays so")
   stack.run("pop", "f25", "--results", "It is in the news")
-  const state = page.getByRole("treeitem", { name: "f25 Announce it in the <b>news</b>, completed" })
+  const state = page.getByRole("treeitem", { name: "f25 Announce it in the <b>news</b> completed" })
   await state.waitFor({ timeout: PATIENCE })
   assert.deepEqual(opened.problems, [])
   assert.ok(opened.requests.every((url) => url.startsWith(served.url)))
