@@ -1,7 +1,7 @@
 // @ts-check
 // The ten frames whose own requests cost most: in money if there are prices, else in tokens.
 import { tokensOf } from "./model.js"
-import { byId, element, money, number } from "./words.js"
+import { byId, element, money, number, replaceContent } from "./words.js"
 
 /** @typedef {import("./model.js").Frame} Frame */
 /** @typedef {import("./model.js").Model} Model */
@@ -18,7 +18,7 @@ export function showCostliest(model, select) {
   const frames = model.frames.filter((frame) => size(frame) > 0).sort((one, other) => size(other) - size(one))
   const list = byId("costliest", HTMLDivElement)
   if (frames.length === 0) {
-    list.replaceChildren(element("p", "empty", "No request to a model was recorded."))
+    replaceContent(list, element("p", "empty", "No request to a model was recorded."))
     return
   }
   const first = frames[0]
@@ -43,5 +43,5 @@ export function showCostliest(model, select) {
     cell.append(button, share)
     row.append(element("td", "", amount))
   }
-  list.replaceChildren(table)
+  replaceContent(list, table)
 }

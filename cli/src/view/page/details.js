@@ -1,7 +1,7 @@
 // @ts-check
 // The panel with everything about the selected frame.
 import { promptOf, tokensOf } from "./model.js"
-import { byId, duration, element, moment, money, nameOf, number, statusMark } from "./words.js"
+import { byId, duration, element, moment, money, nameOf, number, replaceContent, statusMark } from "./words.js"
 
 /** @typedef {import("./model.js").Frame} Frame */
 /** @typedef {import("./model.js").Model} Model */
@@ -19,7 +19,7 @@ export function showDetails(model, frame, select) {
   const panel = byId("details", HTMLDivElement)
   if (!frame) {
     const text = model.frames.length === 0 ? "There are no frames yet." : "Choose a frame in the chart or in the list."
-    panel.replaceChildren(element("p", "empty", text))
+    replaceContent(panel, element("p", "empty", text))
     return
   }
   const state = element("p", "state")
@@ -29,20 +29,22 @@ export function showDetails(model, frame, select) {
     element("span", "handle", frame.handle),
   )
   if (model.active === frame.number) state.append(element("span", "handle", "· active"))
-  panel.replaceChildren(state, element("p", "name", frame.title || "(no title)"), facts(model, frame))
-  if (frame.total.requests > 0) panel.append(usageTable(model, frame))
+  /** @type {HTMLElement[]} */
+  const content = [state, element("p", "name", frame.title || "(no title)"), facts(model, frame)]
+  if (frame.total.requests > 0) content.push(usageTable(model, frame))
   let name = ""
   for (const [kind, text] of frame.texts) {
-    if (kind !== name) panel.append(element("h3", "", LISTS.has(kind) ? `${kind}s` : kind))
+    if (kind !== name) content.push(element("h3", "", LISTS.has(kind) ? `${kind}s` : kind))
     name = kind
-    panel.append(element("p", "text", LISTS.has(kind) ? `• ${text}` : text))
+    content.push(element("p", "text", LISTS.has(kind) ? `• ${text}` : text))
   }
   const others = links(model, "Needs", frame.dependencies, select)
   const earlier = links(model, "Attempt after", frame.retryOf === null ? [] : [frame.retryOf], select)
   const above = links(model, "Below", frame.parent ? [frame.parent.number] : [], select)
-  panel.append(...others, ...earlier, ...above)
-  if (frame.isCut) panel.append(element("p", "cut", "Texts were cut to keep this page small. This shows them whole:"))
-  panel.append(command(frame))
+  content.push(...others, ...earlier, ...above)
+  if (frame.isCut) content.push(element("p", "cut", "Texts were cut to keep this page small. This shows them whole:"))
+  content.push(command(frame))
+  replaceContent(panel, ...content)
 }
 
 /**

@@ -152,3 +152,20 @@ export function statusMark(status) {
   mark.setAttribute("aria-hidden", "true")
   return mark
 }
+
+/**
+ * Replaces what is in an element, unless it is the same: texts that a reader has selected stay selected. The focus stays on
+ * the button at its place.
+ * @param {HTMLElement} container
+ * @param {(Node | string)[]} content
+ */
+export function replaceContent(container, ...content) {
+  const next = container.cloneNode(false)
+  if (!(next instanceof HTMLElement)) return
+  next.append(...content)
+  if (container.isEqualNode(next)) return
+  const focused = document.activeElement
+  const place = focused instanceof HTMLButtonElement ? [...container.querySelectorAll("button")].indexOf(focused) : -1
+  container.replaceChildren(...next.childNodes)
+  if (place >= 0) container.querySelectorAll("button")[place]?.focus({ preventScroll: true })
+}
