@@ -13,6 +13,8 @@ PYTHON := $(TOOLS)/python/bin/python
 # The models of Harbor, which read trajectories in the tests. Its other parts need a newer Python and are not installed.
 TRAJECTORY_READER := $(TOOLS)/python/.harbor-0.25.0
 NODE_MODULES := bindings/node_modules/.package-lock.json
+VIEW_TESTS := cli/tests/browser
+VIEW_MODULES := $(VIEW_TESTS)/node_modules/.package-lock.json
 FUZZ_TARGETS := entry_points operations context counter host import state folder
 FUZZ_SECONDS ?= 60
 # Features of the C library. With the exact token counter o200k it is larger: make native FEATURES=capi,tokenizer
@@ -28,7 +30,7 @@ SONAME := -C link-arg=-Wl,-soname,libcallstack.so.$(basename $(VERSION))
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent bindings program check test test-rust test-c test-node lint bench bench-node bench-opencode bench-tokens bench-relevance trajectory-reader plugin soak fuzz native install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent bindings program check test test-rust test-c test-node test-view lint bench bench-node bench-opencode bench-tokens bench-relevance bench-view trajectory-reader plugin soak fuzz native install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -47,7 +49,7 @@ demo-agent: $(PYTHON)
 # The last step of building the library uses one core, so the lints run beside it.
 test:
 	$(MAKE) --jobs=2 --output-sync=line --no-print-directory lint native
-	$(MAKE) --no-print-directory test-rust test-c test-node
+	$(MAKE) --no-print-directory test-rust test-c test-node test-view
 
 # The daily loop: format, lints, and the tests of the library.
 check:
@@ -76,7 +78,15 @@ program:
 test-node: native program $(NODE_MODULES)
 	$(NPM) test --prefix bindings
 
-lint: $(NODE_MODULES)
+# Tests the page of `callstack view` in Chromium.
+test-view: system-tools program $(VIEW_MODULES)
+	$(NPM) test --prefix $(VIEW_TESTS)
+
+# Measures that page with 10,000 frames.
+bench-view: system-tools program $(VIEW_MODULES)
+	$(NPM) run bench --prefix $(VIEW_TESTS)
+
+lint: $(NODE_MODULES) $(VIEW_MODULES)
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
 	$(CARGO) clippy --all-targets --no-default-features -- -D warnings
@@ -84,6 +94,7 @@ lint: $(NODE_MODULES)
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps --workspace --all-features
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps -p callstack-core
 	$(NPM) run lint --prefix bindings
+	$(NPM) run lint --prefix $(VIEW_TESTS)
 
 bench:
 	$(CARGO) bench -p callstack-core
@@ -130,6 +141,10 @@ packages: native $(NODE_MODULES)
 
 $(NODE_MODULES): bindings/package.json bindings/node/package.json bindings/opencode/package.json
 	$(NPM) install --prefix bindings
+	touch $@
+
+$(VIEW_MODULES): $(VIEW_TESTS)/package.json
+	$(NPM) install --prefix $(VIEW_TESTS)
 	touch $@
 
 system-tools:

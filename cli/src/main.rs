@@ -11,7 +11,9 @@ mod failure;
 mod folder;
 mod input;
 mod output;
+mod prices;
 mod run_lock;
+mod view;
 mod watch;
 
 use std::env;

@@ -1,8 +1,7 @@
 //! `callstack export`: the stack as a file for other programs.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 
 use callstack_core::frame::Timeline;
 use callstack_core::{Event, EventQuery, FrameRef, Handle, LogQuery, Stack, StackState};
@@ -10,14 +9,14 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use tempfile::Builder;
 
 use crate::chart::Chart;
 use crate::exit::Exit;
 use crate::export::{Run, atif, chrome, otlp, speedscope, svg};
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{Line, Page, Report, number};
+use crate::output::{Line, Page, Report, WrittenFile, number, refuse_own_file, write_file};
+use crate::view;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -25,7 +24,7 @@ pub struct Arguments {
     file: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t = Format::State)]
     format: Format,
-    /// Only this frame, and what is below it. Not for the formats `state` and `events`, which are whole stacks.
+    /// Only this frame, and what is below it. Not for the formats `state`, `events` and `html`, which show whole stacks.
     #[arg(long)]
     frame: Option<FrameRef>,
     /// Overwrite an existing file.
@@ -40,6 +39,8 @@ enum Format {
     State,
     /// All events, each in JSON on a line.
     Events,
+    /// The page of `callstack view`: a flame chart for a browser.
+    Html,
     /// A picture of the run: frames over time, and the tokens of requests.
     Svg,
     /// Profiles for speedscope: times, and tokens.
@@ -69,7 +70,7 @@ pub struct Export {
     /// With the format `events`: all events.
     #[serde(skip_serializing_if = "Option::is_none")]
     events: Option<Vec<Event>>,
-    /// With all other formats: the document, as its format has it. A picture is a text.
+    /// With all other formats: the document, as its format has it. A page and a picture are texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Value>")]
     document: Option<Document>,
@@ -79,18 +80,12 @@ pub struct Export {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Document {
+    Html(String),
     Svg(String),
     Speedscope(speedscope::File),
     Chrome(chrome::Trace),
     Otlp(otlp::Traces),
     Atif(Box<atif::Trajectory>),
-}
-
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct WrittenFile {
-    path: String,
-    bytes: u64,
 }
 
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Export, Failure> {
@@ -104,7 +99,11 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Export, Failur
     let content = content(&stack, format, frame)?;
     let mut export = Export { format, revision, file: None, state: None, events: None, document: None };
     match (&arguments.file, content) {
-        (Some(file), content) => export.file = Some(write_file(&stack, file, &content, arguments.force)?),
+        (Some(file), content) => {
+            export.file = Some(write_file(file, arguments.force, |writer| {
+                content.write(&stack, &file.display().to_string(), writer)
+            })?)
+        }
         (None, Content::State) => export.state = Some(stack.state()),
         (None, Content::Events) => export.events = Some(stack.history(&EventQuery::default())?),
         (None, Content::Document(document)) => export.document = Some(document),
@@ -121,14 +120,15 @@ enum Content {
 
 fn content(stack: &Stack, format: Format, frame: Option<Handle>) -> Result<Content, Failure> {
     let document = match (format, frame) {
-        (Format::State | Format::Events, Some(_)) => {
-            let message = "a state and events are those of a whole stack";
+        (Format::State | Format::Events | Format::Html, Some(_)) => {
+            let message = "a state, events and a page show a whole stack";
             return Err(
                 Failure::new(Exit::Usage, "whole_stack", message).next("leave --frame out, or choose another --format")
             );
         }
         (Format::State, None) => return Ok(Content::State),
         (Format::Events, None) => return Ok(Content::Events),
+        (Format::Html, None) => Document::Html(view::page(stack, None)?.0),
         (Format::Svg, _) => Document::Svg(of_run(stack, frame, svg::picture)?),
         (Format::Speedscope, _) => Document::Speedscope(of_run(stack, frame, speedscope::file)?),
         (Format::Chrome, _) => Document::Chrome(of_run(stack, frame, chrome::trace)?),
@@ -173,53 +173,12 @@ impl Content {
         match self {
             Self::State => serde_json::to_writer(writer, &stack.state()).map_err(|error| failed(error.into())),
             Self::Events => Ok(stack.export_history(writer).map(drop)?),
-            Self::Document(Document::Svg(picture)) => writer.write_all(picture.as_bytes()).map_err(failed),
+            Self::Document(Document::Html(text) | Document::Svg(text)) => {
+                writer.write_all(text.as_bytes()).map_err(failed)
+            }
             Self::Document(document) => serde_json::to_writer(writer, document).map_err(|error| failed(error.into())),
         }
     }
-}
-
-/// Refuses a file in the stack's own folder, where it could take the place of the database.
-fn refuse_own_file(stack: &Path, file: &Path) -> Result<(), Failure> {
-    let parent = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // A folder that cannot be found is reported when the file is written.
-    let is_within =
-        stack.canonicalize().is_ok_and(|stack| parent.canonicalize().is_ok_and(|parent| parent.starts_with(stack)));
-    match is_within {
-        true => {
-            Err(Failure::new(Exit::Refused, "own_file", format!("{} is in the folder of the stack", file.display()))
-                .next("name a file outside of it"))
-        }
-        false => Ok(()),
-    }
-}
-
-/// Writes the file as a whole or not at all.
-fn write_file(stack: &Stack, path: &Path, content: &Content, is_forced: bool) -> Result<WrittenFile, Failure> {
-    let name = path.display().to_string();
-    if !is_forced && path.exists() {
-        return Err(exists(&name));
-    }
-    let failed = |error: io::Error| Failure::of_file("write", &name, &error);
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // The errors of the file name nothing but the reason: `failed` names the file that the user wants.
-    let file = Builder::new().make_in(folder, |path| File::create_new(path)).map_err(failed)?;
-    let mut writer = BufWriter::new(file.as_file());
-    content.write(stack, &name, &mut writer)?;
-    writer.flush().map_err(failed)?;
-    drop(writer);
-    let persisted = if is_forced { file.persist(path) } else { file.persist_noclobber(path) };
-    if let Err(error) = persisted {
-        let is_taken = error.error.kind() == io::ErrorKind::AlreadyExists;
-        return Err(if is_taken { exists(&name) } else { failed(error.error) });
-    }
-    let bytes = fs::metadata(path).map_err(failed)?.len();
-    Ok(WrittenFile { path: name, bytes })
-}
-
-fn exists(name: &str) -> Failure {
-    Failure::new(Exit::Refused, "exists", format!("{name} exists"))
-        .next("overwrite it with --force, or name another file")
 }
 
 impl Report for Export {
@@ -234,7 +193,7 @@ impl Report for Export {
             return page.raw(&format!("{}\n", serde_json::to_string(state)?));
         }
         match &self.document {
-            Some(Document::Svg(picture)) => return page.raw(picture),
+            Some(Document::Html(text) | Document::Svg(text)) => return page.raw(text),
             Some(document) => return page.raw(&format!("{}\n", serde_json::to_string(document)?)),
             None => {}
         }

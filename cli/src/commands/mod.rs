@@ -29,6 +29,7 @@ pub mod show;
 pub mod stop;
 mod tree;
 pub mod usage;
+mod view;
 mod watch;
 
 use crate::exit::Exit;
@@ -58,6 +59,8 @@ pub enum StackCommand {
     /// and invalidate. The key ? lists them. Into a file or a pipe, with --json, or with one of the options for lines, it writes
     /// each change as it happens.
     Watch(watch::Arguments),
+    /// Writes a page with a flame chart, or serves it while the stack changes.
+    View(view::Arguments),
     /// Examines the stack, and says what to do if something is wrong.
     Doctor,
     /// Begins a frame, on which you or a script work. For an agent, plan it.
@@ -111,6 +114,7 @@ impl StackCommand {
                 | Self::History(_)
                 | Self::Usage(_)
                 | Self::Watch(_)
+                | Self::View(_)
                 | Self::Doctor
                 | Self::Export(_)
         )
@@ -143,6 +147,7 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::Log(arguments) => output.report(&log::run(arguments, folder)?)?,
         StackCommand::History(arguments) => output.report(&history::run(&arguments, folder)?)?,
         StackCommand::Watch(arguments) => return watch::run(&arguments, folder, output),
+        StackCommand::View(arguments) => return view::run(&arguments, folder, output),
         StackCommand::Doctor => return doctor::run(folder, output),
         StackCommand::Usage(arguments) => output.report(&usage::run(&arguments, folder)?)?,
         StackCommand::Push(arguments) => report_change(output, &push::run(arguments, folder)?)?,
@@ -205,6 +210,8 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<stop::Stopped>(),
         schema::of::<tree::FrameTree>(),
         schema::of::<usage::Usage>(),
+        schema::of::<view::ServedView>(),
+        schema::of::<view::WrittenView>(),
         watch::schemas(),
         #[cfg(feature = "agent")]
         schema::of::<crate::agent::RunResult>(),

@@ -1,8 +1,6 @@
 //! `callstack usage`: what the requests to models have used, and what they cost.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::io;
 
 use callstack_core::frame::{ModelUsage, Prices, TotalCost};
 use callstack_core::text::one_line;
@@ -12,22 +10,18 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::frame_line::FrameLine;
-use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::table::{self, Row};
 use crate::output::{EMPHASIS, Line, Page, Report, count, duration, number};
-
-/// Maximum size of a file with prices, in bytes. More is not read.
-const MOST_BYTES: u64 = 1 << 20;
+use crate::prices::PricesFile;
 
 #[derive(Args)]
 pub struct Arguments {
     /// Only this frame, and what is below it. Default: all frames.
     frame: Option<FrameRef>,
-    /// A file with the prices of models for a million tokens, in JSON or TOML: see docs/cli.md.
-    #[arg(long, value_name = "FILE", env = "CALLSTACK_PRICES", hide_env_values = true)]
-    prices: Option<PathBuf>,
+    #[command(flatten)]
+    prices: PricesFile,
 }
 
 /// The usage of a frame, or of all frames.
@@ -77,34 +71,10 @@ struct BelowUsage {
 }
 
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Usage, Failure> {
-    let prices =
-        arguments.prices.as_deref().filter(|path| !path.as_os_str().is_empty()).map(read_prices).transpose()?;
+    let prices = arguments.prices.read()?;
     let stack = folder.open_to_read()?;
     let frame = arguments.frame.as_ref().map(|frame| stack.resolve(frame.clone())).transpose()?;
     Ok(stack.read(|tree| Usage::of(tree, frame, prices.as_ref())))
-}
-
-/// Reads a file of prices: TOML if its name ends in `.toml`, else JSON.
-fn read_prices(path: &Path) -> Result<Prices, Failure> {
-    let name = path.display();
-    let failed = |error: io::Error| Failure::of_file("read", name.to_string(), &error);
-    let mut text = String::new();
-    File::open(path).map_err(failed)?.take(MOST_BYTES).read_to_string(&mut text).map_err(failed)?;
-    let is_toml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
-    let read: Result<Prices, String> = match is_toml {
-        true => toml::from_str(&text).map_err(|error| error.to_string()),
-        false => serde_json::from_str(&text).map_err(|error| error.to_string()),
-    };
-    let wrong = |message: String| {
-        let next = "give prices for a million tokens: {\"MODEL\": {\"uncachedInput\": 3, \"cacheRead\": 0.3, \"cacheWrite\": 3.75, \
-                    \"output\": 15}}";
-        Failure::new(Exit::Refused, "prices", format!("{name} cannot be read as prices: {message}")).next(next)
-    };
-    let prices = read.map_err(wrong)?;
-    match prices.invalid() {
-        Some(model) => Err(wrong(format!("a price of `{model}` is no amount of money"))),
-        None => Ok(prices),
-    }
 }
 
 impl Usage {

@@ -1,6 +1,7 @@
 //! The output of commands. Each command returns one value: its JSON is for scripts, its text for people. Data goes to the
 //! standard output, everything else to the standard error.
 
+mod file;
 mod moment;
 mod page;
 mod reader;
@@ -14,6 +15,7 @@ use callstack_core::text::escape_hidden;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use file::{WrittenFile, refuse_own_file, write_file};
 pub use moment::{duration, moment};
 pub use page::{Line, Lines, Medium, Page, count, number};
 pub use reader::wait_for_reader;

@@ -1,0 +1,141 @@
+//! `callstack view`: a flame chart of the stack, as a file or served.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use callstack_core::frame::Timeline;
+use callstack_core::{Error, Stack};
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::output::{Line, Output, Page, Report, count, number, refuse_own_file, write_file};
+use crate::prices::PricesFile;
+use crate::view::{self, Server, Snapshot};
+
+/// The file, if none is named.
+const USUAL_FILE: &str = "callstack-view.html";
+/// The pause between two looks at the stack.
+const PAUSE: Duration = Duration::from_millis(50);
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The file to write. Default: callstack-view.html. An earlier page is overwritten.
+    #[arg(conflicts_with = "serve")]
+    file: Option<PathBuf>,
+    /// Overwrite an existing file that is no such page.
+    #[arg(long, conflicts_with = "serve")]
+    force: bool,
+    /// Serve the page at 127.0.0.1, and keep it up to date, until Ctrl-C. Default port: a free one.
+    #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    serve: Option<u16>,
+    #[command(flatten)]
+    prices: PricesFile,
+}
+
+/// A page that was written.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WrittenView {
+    path: String,
+    bytes: u64,
+    /// Number of frames in the page.
+    frames: usize,
+    /// The revision of the stack.
+    revision: u64,
+}
+
+/// A page that is served.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ServedView {
+    /// The address for a browser. Whoever knows it can read the page.
+    url: String,
+}
+
+pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
+    match arguments.serve {
+        Some(port) => serve(port, arguments, folder, output),
+        None => {
+            output.report(&write(arguments, folder)?)?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn write(arguments: &Arguments, folder: &StackFolder) -> Result<WrittenView, Failure> {
+    let prices = arguments.prices.read()?;
+    let file = arguments.file.as_deref().unwrap_or(Path::new(USUAL_FILE));
+    let stack = folder.open_to_read()?;
+    refuse_own_file(&folder.existing()?, file)?;
+    let (page, snapshot) = view::page(&stack, prices.as_ref())?;
+    let written = write_file(file, arguments.force || is_page(file), |writer| {
+        writer.write_all(page.as_bytes()).map_err(|error| Failure::of_file("write", file.display(), &error))
+    })?;
+    Ok(WrittenView { path: written.path, bytes: written.bytes, frames: snapshot.frames(), revision: snapshot.revision })
+}
+
+/// True if a file is an earlier page.
+fn is_page(file: &Path) -> bool {
+    let mut beginning = Vec::new();
+    let mut read = || File::open(file)?.take(view::MARK_BYTES).read_to_end(&mut beginning);
+    // Opening a pipe would wait for its other end.
+    file.is_file() && read().is_ok() && view::is_page(&beginning)
+}
+
+/// Serves the page until the user interrupts the program, or somebody ends it.
+fn serve(port: u16, arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
+    let (interrupted, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    signal_hook::flag::register(SIGINT, interrupted.clone())?;
+    signal_hook::flag::register(SIGTERM, ended.clone())?;
+    let prices = arguments.prices.read()?;
+    let stack = folder.open_to_read()?;
+    let mut timeline = Timeline::default();
+    stack.update_timeline(&mut timeline)?;
+    let (server, address) = Server::start(port, Snapshot::of(&stack, &timeline, prices.as_ref()))?;
+    output.stream(&ServedView { url: address.url() })?;
+    while !interrupted.load(Ordering::Relaxed) && !ended.load(Ordering::Relaxed) {
+        thread::sleep(PAUSE);
+        match look(&stack, &mut timeline) {
+            Ok(true) => server.change(Snapshot::of(&stack, &timeline, prices.as_ref())),
+            // Others use the stack for long; the next look may succeed.
+            Ok(false) | Err(Error::Busy { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(if interrupted.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Done })
+}
+
+/// Looks for changes of other processes. Returns true if there are any.
+fn look(stack: &Stack, timeline: &mut Timeline) -> callstack_core::Result<bool> {
+    stack.refresh()?;
+    stack.update_timeline(timeline)
+}
+
+impl Report for WrittenView {
+    const KIND: &'static str = "view";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let size = format!(", {}, {} bytes", count(self.frames, "frame"), number(self.bytes));
+        page.line(Line::new().plain("wrote ").said(&self.path).plain(size))
+    }
+}
+
+impl Report for ServedView {
+    const KIND: &'static str = "servedView";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        // As a whole, however narrow the terminal is.
+        page.raw(&format!("serving {}\n", self.url))?;
+        page.line(Line::new().plain("Ctrl-C ends it"))
+    }
+}

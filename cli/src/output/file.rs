@@ -1,0 +1,70 @@
+//! Files that commands write for the user, outside of the stack.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use tempfile::Builder;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// A file that was written, and its size.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WrittenFile {
+    pub path: String,
+    pub bytes: u64,
+}
+
+/// Refuses a file in the stack's own folder, where it could take the place of the database.
+pub fn refuse_own_file(stack: &Path, file: &Path) -> Result<(), Failure> {
+    // A folder that cannot be found is reported when the file is written.
+    let is_within = stack
+        .canonicalize()
+        .is_ok_and(|stack| folder_of(file).canonicalize().is_ok_and(|parent| parent.starts_with(stack)));
+    match is_within {
+        true => {
+            Err(Failure::new(Exit::Refused, "own_file", format!("{} is in the folder of the stack", file.display()))
+                .next("name a file outside of it"))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Writes a file as a whole or not at all. An existing one is only replaced if `is_forced`.
+pub fn write_file(
+    path: &Path,
+    is_forced: bool,
+    content: impl FnOnce(&mut BufWriter<&File>) -> Result<(), Failure>,
+) -> Result<WrittenFile, Failure> {
+    let name = path.display().to_string();
+    if !is_forced && path.exists() {
+        return Err(exists(&name));
+    }
+    let failed = |error: io::Error| Failure::of_file("write", &name, &error);
+    // The errors of the file name nothing but the reason: `failed` names the file that the user wants.
+    let file = Builder::new().make_in(folder_of(path), |path| File::create_new(path)).map_err(failed)?;
+    let mut writer = BufWriter::new(file.as_file());
+    content(&mut writer)?;
+    writer.flush().map_err(failed)?;
+    drop(writer);
+    let persisted = if is_forced { file.persist(path) } else { file.persist_noclobber(path) };
+    if let Err(error) = persisted {
+        let is_taken = error.error.kind() == io::ErrorKind::AlreadyExists;
+        return Err(if is_taken { exists(&name) } else { failed(error.error) });
+    }
+    let bytes = fs::metadata(path).map_err(failed)?.len();
+    Ok(WrittenFile { path: name, bytes })
+}
+
+fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn exists(name: &str) -> Failure {
+    Failure::new(Exit::Refused, "exists", format!("{name} exists"))
+        .next("overwrite it with --force, or name another file")
+}

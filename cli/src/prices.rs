@@ -1,0 +1,52 @@
+//! The file with the prices of models, which several commands take.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use callstack_core::frame::Prices;
+use clap::Args;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// Maximum size of a file with prices, in bytes. More is not read.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The option `--prices`.
+#[derive(Args)]
+pub struct PricesFile {
+    /// A file with the prices of models for a million tokens, in JSON or TOML: see docs/cli.md.
+    #[arg(long, value_name = "FILE", env = "CALLSTACK_PRICES", hide_env_values = true)]
+    prices: Option<PathBuf>,
+}
+
+impl PricesFile {
+    /// The prices of the file. `None` if no file was given. An empty name counts as none.
+    pub fn read(&self) -> Result<Option<Prices>, Failure> {
+        self.prices.as_deref().filter(|path| !path.as_os_str().is_empty()).map(read).transpose()
+    }
+}
+
+/// Reads a file of prices: TOML if its name ends in `.toml`, else JSON.
+fn read(path: &Path) -> Result<Prices, Failure> {
+    let name = path.display();
+    let failed = |error: io::Error| Failure::of_file("read", name.to_string(), &error);
+    let mut text = String::new();
+    File::open(path).map_err(failed)?.take(MOST_BYTES).read_to_string(&mut text).map_err(failed)?;
+    let is_toml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+    let read: Result<Prices, String> = match is_toml {
+        true => toml::from_str(&text).map_err(|error| error.to_string()),
+        false => serde_json::from_str(&text).map_err(|error| error.to_string()),
+    };
+    let wrong = |message: String| {
+        let next = "give prices for a million tokens: {\"MODEL\": {\"uncachedInput\": 3, \"cacheRead\": 0.3, \"cacheWrite\": 3.75, \
+                    \"output\": 15}}";
+        Failure::new(Exit::Refused, "prices", format!("{name} cannot be read as prices: {message}")).next(next)
+    };
+    let prices = read.map_err(wrong)?;
+    match prices.invalid() {
+        Some(model) => Err(wrong(format!("a price of `{model}` is no amount of money"))),
+        None => Ok(prices),
+    }
+}

@@ -1,0 +1,460 @@
+// @ts-check
+// The flame chart: draws the bars that are in view, and turns wheel, pointer and keys into zooming and moving.
+import { ticks } from "./axis.js"
+import { firstAfter } from "./layout.js"
+import { font, prepare } from "./theme.js"
+import { byId, markOf } from "./words.js"
+
+/** @typedef {import("./layout.js").Box} Box */
+/** @typedef {import("./layout.js").Layout} Layout */
+/** @typedef {import("./model.js").Frame} Frame */
+/** @typedef {import("./theme.js").Theme} Theme */
+
+/** The height of a row with its gap, and that of a bar, in pixels. */
+const ROW = 24
+const BAR = 21
+/** The room above the first row. */
+const TOP = 6
+/** Bars narrower than this, in pixels, are drawn together with those beside them. */
+const NARROW = 1
+/** Marks are written into bars that are at least this wide, and titles where some letters of them have room. */
+const LEAST_MARK = 20
+const LEAST_LETTERS = 2
+/** The part of the chart that remains in view at the largest zoom. */
+const SMALLEST_VIEW = 1e-7
+/** The pixels that a pointer moves before it drags. */
+const DRAG = 4
+
+/**
+ * @typedef {object} Hooks
+ * @property {(frame: Frame) => void} selected
+ * @property {(frame: Frame | null, x: number, y: number) => void} hovered
+ * @property {() => void} moved
+ */
+
+export class Chart {
+  /**
+   * @param {Layout} layout
+   * @param {Theme} theme
+   * @param {Hooks} hooks
+   */
+  constructor(layout, theme, hooks) {
+    this.canvas = byId("flame", HTMLCanvasElement)
+    this.scroll = byId("scroll", HTMLDivElement)
+    this.layout = layout
+    this.theme = theme
+    this.hooks = hooks
+    this.view = { from: 0, to: layout.end }
+    /** @type {Frame | null} */
+    this.selected = null
+    /** @type {Frame | null} */
+    this.hovered = null
+    /** @type {(frame: Frame) => boolean} Whether a frame is drawn faintly. */
+    this.isDimmed = () => false
+    /** @type {(frame: Frame) => boolean} Whether a frame is drawn in any case. */
+    this.isFound = () => false
+    this.isRequested = false
+    this.listen()
+  }
+
+  /**
+   * Takes another layout. The view stays where it was, and at the end if it reached the end.
+   * @param {Layout} layout
+   */
+  setLayout(layout) {
+    const isAll = this.isAll()
+    const isOther = layout.mode !== this.layout.mode
+    this.layout = layout
+    const { from, to } = this.view
+    this.view = isAll || isOther ? { from: 0, to: layout.end } : { from, to: Math.min(to, layout.end) }
+    this.show()
+  }
+
+  isAll() {
+    return this.view.from <= 0 && this.view.to >= this.layout.end
+  }
+
+  /** Draws before the next frame of the screen, once for all changes until then. */
+  show() {
+    if (this.isRequested) return
+    this.isRequested = true
+    requestAnimationFrame(() => {
+      this.isRequested = false
+      this.draw()
+    })
+  }
+
+  /**
+   * @param {number} from
+   * @param {number} to
+   */
+  look(from, to) {
+    const { end } = this.layout
+    const size = Math.min(Math.max(to - from, Math.max(end * SMALLEST_VIEW, 1)), end)
+    const start = Math.min(Math.max(from, 0), end - size)
+    this.view = { from: start, to: start + size }
+    this.hooks.moved()
+    this.show()
+  }
+
+  all() {
+    this.look(0, this.layout.end)
+  }
+
+  /**
+   * @param {number} factor More than 1 shows more.
+   * @param {number} [x] The place that stays where it is, in pixels.
+   */
+  zoom(factor, x = this.canvas.clientWidth / 2) {
+    const { from, to } = this.view
+    const point = from + ((to - from) * x) / Math.max(this.canvas.clientWidth, 1)
+    this.look(point - (point - from) * factor, point + (to - point) * factor)
+  }
+
+  /**
+   * Zooms to a frame, with a little room beside it.
+   * @param {Frame} frame
+   */
+  zoomTo(frame) {
+    const box = this.layout.boxes.get(frame)
+    if (!box) return
+    const room = Math.max((box.to - box.from) * 0.04, 0.5)
+    this.look(box.from - room, box.to + room)
+    this.reveal(frame)
+  }
+
+  /**
+   * Moves the view so that a frame is in it.
+   * @param {Frame} frame
+   */
+  reveal(frame) {
+    const box = this.layout.boxes.get(frame)
+    if (!box) return
+    const { from, to } = this.view
+    if (box.to < from || box.from > to) {
+      const middle = (Math.min(box.to, box.from + (to - from)) + box.from) / 2
+      this.look(middle - (to - from) / 2, middle + (to - from) / 2)
+    }
+    const top = TOP + box.row * ROW
+    const { scrollTop, clientHeight } = this.scroll
+    if (top < scrollTop + TOP) this.scroll.scrollTop = top - ROW
+    if (top + ROW > scrollTop + clientHeight) this.scroll.scrollTop = top + 2 * ROW - clientHeight
+    this.show()
+  }
+
+  draw() {
+    const { layout, scroll, view } = this
+    const whole = TOP + layout.rows.length * ROW + TOP
+    const limit = Number.parseFloat(getComputedStyle(scroll).maxHeight) || whole
+    const height = Math.max(Math.min(whole, limit), 60)
+    this.canvas.style.height = `${height}px`
+    byId("height", HTMLDivElement).style.height = `${Math.max(whole - height, 0)}px`
+    const width = this.canvas.clientWidth
+    const context = prepare(this.canvas, width, height)
+    if (!context || width === 0) return
+    context.fillStyle = this.theme.colors.grid
+    for (const place of ticks(view.from, view.to, width, layout.mode)) {
+      context.fillRect(Math.round(((place - view.from) / (view.to - view.from)) * width), 0, 1, height)
+    }
+    context.font = font(12)
+    context.textBaseline = "middle"
+    const first = Math.max(Math.floor((scroll.scrollTop - TOP) / ROW), 0)
+    const last = Math.min(Math.ceil((scroll.scrollTop + height) / ROW), layout.rows.length)
+    for (const row of layout.rows.slice(first, last)) this.drawRow(context, row, width)
+    const box = this.selected && layout.boxes.get(this.selected)
+    if (box) this.outline(context, box, width, this.theme.colors.accent, 2.5)
+    const under = this.hovered && this.hovered !== this.selected && layout.boxes.get(this.hovered)
+    if (under) this.outline(context, under, width, this.theme.colors.text, 1.5)
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {Box[]} row
+   * @param {number} width
+   */
+  drawRow(context, row, width) {
+    const { from, to } = this.view
+    const scale = width / (to - from)
+    let drawn = Number.NEGATIVE_INFINITY
+    for (let place = firstAfter(row, from); place < row.length; place++) {
+      const box = row[place]
+      if (!box || box.from > to) break
+      const right = (box.to - from) * scale
+      // Of bars within one pixel the first is drawn, and those that were found.
+      if (right < drawn + NARROW && box.frame !== this.selected && !this.isFound(box.frame)) continue
+      drawn = right
+      this.drawBox(context, box, width)
+    }
+  }
+
+  /**
+   * The rectangle of a bar. What is out of view is cut, so that numbers stay small.
+   * @param {Box} box
+   * @param {number} width
+   */
+  place(box, width) {
+    const { from, to } = this.view
+    const scale = width / (to - from)
+    const left = Math.max((box.from - from) * scale, -10)
+    const right = Math.min((box.to - from) * scale, width + 10)
+    const wide = right - left
+    return {
+      left,
+      top: TOP + box.row * ROW - this.scroll.scrollTop,
+      wide: Math.max(wide > 3 ? wide - 1 : wide, NARROW),
+    }
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {Box} box
+   * @param {number} width
+   */
+  drawBox(context, box, width) {
+    const { frame } = box
+    const { colors } = this.theme
+    const { left, top, wide } = this.place(box, width)
+    context.globalAlpha = this.isDimmed(frame) ? 0.22 : 1
+    context.fillStyle = colors[frame.status]
+    context.beginPath()
+    if (wide > 6) context.roundRect(left, top, wide, BAR, 3)
+    else context.rect(left, top, wide, BAR)
+    context.fill()
+    if (wide > 3) {
+      this.hatch(context, box, width, top)
+      context.strokeStyle = colors.edge
+      context.lineWidth = 1
+      context.setLineDash(frame.isOpen ? [4, 3] : [])
+      context.strokeRect(left + 0.5, top + 0.5, wide - 1, BAR - 1)
+      context.setLineDash([])
+    }
+    if (wide >= LEAST_MARK) this.write(context, frame, Math.max(left, 0), Math.min(left + wide, width), top)
+    context.globalAlpha = 1
+  }
+
+  /**
+   * Hatches the times in which a frame was blocked.
+   * @param {CanvasRenderingContext2D} context
+   * @param {Box} box
+   * @param {number} width
+   * @param {number} top
+   */
+  hatch(context, { frame, row }, width, top) {
+    const blocked = this.layout.mode === "time" ? (frame.bar?.blocked ?? []) : []
+    for (const [from, to] of blocked) {
+      const { left, wide } = this.place({ frame, from, to, row }, width)
+      context.fillStyle = this.theme.colors.blocked
+      context.fillRect(left, top, wide, BAR)
+      context.fillStyle = this.theme.hatching ?? this.theme.colors.edge
+      context.fillRect(left, top, wide, BAR)
+    }
+  }
+
+  /**
+   * Writes the mark and as much of the title as has room.
+   * @param {CanvasRenderingContext2D} context
+   * @param {Frame} frame
+   * @param {number} left
+   * @param {number} right
+   * @param {number} top
+   */
+  write(context, frame, left, right, top) {
+    const room = right - left - 12
+    const mark = markOf(frame.status)
+    const whole = `${mark ? `${mark} ` : ""}${frame.title}`
+    const fitting = cut(context, whole, room)
+    const text = fitting === whole || fitting.length > LEAST_LETTERS + 2 ? fitting : mark
+    if (!text) return
+    if (this.isDimmed(frame)) {
+      context.globalAlpha = 0.8
+      context.fillStyle = this.theme.colors.faint
+    } else {
+      context.fillStyle = this.theme.colors.ink
+      if (this.isHatched(frame, left, left + context.measureText(text).width + 12)) {
+        // Letters on hatching need a light edge.
+        context.strokeStyle = "rgb(255 255 255 / 75%)"
+        context.lineWidth = 3
+        context.lineJoin = "round"
+        context.strokeText(text, left + 6, top + BAR / 2 + 1)
+      }
+    }
+    context.fillText(text, left + 6, top + BAR / 2 + 1)
+  }
+
+  /**
+   * True if a part of a bar between two places is hatched.
+   * @param {Frame} frame
+   * @param {number} left
+   * @param {number} right
+   */
+  isHatched(frame, left, right) {
+    if (this.layout.mode !== "time") return false
+    const { from, to } = this.view
+    const pixel = (to - from) / Math.max(this.canvas.clientWidth, 1)
+    const blocked = frame.bar?.blocked ?? []
+    return blocked.some(([begin, end]) => end > from + left * pixel && begin < from + right * pixel)
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {Box} box
+   * @param {number} width
+   * @param {string} color
+   * @param {number} line
+   */
+  outline(context, box, width, color, line) {
+    const { left, top, wide } = this.place(box, width)
+    context.strokeStyle = this.theme.colors.card
+    context.lineWidth = line + 2
+    context.strokeRect(left - 0.5, top - 0.5, wide + 1, BAR + 1)
+    context.strokeStyle = color
+    context.lineWidth = line
+    context.strokeRect(left - 0.5, top - 0.5, wide + 1, BAR + 1)
+  }
+
+  /**
+   * The frame at a point of the canvas. Narrow bars can be missed by two pixels.
+   * @param {number} x
+   * @param {number} y
+   * @returns {Frame | null}
+   */
+  at(x, y) {
+    const offset = y + this.scroll.scrollTop - TOP
+    const row = this.layout.rows[Math.floor(offset / ROW)]
+    if (!row || offset < 0 || offset % ROW > BAR) return null
+    const { from, to } = this.view
+    const pixel = (to - from) / Math.max(this.canvas.clientWidth, 1)
+    const point = from + x * pixel
+    const box = row[firstAfter(row, point)]
+    if (box && box.from <= point) return box.frame
+    const near = row[firstAfter(row, point - 2 * pixel)]
+    return near && near.from <= point + 2 * pixel ? near.frame : null
+  }
+
+  listen() {
+    const { canvas } = this
+    this.scroll.addEventListener("wheel", (event) => this.turn(event), { passive: false })
+    this.scroll.addEventListener("scroll", () => this.show())
+    /** @type {Map<number, {x: number, y: number}>} Where the pointers are that press. */
+    const pointers = new Map()
+    let isDrag = false
+    canvas.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return
+      canvas.setPointerCapture(event.pointerId)
+      pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY })
+      isDrag = pointers.size > 1
+    })
+    canvas.addEventListener("pointermove", (event) => {
+      const pressed = pointers.get(event.pointerId)
+      if (!pressed) {
+        this.hover(event)
+        return
+      }
+      const moved = event.offsetX - pressed.x
+      if (!isDrag && Math.abs(moved) < DRAG) return
+      if (!isDrag) canvas.classList.add("grabbing")
+      isDrag = true
+      const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1]
+      const { from, to } = this.view
+      if (other) {
+        const [before, now] = [Math.abs(pressed.x - other.x), Math.abs(event.offsetX - other.x)]
+        if (before > DRAG && now > DRAG) this.zoom(before / now, (event.offsetX + other.x) / 2)
+      } else {
+        const shift = (moved * (to - from)) / Math.max(canvas.clientWidth, 1)
+        this.look(from - shift, to - shift)
+      }
+      pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY })
+    })
+    /** @param {PointerEvent} event */
+    const release = (event) => {
+      const isClick = pointers.delete(event.pointerId) && !isDrag && event.type === "pointerup"
+      canvas.classList.remove("grabbing")
+      const frame = isClick ? this.at(event.offsetX, event.offsetY) : null
+      if (frame) this.hooks.selected(frame)
+    }
+    canvas.addEventListener("pointerup", release)
+    canvas.addEventListener("pointercancel", release)
+    canvas.addEventListener("pointerleave", () => this.setHovered(null, 0, 0))
+    canvas.addEventListener("dblclick", (event) => {
+      const frame = this.at(event.offsetX, event.offsetY)
+      if (frame) this.zoomTo(frame)
+      else this.all()
+    })
+    new ResizeObserver(() => {
+      this.hooks.moved()
+      this.show()
+    }).observe(this.scroll)
+  }
+
+  /** @param {WheelEvent} event */
+  turn(event) {
+    const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX
+    if (event.ctrlKey || event.metaKey) {
+      event.preventDefault()
+      // A pinch on a touchpad comes as many small turns, a wheel as few large ones.
+      const turn = Math.max(Math.min(event.deltaY, 60), -60)
+      this.zoom(1.006 ** turn, event.clientX - this.canvas.getBoundingClientRect().left)
+    } else if (Math.abs(sideways) > 0 && (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))) {
+      event.preventDefault()
+      const { from, to } = this.view
+      const shift = (sideways * (to - from)) / Math.max(this.canvas.clientWidth, 1)
+      this.look(from + shift, to + shift)
+    }
+  }
+
+  /** @param {PointerEvent} event */
+  hover(event) {
+    this.setHovered(this.at(event.offsetX, event.offsetY), event.clientX, event.clientY)
+  }
+
+  /**
+   * @param {Frame | null} frame
+   * @param {number} x
+   * @param {number} y
+   */
+  setHovered(frame, x, y) {
+    if (frame !== this.hovered) this.show()
+    this.hovered = frame
+    this.canvas.style.cursor = frame ? "pointer" : ""
+    this.hooks.hovered(frame, x, y)
+  }
+
+  /**
+   * The frame in a direction from the selected one, among those that have a bar.
+   * @param {string} key
+   * @returns {Frame | null}
+   */
+  neighbour(key) {
+    const { boxes, rows } = this.layout
+    const selected = this.selected
+    if (!(selected && boxes.has(selected))) return rows[0]?.[0]?.frame ?? null
+    if (key === "ArrowUp") {
+      let above = selected.parent
+      while (above && !boxes.has(above)) above = above.parent
+      return above
+    }
+    if (key === "ArrowDown") return selected.children.find((child) => boxes.has(child)) ?? null
+    const siblings = (selected.parent?.children ?? [...boxes.keys()].filter((frame) => !frame.parent))
+      .filter((frame) => boxes.has(frame))
+      .sort((one, other) => (boxes.get(one)?.from ?? 0) - (boxes.get(other)?.from ?? 0))
+    return siblings[siblings.indexOf(selected) + (key === "ArrowRight" ? 1 : -1)] ?? null
+  }
+}
+
+/**
+ * The beginning of a text that has room.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} text
+ * @param {number} room
+ */
+function cut(context, text, room) {
+  // No letter is narrower than two pixels; the rest is not measured.
+  let end = Math.min(text.length, Math.max(Math.ceil(room / 2), 0))
+  let wide = context.measureText(text.slice(0, end)).width
+  if (wide <= room && end === text.length) return text
+  while (end > 0 && wide > room - 10) {
+    end = Math.min(end - 1, Math.floor((end * (room - 10)) / wide))
+    wide = context.measureText(text.slice(0, Math.max(end, 0))).width
+  }
+  return end > 1 ? `${text.slice(0, end)}…` : ""
+}

@@ -1,0 +1,131 @@
+// @ts-check
+// The strip of the requests: a bar for each, as high as its prompt, with the part that was read from a cache. Bars of the
+// same time are on top of each other.
+import { promptOf } from "./model.js"
+import { prepare } from "./theme.js"
+import { count, element, number } from "./words.js"
+
+/** @typedef {import("./model.js").Model} Model */
+/** @typedef {import("./model.js").Request} Request */
+/** @typedef {import("./model.js").Frame} Frame */
+/** @typedef {import("./theme.js").Theme} Theme */
+
+/** The room above the highest bar, for the marks of failed requests, in pixels. */
+const HEAD = 10
+
+export class Strip {
+  /**
+   * @param {Model} model
+   * @param {Theme} theme
+   */
+  constructor(model, theme) {
+    this.canvas = /** @type {HTMLCanvasElement} */ (document.getElementById("strip"))
+    this.model = model
+    this.theme = theme
+    this.view = { from: 0, to: 1 }
+    /** @type {Frame | null} */
+    this.selected = null
+  }
+
+  /**
+   * Describes the strip in words, which is all that a screen reader gets of it.
+   * @param {boolean} isApart True if the chart below has another axis.
+   */
+  describe(isApart) {
+    const total = this.model.total()
+    const share = promptOf(total) > 0 ? Math.round((100 * total.cached) / promptOf(total)) : 0
+    const failed = total.failed > 0 ? `, ${number(total.failed)} failed (✕)` : ""
+    const group = this.model.groupSize > 1 ? `, ${number(this.model.groupSize)} to a bar` : ""
+    const texts = [
+      element("span", "", `${count(total.requests, "request")}${failed}${group}${isApart ? ", by time" : ""}`),
+      element("span", "key cached", `prompt read from the cache: ${share} %`),
+      element("span", "key", "rest of the prompt"),
+    ]
+    document.getElementById("strip-caption")?.replaceChildren(...texts.slice(0, total.requests > 0 ? 3 : 1))
+    this.canvas.hidden = total.requests === 0
+  }
+
+  draw() {
+    const { clientWidth: width, clientHeight: height } = this.canvas
+    const context = prepare(this.canvas, width, height)
+    if (!context || width === 0) return
+    const { from, to } = this.view
+    const scale = width / (to - from)
+    const visible = this.model.requests.filter((request) => request.to >= from && request.from <= to)
+    const columns = this.columns(visible, Math.ceil(width))
+    const highest = columns.prompt.reduce((most, prompt) => Math.max(most, prompt), 1)
+    const up = (height - HEAD) / highest
+    const { colors } = this.theme
+    for (const [x, prompt] of columns.prompt.entries()) {
+      if (prompt === 0) continue
+      const cached = (columns.cached[x] ?? 0) * up
+      const top = Math.max(prompt * up, 1)
+      context.fillStyle = colors.uncached
+      context.fillRect(x, height - top, 1, top)
+      context.fillStyle = colors.cached
+      context.fillRect(x, height - cached, 1, cached)
+    }
+    context.fillStyle = colors.accent
+    for (const request of visible) {
+      const [first, end] = [(request.from - from) * scale, (request.to - from) * scale]
+      if (this.selected?.number === request.frame) context.fillRect(first, height - 3, Math.max(end - first, 2), 3)
+      if (request.failed > 0) cross(context, (first + end) / 2, HEAD / 2, colors.alarm)
+    }
+  }
+
+  /**
+   * The prompts of the requests that ran in each column of pixels, and their cached parts. Between requests that follow each
+   * other there is a gap, if they are wide enough.
+   * @param {Request[]} requests
+   * @param {number} width
+   */
+  columns(requests, width) {
+    const prompt = new Float64Array(width)
+    const cached = new Float64Array(width)
+    const { from, to } = this.view
+    const scale = width / (to - from)
+    for (const request of requests) {
+      const first = Math.max(Math.round((request.from - from) * scale), 0)
+      const end = Math.min(Math.round((request.to - from) * scale), width)
+      const last = Math.max(end - first > 3 ? end - 1 : end, first + 1)
+      for (let x = first; x < last; x++) {
+        prompt[x] = (prompt[x] ?? 0) + promptOf(request)
+        cached[x] = (cached[x] ?? 0) + request.cached
+      }
+    }
+    return { prompt, cached }
+  }
+
+  /**
+   * The request at a point, the one with the smallest prompt if there are several.
+   * @param {number} x
+   * @returns {Request | null}
+   */
+  at(x) {
+    const { from, to } = this.view
+    const scale = (to - from) / Math.max(this.canvas.clientWidth, 1)
+    const point = from + x * scale
+    const near = this.model.requests.filter((each) => each.from - scale * 2 <= point && each.to + scale * 2 >= point)
+    return near.reduce(
+      (/** @type {Request | null} */ best, each) => (best && promptOf(best) <= promptOf(each) ? best : each),
+      null,
+    )
+  }
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} x
+ * @param {number} y
+ * @param {string} color
+ */
+function cross(context, x, y, color) {
+  context.strokeStyle = color
+  context.lineWidth = 1.6
+  context.beginPath()
+  context.moveTo(x - 3, y - 3)
+  context.lineTo(x + 3, y + 3)
+  context.moveTo(x + 3, y - 3)
+  context.lineTo(x - 3, y + 3)
+  context.stroke()
+}

@@ -1,0 +1,200 @@
+// @ts-check
+// All frames as a tree for keyboards and screen readers. Only the items in view are in the document.
+import { tokensOf } from "./model.js"
+import { byId, duration, element, nameOf, short, statusMark } from "./words.js"
+
+/** @typedef {import("./model.js").Frame} Frame */
+/** @typedef {import("./model.js").Model} Model */
+
+/** The height of an item in pixels, as in the style sheet. */
+const ITEM = 26
+/** The smallest and the largest height of the tree in pixels. Larger ones scroll. */
+const HEIGHTS = [104, 388]
+/** The number of items above and below the visible ones that are in the document. */
+const MARGIN = 6
+/** The largest number of levels that are indented. */
+const LEVELS = 14
+/** Stacks with at most this many frames are shown expanded. */
+const SMALL = 60
+
+export class Tree {
+  /**
+   * @param {Model} model
+   * @param {(frame: Frame) => void} selected
+   * @param {(frame: Frame) => void} opened
+   */
+  constructor(model, selected, opened) {
+    this.root = byId("tree", HTMLDivElement)
+    this.model = model
+    this.hooks = { selected, opened }
+    /** @type {Set<number>} The numbers of the expanded frames. */
+    this.expanded = new Set()
+    const isSmall = model.frames.length <= SMALL
+    for (const frame of model.frames) if (isSmall || frame.level === 0) this.expanded.add(frame.number)
+    /** @type {Frame[]} The frames that no ancestor hides. */
+    this.shown = []
+    /** @type {Frame | null} */
+    this.selected = null
+    /** @type {(frame: Frame) => boolean} */
+    this.isDimmed = () => false
+    this.root.addEventListener("scroll", () => this.draw())
+    this.root.addEventListener("keydown", (event) => this.press(event))
+    this.root.addEventListener("click", (event) => this.click(event))
+    this.root.addEventListener("dblclick", () => this.selected && this.hooks.opened(this.selected))
+    this.root.addEventListener("focus", () => {
+      const first = this.shown[0]
+      if (!this.selected && first) this.hooks.selected(first)
+    })
+    this.refresh()
+  }
+
+  /** Finds the frames that are shown, after frames or what is expanded have changed. */
+  refresh() {
+    this.shown = []
+    const rest = [...this.model.roots].reverse()
+    for (let frame = rest.pop(); frame; frame = rest.pop()) {
+      this.shown.push(frame)
+      if (this.expanded.has(frame.number)) for (const child of frame.children.toReversed()) rest.push(child)
+    }
+    const [least = 0, most = 0] = HEIGHTS
+    this.root.style.height = `${Math.min(Math.max(this.shown.length * ITEM + 8, least), most)}px`
+    this.draw()
+  }
+
+  /**
+   * Shows a frame as the selected one, with its ancestors expanded.
+   * @param {Frame} frame
+   */
+  select(frame) {
+    this.selected = frame
+    let isNew = false
+    for (let above = frame.parent; above; above = above.parent) {
+      isNew ||= !this.expanded.has(above.number)
+      this.expanded.add(above.number)
+    }
+    if (isNew) this.refresh()
+    const top = this.shown.indexOf(frame) * ITEM
+    const { scrollTop, clientHeight } = this.root
+    if (top < scrollTop || top + ITEM > scrollTop + clientHeight) {
+      this.root.scrollTop = top < scrollTop ? top : top + ITEM - clientHeight
+    }
+    this.draw()
+  }
+
+  draw() {
+    const { scrollTop, clientHeight } = this.root
+    const first = Math.max(Math.floor(scrollTop / ITEM) - MARGIN, 0)
+    const last = Math.min(Math.ceil((scrollTop + clientHeight) / ITEM) + MARGIN, this.shown.length)
+    const items = this.shown.slice(first, last).map((frame, place) => this.item(frame, first + place))
+    // The room of all items, so that the bar for scrolling has its right size.
+    const room = element("div")
+    room.style.height = `${this.shown.length * ITEM}px`
+    room.setAttribute("role", "presentation")
+    const isSelected = this.selected && this.shown.slice(first, last).includes(this.selected)
+    this.root.replaceChildren(room, ...items)
+    if (isSelected && this.selected) this.root.setAttribute("aria-activedescendant", `item-${this.selected.number}`)
+    else this.root.removeAttribute("aria-activedescendant")
+    if (this.shown.length === 0) this.root.replaceChildren(element("p", "empty", "There are no frames."))
+    this.root.setAttribute("role", this.shown.length === 0 ? "group" : "tree")
+  }
+
+  /**
+   * @param {Frame} frame
+   * @param {number} place
+   */
+  item(frame, place) {
+    const item = element("div", this.isDimmed(frame) ? "item dim" : "item")
+    item.id = `item-${frame.number}`
+    item.setAttribute("role", "treeitem")
+    item.style.top = `${place * ITEM}px`
+    item.style.paddingLeft = `${8 + Math.min(frame.level, LEVELS) * 16}px`
+    const siblings = frame.parent?.children ?? this.model.roots
+    item.setAttribute("aria-level", String(frame.level + 1))
+    item.setAttribute("aria-setsize", String(siblings.length))
+    item.setAttribute("aria-posinset", String(siblings.indexOf(frame) + 1))
+    item.setAttribute("aria-selected", String(frame === this.selected))
+    const isExpanded = this.expanded.has(frame.number)
+    if (frame.children.length > 0) item.setAttribute("aria-expanded", String(isExpanded))
+    const twist = element("span", "twist", frame.children.length === 0 ? "" : isExpanded ? "▾" : "▸")
+    twist.setAttribute("aria-hidden", "true")
+    const name = element("span", "name", frame.title || "(no title)")
+    const sizes = frame.bar ? [duration(frame.bar.to - frame.bar.from)] : []
+    if (frame.total.requests > 0) sizes.push(`${short(tokensOf(frame.total))} tokens`)
+    const status = element("span", "unseen", nameOf(frame.status))
+    item.append(twist, statusMark(frame.status), element("span", "handle", frame.handle), name, status)
+    item.append(element("span", "size", sizes.join(" · ")))
+    return item
+  }
+
+  /** @param {MouseEvent} event */
+  click(event) {
+    const { top } = this.root.getBoundingClientRect()
+    const frame = this.shown[Math.floor((event.clientY - top + this.root.scrollTop) / ITEM)]
+    if (!frame) return
+    const isTwist = event.target instanceof Element && event.target.classList.contains("twist")
+    if (isTwist) this.toggle(frame, !this.expanded.has(frame.number))
+    else this.hooks.selected(frame)
+  }
+
+  /**
+   * @param {Frame} frame
+   * @param {boolean} isExpanded
+   */
+  toggle(frame, isExpanded) {
+    if (isExpanded) this.expanded.add(frame.number)
+    else this.expanded.delete(frame.number)
+    this.refresh()
+  }
+
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey) return
+    const target = this.target(event.key)
+    if (target === undefined) return
+    event.preventDefault()
+    event.stopPropagation()
+    if (target) this.hooks.selected(target)
+  }
+
+  /**
+   * The frame that a key leads to; null if the key does something else; undefined if it does nothing here.
+   * @param {string} key
+   * @returns {Frame | null | undefined}
+   */
+  target(key) {
+    const frame = this.selected ?? this.shown[0]
+    if (!frame) return undefined
+    const place = this.shown.indexOf(frame)
+    const page = Math.max(Math.floor(this.root.clientHeight / ITEM) - 1, 1)
+    const isExpanded = this.expanded.has(frame.number)
+    switch (key) {
+      case "ArrowDown":
+        return this.shown[place + 1] ?? null
+      case "ArrowUp":
+        return this.shown[place - 1] ?? null
+      case "PageDown":
+        return this.shown[Math.min(place + page, this.shown.length - 1)] ?? null
+      case "PageUp":
+        return this.shown[Math.max(place - page, 0)] ?? null
+      case "Home":
+        return this.shown[0] ?? null
+      case "End":
+        return this.shown.at(-1) ?? null
+      case "ArrowRight":
+        if (frame.children.length === 0) return null
+        if (isExpanded) return frame.children[0] ?? null
+        this.toggle(frame, true)
+        return null
+      case "ArrowLeft":
+        if (!isExpanded || frame.children.length === 0) return frame.parent
+        this.toggle(frame, false)
+        return null
+      case "Enter":
+      case " ":
+        this.hooks.opened(frame)
+        return null
+      default:
+        return undefined
+    }
+  }
+}

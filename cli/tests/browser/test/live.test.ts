@@ -1,0 +1,57 @@
+// The served page: changes of other processes appear in it, and it says whether it is up to date.
+import assert from "node:assert/strict"
+import { after, before, test } from "node:test"
+import type { Browser } from "playwright-core"
+import { fixedStack, open, PATIENCE, selectedTitle, startBrowser, textOf } from "./common.js"
+
+let browser: Browser
+before(async () => {
+  browser = await startBrowser()
+})
+after(() => browser.close())
+
+test("a push of another process appears, and selection, search and focus stay", async () => {
+  using stack = fixedStack()
+  await using served = await stack.serve()
+  await using opened = await open(browser, served.url)
+  const { page } = opened
+  await page.locator("#live", { hasText: /^Live$/ }).waitFor({ timeout: PATIENCE })
+  await page.getByRole("treeitem", { name: /f6 Payment by card/ }).click()
+  await page.getByRole("treeitem", { name: /f6 Payment by card/ }).press("ArrowLeft")
+  await page.locator("#search").fill("announce")
+  await page.locator("#search").focus()
+  stack.run("push", "Announce it in the <b>news</b>", "--below", "f1")
+  await page.locator("#summary", { hasText: "25 frames" }).waitFor({ timeout: PATIENCE })
+  assert.equal(await textOf(page.locator("#found")), "2 found", "the search has the new frame too")
+  assert.equal(await selectedTitle(page), "Payment by card")
+  assert.equal(await page.evaluate("document.activeElement.id"), "search")
+  const item = page.getByRole("treeitem", { name: /f6 Payment by card/ })
+  assert.equal(await item.getAttribute("aria-expanded"), "false", "what is collapsed stays so")
+  await page.getByRole("treeitem", { name: /f25/ }).click()
+  await page.getByRole("button", { name: "Copy" }).focus()
+  stack.run("pop", "f25", "--results", "It is in the news")
+  const state = page.getByRole("treeitem", { name: "f25 Announce it in the <b>news</b> completed" })
+  await state.waitFor({ timeout: PATIENCE })
+  assert.match(await textOf(page.locator("#details")), /It is in the news/)
+  assert.equal(await page.evaluate("document.activeElement.textContent"), "Copy", "the focus stays")
+  assert.deepEqual(opened.problems, [])
+  assert.ok(opened.requests.every((url) => url.startsWith(served.url)))
+})
+
+test("a page whose server ends says so", async () => {
+  using stack = fixedStack()
+  await using served = await stack.serve()
+  await using opened = await open(browser, served.url)
+  await opened.page.locator("#live", { hasText: /^Live$/ }).waitFor({ timeout: PATIENCE })
+  assert.equal(await served.end("SIGTERM"), 0)
+  await opened.page.locator("#live", { hasText: /^Ended$/ }).waitFor({ timeout: PATIENCE })
+})
+
+test("a page that loses its server says that it tries again", async () => {
+  using stack = fixedStack()
+  await using served = await stack.serve()
+  await using opened = await open(browser, served.url)
+  await opened.page.locator("#live", { hasText: /^Live$/ }).waitFor({ timeout: PATIENCE })
+  await served.end("SIGKILL")
+  await opened.page.locator("#live", { hasText: "Connection lost" }).waitFor({ timeout: PATIENCE })
+})

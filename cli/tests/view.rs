@@ -1,0 +1,293 @@
+//! `callstack view`: the file, and the server over plain connections.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use callstack_core::{NewFrame, Stack, StackOptions};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The time within which something must happen on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn command(stack: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
+    command.args(arguments).env("CALLSTACK_DIR", stack).env_remove("CALLSTACK_PRICES").stdin(Stdio::null());
+    command
+}
+
+fn run(stack: &Path, arguments: &[&str]) -> Output {
+    command(stack, arguments).output().unwrap()
+}
+
+/// A folder with a stack of two frames in `stack`.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let stack = Stack::open(folder.path().join("stack"), StackOptions::default()).unwrap();
+    let root = stack.push(NewFrame::new("Shop").criteria("Customers can pay")).unwrap();
+    stack.push(NewFrame::new("Cart").below(root)).unwrap();
+    stack.close().unwrap();
+    folder
+}
+
+/// A running `callstack view --serve`.
+struct Served {
+    child: Child,
+    port: u16,
+    token: String,
+}
+
+impl Served {
+    fn start(stack: &Path) -> Self {
+        let mut child = command(stack, &["view", "--serve"]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("serving http://127.0.0.1:").unwrap_or_else(|| panic!("it says {line}"));
+        let (port, token) = address.trim_end_matches('/').split_once('/').unwrap();
+        Self { child, port: port.parse().unwrap(), token: token.to_owned() }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// Sends a head, and returns the whole answer.
+    fn ask(&self, head: &str) -> String {
+        let mut stream = self.connect();
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// The head of a request for a path behind the token.
+    fn get(&self, path: &str) -> String {
+        format!("GET /{}/{path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", self.token, self.port)
+    }
+
+    /// Connects a reader of the events.
+    fn follow(&self, path: &str) -> BufReader<TcpStream> {
+        let mut stream = self.connect();
+        stream.write_all(self.get(path).as_bytes()).unwrap();
+        let mut reader = BufReader::new(stream);
+        let mut line = String::new();
+        while line != "\r\n" {
+            line.clear();
+            assert!(reader.read_line(&mut line).unwrap() > 0, "the answer ended in its head");
+        }
+        reader
+    }
+
+    fn end(mut self, signal: Signal) -> Option<i32> {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The next event: its ID and its data.
+fn event(reader: &mut impl BufRead) -> (u64, Value) {
+    let mut id = 0;
+    for line in reader.lines() {
+        let line = line.unwrap();
+        if let Some(found) = line.strip_prefix("id: ") {
+            id = found.parse().unwrap();
+        }
+        if let Some(data) = line.strip_prefix("data: ") {
+            return (id, serde_json::from_str(data).unwrap());
+        }
+    }
+    panic!("the events have ended");
+}
+
+#[test]
+fn a_page_is_written_and_written_again_but_no_other_file_is_overwritten() {
+    let folder = folder();
+    let stack = folder.path().join("stack");
+    let here = |arguments: &[&str]| command(&stack, arguments).current_dir(folder.path()).output().unwrap();
+    for _ in 0..2 {
+        let output = here(&["view"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let page = fs::read_to_string(folder.path().join("callstack-view.html")).unwrap();
+    assert!(page.contains("Customers can pay") && page.contains("Content-Security-Policy"));
+    fs::write(folder.path().join("mine.html"), "<!doctype html>\n<p>mine</p>").unwrap();
+    assert_eq!(here(&["view", "mine.html"]).status.code(), Some(4));
+    assert!(here(&["view", "mine.html", "--force"]).status.success());
+    assert_eq!(here(&["view", "stack/page.html"]).status.code(), Some(4), "a file in the folder of the stack");
+    assert_eq!(here(&["view", "mine.html", "--serve"]).status.code(), Some(2));
+    assert_eq!(here(&["view", "nowhere/page.html"]).status.code(), Some(1));
+}
+
+#[test]
+fn the_page_of_ten_thousand_frames_with_long_texts_has_at_most_five_megabytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let stack = Stack::open(folder.path(), StackOptions::default().mirror(false)).unwrap();
+    let root = stack.push(NewFrame::new("Root")).unwrap();
+    let hostile = "</script><b>\u{202E}\u{2028}".repeat(40);
+    for part in 0..100 {
+        let part = stack.push(NewFrame::new(format!("Part {part}")).below(root)).unwrap();
+        let tasks = (0..99).map(|task| NewFrame::new(format!("{task} {hostile}")).criteria(&hostile)).collect();
+        stack.plan_children(part, tasks).unwrap();
+    }
+    stack.close().unwrap();
+    let file = folder.path().with_extension("html");
+    let output = run(folder.path(), &["view", file.to_str().unwrap(), "--json"]);
+    fs::remove_file(&file).unwrap();
+    let data = &serde_json::from_slice::<Value>(&output.stdout).unwrap()["data"];
+    assert_eq!(data["frames"], 10_001);
+    assert!(data["bytes"].as_u64().unwrap() <= 5_000_000, "{data}");
+}
+
+#[test]
+fn the_server_gives_the_page_to_those_who_know_the_token() {
+    let folder = folder();
+    let served = Served::start(&folder.path().join("stack"));
+    let page = served.ask(&served.get(""));
+    assert!(page.starts_with("HTTP/1.1 200 OK\r\n") && page.contains("Customers can pay"), "{page}");
+    let (head, body) = page.split_once("\r\n\r\n").unwrap();
+    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).unwrap();
+    assert_eq!(length.parse::<usize>().unwrap(), body.len());
+    for header in [
+        "Cache-Control: no-store",
+        "Referrer-Policy: no-referrer",
+        "X-Content-Type-Options: nosniff",
+        "Cross-Origin-Resource-Policy: same-origin",
+        "frame-ancestors 'none'",
+    ] {
+        assert!(head.contains(header), "{header} is missing in {head}");
+    }
+    let head = served.ask(&served.get("").replace("GET", "HEAD"));
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.ends_with("\r\n\r\n"), "{head}");
+}
+
+#[test]
+fn a_foreign_host_origin_token_or_method_gets_nothing() {
+    let folder = folder();
+    let served = Served::start(&folder.path().join("stack"));
+    let good = served.get("");
+    let wrong_token = good.replace(&served.token, &"A".repeat(served.token.len()));
+    let with = |header: &str| good.replace("\r\n\r\n", &format!("\r\n{header}\r\n\r\n"));
+    let refused = [
+        ("404", wrong_token),
+        ("404", good.replace(&format!("/{}/", served.token), "/")),
+        ("403", good.replace("Host: 127.0.0.1", "Host: evil.example")),
+        ("403", with("Origin: http://evil.example")),
+        ("403", with("Origin: null")),
+        ("403", with("Sec-Fetch-Site: cross-site")),
+        ("403", good.replace("GET", "POST")),
+        ("400", good.replace(" HTTP/1.1", " NONSENSE")),
+        ("400", with(&format!("X-Long: {}", "a".repeat(20_000)))),
+        ("400", with(&"X: y\r\n".repeat(200))),
+    ];
+    for (status, head) in refused {
+        let answer = served.ask(&head);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{head}\n{answer}");
+        assert!(answer.ends_with("\r\n\r\n") && !answer.contains("Shop"), "{head}\n{answer}");
+    }
+    let mut slow = served.connect();
+    slow.write_all(b"GET / HT").unwrap();
+    let mut answer = Vec::new();
+    // The server closes the connection of a head that never ends.
+    slow.read_to_end(&mut answer).unwrap();
+    assert!(answer.is_empty());
+}
+
+#[test]
+fn a_push_of_another_process_is_told_and_a_reader_who_comes_back_gets_what_it_missed() {
+    let folder = folder();
+    let stack = folder.path().join("stack");
+    let served = Served::start(&stack);
+    let (revision, whole) = event(&mut served.follow("events"));
+    assert_eq!((&whole["isWhole"], whole["frames"].as_array().unwrap().len()), (&true.into(), 2));
+    let mut reader = served.follow(&format!("events?since={revision}"));
+    assert!(run(&stack, &["push", "Taxes", "--below", "f1"]).status.success());
+    let (pushed, change) = event(&mut reader);
+    assert_eq!(change["isWhole"], false);
+    let titles: Vec<&str> =
+        change["frames"].as_array().unwrap().iter().map(|frame| frame["t"].as_str().unwrap()).collect();
+    assert_eq!(titles, ["Taxes"], "only what has changed");
+    assert!(run(&stack, &["push", "Mails", "--below", "f1"]).status.success());
+    let (_, _) = event(&mut reader);
+    // Two changes behind: everything.
+    let (_, whole) = event(&mut served.follow(&format!("events?since={revision}")));
+    assert_eq!((&whole["isWhole"], whole["frames"].as_array().unwrap().len()), (&true.into(), 4));
+    let (_, change) = event(&mut served.follow(&format!("events?since={pushed}")));
+    assert_eq!(change["isWhole"], false, "one change behind");
+}
+
+#[test]
+fn the_end_of_the_server_is_told_and_frees_the_port() {
+    let folder = folder();
+    for (signal, code) in [(Signal::TERM, 0), (Signal::INT, 130)] {
+        let served = Served::start(&folder.path().join("stack"));
+        let port = served.port;
+        let mut reader = served.follow("events?since=1");
+        event(&mut reader);
+        assert_eq!(served.end(signal), Some(code));
+        let mut rest = String::new();
+        reader.read_to_string(&mut rest).unwrap();
+        assert!(rest.contains("event: over"), "{rest}");
+        let end = Instant::now() + PATIENCE;
+        // Connections that have just ended can hold the port for a moment on some systems.
+        while let Err(error) = TcpListener::bind(("127.0.0.1", port)) {
+            assert!(Instant::now() < end, "the port is still taken: {error}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn a_taken_port_is_an_error() {
+    let folder = folder();
+    let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let output = run(&folder.path().join("stack"), &["view", &format!("--serve={port}")]);
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains(&format!("cannot serve at 127.0.0.1:{port}")), "{error}");
+}
+
+/// The processor time of a process so far, in ticks of usually 10 ms, and its memory in pages.
+#[cfg(target_os = "linux")]
+fn costs(child: &Child) -> (u64, u64) {
+    let read = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap();
+    let stat = read("stat");
+    // Behind the name of the program, which can contain spaces.
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    let ticks = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+    (ticks, read("statm").split_whitespace().nth(1).unwrap().parse().unwrap())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_hundred_idle_readers_cost_nothing() {
+    let folder = folder();
+    let served = Served::start(&folder.path().join("stack"));
+    let (_, memory_before) = costs(&served.child);
+    let mut readers: Vec<_> = (0..100).map(|_| served.follow("events")).collect();
+    readers.iter_mut().for_each(|reader| drop(event(reader)));
+    let (ticks_before, memory) = costs(&served.child);
+    // An idle second, in which there is nothing to wait for.
+    std::thread::sleep(Duration::from_secs(1));
+    let (ticks, _) = costs(&served.child);
+    assert!(ticks - ticks_before <= 10, "{} ticks of processor time in an idle second", ticks - ticks_before);
+    assert!(memory - memory_before.min(memory) <= 8 << 8, "{memory_before} pages grew to {memory}");
+    assert!(run(&folder.path().join("stack"), &["push", "Taxes", "--below", "f1"]).status.success());
+    for reader in &mut readers {
+        assert_eq!(event(reader).1["frames"][0]["t"], "Taxes");
+    }
+}
