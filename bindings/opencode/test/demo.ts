@@ -64,5 +64,13 @@ rule(`${shown} tree --all`)
 console.log(program(project, "tree", "--all").trimEnd())
 rule(`${shown} usage f1`)
 console.log(program(project, "usage", "f1").trimEnd())
-rule("Try it on this stack")
-console.log(`export CALLSTACK_DIR=${project.stack}\n${shown} show f7\n${shown} context f7 --report\n${shown} log f7`)
+const page = join(project.path, "..", "shop.html")
+program(project, "view", page)
+rule("Look at it")
+console.log(`The flame chart of the run, in a browser: ${page}`)
+console.log(`export CALLSTACK_DIR=${project.stack}
+${shown} watch              # the tree on the full screen; live while agents work
+${shown} view --serve       # the flame chart, live
+${shown} show f7            # a frame
+${shown} context f7 --report
+${shown} log f7`)

@@ -37,6 +37,15 @@ pub const fn of_status(status: FrameStatus) -> Color {
     }
 }
 
+/// The colours of bars, of what is on them, and of requests as variables of a style sheet, named after the statuses.
+pub fn style_sheet() -> String {
+    let statuses = FrameStatus::ALL.iter().map(|status| (status.as_str(), of_status(*status)));
+    let others = [("ink", INK), ("cached", CACHED), ("uncached", NOT_CACHED)];
+    let variable = |(name, Color { light, dark }): (&str, Color)| format!("  --{name}: light-dark({light}, {dark});\n");
+    let variables: String = statuses.chain(others).map(variable).collect();
+    format!(":root {{\n{variables}}}\n")
+}
+
 const fn color(light: &'static str, dark: &'static str) -> Color {
     Color { light, dark }
 }
@@ -44,15 +53,6 @@ const fn color(light: &'static str, dark: &'static str) -> Color {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const STATUSES: [FrameStatus; 6] = [
-        FrameStatus::Planned,
-        FrameStatus::InProgress,
-        FrameStatus::Completed,
-        FrameStatus::Failed,
-        FrameStatus::Blocked,
-        FrameStatus::Invalidated,
-    ];
 
     /// The relative luminance of a colour, as the accessibility guidelines for the web (WCAG 2) define it.
     fn luminance(color: &str) -> f64 {
@@ -75,8 +75,8 @@ mod tests {
 
     #[test]
     fn texts_can_be_read_on_every_bar_and_on_the_background() {
-        for status in STATUSES {
-            let found = lowest(TEXT, of_status(status));
+        for status in FrameStatus::ALL {
+            let found = lowest(TEXT, of_status(*status));
             assert!(found >= 4.5, "text on {status:?} has a contrast of {found:.2}");
         }
         for text in [TEXT, FAINT_TEXT] {

@@ -187,9 +187,10 @@ fn summary(run: &Run<'_>) -> String {
     parts.join(" · ")
 }
 
-/// A share in percent, rounded down; `None` if the whole is nothing.
+/// A share in percent, rounded; `None` if the whole is nothing.
 fn percent(part: u64, whole: u64) -> Option<u64> {
-    (whole > 0).then(|| u64::try_from(u128::from(part) * 100 / u128::from(whole)).unwrap_or(100))
+    let rounded = || (u128::from(part) * 100 + u128::from(whole) / 2) / u128::from(whole);
+    (whole > 0).then(|| u64::try_from(rounded()).unwrap_or(100))
 }
 
 /// What the picture does not show.

@@ -7,10 +7,10 @@ use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
 
 use super::snapshot::Snapshot;
+use crate::chart::palette;
 
 /// The first bytes of every page, by which a file is recognized as one.
 const MARK: &str = "<!doctype html>\n<!-- A page of callstack view. -->\n";
-const STYLE: &str = include_str!("page/page.css");
 const BODY: &str = include_str!("page/page.html");
 
 /// The modules of the script, each before those that import it.
@@ -29,6 +29,10 @@ const MODULES: [&str; 13] = [
     include_str!("page/live.js"),
     include_str!("page/main.js"),
 ];
+
+/// The style, with the colours of charts.
+static STYLE: LazyLock<String> =
+    LazyLock::new(|| format!("{}{}", palette::style_sheet(), include_str!("page/page.css")));
 
 /// The modules as one: without the lines that import and export names, which are the same in all modules.
 static SCRIPT: LazyLock<String> = LazyLock::new(|| {
@@ -72,12 +76,12 @@ fn page(snapshot: &Snapshot, source: Source) -> String {
     let policy = policy(source);
     let live = if source == Source::Server { " data-live" } else { "" };
     let data = snapshot.whole();
-    let script = SCRIPT.as_str();
+    let (style, script) = (STYLE.as_str(), SCRIPT.as_str());
     format!(
         "{MARK}<html lang=\"en\"{live}>\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"referrer\" content=\"no-referrer\">\n<title>callstack</title>\n<style>{STYLE}</style>\n</head>\n\
+         <meta name=\"referrer\" content=\"no-referrer\">\n<title>callstack</title>\n<style>{style}</style>\n</head>\n\
          {BODY}\n<script type=\"application/json\" id=\"data\">{data}</script>\n\
          <script type=\"module\">{script}</script>\n</html>\n"
     )
@@ -94,7 +98,7 @@ fn policy(source: Source) -> String {
         "default-src 'none'; script-src {}; style-src {}; connect-src {connect}; base-uri 'none'; form-action 'none'; \
          require-trusted-types-for 'script'; trusted-types 'none'",
         hash(&SCRIPT),
-        hash(STYLE)
+        hash(&STYLE)
     )
 }
 

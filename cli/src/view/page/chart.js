@@ -271,8 +271,8 @@ export class Chart {
     } else {
       context.fillStyle = this.theme.colors.ink
       if (this.isHatched(frame, left, left + context.measureText(text).width + 12)) {
-        // Letters on hatching need a light edge.
-        context.strokeStyle = "rgb(255 255 255 / 75%)"
+        // Letters on hatching need an edge.
+        context.strokeStyle = this.theme.colors.halo
         context.lineWidth = 3
         context.lineJoin = "round"
         context.strokeText(text, left + 6, top + BAR / 2 + 1)

@@ -13,6 +13,8 @@ const NAMES = /** @type {const} */ ([
   "accent",
   "ink",
   "edge",
+  "hatching",
+  "halo",
   "cached",
   "uncached",
   "alarm",
@@ -41,7 +43,7 @@ export class Theme {
     /** @type {Colors} */
     this.colors = this.read()
     /** @type {CanvasPattern | null} */
-    this.hatching = hatching()
+    this.hatching = hatching(this.colors.hatching)
   }
 
   isDark() {
@@ -51,6 +53,7 @@ export class Theme {
 
   refresh() {
     this.colors = this.read()
+    this.hatching = hatching(this.colors.hatching)
     this.changed()
   }
 
@@ -69,14 +72,14 @@ export class Theme {
   }
 }
 
-/** Diagonal lines, for the times in which a frame was blocked. */
-function hatching() {
+/** Diagonal lines of a colour, for the times in which a frame was blocked. */
+function hatching(/** @type {string} */ color) {
   const tile = document.createElement("canvas")
   tile.width = 6
   tile.height = 6
   const context = tile.getContext("2d")
   if (!context) return null
-  context.strokeStyle = "rgb(0 0 0 / 45%)"
+  context.strokeStyle = color
   context.lineWidth = 1.3
   context.beginPath()
   for (const start of [-6, 0, 6]) {
