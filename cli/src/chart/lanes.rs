@@ -1,6 +1,9 @@
 //! The lanes of a chart, for formats in which bars must be nested: within a lane, frames begin and end like calls on one
 //! thread. A frame that runs beside its siblings, or longer than its parent, has its bar on another lane.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+
 use super::{Bar, ChartFrame};
 
 /// The beginning or the end of a bar on a lane.
@@ -28,9 +31,15 @@ pub fn lanes(frames: &[ChartFrame]) -> Vec<Vec<Edge>> {
     // Of frames that begin together, the parent comes first.
     bars.sort_by_key(|(place, bar)| (bar.from, *place));
     let mut lanes: Vec<Lane> = Vec::new();
+    let mut occupied = Occupied::default();
     let mut lane_of: Vec<Option<usize>> = vec![None; frames.len()];
     for (place, bar) in bars {
-        let lane = lane_of_parent(&mut lanes, &lane_of, bar).unwrap_or_else(|| free_lane(&mut lanes, bar.from));
+        let lane = lane_of_parent(&mut lanes, &lane_of, bar).unwrap_or_else(|| {
+            let lane = occupied.occupy(bar.from, bar.to);
+            lanes.resize_with(lanes.len().max(lane + 1), Lane::default);
+            lanes[lane].end(bar.from, None);
+            lane
+        });
         lane_of[place] = Some(lane);
         lanes[lane].begin(place, bar);
     }
@@ -50,16 +59,24 @@ fn lane_of_parent(lanes: &mut [Lane], lane_of: &[Option<usize>], bar: &Bar) -> O
     (innermost == parent && bar.to <= end).then_some(lane)
 }
 
-/// The first lane on which nothing is open, or a new one.
-fn free_lane(lanes: &mut Vec<Lane>, time: u64) -> usize {
-    let free = lanes.iter_mut().position(|lane| {
-        lane.end(time, None);
-        lane.open.is_empty()
-    });
-    free.unwrap_or_else(|| {
-        lanes.push(Lane::default());
-        lanes.len() - 1
-    })
+/// The lanes by the ends of their outermost bars, to find the first lane on which nothing is open.
+#[derive(Default)]
+struct Occupied {
+    ends: BinaryHeap<Reverse<(u64, usize)>>,
+    free: BTreeSet<usize>,
+}
+
+impl Occupied {
+    /// Takes the first lane that is free at a time, or a new one, until another time.
+    fn occupy(&mut self, from: u64, to: u64) -> usize {
+        while let Some(Reverse((_, lane))) = self.ends.peek().copied().filter(|Reverse((end, _))| *end <= from) {
+            self.ends.pop();
+            self.free.insert(lane);
+        }
+        let lane = self.free.pop_first().unwrap_or(self.ends.len());
+        self.ends.push(Reverse((to, lane)));
+        lane
+    }
 }
 
 impl Lane {

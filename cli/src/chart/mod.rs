@@ -79,9 +79,12 @@ impl Chart {
 
     fn of_trees(tree: &Tree, timeline: &Timeline, roots: &[Handle], requests: Vec<TimedRequest>) -> Self {
         // An imported frame can begin or end after the newest event.
-        let spans = tree.handles().filter_map(|handle| timeline.spans(handle));
-        let times = spans.flat_map(|spans| [spans.begun_at, spans.ended_at]).flatten();
-        let to = times.chain(timeline.latest_time()).max().unwrap_or(0);
+        let spans = || tree.handles().filter_map(|handle| timeline.spans(handle));
+        let times = spans().flat_map(|spans| [spans.begun_at, spans.ended_at]).flatten();
+        let last = times.chain(timeline.latest_time()).max().unwrap_or(0);
+        // A run that has just begun lasts a millisecond, so that its open frames can be seen.
+        let first = spans().filter_map(|spans| spans.begun_at).min();
+        let to = first.map_or(last, |first| last.max(first.saturating_add(1)));
         let mut usages = tree.usage_by_frame();
         let mut frames: Vec<ChartFrame> = Vec::with_capacity(tree.len());
         // The places of the frames from a root down to the current one.

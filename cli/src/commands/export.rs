@@ -122,7 +122,8 @@ enum Content {
 fn content(stack: &Stack, format: Format, frame: Option<Handle>) -> Result<Content, Failure> {
     let document = match (format, frame) {
         (Format::State | Format::Events | Format::Html, Some(_)) => {
-            let message = "a state, events and a page show a whole stack";
+            let name = format.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+            let message = format!("--frame does not go with --format {name}, which has the whole stack");
             return Err(
                 Failure::new(Exit::Usage, "whole_stack", message).next("leave --frame out, or choose another --format")
             );

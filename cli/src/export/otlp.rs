@@ -243,7 +243,7 @@ fn frame_span(
     let links = relations.filter_map(|(other, relation)| Some(link(places.get(&other)?, relation))).collect();
     Span {
         parent_span_id: parent.map(|parent| parent.span_id.clone()),
-        events: frame_events(record),
+        events: frame_events(record, place),
         links,
         status: frame_status(frame, record),
         ..span(place, place.span_id.clone(), format!("invoke_agent {name}"), INTERNAL, attributes)
@@ -283,14 +283,16 @@ fn link(place: &Place, relation: &str) -> Link {
 }
 
 /// When the frame was blocked, and when it was answered.
-fn frame_events(record: &Frame) -> Vec<SpanEvent> {
+fn frame_events(record: &Frame, place: &Place) -> Vec<SpanEvent> {
+    // Clocks go back at times, and events are within their spans.
+    let within = |time: u64| nanoseconds(time.clamp(place.from, place.to));
     let mut events = Vec::new();
     for question in &record.questions {
         let attributes = vec![text("callstack.question", &readable(&question.question))];
-        events.push(SpanEvent { time_unix_nano: nanoseconds(question.asked_at), name: "blocked", attributes });
+        events.push(SpanEvent { time_unix_nano: within(question.asked_at), name: "blocked", attributes });
         if let (Some(answer), Some(time)) = (&question.answer, question.answered_at) {
             let attributes = vec![text("callstack.answer", &readable(answer))];
-            events.push(SpanEvent { time_unix_nano: nanoseconds(time), name: "answered", attributes });
+            events.push(SpanEvent { time_unix_nano: within(time), name: "answered", attributes });
         }
     }
     events

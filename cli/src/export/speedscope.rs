@@ -30,13 +30,17 @@ struct Frame {
     name: String,
 }
 
+/// Frames begin and end like calls on a thread.
 #[derive(Serialize)]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-enum Profile {
-    /// Frames begin and end like calls on a thread.
-    Evented { name: String, unit: Unit, start_value: u64, end_value: u64, events: Vec<Event> },
-    /// Each stack, from the root down, with its weight.
-    Sampled { name: String, unit: Unit, start_value: u64, end_value: u64, samples: Vec<Vec<usize>>, weights: Vec<u64> },
+#[serde(rename_all = "camelCase")]
+struct Profile {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: String,
+    unit: Unit,
+    start_value: u64,
+    end_value: u64,
+    events: Vec<Event>,
 }
 
 #[derive(Serialize)]
@@ -50,7 +54,7 @@ enum Unit {
 struct Event {
     #[serde(rename = "type")]
     kind: EventKind,
-    /// Since the beginning of the run, so that all profiles have the same times.
+    /// In a profile of times since the beginning of the run, so that all of them have the same times.
     at: u64,
     /// The place of the frame in [`Shared`].
     frame: usize,
@@ -91,7 +95,8 @@ fn time_profile(run: &Run<'_>, lane: &[Edge], number: usize, count: usize) -> Pr
     };
     let name = if count == 1 { "time".to_owned() } else { format!("time, lane {number} of {count}") };
     let end_value = run.chart.to.saturating_sub(begin);
-    Profile::Evented {
+    Profile {
+        kind: "evented",
         name,
         unit: Unit::Milliseconds,
         start_value: 0,
@@ -100,27 +105,28 @@ fn time_profile(run: &Run<'_>, lane: &[Edge], number: usize, count: usize) -> Pr
     }
 }
 
-/// The tokens of each frame's own requests. Its total is that of `callstack usage`.
+/// The tokens of each frame's own requests, as if each token took a moment: a frame begins at the sum of the tokens before it,
+/// and ends behind those of the frames below it. The total is that of `callstack usage`.
 fn token_profile(run: &Run<'_>) -> Profile {
-    let (mut samples, mut weights) = (Vec::new(), Vec::new());
+    let mut events = Vec::new();
+    let mut sum = 0_u64;
     // The places of the frames from a root down to the current one.
     let mut path: Vec<usize> = Vec::new();
+    let event = |kind, at, frame| Event { kind, at, frame };
     for (place, frame) in run.chart.frames.iter().enumerate() {
-        path.truncate(frame.level);
+        let left = path.split_off(frame.level);
+        events.extend(left.into_iter().rev().map(|left| event(EventKind::Close, sum, left)));
+        events.push(event(EventKind::Open, sum, place));
         path.push(place);
-        let tokens = frame.usage.own.iter().sum::<ModelUsage>().tokens();
-        if tokens > 0 {
-            samples.push(path.clone());
-            weights.push(tokens);
-        }
+        sum = sum.saturating_add(frame.usage.own.iter().sum::<ModelUsage>().tokens());
     }
-    let end_value = weights.iter().fold(0_u64, |sum, weight| sum.saturating_add(*weight));
-    Profile::Sampled {
+    events.extend(path.into_iter().rev().map(|left| event(EventKind::Close, sum, left)));
+    Profile {
+        kind: "evented",
         name: "tokens of requests".to_owned(),
         unit: Unit::None,
         start_value: 0,
-        end_value,
-        samples,
-        weights,
+        end_value: sum,
+        events,
     }
 }

@@ -48,7 +48,7 @@ const fn sign(status: FrameStatus) -> &'static str {
         FrameStatus::InProgress => "M3 1.5l5 3.5-5 3.5z",
         FrameStatus::Completed => "M1.5 5.5l2.5 2.5 4.5-6",
         FrameStatus::Failed => "M2 2l6 6M8 2l-6 6",
-        FrameStatus::Blocked => "M3.5 2v6M6.5 2v6",
+        FrameStatus::Blocked => "M3 3.3a2 2 0 1 1 3 1.7c-.7.4-1 .8-1 1.6M5 8.7v.01",
         FrameStatus::Invalidated => "M1.5 5h7",
     }
 }
@@ -249,10 +249,8 @@ fn draw_bar(frame: &ChartFrame, bar: &Bar, scale: &Scale, x: f64, width: f64) ->
     for span in &bar.blocked {
         let (from, to) = (scale.x(span.from), scale.x(span.to.unwrap_or(bar.to)).min(x + inner));
         if to > from {
-            drawn.push_str(&format!(
-                "<rect fill=\"url(#callstack-hatch)\" x=\"{from:.1}\" y=\"{y}\" width=\"{:.1}\" height=\"{BAR_HEIGHT}\"/>",
-                to - from
-            ));
+            drawn.push_str(&rectangle("blocked", from, y, to - from, BAR_HEIGHT, 0.0));
+            drawn.push_str(&hatching(from, y, to - from, BAR_HEIGHT));
         }
     }
     if bar.is_open && inner > 2.0 {
@@ -318,9 +316,7 @@ fn legend(chart: &Chart, top: f64) -> (String, f64) {
         }
     }
     if bars().any(|(_, bar)| !bar.blocked.is_empty()) {
-        let hatched = |x: f64, y: f64| {
-            format!("<rect fill=\"url(#callstack-hatch)\" x=\"{x:.1}\" y=\"{y}\" width=\"16\" height=\"16\"/>")
-        };
+        let hatched = |x: f64, y: f64| rectangle("blocked", x, y, 16.0, 16.0, 0.0) + &hatching(x, y, 16.0, 16.0);
         entry(&hatched, "was blocked");
     }
     if !chart.requests.is_empty() {
@@ -345,6 +341,12 @@ const fn bar_class(status: FrameStatus) -> &'static str {
 
 fn draw_sign(status: FrameStatus, x: f64, y: f64) -> String {
     format!("<use class=\"sign\" href=\"#callstack-{status}\" x=\"{x:.1}\" y=\"{y:.1}\"/>")
+}
+
+fn hatching(x: f64, y: f64, width: f64, height: f64) -> String {
+    format!(
+        "<rect fill=\"url(#callstack-hatch)\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>"
+    )
 }
 
 fn rectangle(class: &str, x: f64, y: f64, width: f64, height: f64, radius: f64) -> String {

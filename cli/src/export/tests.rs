@@ -111,6 +111,25 @@ fn documents(stack: &Stack, frame: Option<Handle>) -> Documents {
     })
 }
 
+/// The frames of a speedscope profile, whose bars must be nested.
+fn nested_frames(profile: &Value) -> Vec<u64> {
+    let (mut last, mut open, mut frames) = (0, Vec::new(), Vec::new());
+    for event in list(&profile["events"]) {
+        assert!(number(&event["at"]) >= last, "times go back in {profile}");
+        last = number(&event["at"]);
+        let frame = number(&event["frame"]);
+        if event["type"] == "O" {
+            open.push(frame);
+            frames.push(frame);
+        } else {
+            assert_eq!(open.pop(), Some(frame), "an end that is not that of the innermost frame in {profile}");
+        }
+    }
+    assert!(open.is_empty(), "frames without an end in {profile}");
+    assert!(last <= number(&profile["endValue"]), "an event behind the end of {profile}");
+    frames
+}
+
 impl Documents {
     fn check(&self) {
         self.check_speedscope();
@@ -127,27 +146,11 @@ impl Documents {
     fn check_speedscope(&self) {
         let profiles = list(&self.speedscope["profiles"]);
         let (tokens, lanes) = profiles.split_last().expect("there is always a profile of tokens");
-        let mut begun = HashSet::new();
-        for lane in lanes {
-            let (mut time, mut open) = (0, Vec::new());
-            for event in list(&lane["events"]) {
-                assert!(number(&event["at"]) >= time, "times go back in {lane}");
-                time = number(&event["at"]);
-                let frame = number(&event["frame"]);
-                if event["type"] == "O" {
-                    open.push(frame);
-                    assert!(begun.insert(frame), "frame {frame} begins twice");
-                } else {
-                    assert_eq!(open.pop(), Some(frame), "an end that is not that of the innermost frame in {lane}");
-                }
-            }
-            assert!(open.is_empty(), "frames without an end in {lane}");
-            assert!(time <= number(&lane["endValue"]), "an event behind the end of {lane}");
-        }
+        let begun: Vec<u64> = lanes.iter().flat_map(nested_frames).collect();
+        assert_eq!(begun.iter().collect::<HashSet<_>>().len(), begun.len(), "no frame is on two lanes");
         assert_eq!(begun.len(), self.begun(), "each frame that has begun is on one lane");
-        let weights: u64 = list(&tokens["weights"]).iter().map(number).sum();
-        assert_eq!(weights, self.usage.input() + self.usage.answer(), "the weights of the tokens");
-        assert_eq!(list(&tokens["samples"]).len(), list(&tokens["weights"]).len(), "a weight for each stack");
+        assert_eq!(nested_frames(tokens).len(), self.frames.len(), "each frame is in the profile of tokens");
+        assert_eq!(number(&tokens["endValue"]), self.usage.tokens(), "the end of the tokens");
     }
 
     fn check_chrome(&self) {

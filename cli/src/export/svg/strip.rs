@@ -34,7 +34,7 @@ pub fn draw(chart: &Chart, scale: &Scale, top: f64) -> (String, f64) {
     let span = scale.length / columns.len().max(1) as u64;
     let heading = match largest {
         0 => "Requests".to_owned(),
-        _ => format!("Prompt tokens of requests, up to {} within {}", number(largest), duration(span)),
+        _ => format!("Prompt tokens of requests, up to {} per {}", number(largest), duration(span)),
     };
     let base = top + HEADING + HEIGHT;
     let mut drawn = text(MARGIN, top + 12.0, "faint", &heading);
