@@ -135,7 +135,7 @@ fn style() -> String {
         // A text has an edge in the colour of its bar, so that it can be read on a hatching.
         let statuses = STATUSES.map(|status| {
             let color = pick(palette::of_status(status));
-            format!(".{status}{{fill:{color}}}\n.bar>.{status}~text{{stroke:{color}}}\n")
+            format!(".{status}{{fill:{color}}}\n.bar>title+.{status}~text{{stroke:{color}}}\n")
         });
         let fills = fills.map(|(class, color)| format!(".{class}{{fill:{}}}\n", pick(color)));
         format!(
