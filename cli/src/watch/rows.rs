@@ -1,4 +1,4 @@
-//! The rows of the tree: which frames are shown, in which order, and what is summed for them. They are made when the stack,
+//! The rows of the tree: the shown frames in their order, with their sums. They are made when the stack,
 //! a fold or the filter has changed, and a redraw only reads them.
 
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use callstack_core::{FrameStatus, Handle, Tree};
 
 use super::filter::{Filter, waits_for_person};
 
-/// Whether a row can be folded, and is.
+/// The fold of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fold {
     /// Nothing is below it.
@@ -35,7 +35,7 @@ pub struct Row {
     pub is_chosen: bool,
 }
 
-/// What the tree shows.
+/// The rows, and the numbers of the header.
 #[derive(Default)]
 pub struct Rows {
     pub rows: Vec<Row>,
@@ -62,7 +62,7 @@ struct Entry {
 }
 
 impl Rows {
-    /// `folds`: what the user has folded or unfolded. Of the other frames those are folded below which all work has ended.
+    /// `folds`: the frames that the user has folded or unfolded. The other ones begin as [`is_folded_first`] says.
     pub fn of(tree: &Tree, folds: &HashMap<Handle, bool>, filter: Filter) -> Self {
         let mut made = Self::default();
         let entries = made.entries(tree, filter);
@@ -75,8 +75,8 @@ impl Rows {
                 place += 1 + entry.below;
                 continue;
             }
-            let is_over = filter == Filter::All && !tree.node(entry.handle).is_unfinished_at_or_below();
-            let is_folded = folds.get(&entry.handle).copied().unwrap_or(is_over);
+            let is_folded = folds.get(&entry.handle).copied();
+            let is_folded = is_folded.unwrap_or_else(|| is_folded_first(tree, entry.handle, filter));
             let fold = match entry.below {
                 0 => Fold::Leaf,
                 _ if !entry.leads => Fold::Leaf,
@@ -159,6 +159,11 @@ impl Rows {
     pub fn frames(&self) -> usize {
         self.counts.iter().sum()
     }
+}
+
+/// True if a frame is folded until the user unfolds it: all work at and below it has ended. A filter unfolds all frames.
+pub fn is_folded_first(tree: &Tree, frame: Handle, filter: Filter) -> bool {
+    filter == Filter::All && !tree.node(frame).is_unfinished_at_or_below()
 }
 
 /// Notes which rows are the last of their siblings.
