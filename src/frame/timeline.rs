@@ -9,6 +9,8 @@ use super::{Change, Event, FrameSpans, Handle, ModelRequest};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Timeline {
     revision: u64,
+    /// The time of the first event.
+    earliest_time: Option<u64>,
     latest_time: Option<u64>,
     spans: BTreeMap<Handle, FrameSpans>,
     requests: Vec<TimedRequest>,
@@ -20,6 +22,9 @@ pub struct Timeline {
 pub struct TimedRequest {
     /// The frame that the request belongs to.
     pub handle: Handle,
+    /// The time at which the request was sent, in milliseconds since the Unix epoch: `ended_at` less the duration that the
+    /// host has reported, and not before the first event.
+    pub begun_at: u64,
     /// The time at which the host reported the request, which is the end of its answer, in milliseconds since the Unix
     /// epoch.
     pub ended_at: u64,
@@ -27,21 +32,21 @@ pub struct TimedRequest {
     pub request: ModelRequest,
 }
 
-impl TimedRequest {
-    /// The time at which the request was sent, in milliseconds since the Unix epoch.
-    pub fn begun_at(&self) -> u64 {
-        self.ended_at.saturating_sub(self.request.duration)
-    }
-}
-
 impl Timeline {
     /// Takes an event into account. Events are given in the order of their revisions.
     pub fn follow(&mut self, event: &Event) {
         self.revision = event.revision;
+        let earliest_time = *self.earliest_time.get_or_insert(event.time);
         self.latest_time = self.latest_time.max(Some(event.time));
         if let Change::UsageRecorded { model_request } = &event.change {
             let (handle, ended_at) = (event.handle, event.time);
-            self.requests.push(TimedRequest { handle, ended_at, request: ModelRequest::clone(model_request) });
+            let begun_at = ended_at.saturating_sub(model_request.duration).max(earliest_time.min(ended_at));
+            self.requests.push(TimedRequest {
+                handle,
+                begun_at,
+                ended_at,
+                request: ModelRequest::clone(model_request),
+            });
         } else {
             self.spans.entry(event.handle).or_default().follow(event);
         }

@@ -87,8 +87,30 @@ impl ModelUsage {
         self.output.saturating_add(self.reasoning)
     }
 
+    /// All tokens: those of the prompts and those of the answers.
+    pub fn tokens(&self) -> u64 {
+        self.input().saturating_add(self.answer())
+    }
+
     /// Adds the sums of other requests. A sum that would exceed the largest number stays at that number.
     pub fn add(&mut self, other: &ModelUsage) {
+        self.combine(other, u64::saturating_add);
+    }
+
+    /// The sums without those of some of the requests. A sum that would be less than 0 is 0.
+    ///
+    /// ```
+    /// use callstack_core::frame::ModelUsage;
+    ///
+    /// let usage = |requests, output| ModelUsage { requests, output, ..ModelUsage::default() };
+    /// assert_eq!(usage(3, 50).without(&usage(1, 20)), usage(2, 30));
+    /// ```
+    pub fn without(mut self, some: &ModelUsage) -> Self {
+        self.combine(some, u64::saturating_sub);
+        self
+    }
+
+    fn combine(&mut self, other: &ModelUsage, combine: impl Fn(u64, u64) -> u64) {
         let sums = [
             (&mut self.requests, other.requests),
             (&mut self.failed, other.failed),
@@ -100,7 +122,7 @@ impl ModelUsage {
             (&mut self.duration, other.duration),
         ];
         for (sum, number) in sums {
-            *sum = sum.saturating_add(number);
+            *sum = combine(*sum, number);
         }
     }
 }

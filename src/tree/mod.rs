@@ -458,13 +458,29 @@ impl Tree {
     /// [`Tree::usage`] of all frames in one pass, in the order of their handles: the usage of f1 is the first.
     pub fn usage_by_frame(&self) -> Vec<FrameUsage> {
         let own = |handle| self.node(handle).record().usage.clone();
-        let mut usages: Vec<_> = self.handles().map(own).map(|own| FrameUsage { total: own.clone(), own }).collect();
+        let totals = self.totals(own, |total, below| below.iter().for_each(|usage| add_usage(total, usage)));
+        self.handles().zip(totals).map(|(handle, total)| FrameUsage { own: own(handle), total }).collect()
+    }
+
+    /// The tokens of the requests of each frame and of everything below it, in the order of the handles: those of f1 are the
+    /// first.
+    pub fn tokens_by_frame(&self) -> Vec<u64> {
+        let own = |handle| {
+            let tokens = self.node(handle).record().usage.iter().map(ModelUsage::tokens);
+            tokens.fold(0, u64::saturating_add)
+        };
+        self.totals(own, |total, below| *total = total.saturating_add(*below))
+    }
+
+    /// The total of each frame: its own value, and the totals of its children added to it, in their order.
+    fn totals<T: Clone>(&self, own: impl Fn(Handle) -> T, add: impl Fn(&mut T, &T)) -> Vec<T> {
+        let mut totals: Vec<T> = self.handles().map(own).collect();
         // The frames from a root down to the current one. A frame that leaves the path has its total.
         let mut path: Vec<Handle> = Vec::new();
         let mut leave = |path: &mut Vec<Handle>| {
             if let (Some(left), Some(parent)) = (path.pop(), path.last()) {
-                let below = usages[left.index()].total.clone();
-                below.iter().for_each(|usage| add_usage(&mut usages[parent.index()].total, usage));
+                let below = totals[left.index()].clone();
+                add(&mut totals[parent.index()], &below);
             }
         };
         for handle in self.roots().iter().flat_map(|root| self.subtree(*root)) {
@@ -476,7 +492,7 @@ impl Tree {
         while !path.is_empty() {
             leave(&mut path);
         }
-        usages
+        totals
     }
 
     /// Checks that a planned frame can begin: that all of its dependencies are completed, each in its newest attempt.

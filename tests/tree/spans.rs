@@ -120,8 +120,8 @@ fn a_timeline_is_brought_up_to_date_event_by_event() {
         assert_eq!(whole.spans(handle), Some(&stack.spans(handle).unwrap()), "{handle}");
     }
     let requests: Vec<_> =
-        whole.requests().iter().map(|request| (request.handle, request.begun_at(), request.ended_at)).collect();
-    // A duration that is longer than all of the time since the epoch begins there.
-    assert_eq!(requests, [(tax, 70, 100), (shop, 0, 120)]);
+        whole.requests().iter().map(|request| (request.handle, request.begun_at, request.ended_at)).collect();
+    // A request that is said to last longer than the whole history begins with it.
+    assert_eq!(requests, [(tax, 70, 100), (shop, 10, 120)]);
     assert_eq!(whole.spans(Handle::from_index(2).unwrap()), None);
 }

@@ -1,7 +1,7 @@
 //! Tests of usage: the requests to models that frames have made, their sums, and how long they last.
 
 use callstack_core::context::Settings;
-use callstack_core::frame::{ModelRequest, ModelUsage};
+use callstack_core::frame::{FrameUsage, ModelRequest, ModelUsage};
 use callstack_core::{Change, EventQuery, Handle, NewFrame, PopStatus, Stack, StackOptions, StackState};
 use serde_json::json;
 use tempfile::tempdir;
@@ -42,6 +42,8 @@ fn the_sums_of_a_frame_are_its_own_and_those_of_everything_below_it() {
         let by_frame = tree.usage_by_frame();
         tree.handles().zip(&by_frame).for_each(|(handle, usage)| assert_eq!(usage, &tree.usage(handle), "{handle}"));
         assert_eq!(by_frame.len(), 4);
+        let tokens = |usage: &FrameUsage| usage.total.iter().map(ModelUsage::tokens).sum();
+        assert_eq!(tree.tokens_by_frame(), by_frame.iter().map(tokens).collect::<Vec<u64>>());
     });
     assert_eq!(stack.usage("f9").unwrap_err().code(), "unknown_frame");
     assert_eq!(stack.record_usage("f9", request("small", 1, 1)).unwrap_err().code(), "unknown_frame");

@@ -36,7 +36,7 @@ pub struct ChartFrame {
     pub level: usize,
     pub status: FrameStatus,
     pub title: String,
-    /// What its requests, and those below it, have used.
+    /// The sums of its requests, and of those below it.
     pub usage: FrameUsage,
     /// `None` if the work on the frame has not begun.
     pub bar: Option<Bar>,
@@ -78,8 +78,10 @@ impl Chart {
     }
 
     fn of_trees(tree: &Tree, timeline: &Timeline, roots: &[Handle], requests: Vec<TimedRequest>) -> Self {
-        let ends = tree.handles().filter_map(|handle| timeline.spans(handle)?.ended_at);
-        let to = ends.chain(timeline.latest_time()).max().unwrap_or(0);
+        // An imported frame can begin or end after the newest event.
+        let spans = tree.handles().filter_map(|handle| timeline.spans(handle));
+        let times = spans.flat_map(|spans| [spans.begun_at, spans.ended_at]).flatten();
+        let to = times.chain(timeline.latest_time()).max().unwrap_or(0);
         let mut usages = tree.usage_by_frame();
         let mut frames: Vec<ChartFrame> = Vec::with_capacity(tree.len());
         // The places of the frames from a root down to the current one.
@@ -102,7 +104,7 @@ impl Chart {
             });
         }
         let begins = frames.iter().filter_map(|frame| frame.bar.as_ref()).map(|bar| bar.from);
-        let from = begins.chain(requests.iter().map(TimedRequest::begun_at)).min().unwrap_or(to);
+        let from = begins.chain(requests.iter().map(|request| request.begun_at)).min().unwrap_or(to);
         let rows = rows::place(&mut frames);
         Self { revision: tree.revision(), from, to, frames, requests, rows }
     }
@@ -113,8 +115,10 @@ fn bar(timeline: &Timeline, handle: Handle, end: u64, parent: Option<usize>) -> 
     let from = spans.begun_at?;
     // Clocks go back at times, and bars do not.
     let to = spans.ended_at.unwrap_or(end).max(from);
-    let within =
-        |span: &Span| Span { from: span.from.clamp(from, to), to: Some(span.to.unwrap_or(to).clamp(from, to)) };
+    let within = |span: &Span| {
+        let begin = span.from.clamp(from, to);
+        Span { from: begin, to: Some(span.to.unwrap_or(to).clamp(begin, to)) }
+    };
     let blocked = spans.blocked.iter().map(within).collect();
     Some(Bar { from, to, is_open: spans.ended_at.is_none(), blocked, row: 0, parent })
 }

@@ -22,6 +22,7 @@ use crate::view;
 pub struct Arguments {
     /// The file to write. Default: the standard output.
     file: Option<PathBuf>,
+    /// The format of the file.
     #[arg(long, value_enum, default_value_t = Format::State)]
     format: Format,
     /// Only this frame, and what is below it. Not for the formats `state`, `events` and `html`, which show whole stacks.
@@ -111,7 +112,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Export, Failur
     Ok(export)
 }
 
-/// What is written. States and events are read while they are written.
+/// The content of the export. States and events are read while they are written.
 enum Content {
     State,
     Events,
@@ -141,7 +142,7 @@ fn content(stack: &Stack, format: Format, frame: Option<Handle>) -> Result<Conte
     Ok(Content::Document(document))
 }
 
-/// What a format makes of all frames, or of a frame and what is below it.
+/// Makes the document of a format, of all frames or of a frame and those below it.
 fn of_run<T>(stack: &Stack, frame: Option<Handle>, make: impl FnOnce(&Run<'_>) -> T) -> Result<T, Failure> {
     let mut timeline = Timeline::default();
     stack.update_timeline(&mut timeline)?;

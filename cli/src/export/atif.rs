@@ -47,7 +47,7 @@ struct Agent {
     model_name: Option<String>,
 }
 
-/// What the format has no key for.
+/// The facts about a frame for which the format has no key.
 #[derive(Serialize)]
 struct FrameFacts {
     frame: Handle,
@@ -367,17 +367,7 @@ fn imported_requests(begin: u64, frame: &ChartFrame, requests: &[&TimedRequest])
     }
     for all in &frame.usage.own {
         let timed = timed_by_model.remove(all.model.as_str()).unwrap_or_default();
-        let rest = ModelUsage {
-            model: all.model.clone(),
-            requests: all.requests.saturating_sub(timed.requests),
-            failed: all.failed.saturating_sub(timed.failed),
-            uncached_input: all.uncached_input.saturating_sub(timed.uncached_input),
-            cache_read: all.cache_read.saturating_sub(timed.cache_read),
-            cache_write: all.cache_write.saturating_sub(timed.cache_write),
-            output: all.output.saturating_sub(timed.output),
-            reasoning: all.reasoning.saturating_sub(timed.reasoning),
-            duration: all.duration.saturating_sub(timed.duration),
-        };
+        let rest = all.clone().without(&timed);
         if rest.requests > 0 {
             let mut step = Step::new(begin, Source::Agent, String::new());
             step.set_usage(&rest);
@@ -388,7 +378,7 @@ fn imported_requests(begin: u64, frame: &ChartFrame, requests: &[&TimedRequest])
     steps
 }
 
-/// What the frame waited for, and the answers.
+/// The questions of the frame, and the answers.
 fn questions(record: &Frame) -> Vec<Step> {
     let mut steps = Vec::new();
     for question in &record.questions {

@@ -215,11 +215,11 @@ fn blocked_events(events: &mut Vec<Event>, frame: &ChartFrame, bar: &Bar, lane: 
 /// Each request on the first lane on which no other runs at its time.
 fn request_events(events: &mut Vec<Event>, run: &Run<'_>) {
     let mut requests: Vec<&TimedRequest> = run.chart.requests.iter().collect();
-    requests.sort_by_key(|request| request.begun_at());
+    requests.sort_by_key(|request| request.begun_at);
     // The ends of the newest requests of the lanes.
     let mut ends: Vec<u64> = Vec::new();
     for request in requests {
-        let begin = request.begun_at();
+        let begin = request.begun_at;
         let place = ends.iter().position(|end| *end <= begin).unwrap_or(ends.len());
         let lane = place + 1;
         if place == ends.len() {

@@ -23,7 +23,7 @@ const NAME_LENGTH: usize = 200;
 /// Maximum length of a text in traces, in characters.
 const TEXT_LENGTH: usize = 16_384;
 
-/// What is exported.
+/// The frames that are exported, as a tree and as a chart.
 pub struct Run<'a> {
     pub tree: &'a Tree,
     pub chart: &'a Chart,

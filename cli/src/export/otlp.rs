@@ -2,8 +2,8 @@
 //! and a `chat` span for each request. The attributes follow the semantic conventions for generative AI. Those that the
 //! conventions do not have begin with `callstack.`.
 //!
-//! The `chat` spans have the usage of their requests, and each `invoke_agent` span has that of the frame's own requests. A
-//! sum over the spans of one kind counts every request once.
+//! Each `invoke_agent` span has the usage of the frame's own requests: a sum over these spans counts every request once. The
+//! `chat` spans have the usage of their requests; those of an imported state have no times, and so no spans.
 
 use std::collections::HashMap;
 
@@ -94,6 +94,8 @@ struct Status {
     message: Option<String>,
 }
 
+/// The type of an error that has no name, as the conventions spell it.
+const UNNAMED_ERROR: &str = "_OTHER";
 const OK: u8 = 1;
 const ERROR: u8 = 2;
 
@@ -163,9 +165,8 @@ fn places(run: &Run<'_>, requests: &[Vec<&TimedRequest>]) -> HashMap<Handle, Pla
             Some(bar) => Some((bar.from, bar.to)),
             None if frame.usage.own.is_empty() => None,
             None => {
-                let (from, to) = own.fold((u64::MAX, 0), |(from, to), request| {
-                    (from.min(request.begun_at()), to.max(request.ended_at))
-                });
+                let (from, to) = own
+                    .fold((u64::MAX, 0), |(from, to), request| (from.min(request.begun_at), to.max(request.ended_at)));
                 // Imported requests have no times; the record of their frame has.
                 let record = run.tree.node(frame.handle).record();
                 let known = if from <= to { (from, to) } else { (record.created_at, record.created_at) };
@@ -233,6 +234,9 @@ fn frame_span(
     }
     if !frame.usage.own.is_empty() {
         attributes.extend(usage_attributes(&frame.usage.own.iter().sum()));
+    }
+    if frame.status == FrameStatus::Failed {
+        attributes.push(text("error.type", UNNAMED_ERROR));
     }
     let relations = node.dependencies().iter().map(|dependency| (*dependency, "depends_on"));
     let relations = relations.chain(node.retry_of().map(|earlier| (earlier, "retry_of")));
@@ -302,7 +306,7 @@ fn request_span(run: &Run<'_>, timed: &TimedRequest, parent: &Place, number: usi
     attributes.push(integer("callstack.messages", request.messages));
     let status = match request.failed {
         true => {
-            attributes.push(text("error.type", "_OTHER"));
+            attributes.push(text("error.type", UNNAMED_ERROR));
             Status { code: Some(ERROR), message: None }
         }
         false => Status::default(),
@@ -310,7 +314,7 @@ fn request_span(run: &Run<'_>, timed: &TimedRequest, parent: &Place, number: usi
     let model = short(&one_line(&request.model));
     let name = if model.is_empty() { "chat".to_owned() } else { format!("chat {model}") };
     let span_id = hexadecimal(&[&parent.trace_id, &timed.handle.to_string(), &number.to_string()], 8);
-    let times = Place { from: timed.begun_at(), to: timed.ended_at, ..parent.clone() };
+    let times = Place { from: timed.begun_at, to: timed.ended_at, ..parent.clone() };
     Span { parent_span_id: Some(parent.span_id.clone()), status, ..span(&times, span_id, name, CLIENT, attributes) }
 }
 

@@ -1,6 +1,7 @@
 //! The file format of speedscope (<https://www.speedscope.app>): a profile of the times for each lane, and a profile of the
 //! tokens.
 
+use callstack_core::frame::ModelUsage;
 use serde::Serialize;
 
 use super::{PROGRAM, Run, VERSION, label};
@@ -18,7 +19,7 @@ pub struct File {
     profiles: Vec<Profile>,
 }
 
-/// What all profiles use.
+/// The data that all profiles use.
 #[derive(Serialize)]
 struct Shared {
     frames: Vec<Frame>,
@@ -107,11 +108,7 @@ fn token_profile(run: &Run<'_>) -> Profile {
     for (place, frame) in run.chart.frames.iter().enumerate() {
         path.truncate(frame.level);
         path.push(place);
-        let tokens = frame
-            .usage
-            .own
-            .iter()
-            .fold(0_u64, |sum, usage| sum.saturating_add(usage.input()).saturating_add(usage.answer()));
+        let tokens = frame.usage.own.iter().sum::<ModelUsage>().tokens();
         if tokens > 0 {
             samples.push(path.clone());
             weights.push(tokens);

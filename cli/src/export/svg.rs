@@ -193,12 +193,12 @@ fn percent(part: u64, whole: u64) -> Option<u64> {
     (whole > 0).then(|| u64::try_from(rounded()).unwrap_or(100))
 }
 
-/// What the picture does not show.
+/// The numbers of frames that the picture does not show.
 #[derive(Default)]
 struct LeftOut {
     /// Frames on the rows below the last one.
     below: usize,
-    /// Frames whose bars would stand on another bar, as both are shorter than a pixel.
+    /// Frames whose bars would be hidden by the bar before them, within the same pixel.
     covered: usize,
 }
 
@@ -280,7 +280,7 @@ fn bar_name(frame: &ChartFrame, room: f64) -> String {
     }
 }
 
-/// What is shown when the pointer rests on a bar.
+/// The text that browsers show when the pointer rests on a bar.
 fn description(frame: &ChartFrame, bar: &Bar) -> String {
     let own = frame.usage.own.iter().map(|usage| usage.requests).fold(0, u64::saturating_add);
     let mut parts = vec![frame.status.to_string(), duration(bar.to - bar.from)];

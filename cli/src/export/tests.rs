@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::frame::{ModelRequest, ModelUsage, Timeline};
-use callstack_core::{Handle, MemoryStore, NewFrame, PopStatus, Stack, StackOptions};
+use callstack_core::{Frame, FrameStatus, Handle, MemoryStore, NewFrame, PopStatus, Stack, StackOptions};
 use proptest::prelude::*;
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use super::{Run, atif, chrome, otlp, speedscope, svg};
 use crate::chart::Chart;
 
-/// What happens to a frame: the kind of the action, the frame, a number of tokens, and how far the clock goes.
+/// An action on a frame: its kind, the frame, a number of tokens, and how far the clock goes.
 type Action = (u8, prop::sample::Index, u32, i32);
 
 fn actions() -> impl Strategy<Value = Vec<Action>> {
-    prop::collection::vec((0..12_u8, any::<prop::sample::Index>(), 0..1_000_000_u32, -2_000..60_000_i32), 0..60)
+    prop::collection::vec((0..13_u8, any::<prop::sample::Index>(), 0..1_000_000_u32, -2_000..60_000_i32), 0..60)
 }
 
 /// A stack on which the actions were carried out. Actions that the stack refuses change nothing.
@@ -47,10 +47,20 @@ fn stack_of(actions: &[Action]) -> Stack {
             7 => stack.pop(frame, PopStatus::Failed, "not done").map(drop),
             8 => stack.block(frame, "Which one?", None).map(drop),
             9 => stack.answer(frame, "This one"),
+            12 => stack.import(vec![imported(number, now, *amount)]).map(drop),
             _ => stack.record_usage(frame, request(*amount, *kind == 11)),
         };
     }
     stack
+}
+
+/// A frame of another tool, whose times lie before or behind the clock.
+fn imported(number: usize, now: u64, amount: u32) -> Frame {
+    let created_at = now.saturating_add(u64::from(amount)).saturating_sub(500_000);
+    let updated_at = created_at.saturating_add(u64::from(amount / 2)).saturating_sub(100_000);
+    let status = [FrameStatus::InProgress, FrameStatus::Completed, FrameStatus::Planned][amount as usize % 3];
+    let (session_id, title) = (format!("ses_{number}"), format!("Imported {number}"));
+    Frame { session_id, title, status, created_at, updated_at, ..Frame::default() }
 }
 
 fn request(amount: u32, failed: bool) -> ModelRequest {
@@ -61,7 +71,8 @@ fn request(amount: u32, failed: bool) -> ModelRequest {
         cache_write: amount / 5,
         output: amount / 7,
         reasoning: amount / 11,
-        duration: amount / 13,
+        // Hosts have reported durations that are longer than the run.
+        duration: if amount % 17 == 0 { amount * 1_000_000 } else { amount / 13 },
         failed,
         ..ModelRequest::new(if amount % 2 == 0 { "provider/large" } else { "small" })
     }

@@ -30,7 +30,7 @@ impl Groups {
 }
 
 fn group(requests: &[TimedRequest], origin: u64, models: &mut Vec<String>) -> String {
-    let from = requests.iter().map(TimedRequest::begun_at).min().unwrap_or(origin);
+    let from = requests.iter().map(|request| request.begun_at).min().unwrap_or(origin);
     let to = requests.iter().map(|request| request.ended_at).max().unwrap_or(origin);
     let sum = |number: fn(&TimedRequest) -> u64| requests.iter().map(number).fold(0, u64::saturating_add);
     let first = requests.first();
@@ -73,13 +73,15 @@ mod tests {
 
     fn requests(count: usize) -> Timeline {
         let mut timeline = Timeline::default();
+        let handle = Handle::from_index(0).unwrap();
+        timeline.follow(&Event { revision: 1, time: 990, handle, change: Change::ActiveChanged { active: true } });
         for place in 0..count {
             let request =
                 ModelRequest { cache_read: 2, output: 1, duration: 5, ..ModelRequest::new(format!("m{place}")) };
             timeline.follow(&Event {
-                revision: place as u64 + 1,
+                revision: place as u64 + 2,
                 time: 1_000 + place as u64,
-                handle: Handle::from_index(0).unwrap(),
+                handle,
                 change: Change::UsageRecorded { model_request: Box::new(request) },
             });
         }

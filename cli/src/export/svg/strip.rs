@@ -2,6 +2,7 @@
 
 use callstack_core::FrameStatus;
 use callstack_core::context::escape;
+use callstack_core::frame::ModelUsage;
 
 use super::{MARGIN, Scale, WIDTH, draw_sign, percent, rectangle, text};
 use crate::chart::Chart;
@@ -53,10 +54,9 @@ fn columns(chart: &Chart, scale: &Scale) -> Vec<Column> {
         let place = ((scale.x(timed.ended_at) - MARGIN) / COLUMN) as usize;
         let Some(column) = columns.get_mut(place.min(number - 1)) else { continue };
         let request = &timed.request;
-        let input = request.uncached_input.saturating_add(request.cache_read).saturating_add(request.cache_write);
         column.requests += 1;
         column.failed += usize::from(request.failed);
-        column.input = column.input.saturating_add(input);
+        column.input = column.input.saturating_add(ModelUsage::from(request).input());
         column.cached = column.cached.saturating_add(request.cache_read);
     }
     columns
