@@ -128,23 +128,38 @@ impl Action {
     /// Does it, and returns the first line that the command would say.
     ///
     /// # Errors
-    /// Those of the command; if the frame waits for something else than the user has seen.
-    pub fn carry_out(&self, text: &str, folder: &StackFolder) -> Result<String, Failure> {
+    /// Those of the command; if the user has seen another frame, or if it waits for something else now.
+    pub fn carry_out(&self, text: &str, seen: &Stack, folder: &StackFolder) -> Result<String, Failure> {
         let same_stack = folder.same_stack();
         let text = text.to_owned();
-        folder.change_once(PATIENCE, |stack| match self {
-            Self::Answer(frame, seen) => {
-                stack.read(|tree| seen.check(tree, *frame))?;
-                said(&answer::answer_frame(stack, *frame, text, same_stack)?)
+        folder.change_once(PATIENCE, |stack| {
+            check_same_frame(stack, seen, self.frame())?;
+            match self {
+                Self::Answer(frame, waiting) => {
+                    stack.read(|tree| waiting.check(tree, *frame))?;
+                    said(&answer::answer_frame(stack, *frame, text, same_stack)?)
+                }
+                Self::Stop(frame) => said(&stop::stop(stack, Some(*frame), stop::REASON.to_owned(), same_stack)?),
+                Self::Retry(frame) => {
+                    let note = Some(text).filter(|note| !note.trim().is_empty());
+                    said(&retry::retry(stack, *frame, note, same_stack)?)
+                }
+                Self::Invalidate(frame) => said(&invalidate::invalidate(stack, *frame, text, same_stack)?),
             }
-            Self::Stop(frame) => said(&stop::stop(stack, Some(*frame), stop::REASON.to_owned(), same_stack)?),
-            Self::Retry(frame) => {
-                let note = Some(text).filter(|note| !note.trim().is_empty());
-                said(&retry::retry(stack, *frame, note, same_stack)?)
-            }
-            Self::Invalidate(frame) => said(&invalidate::invalidate(stack, *frame, text, same_stack)?),
         })
     }
+}
+
+/// Checks that a handle names the frame that the user has seen: the folder can contain another stack meanwhile.
+fn check_same_frame(stack: &Stack, seen: &Stack, handle: Handle) -> Result<(), Failure> {
+    stack.resolve(handle)?;
+    let id = |stack: &Stack| stack.read(|tree| tree.node(handle).session_id().to_owned());
+    if id(stack) == id(seen) {
+        return Ok(());
+    }
+    let message = format!("{handle} is another frame now");
+    Err(Failure::new(Exit::Refused, "other_frame", message)
+        .next("quit, and look at the stack again: `callstack watch`"))
 }
 
 /// The first line of a report.

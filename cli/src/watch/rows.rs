@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-use callstack_core::frame::ModelUsage;
 use callstack_core::{FrameStatus, Handle, Tree};
 
 use super::filter::{Filter, waits_for_person};
@@ -102,13 +101,13 @@ impl Rows {
         made
     }
 
-    /// All frames, parents before their children, with the sums of what is below them.
+    /// All frames, parents before their children, with the numbers of what is below them.
     fn entries(&mut self, tree: &Tree, filter: Filter) -> Vec<Entry> {
         let mut entries: Vec<Entry> = Vec::with_capacity(tree.len());
         let mut path: Vec<usize> = Vec::new();
+        let tokens = tree.tokens_by_frame();
         for handle in tree.roots().iter().flat_map(|root| tree.subtree(*root)) {
             let node = tree.node(handle);
-            let usage: ModelUsage = node.record().usage.iter().sum();
             let place = FrameStatus::ALL.iter().position(|status| *status == node.status());
             place.into_iter().for_each(|place| self.counts[place] += 1);
             self.waiting += usize::from(waits_for_person(tree, handle));
@@ -116,7 +115,10 @@ impl Rows {
             path.truncate(node.depth());
             let parent = path.last().copied();
             path.push(entries.len());
-            let tokens = usage.input().saturating_add(usage.answer());
+            let tokens = tokens.get(handle.index()).copied().unwrap_or_default();
+            if parent.is_none() {
+                self.tokens = self.tokens.saturating_add(tokens);
+            }
             entries.push(Entry {
                 handle,
                 level: node.depth(),
@@ -129,16 +131,11 @@ impl Rows {
             });
         }
         for place in (0..entries.len()).rev() {
-            let Entry { parent, below, tokens, is_shown, .. } = entries[place];
-            match parent {
-                Some(parent) => {
-                    let parent = &mut entries[parent];
-                    parent.below += 1 + below;
-                    parent.tokens = parent.tokens.saturating_add(tokens);
-                    parent.leads |= is_shown;
-                    parent.is_shown |= is_shown;
-                }
-                None => self.tokens = self.tokens.saturating_add(tokens),
+            let Entry { parent, below, is_shown, .. } = entries[place];
+            if let Some(parent) = parent.and_then(|parent| entries.get_mut(parent)) {
+                parent.below += 1 + below;
+                parent.leads |= is_shown;
+                parent.is_shown |= is_shown;
             }
         }
         entries

@@ -325,7 +325,7 @@ impl<'a> Screen<'a> {
     }
 
     fn carry_out(&mut self, act: Act) {
-        let done = act.action.carry_out(act.input.text(), self.folder);
+        let done = act.action.carry_out(act.input.text(), self.stack, self.folder);
         self.refresh();
         match done {
             Ok(said) => self.view.say(said),

@@ -56,6 +56,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_beginning_of_a_long_title_is_shown_and_searched() {
+        use callstack_core::{NewFrame, Stack};
+
+        let stack = Stack::in_memory();
+        let end = "日".repeat(LOOKED_AT);
+        let long = stack.push(NewFrame::new(format!("Begin\n{end} end"))).unwrap();
+        let short = stack.push(NewFrame::new("Short\ttitle")).unwrap();
+        stack.read(|tree| {
+            let shown = title(tree, long);
+            assert!(shown.starts_with("Begin 日") && shown.ends_with("日…") && shown.len() < LOOKED_AT + 8, "{shown}");
+            assert_eq!(title(tree, short), "Short title");
+        });
+    }
+
+    #[test]
     fn durations_and_numbers_take_five_columns() {
         let ages = [0, 999, 59_999, 60_000, 3_599_999, 7_500_000, 35_999_999, 50_400_000, 259_200_000];
         assert_eq!(ages.map(age), ["0s", "0s", "59s", "1m", "59m", "2h05m", "9h59m", "14h", "3d"]);
