@@ -196,10 +196,10 @@ impl<'a> Screen<'a> {
         }
         let wish = Wish::of(key);
         let Some(first) = self.view.help.take() else { return self.fulfil(wish?, size) };
+        let (lines, height) = draw::help_extent(&self.layout(size));
         match wish? {
-            Wish::Move(step) => {
-                let (lines, height) = draw::help_extent(&self.layout(size));
-                self.view.help = Some(moved(first, step, lines.saturating_sub(height), height));
+            Wish::Move(step) if lines > height => {
+                self.view.help = Some(moved(first, step, lines - height, height));
                 None
             }
             wish @ (Wish::Interrupt | Wish::Suspend | Wish::Repaint) => self.fulfil(wish, size),

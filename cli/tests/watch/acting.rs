@@ -303,7 +303,8 @@ fn a_read_only_stack_is_watched_and_not_changed() {
     shows(&mut terminal, ENTER, "read-only");
     let shown = terminal.text();
     assert!(shown.contains(" next: change the rights") && shown.contains("> 7 %"), "{shown}");
-    terminal.press("\x1bq");
+    shows(&mut terminal, ESCAPE, "Nothing was changed");
+    terminal.press("q");
     assert_eq!(terminal.ending().code, 0);
     limit(0o755);
     assert_eq!(scene.stack().frame("f3").unwrap().pending_answer(), None);

@@ -264,12 +264,14 @@ fn large_and_deep_stacks_are_shown() {
     shows(&mut terminal, "f", "Level 999");
 }
 
-/// The files below a folder, with their contents.
+/// The files below a folder, with their contents. The database keeps the locks of its readers in `stack.db-shm`, which is
+/// shared memory: that file counts without its content.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         match entry.file_type().unwrap().is_dir() {
             true => files.extend(contents(&entry.path())),
+            false if entry.file_name() == "stack.db-shm" => drop(files.insert(entry.path(), Vec::new())),
             false => drop(files.insert(entry.path(), fs::read(entry.path()).unwrap())),
         }
     }
@@ -331,8 +333,8 @@ fn the_history_of_a_frame_reaches_back_and_says_what_is_left_out() {
     stack.add_decision("f4", "the newest decision").unwrap();
     let mut terminal = scene.watch(WIDE);
     go(&mut terminal, "", "f4");
-    shows(&mut terminal, "V", "the newest decision");
-    assert!(terminal.text().contains("added as"), "the event before 12,000 others: {}", terminal.text());
+    // The event before 12,000 others.
+    shows(&mut terminal, "V", "added as");
     assert!(!terminal.text().contains("left out"), "{}", terminal.text());
     for number in 0..250 {
         stack.add_decision("f4", format!("decision {number}.")).unwrap();
@@ -361,17 +363,17 @@ fn filters_and_searches_give_back_folds_filter_and_selection() {
     let mut terminal = scene.watch(WIDE);
     go(&mut terminal, "", "f4");
     go(&mut terminal, HOME, "f1");
-    hides(&mut terminal, LEFT, "f2 Shopping cart");
+    hides(&mut terminal, LEFT, "── [x] f2");
     shows(&mut terminal, "7", "only failed");
     shows(&mut terminal, ESCAPE, "+8");
-    assert!(!terminal.text().contains("f2 Shopping cart"), "the fold is kept: {}", terminal.text());
+    assert!(!terminal.text().contains("── [x] f2"), "the fold is kept: {}", terminal.text());
     // A search prefers the frames of the filter; what it changes is given back.
     shows(&mut terminal, "f7", "only failed");
     shows(&mut terminal, "0", "follows the active frame");
     shows(&mut terminal, "7", "only failed");
-    go(&mut terminal, "/s", "f7");
+    go(&mut terminal, "/se", "f7");
     assert!(terminal.text().contains("only failed"), "{}", terminal.text());
-    go(&mut terminal, "h", "f2");
+    go(&mut terminal, "n", "f5");
     assert!(!terminal.text().contains("only failed"), "all frames are shown for a match: {}", terminal.text());
     shows(&mut terminal, ESCAPE, "only failed");
     shows(&mut terminal, "0", "follows the active frame");

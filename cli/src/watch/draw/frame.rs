@@ -162,8 +162,11 @@ pub fn footer(screen: &Screen<'_>, layout: &Layout, canvas: &mut Canvas<'_>) {
         Some(prompt) => keys(prompt.keys(), usize::from(area.width)),
         None if view.help.is_some() => {
             let (lines, height) = help_extent(layout);
-            let all = [("↑ ↓", "scroll"), ("any other key", "back")];
-            keys(if lines > height { &all } else { &all[1..] }, usize::from(area.width))
+            let all: &[(&str, &str)] = match lines > height {
+                true => &[("↑ ↓", "scroll"), ("any other key", "back")],
+                false => &[("any key", "back")],
+            };
+            keys(all, usize::from(area.width))
         }
         None if is_in_details(screen) && layout.tree.is_none() => keys(
             &[("Esc", "tree"), ("← →", "view"), ("↑ ↓", "scroll"), ("a", "answer"), ("?", "help")],
