@@ -128,7 +128,7 @@ impl Details {
         self.lines = lines.lines;
         if let Err(lack) = written {
             let reason = match lack {
-                Lack::Room => self.same_stack.named_in(&format!("... cut: `{}` shows all of it", tab.command(handle))),
+                Lack::Room => cut(tab, handle, &self.same_stack),
                 Lack::Other(reason) => reason,
             };
             let mut lines = Lines::at_most(MOST_LINES);
@@ -200,8 +200,9 @@ fn log(stack: &Stack, handle: Handle, same_stack: &SameStack, width: usize) -> R
         match entry.write(&mut Page::collecting(&mut lines, width)).map_err(Lack::from) {
             Ok(()) => {}
             Err(Lack::Room) => {
-                let cut = same_stack.named_in(&format!("... cut: `{}` shows all of it", Tab::Log.command(handle)));
-                lines.lines.push(Line::new().styled(FAINT, format!("  {cut}")));
+                let mut end = Lines::at_most(MOST_OF_ENTRY);
+                Page::collecting(&mut end, width).text(2, &cut(Tab::Log, handle, same_stack))?;
+                lines.lines.extend(end.lines);
             }
             Err(other) => return Err(other),
         }
@@ -213,10 +214,11 @@ fn log(stack: &Stack, handle: Handle, same_stack: &SameStack, width: usize) -> R
         room -= lines.lines.len();
         entries.push(lines.lines);
     }
-    let mut lines = Vec::new();
+    let mut first = Lines::at_most(MOST_LINES);
     if !is_whole {
-        lines.extend([left_out("entries", Tab::Log, handle, same_stack), Line::new()]);
+        left_out("entries", Tab::Log, handle, same_stack, &mut Page::collecting(&mut first, width))?;
     }
+    let mut lines = first.lines;
     lines.extend(entries.into_iter().rev().flatten());
     match log.missing() {
         Some(missing) => lines.push(Line::new().plain(missing)),
@@ -230,8 +232,7 @@ fn log(stack: &Stack, handle: Handle, same_stack: &SameStack, width: usize) -> R
 fn history(stack: &Stack, handle: Handle, same_stack: &SameStack, page: &mut Page<'_>) -> Result<(), Lack> {
     let (events, is_whole) = newest_events(stack, handle)?;
     if !is_whole {
-        page.line(left_out("events", Tab::History, handle, same_stack))?;
-        page.gap()?;
+        left_out("events", Tab::History, handle, same_stack, page)?;
     }
     for event in events {
         stack.read(|tree| EventLine::of(tree, event)).write_line(page)?;
@@ -259,7 +260,13 @@ fn newest_events(stack: &Stack, handle: Handle) -> Result<(Vec<Event>, bool), Er
 }
 
 /// Says that earlier entries are left out, and how to see them.
-fn left_out(entries: &str, tab: Tab, handle: Handle, same_stack: &SameStack) -> Line {
+fn left_out(entries: &str, tab: Tab, handle: Handle, same_stack: &SameStack, page: &mut Page<'_>) -> Result<(), Lack> {
     let said = format!("earlier {entries} are left out: `{}` shows them", tab.command(handle));
-    Line::new().styled(FAINT, same_stack.named_in(&said))
+    page.text(0, &same_stack.named_in(&said))?;
+    Ok(page.gap()?)
+}
+
+/// Says that a text is cut, and how to see all of it.
+fn cut(tab: Tab, handle: Handle, same_stack: &SameStack) -> String {
+    same_stack.named_in(&format!("... cut: `{}` shows all of it", tab.command(handle)))
 }
