@@ -258,7 +258,10 @@ fn frames(page: &mut Page<'_>, name: &str, frames: &[FrameLine]) -> io::Result<(
         return Ok(());
     }
     heading(page, name)?;
-    frames.iter().try_for_each(|frame| page.line(frame.line(2)))
+    frames.iter().try_for_each(|frame| match page.width() {
+        usize::MAX => page.line(frame.line(2)),
+        _ => page.line(frame.beginning(2)),
+    })
 }
 
 fn asked(page: &mut Page<'_>, question: &Question) -> io::Result<()> {
