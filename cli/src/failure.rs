@@ -66,6 +66,10 @@ impl Failure {
         &self.message
     }
 
+    pub fn next_step(&self) -> Option<&str> {
+        self.next_step.as_deref()
+    }
+
     pub fn exit(&self) -> Exit {
         self.exit
     }

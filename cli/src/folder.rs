@@ -71,12 +71,18 @@ impl StackFolder {
         ChangedStack::open(&self.existing()?)
     }
 
-    /// Changes the stack in a program that goes on: all that was opened for it is closed again.
+    /// Changes the stack in a program that goes on: all that was opened for it is closed again. Each call of the stack waits
+    /// for other processes for at most `patience` milliseconds.
     ///
     /// # Errors
     /// As [`StackFolder::open_to_write`]; those of the change.
-    pub fn change_once<T>(&self, change: impl FnOnce(&Stack) -> Result<T, Failure>) -> Result<T, Failure> {
-        change(&Stack::open(self.existing()?, ChangedStack::options()).map_err(of_opening)?)
+    pub fn change_once<T>(
+        &self,
+        patience: u64,
+        change: impl FnOnce(&Stack) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let options = ChangedStack::options().busy_timeout(patience);
+        change(&Stack::open(self.existing()?, options).map_err(of_opening)?)
     }
 
     /// Changes the stack. With `is_new` it is created if it is missing. A change that an empty stack refuses creates

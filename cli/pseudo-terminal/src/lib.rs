@@ -1,4 +1,4 @@
-//! A terminal for tests: runs a program in a pseudo-terminal, types keys, and shows what a person would see there.
+//! A terminal for tests: runs a program in a pseudo-terminal, types keys, and shows the screen that a person would see.
 
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
@@ -11,7 +11,7 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 use vt100::Parser;
 pub use vt100::{Cell, Color, Screen};
 
-/// How long a test waits for something that must come.
+/// Maximum wait of a test for something that must come.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The end of a synchronized update: what was written before it is a whole picture.
 const UPDATE_END: &[u8] = b"\x1b[?2026l";
@@ -33,7 +33,7 @@ pub struct Terminal {
     reader: Option<JoinHandle<()>>,
 }
 
-/// What the program has written.
+/// The output of the program.
 struct Output {
     shown: Mutex<Shown>,
     changed: Condvar,
@@ -48,7 +48,7 @@ struct Shown {
     is_closed: bool,
 }
 
-/// How a program has ended.
+/// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
     /// The exit code; 1 if a signal has ended the program.

@@ -30,7 +30,7 @@ pub struct Arguments {
     second: Option<String>,
 }
 
-/// What the command has done.
+/// The result of the command.
 pub enum Outcome {
     Answered(Answered),
     Listed(BlockedFrames),

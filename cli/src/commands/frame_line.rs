@@ -7,6 +7,9 @@ use serde::Serialize;
 
 use crate::output::{Line, of_status};
 
+/// Number of bytes of a title from which the line of a page is made.
+const LOOKED_AT: usize = 4 * 1024;
+
 /// A frame by its handle, with what a reader wants to know first.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -29,10 +32,21 @@ impl FrameLine {
 
     /// The frame as a line of text.
     pub fn line(&self, indentation: usize) -> Line {
+        self.line_with(indentation, &self.title)
+    }
+
+    /// The frame as a line for a page of limited width. Titles can have megabytes, so only their beginning is looked at.
+    pub fn beginning(&self, indentation: usize) -> Line {
+        let title = &self.title[..self.title.floor_char_boundary(LOOKED_AT)];
+        let line = self.line_with(indentation, title);
+        if title.len() < self.title.len() { line.plain("…") } else { line }
+    }
+
+    fn line_with(&self, indentation: usize, title: &str) -> Line {
         Line::new()
             .plain(" ".repeat(indentation))
             .styled(of_status(self.status), self.status.mark())
             .plain(format!(" {} ", self.handle))
-            .said(&self.title)
+            .said(title)
     }
 }

@@ -51,15 +51,12 @@ pub struct Log {
     frame: FrameLine,
     #[serde(flatten)]
     page: LogPage,
+    /// True if the text shows each entry as it is in the file.
     #[serde(skip)]
-    form: Form,
-}
-
-/// How the text shows the entries.
-enum Form {
-    Raw,
-    /// With at most this number of lines of each text.
-    Readable(usize),
+    is_raw: bool,
+    /// Maximum number of lines of each text of an entry.
+    #[serde(skip)]
+    most: usize,
 }
 
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Log, Failure> {
@@ -68,40 +65,46 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Log, Failure> {
     let handle = stack.resolve(frame)?;
     let mut query = LogQuery::default();
     (query.from, query.to, query.search, query.tail) = (from, to, search, tail);
-    let form = match raw {
-        true => Form::Raw,
-        false => Form::Readable(if full { usize::MAX } else { SHOWN_LINES }),
-    };
-    Log::read(&stack, handle, &query, form)
+    let most = if full { usize::MAX } else { SHOWN_LINES };
+    Ok(Log { is_raw: raw, ..Log::read(&stack, handle, &query, most)? })
 }
 
 impl Log {
     /// The newest entries of the log of a frame, as they are shown without options.
     pub fn newest(stack: &Stack, handle: Handle, entries: usize) -> Result<Self, Failure> {
-        let mut query = LogQuery::default();
-        query.tail = Some(entries);
-        Self::read(stack, handle, &query, Form::Readable(SHOWN_LINES))
+        Self::read(stack, handle, &LogQuery::default().tail(entries), SHOWN_LINES)
     }
 
-    fn read(stack: &Stack, handle: Handle, query: &LogQuery, form: Form) -> Result<Self, Failure> {
+    fn read(stack: &Stack, handle: Handle, query: &LogQuery, most: usize) -> Result<Self, Failure> {
         let page = stack.log(handle).read(query)?;
-        Ok(Self { frame: stack.read(|tree| FrameLine::of(tree, handle)), page, form })
+        Ok(Self { frame: stack.read(|tree| FrameLine::of(tree, handle)), page, is_raw: false, most })
     }
 
-    /// Writes the entries.
-    pub fn entries(&self, page: &mut Page<'_>) -> io::Result<()> {
-        if self.page.lines.is_empty() {
-            let log = if self.page.total == 0 { "It has no log." } else { "No entry of its log matches." };
-            return page.line(Line::new().plain(log));
+    /// The selected entries.
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = Entry<'_>> {
+        self.page.lines.iter().map(|line| Entry { number: line.number, value: &line.entry, most: self.most })
+    }
+
+    /// True if the log has readable entries that are not selected.
+    pub fn has_others(&self) -> bool {
+        self.page.total > self.page.lines.len() + self.page.damaged.len()
+    }
+
+    /// Says that there are no entries, or that some cannot be read.
+    pub fn missing(&self) -> Option<String> {
+        let LogPage { lines, total, damaged, .. } = &self.page;
+        if lines.is_empty() && *total == 0 {
+            return Some("It has no log.".to_owned());
         }
-        let Form::Readable(most) = self.form else { return Ok(()) };
-        for (index, line) in self.page.lines.iter().enumerate() {
-            if index > 0 {
-                page.gap()?;
-            }
-            Entry { value: &line.entry, most }.write(page, line.number)?;
+        if lines.is_empty() && self.has_others() {
+            return Some("No entry of its log matches.".to_owned());
         }
-        Ok(())
+        let damaged = match damaged.len() {
+            0 => return None,
+            1 => "1 entry".to_owned(),
+            several => format!("{several} entries"),
+        };
+        Some(format!("{damaged} cannot be read: cut off, or still being written."))
     }
 }
 
@@ -109,35 +112,34 @@ impl Report for Log {
     const KIND: &'static str = "log";
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
-        if let Form::Raw = self.form {
+        if self.is_raw {
             return self.page.lines.iter().try_for_each(|line| page.raw(&format!("{}\n", line.entry)));
         }
         page.line(self.frame.line(0))?;
-        if self.page.lines.is_empty() {
-            return self.entries(page);
-        }
-        page.gap()?;
-        self.entries(page)?;
-        if !self.page.damaged.is_empty() {
+        for entry in self.entries() {
             page.gap()?;
-            let damaged = match self.page.damaged.len() {
-                1 => "1 entry".to_owned(),
-                several => format!("{several} entries"),
-            };
-            page.line(Line::new().plain(format!("{damaged} cannot be read: cut off, or still being written.")))?;
+            entry.write(page)?;
         }
-        Ok(())
+        let Some(missing) = self.missing() else { return Ok(()) };
+        if !self.page.lines.is_empty() {
+            page.gap()?;
+        }
+        page.line(Line::new().plain(missing))
     }
 }
 
 /// An entry of a log. Hosts write messages of different forms; what is not known is shown as JSON.
-struct Entry<'a> {
+pub struct Entry<'a> {
+    /// The line of the log.
+    number: usize,
     value: &'a Value,
+    /// Maximum number of lines of each text.
     most: usize,
 }
 
 impl Entry<'_> {
-    fn write(&self, page: &mut Page<'_>, number: usize) -> io::Result<()> {
+    pub fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let number = self.number;
         let Some(role) = text_of(self.value, "role") else {
             page.line(Line::new().styled(FAINT, format!("{number}")))?;
             return self.text(page, &self.value.to_string());

@@ -91,18 +91,48 @@ impl Report for FrameDetails {
     const KIND: &'static str = "frame";
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
-        let Frame { status, title, session_id, log_path, .. } = &self.record;
+        let Frame { status, title, .. } = &self.record;
         let active = if self.is_active { "  <-- ACTIVE" } else { "" };
         let line = Line::new().styled(EMPHASIS, self.handle.to_string()).plain(" ").said(title);
         page.line_with_end(line, Line::new().styled(EMPHASIS, active))?;
         page.field("status", of_status(*status), &format!("{status}{}", self.remark_on_status()))?;
+        self.facts(page, Self::times)?;
+        self.texts(page, &self.record.questions)?;
+        self.frames(page)
+    }
+}
+
+impl FrameDetails {
+    /// Writes the frame for a screen that shows its title, status and age elsewhere: its current question comes first.
+    pub fn overview(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let record = &self.record;
+        let current = record.current_question();
+        if let Some(question) = current {
+            let heading = if question.interruption { "Interrupted" } else { "Waits for" };
+            page.line(Line::new().styled(EMPHASIS, heading))?;
+            page.text(2, &question.question)?;
+            if let Some(answer) = &question.answer {
+                page.line(Line::new().styled(EMPHASIS, "Answered"))?;
+                page.text(2, answer)?;
+            }
+            page.gap()?;
+        }
+        self.facts(page, Self::whole_work)?;
+        let earlier = record.questions.len() - usize::from(current.is_some());
+        self.texts(page, &record.questions[..earlier])?;
+        self.frames(page)
+    }
+
+    /// Writes the short facts below each other.
+    fn facts(&self, page: &mut Page<'_>, times: fn(&Self, &mut Page<'_>) -> io::Result<()>) -> io::Result<()> {
+        let Frame { session_id, log_path, call, .. } = &self.record;
         page.field("id", Style::new(), session_id)?;
         if let Some(parent) = &self.parent {
             page.field("below", Style::new(), &parent.plain())?;
         }
         self.attempts(page)?;
-        self.times(page)?;
-        if let Some(call) = &self.record.call {
+        times(self, page)?;
+        if let Some(call) = call {
             page.field("runs in", Style::new(), &format!("{}, since {}", call.host, moment(call.begun_at)))?;
         }
         if let Some(path) = log_path {
@@ -111,15 +141,20 @@ impl Report for FrameDetails {
         if let Some(words) = requests_in_words(&self.usage.own) {
             page.field("usage", Style::new(), &words)?;
         }
-        if let Some(words) = requests_in_words(&self.usage.total).filter(|_| self.usage.own != self.usage.total) {
-            page.field("in all", Style::new(), &words)?;
+        match requests_in_words(&self.usage.total).filter(|_| self.usage.own != self.usage.total) {
+            Some(words) => page.field("in all", Style::new(), &words),
+            None => Ok(()),
         }
-        self.texts(page, &self.record.questions)?;
-        self.frames(page)
     }
-}
 
-impl FrameDetails {
+    /// Writes for how long a frame was worked on that has ended.
+    fn whole_work(&self, page: &mut Page<'_>) -> io::Result<()> {
+        match (self.spans.begun_at, self.spans.ended_at) {
+            (Some(_), Some(_)) => page.field("worked", Style::new(), &duration(self.worked)),
+            _ => Ok(()),
+        }
+    }
+
     fn remark_on_status(&self) -> String {
         match (&self.record.interrupted_at, self.record.placeholder) {
             (Some(time), _) => format!(", interrupted {}: the host that ran it has ended", moment(*time)),
@@ -128,7 +163,7 @@ impl FrameDetails {
         }
     }
 
-    pub fn attempts(&self, page: &mut Page<'_>) -> io::Result<()> {
+    fn attempts(&self, page: &mut Page<'_>) -> io::Result<()> {
         let before = self.retry_of.map(|before| format!(", after {before}")).unwrap_or_default();
         let next = self.retried_as.map(|next| format!(", retried as {next}")).unwrap_or_default();
         if before.is_empty() && next.is_empty() {
@@ -162,7 +197,7 @@ impl FrameDetails {
     }
 
     /// Writes the texts of the frame, with these of its questions.
-    pub fn texts(&self, page: &mut Page<'_>, questions: &[Question]) -> io::Result<()> {
+    fn texts(&self, page: &mut Page<'_>, questions: &[Question]) -> io::Result<()> {
         let record = &self.record;
         text(page, "Criteria", &record.success_criteria)?;
         text(page, "Criteria in short", &record.success_criteria_compacted)?;
@@ -189,23 +224,10 @@ impl FrameDetails {
     }
 
     /// Writes the frames around the frame.
-    pub fn frames(&self, page: &mut Page<'_>) -> io::Result<()> {
+    fn frames(&self, page: &mut Page<'_>) -> io::Result<()> {
         frames(page, "Depends on", &self.dependencies)?;
         frames(page, "Needed by", &self.dependents)?;
         frames(page, "Children", &self.children)
-    }
-
-    pub fn record(&self) -> &Frame {
-        &self.record
-    }
-
-    pub fn parent(&self) -> Option<&FrameLine> {
-        self.parent.as_ref()
-    }
-
-    /// What the frame and everything below it have used.
-    pub fn usage(&self) -> &FrameUsage {
-        &self.usage
     }
 }
 
@@ -236,7 +258,10 @@ fn frames(page: &mut Page<'_>, name: &str, frames: &[FrameLine]) -> io::Result<(
         return Ok(());
     }
     heading(page, name)?;
-    frames.iter().try_for_each(|frame| page.line(frame.line(2)))
+    frames.iter().try_for_each(|frame| match page.width() {
+        usize::MAX => page.line(frame.line(2)),
+        _ => page.line(frame.beginning(2)),
+    })
 }
 
 fn asked(page: &mut Page<'_>, question: &Question) -> io::Result<()> {

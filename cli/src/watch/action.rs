@@ -1,25 +1,90 @@
-//! What the user can do to a frame: the same as with the commands, with the same refusals.
+//! The changes that the user can make: the same as with the commands, with the same refusals.
 
-use callstack_core::{Command, FrameRef, Handle, Stack, decide};
+use callstack_core::{Change, Command, Event, FrameRef, FrameStatus, Handle, Stack, Tree, decide};
 
 use crate::commands::{answer, invalidate, retry, show, stop};
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::{Lines, Page, Report};
 
-/// A change of a frame, with its text.
+/// Maximum wait for other processes, in milliseconds. The screen does not change during the wait.
+const PATIENCE: u64 = 400;
+
+/// A change of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    Answer(Handle, String),
+    /// With the question that the user has seen.
+    Answer(Handle, Waiting),
     Stop(Handle),
-    Retry(Handle, String),
-    Invalidate(Handle, String),
+    Retry(Handle),
+    Invalidate(Handle),
+}
+
+/// The question of a blocked frame, and its answer so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    pub question: String,
+    pub answer: Option<String>,
+    /// `None` for a frame that was blocked without a question.
+    asked_at: Option<u64>,
+}
+
+/// The effects of an action beside the change of its frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Effects {
+    /// Number of planned frames below the frame that become invalidated.
+    pub invalidated: usize,
+    /// Number of frames that hosts run and that become blocked.
+    pub stopped: usize,
+    /// True if the frame becomes failed.
+    pub fails: bool,
+}
+
+impl Waiting {
+    pub fn of(tree: &Tree, frame: Handle) -> Self {
+        let record = tree.node(frame).record();
+        Self {
+            question: record.waits_for().to_owned(),
+            answer: record.pending_answer().map(str::to_owned),
+            asked_at: record.current_question().map(|question| question.asked_at),
+        }
+    }
+
+    /// Checks that the frame still waits for the same. A frame that is not blocked any more is left to the stack.
+    fn check(&self, tree: &Tree, frame: Handle) -> Result<(), Failure> {
+        let current = Self::of(tree, frame);
+        if current == *self || tree.node(frame).status() != FrameStatus::Blocked {
+            return Ok(());
+        }
+        let is_same_question = (&current.question, current.asked_at) == (&self.question, self.asked_at);
+        let (code, message, step) = match is_same_question {
+            true => ("already_answered", "was answered meanwhile", "Enter adds your text to the answer above"),
+            false => ("question_changed", "waits for something else now", "Enter answers the question above"),
+        };
+        Err(Failure::new(Exit::Refused, code, format!("{frame} {message}")).next(step))
+    }
+}
+
+impl Effects {
+    fn of(frame: Handle, events: &[Event]) -> Self {
+        let mut effects = Self::default();
+        for Event { handle, change, .. } in events {
+            match change {
+                Change::Invalidated { .. } if *handle != frame => effects.invalidated += 1,
+                Change::StatusChanged { status: FrameStatus::Blocked, .. } => effects.stopped += 1,
+                Change::StatusChanged { status: FrameStatus::Failed, .. } if *handle == frame => effects.fails = true,
+                _ => {}
+            }
+        }
+        effects
+    }
 }
 
 impl Action {
     pub fn frame(&self) -> Handle {
         match self {
-            Self::Answer(frame, _) | Self::Stop(frame) | Self::Retry(frame, _) | Self::Invalidate(frame, _) => *frame,
+            Self::Answer(frame, _) | Self::Stop(frame) | Self::Retry(frame) | Self::Invalidate(frame) => *frame,
         }
     }
 
@@ -27,58 +92,74 @@ impl Action {
         match self {
             Self::Answer(..) => "Answer",
             Self::Stop(_) => "Stop",
-            Self::Retry(..) => "Retry",
-            Self::Invalidate(..) => "Invalidate",
+            Self::Retry(_) => "Retry",
+            Self::Invalidate(_) => "Invalidate",
         }
     }
 
-    pub fn with_text(self, text: &str) -> Self {
-        let text = text.to_owned();
-        match self {
-            Self::Answer(frame, _) => Self::Answer(frame, text),
-            Self::Retry(frame, _) => Self::Retry(frame, text),
-            Self::Invalidate(frame, _) => Self::Invalidate(frame, text),
-            Self::Stop(frame) => Self::Stop(frame),
+    /// Looks at the frame again, because it has changed.
+    pub fn look_again(&mut self, tree: &Tree) {
+        if let Self::Answer(frame, waiting) = self {
+            *waiting = Waiting::of(tree, *frame);
         }
     }
 
-    /// Checks that the stack would do it, before the user types anything.
+    /// The effects that it would have now. `text`: the text of the user; any other one before it is typed.
     ///
     /// # Errors
     /// The refusal of the stack.
-    pub fn check(&self, stack: &Stack) -> Result<(), Failure> {
-        let frame = FrameRef::from(self.frame());
-        // Any text will do: the one of the user is not typed yet.
-        let text = "text".to_owned();
+    pub fn effects(&self, stack: &Stack, text: &str) -> Result<Effects, Failure> {
+        let (handle, text) = (self.frame(), text.to_owned());
+        let frame = FrameRef::from(handle);
         let command = match self {
             Self::Answer(..) => Command::Answer { frame, answer: text },
-            Self::Stop(_) => Command::Stop { frame: Some(frame), reason: text },
-            Self::Invalidate(..) => Command::Invalidate { frame, reason: text },
-            // Whether a host still runs it is found out when it is done.
-            Self::Retry(..) => {
-                let is_interrupted = stack.read(|tree| tree.node(self.frame()).record().call.is_some());
+            Self::Stop(_) => Command::Stop { frame: Some(frame), reason: stop::REASON.to_owned() },
+            Self::Invalidate(_) => Command::Invalidate { frame, reason: text },
+            // The retry itself finds out whether a host still runs it.
+            Self::Retry(_) => {
+                let is_interrupted = stack.read(|tree| tree.node(handle).record().call.is_some());
                 Command::Retry { frame, session_id: stack.planned_id(), note: None, is_interrupted }
             }
         };
-        Ok(stack.read(|tree| decide(tree, command, show::now()).map(drop))?)
+        let commit = stack.read(|tree| decide(tree, command, show::now()))?;
+        Ok(Effects::of(handle, &commit.events))
     }
 
-    /// Does it, and returns what the command would say in its first line.
+    /// Does it, and returns the first line that the command would say.
     ///
     /// # Errors
-    /// Those of the command.
-    pub fn carry_out(self, folder: &StackFolder) -> Result<String, Failure> {
+    /// Those of the command; if the user has seen another frame, or if it waits for something else now.
+    pub fn carry_out(&self, text: &str, seen: &Stack, folder: &StackFolder) -> Result<String, Failure> {
         let same_stack = folder.same_stack();
-        folder.change_once(|stack| match self {
-            Self::Answer(frame, text) => said(&answer::answer_frame(stack, frame, text, same_stack)?),
-            Self::Stop(frame) => said(&stop::stop(stack, Some(frame), stop::REASON.to_owned(), same_stack)?),
-            Self::Retry(frame, note) => {
-                let note = Some(note).filter(|note| !note.trim().is_empty());
-                said(&retry::retry(stack, frame, note, same_stack)?)
+        let text = text.to_owned();
+        folder.change_once(PATIENCE, |stack| {
+            check_same_frame(stack, seen, self.frame())?;
+            match self {
+                Self::Answer(frame, waiting) => {
+                    stack.read(|tree| waiting.check(tree, *frame))?;
+                    said(&answer::answer_frame(stack, *frame, text, same_stack)?)
+                }
+                Self::Stop(frame) => said(&stop::stop(stack, Some(*frame), stop::REASON.to_owned(), same_stack)?),
+                Self::Retry(frame) => {
+                    let note = Some(text).filter(|note| !note.trim().is_empty());
+                    said(&retry::retry(stack, *frame, note, same_stack)?)
+                }
+                Self::Invalidate(frame) => said(&invalidate::invalidate(stack, *frame, text, same_stack)?),
             }
-            Self::Invalidate(frame, reason) => said(&invalidate::invalidate(stack, frame, reason, same_stack)?),
         })
     }
+}
+
+/// Checks that a handle names the frame that the user has seen: the folder can contain another stack meanwhile.
+fn check_same_frame(stack: &Stack, seen: &Stack, handle: Handle) -> Result<(), Failure> {
+    stack.resolve(handle)?;
+    let id = |stack: &Stack| stack.read(|tree| tree.node(handle).session_id().to_owned());
+    if id(stack) == id(seen) {
+        return Ok(());
+    }
+    let message = format!("{handle} is another frame now");
+    Err(Failure::new(Exit::Refused, "other_frame", message)
+        .next("quit, and look at the stack again: `callstack watch`"))
 }
 
 /// The first line of a report.

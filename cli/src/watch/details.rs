@@ -1,30 +1,32 @@
-//! The texts about the selected frame: its record, its context, its log and its history. A text is made again only when what
-//! it shows has changed.
+//! The texts about the selected frame: its record, its context, its log and its history. A text is made again only when its
+//! source has changed.
 
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use callstack_core::{Error, EventQuery, Handle, Settings, Stack};
+use callstack_core::{Error, Event, EventQuery, Handle, Settings, Stack};
 
 use super::times::Times;
 use crate::commands::context;
 use crate::commands::event_line::EventLine;
 use crate::commands::log::Log;
-use crate::commands::show::{self, FrameDetails};
-use crate::commands::usage::requests_in_words;
+use crate::commands::show::FrameDetails;
 use crate::failure::Failure;
-use crate::output::{EMPHASIS, FAINT, Line, Lines, Page, count, duration, number};
+use crate::folder::SameStack;
+use crate::output::{FAINT, Line, Lines, Page, count, number};
 
 /// Maximum number of lines of a text.
 const MOST_LINES: usize = 4_000;
+/// Maximum number of lines of an entry of the log, so that others have room beside it.
+const MOST_OF_ENTRY: usize = 500;
 /// Number of newest entries of the log and of the history.
 const NEWEST: usize = 200;
-/// The history shows events of a frame among this many before its last change.
-const LOOKED_AT: u64 = 10_000;
+/// The number of revisions that are searched first for the events of a frame.
+const FIRST_SEARCHED: u64 = 1_024;
 
-/// What the details show.
+/// The views of the details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tab {
     #[default]
@@ -52,13 +54,23 @@ impl Tab {
         Self::ALL[(place + places) % Self::ALL.len()]
     }
 
+    /// The command that shows the same without a limit.
+    fn command(self, frame: Handle) -> String {
+        match self {
+            Tab::Overview => format!("callstack show {frame}"),
+            Tab::Context => format!("callstack context {frame}"),
+            Tab::Log => format!("callstack log {frame} --full"),
+            Tab::History => format!("callstack history --frame {frame}"),
+        }
+    }
+
     /// True for texts whose end is the newest.
     pub fn ends_with_newest(self) -> bool {
         matches!(self, Tab::Log | Tab::History)
     }
 }
 
-/// What a text was made from.
+/// The source of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Source {
     handle: Handle,
@@ -72,14 +84,15 @@ struct Source {
 /// The text of the details.
 pub struct Details {
     folder: PathBuf,
+    same_stack: SameStack,
     source: Option<Source>,
     lines: Vec<Line>,
 }
 
 impl Details {
-    /// `folder`: that of the stack.
-    pub fn new(folder: PathBuf) -> Self {
-        Self { folder, source: None, lines: Vec::new() }
+    /// `folder`: that of the stack. `same_stack`: for the commands that the texts name.
+    pub fn new(folder: PathBuf, same_stack: SameStack) -> Self {
+        Self { folder, same_stack, source: None, lines: Vec::new() }
     }
 
     pub fn lines(&self) -> &[Line] {
@@ -95,20 +108,33 @@ impl Details {
             // It names the frames around the frame.
             Tab::Overview => tree.revision(),
         });
-        let log = (tab == Tab::Log).then(|| self.log_state(stack, handle)).flatten();
-        let source = Some(Source { handle, tab, width, revision, log });
+        let state = (tab == Tab::Log).then(|| self.log_state(stack, handle)).flatten();
+        let source = Some(Source { handle, tab, width, revision, log: state });
         if self.source == source {
             return false;
         }
         self.source = source;
         let mut lines = Lines::at_most(MOST_LINES);
-        let written = write(stack, times, handle, tab, &mut Page::collecting(&mut lines, width));
+        let mut page = Page::collecting(&mut lines, width);
+        let written = match tab {
+            Tab::Overview => overview(stack, times, handle, &mut page),
+            Tab::Context => preview(stack, handle, &mut page),
+            Tab::History => history(stack, handle, &self.same_stack, &mut page),
+            Tab::Log => {
+                let written = log(stack, handle, &self.same_stack, width);
+                written.map(|log| lines.lines = log)
+            }
+        };
         self.lines = lines.lines;
-        if let Err(failure) = written {
-            let mut reason = Lines::at_most(MOST_LINES);
-            // Lines in memory take everything.
-            let _ = Page::collecting(&mut reason, width).text(0, &failure);
-            self.lines.extend(reason.lines);
+        if let Err(lack) = written {
+            let reason = match lack {
+                Lack::Room => cut(tab, handle, &self.same_stack),
+                Lack::Other(reason) => reason,
+            };
+            let mut lines = Lines::at_most(MOST_LINES);
+            // A longer reason is cut.
+            let _ = Page::collecting(&mut lines, width).text(0, &reason);
+            self.lines.extend(lines.lines);
         }
         true
     }
@@ -121,22 +147,7 @@ impl Details {
     }
 }
 
-/// Writes a text. Returns what it lacks, for people.
-fn write(stack: &Stack, times: &Times, handle: Handle, tab: Tab, page: &mut Page<'_>) -> Result<(), String> {
-    let written = match tab {
-        Tab::Overview => overview(stack, times, handle, page),
-        Tab::Context => preview(stack, handle, page),
-        Tab::Log => log(stack, handle, page),
-        Tab::History => history(stack, handle, page),
-    };
-    match written {
-        Ok(()) => Ok(()),
-        Err(Lack::Room) => Err(format!("... the text is cut: `callstack show {handle}` shows all of it")),
-        Err(Lack::Other(reason)) => Err(reason),
-    }
-}
-
-/// Why a text is not whole.
+/// The reason why a text is not whole.
 enum Lack {
     Room,
     Other(String),
@@ -165,41 +176,7 @@ impl From<Error> for Lack {
 
 fn overview(stack: &Stack, times: &Times, handle: Handle, page: &mut Page<'_>) -> Result<(), Lack> {
     let spans = times.spans(handle).cloned().unwrap_or_default();
-    let details = FrameDetails::of(stack, handle, spans.clone());
-    let record = details.record();
-    let current = record.current_question();
-    if let Some(question) = current {
-        let heading = if question.interruption { "Interrupted" } else { "Waits for" };
-        page.line(Line::new().styled(EMPHASIS, heading))?;
-        page.text(2, &question.question)?;
-        if let Some(answer) = &question.answer {
-            page.line(Line::new().styled(EMPHASIS, "Answered"))?;
-            page.text(2, answer)?;
-        }
-        page.gap()?;
-    }
-    page.field("id", anstyle::Style::new(), &record.session_id)?;
-    if let Some(parent) = details.parent() {
-        page.field("below", anstyle::Style::new(), &parent.plain())?;
-    }
-    details.attempts(page)?;
-    if spans.ended_at.is_some() && spans.begun_at.is_some() {
-        page.field("worked", anstyle::Style::new(), &duration(spans.worked(show::now())))?;
-    }
-    if let Some(call) = &record.call {
-        page.field("runs in", anstyle::Style::new(), &call.host)?;
-    }
-    if let Some(words) = requests_in_words(&details.usage().own) {
-        page.field("usage", anstyle::Style::new(), &words)?;
-    }
-    if let Some(words) =
-        requests_in_words(&details.usage().total).filter(|_| details.usage().own != details.usage().total)
-    {
-        page.field("in all", anstyle::Style::new(), &words)?;
-    }
-    let earlier = record.questions.len() - usize::from(current.is_some());
-    details.texts(page, &record.questions[..earlier])?;
-    Ok(details.frames(page)?)
+    Ok(FrameDetails::of(stack, handle, spans).overview(page)?)
 }
 
 fn preview(stack: &Stack, handle: Handle, page: &mut Page<'_>) -> Result<(), Lack> {
@@ -212,16 +189,84 @@ fn preview(stack: &Stack, handle: Handle, page: &mut Page<'_>) -> Result<(), Lac
     Ok(page.raw(&context.xml)?)
 }
 
-fn log(stack: &Stack, handle: Handle, page: &mut Page<'_>) -> Result<(), Lack> {
-    Ok(Log::newest(stack, handle, NEWEST)?.entries(page)?)
+/// The newest entries of the log, as many as there is room for. They are written from the newest backwards.
+fn log(stack: &Stack, handle: Handle, same_stack: &SameStack, width: usize) -> Result<Vec<Line>, Lack> {
+    let log = Log::newest(stack, handle, NEWEST)?;
+    let mut room = MOST_LINES;
+    let mut is_whole = !log.has_others();
+    let mut entries: Vec<Vec<Line>> = Vec::new();
+    for entry in log.entries().rev() {
+        let mut lines = Lines::at_most(MOST_OF_ENTRY);
+        match entry.write(&mut Page::collecting(&mut lines, width)).map_err(Lack::from) {
+            Ok(()) => {}
+            Err(Lack::Room) => {
+                let mut end = Lines::at_most(MOST_OF_ENTRY);
+                Page::collecting(&mut end, width).text(2, &cut(Tab::Log, handle, same_stack))?;
+                lines.lines.extend(end.lines);
+            }
+            Err(other) => return Err(other),
+        }
+        lines.lines.push(Line::new());
+        if lines.lines.len() > room {
+            is_whole = false;
+            break;
+        }
+        room -= lines.lines.len();
+        entries.push(lines.lines);
+    }
+    let mut first = Lines::at_most(MOST_LINES);
+    if !is_whole {
+        left_out("entries", Tab::Log, handle, same_stack, &mut Page::collecting(&mut first, width))?;
+    }
+    let mut lines = first.lines;
+    lines.extend(entries.into_iter().rev().flatten());
+    match log.missing() {
+        Some(missing) => lines.push(Line::new().plain(missing)),
+        // The gap behind the last entry.
+        None => drop(lines.pop()),
+    }
+    Ok(lines)
 }
 
-fn history(stack: &Stack, handle: Handle, page: &mut Page<'_>) -> Result<(), Lack> {
-    let since = stack.read(|tree| tree.node(handle).revision()).saturating_sub(LOOKED_AT);
-    let events = stack.history(&EventQuery::default().frame(handle).since(since))?;
-    let skipped = events.len().saturating_sub(NEWEST);
-    for event in events.into_iter().skip(skipped) {
+/// The newest events of the frame.
+fn history(stack: &Stack, handle: Handle, same_stack: &SameStack, page: &mut Page<'_>) -> Result<(), Lack> {
+    let (events, is_whole) = newest_events(stack, handle)?;
+    if !is_whole {
+        left_out("events", Tab::History, handle, same_stack, page)?;
+    }
+    for event in events {
         stack.read(|tree| EventLine::of(tree, event)).write_line(page)?;
     }
     Ok(())
+}
+
+/// The newest events of a frame, oldest first, and true if these are all. The revisions are searched backwards, each time
+/// twice as many.
+fn newest_events(stack: &Stack, handle: Handle) -> Result<(Vec<Event>, bool), Error> {
+    let mut until = stack.read(|tree| tree.node(handle).revision());
+    let mut searched = FIRST_SEARCHED;
+    let mut events = Vec::new();
+    while until > 0 && events.len() <= NEWEST {
+        let since = until.saturating_sub(searched);
+        let mut found = stack.history(&EventQuery::default().frame(handle).since(since).until(until))?;
+        found.append(&mut events);
+        events = found;
+        until = since;
+        searched = searched.saturating_mul(2);
+    }
+    let earlier = events.len().saturating_sub(NEWEST);
+    events.drain(..earlier);
+    Ok((events, earlier == 0))
+}
+
+/// Says that earlier entries are left out, and how to see them.
+fn left_out(entries: &str, tab: Tab, handle: Handle, same_stack: &SameStack, page: &mut Page<'_>) -> Result<(), Lack> {
+    let said = format!("earlier {entries} are left out: `{}` shows them", tab.command(handle));
+    page.text(0, &same_stack.named_in(&said))?;
+    Ok(page.gap()?)
+}
+
+/// Says that a text is cut, and how to see all of it.
+fn cut(tab: Tab, handle: Handle, same_stack: &SameStack) -> String {
+    same_stack.named_in(&format!("... cut: `{}` shows all of it", tab.command(handle)))
 }

@@ -5,6 +5,7 @@ mod frame;
 mod help;
 mod tree;
 
+pub use help::extent as help_extent;
 use ratatui::Frame;
 
 use super::canvas::Canvas;
@@ -17,8 +18,8 @@ pub fn draw(screen: &Screen<'_>, frame: &mut Frame<'_>) {
     let layout = screen.layout(frame.area().as_size());
     let mut canvas = Canvas::new(frame.buffer_mut(), screen.palette);
     frame::header(screen, &layout, &mut canvas);
-    if view.is_help {
-        help::draw(&layout, &mut canvas);
+    if let Some(first) = view.help {
+        help::draw(first, &layout, &mut canvas);
         frame::footer(screen, &layout, &mut canvas);
         return;
     }
@@ -30,10 +31,14 @@ pub fn draw(screen: &Screen<'_>, frame: &mut Frame<'_>) {
     }
     frame::rules(screen, &layout, &mut canvas);
     frame::footer(screen, &layout, &mut canvas);
-    let cursor = layout
-        .prompt
-        .zip(view.prompt.as_ref())
-        .and_then(|(area, prompt)| screen.stack.read(|tree| frame::prompt(prompt, tree, area, &mut canvas)));
+    let Some(area) = layout.prompt else { return };
+    let cursor = match &view.prompt {
+        Some(prompt) => screen.stack.read(|tree| frame::prompt(prompt, tree, area, &mut canvas)),
+        None => {
+            frame::refusal(screen, area, &mut canvas);
+            None
+        }
+    };
     if let Some(cursor) = cursor {
         frame.set_cursor_position(cursor);
     }

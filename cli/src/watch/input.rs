@@ -16,7 +16,7 @@ pub struct Input {
     has_lines: bool,
 }
 
-/// What a key has done to a text.
+/// The effect of a key on a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Typed {
     Changed,

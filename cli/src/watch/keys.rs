@@ -1,8 +1,8 @@
-//! The keys: what each one does, and the table of the help.
+//! The keys: the wish behind each one, and the table of the help.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// What the user asks for with a key, while nothing is being typed.
+/// The wish of the user behind a key, while nothing is being typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
     Move(Step),
@@ -32,7 +32,7 @@ pub enum Wish {
     Quit,
 }
 
-/// How far the selection, or a text, moves.
+/// A movement of the selection, or of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Up,
@@ -99,8 +99,6 @@ impl Wish {
                 KeyCode::Char('c') => Some(Self::Interrupt),
                 KeyCode::Char('z') => Some(Self::Suspend),
                 KeyCode::Char('l') => Some(Self::Repaint),
-                KeyCode::Char('b') => Some(Self::Move(Step::PageUp)),
-                KeyCode::Char('f') => Some(Self::Move(Step::PageDown)),
                 _ => None,
             };
         }

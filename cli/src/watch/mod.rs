@@ -13,6 +13,7 @@ mod keys;
 mod layout;
 mod palette;
 mod prompt;
+mod refusal;
 mod rows;
 mod screen;
 mod short;

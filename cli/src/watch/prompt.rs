@@ -1,90 +1,187 @@
-//! What the screen asks the user: the text of an action, and whether it is to be done.
+//! The questions of the screen: the text of a search or an action, and whether an action is to be done.
 
-use callstack_core::text::one_line;
-use callstack_core::{FrameStatus, Handle, Tree};
+use callstack_core::{Handle, Stack, Tree};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::action::Action;
+use super::action::{Action, Effects, Waiting};
 use super::input::{Input, Typed};
+use super::refusal::Refusal;
+use super::short::title;
+use super::view::Place;
 use crate::output::{Line, Lines, Page, count};
 
 /// The columns beside the text.
 pub const MARGIN: usize = 1;
-/// The columns of the mark before what is typed.
+/// The columns of the mark before the typed text.
 pub const MARK: usize = 2;
 /// A prompt never has more lines.
 const MOST_LINES: usize = 40;
 
 /// A question of the screen, until it is answered.
 pub enum Prompt {
-    Search(Input),
-    /// Asks for the text of an action.
-    Text {
-        action: Action,
-        input: Input,
-    },
-    /// Asks whether an action is to be done.
-    Confirm(Action),
+    Search(Search),
+    Act(Act),
 }
 
-/// What a key at a prompt leads to.
+/// The search that is being typed.
+pub struct Search {
+    pub input: Input,
+    /// The place of the user before the search.
+    pub before: Place,
+}
+
+/// The action that the user is asked about.
+pub struct Act {
+    pub action: Action,
+    pub input: Input,
+    effects: Effects,
+    /// True if the text is complete, and the user is asked whether it is to be done.
+    is_confirming: bool,
+    /// The reason why the last try has failed.
+    refusal: Option<Refusal>,
+}
+
+/// The consequence of a key at a prompt.
 pub enum Outcome {
     /// The prompt stays.
     Open(Prompt),
     /// The search has changed, or is done.
     Searching {
-        input: Input,
+        search: Search,
         is_done: bool,
     },
+    /// The search is given up.
+    SearchCancelled(Place),
+    /// The text of the action is complete.
+    Entered(Act),
     /// The action is to be done.
-    Do(Action),
+    Do(Act),
     Cancelled,
 }
 
-impl Prompt {
-    /// The first question about an action.
-    pub fn of(action: Action) -> Self {
-        match action {
-            Action::Stop(_) => Self::Confirm(action),
-            Action::Answer(..) => Self::Text { action, input: Input::lines() },
-            Action::Retry(..) | Action::Invalidate(..) => Self::Text { action, input: Input::line() },
+impl Search {
+    fn key(mut self, key: KeyEvent) -> Outcome {
+        match self.input.key(key) {
+            Typed::Entered => Outcome::Searching { search: self, is_done: true },
+            Typed::Changed => Outcome::Searching { search: self, is_done: false },
+            Typed::Cancelled => Outcome::SearchCancelled(self.before),
+            Typed::Nothing => Outcome::Open(Prompt::Search(self)),
         }
+    }
+}
+
+impl Act {
+    /// The first question about an action.
+    pub fn new(action: Action, effects: Effects) -> Self {
+        let input = if let Action::Answer(..) = action { Input::lines() } else { Input::line() };
+        let is_confirming = matches!(action, Action::Stop(_));
+        Self { action, input, effects, is_confirming, refusal: None }
+    }
+
+    fn key(mut self, key: KeyEvent) -> Outcome {
+        if self.is_confirming {
+            return match key.code {
+                KeyCode::Char('y' | 'Y') if key.modifiers.difference(KeyModifiers::SHIFT).is_empty() => {
+                    Outcome::Do(self)
+                }
+                _ => Outcome::Cancelled,
+            };
+        }
+        match self.input.key(key) {
+            Typed::Entered => Outcome::Entered(self),
+            Typed::Cancelled => Outcome::Cancelled,
+            Typed::Changed => {
+                self.refusal = None;
+                Outcome::Open(Prompt::Act(self))
+            }
+            Typed::Nothing => Outcome::Open(Prompt::Act(self)),
+        }
+    }
+
+    /// True if the user is asked once more before it is done: it takes something away.
+    pub fn asks_again(&self) -> bool {
+        matches!(self.action, Action::Stop(_) | Action::Invalidate(_))
+    }
+
+    /// The question whether it is to be done.
+    pub fn confirming(self) -> Self {
+        Self { is_confirming: true, refusal: None, ..self }
+    }
+
+    /// The question after a refusal, with the typed text.
+    pub fn refused(mut self, refusal: Refusal, tree: &Tree) -> Self {
+        self.action.look_again(tree);
+        let is_confirming = matches!(self.action, Action::Stop(_));
+        Self { is_confirming, refusal: Some(refusal), ..self }
+    }
+
+    /// Takes in changes of the stack. The question that the user has seen stays.
+    pub fn update(&mut self, stack: &Stack) {
+        // A refusal is shown when the user enters the text.
+        if let Ok(effects) = self.action.effects(stack, "text") {
+            self.effects = effects;
+        }
+    }
+
+    fn explanation(&self) -> String {
+        let Effects { invalidated, stopped, fails } = self.effects;
+        match &self.action {
+            Action::Answer(_, Waiting { question, answer: Some(answer), .. }) => {
+                format!("{question}\nAnswered: {answer}\nYour text is added to this answer.")
+            }
+            Action::Answer(_, Waiting { question, .. }) => question.clone(),
+            Action::Retry(frame) => {
+                let fails = fails.then(|| format!("{frame} fails"));
+                let planned = format!("{} below it", count(invalidated, "planned frame"));
+                let falls = match invalidated {
+                    0 => None,
+                    1 => Some(format!("{planned} is invalidated")),
+                    _ => Some(format!("{planned} are invalidated")),
+                };
+                let retried = match (&fails, &falls) {
+                    (None, None) => "Another attempt is planned beside it",
+                    _ => "and another attempt is planned beside it",
+                };
+                let said: Vec<String> = [fails, falls, Some(retried.to_owned())].into_iter().flatten().collect();
+                format!("{}. What must be done differently?", said.join(", "))
+            }
+            Action::Invalidate(frame) => {
+                let falls = match invalidated {
+                    0 => String::new(),
+                    planned => format!(", and {} below it", count(planned, "planned frame")),
+                };
+                match self.is_confirming {
+                    true => format!("Invalidate {frame}{falls}? The reason: {}", self.input.text()),
+                    false => format!("It is removed from the plan{falls}. Why?"),
+                }
+            }
+            Action::Stop(frame) => match stopped {
+                0 => format!("No host runs anything at or below {frame}. Stop what hosts have queued there?"),
+                1 => format!("Stop 1 frame at or below {frame}? It waits for you afterwards."),
+                _ => format!("Stop {stopped} frames at or below {frame}? They wait for you afterwards."),
+            },
+        }
+    }
+}
+
+impl Prompt {
+    pub fn search(before: Place) -> Self {
+        Self::Search(Search { input: Input::line(), before })
     }
 
     pub fn key(self, key: KeyEvent) -> Outcome {
         match self {
-            Self::Search(mut input) => match input.key(key) {
-                Typed::Entered => Outcome::Searching { input, is_done: true },
-                Typed::Changed => Outcome::Searching { input, is_done: false },
-                Typed::Cancelled => Outcome::Cancelled,
-                Typed::Nothing => Outcome::Open(Self::Search(input)),
-            },
-            Self::Text { action, mut input } => match input.key(key) {
-                Typed::Entered => Self::entered(action.with_text(input.text())),
-                Typed::Cancelled => Outcome::Cancelled,
-                Typed::Changed | Typed::Nothing => Outcome::Open(Self::Text { action, input }),
-            },
-            Self::Confirm(action) => match key.code {
-                KeyCode::Char('y' | 'Y') if key.modifiers.difference(KeyModifiers::SHIFT).is_empty() => {
-                    Outcome::Do(action)
-                }
-                _ => Outcome::Cancelled,
-            },
+            Self::Search(search) => search.key(key),
+            Self::Act(act) => act.key(key),
         }
     }
 
     pub fn paste(&mut self, text: &str) {
         match self {
-            Self::Search(input) | Self::Text { input, .. } => input.insert(text),
-            Self::Confirm(_) => {}
-        }
-    }
-
-    /// An answer is sent, and a retry planned. What takes something away is asked about once more.
-    fn entered(action: Action) -> Outcome {
-        match action {
-            Action::Answer(..) | Action::Retry(..) => Outcome::Do(action),
-            Action::Stop(_) | Action::Invalidate(..) => Outcome::Open(Self::Confirm(action)),
+            Self::Search(Search { input, .. }) | Self::Act(Act { input, is_confirming: false, .. }) => {
+                input.insert(text);
+            }
+            Self::Act(_) => {}
         }
     }
 
@@ -92,88 +189,50 @@ impl Prompt {
     pub fn heading(&self, tree: &Tree) -> String {
         match self {
             Self::Search(_) => "Search".to_owned(),
-            Self::Text { action, .. } | Self::Confirm(action) => {
-                let frame = action.frame();
-                format!("{} {frame} {}", action.verb(), one_line(tree.node(frame).title()))
+            Self::Act(Act { action, .. }) => {
+                let frame: Handle = action.frame();
+                format!("{} {frame} {}", action.verb(), title(tree, frame))
             }
         }
     }
 
-    /// What the question is about, for the user to decide.
-    pub fn explanation(&self, tree: &Tree) -> String {
-        match self {
-            Self::Search(_) => String::new(),
-            Self::Text { action: Action::Answer(frame, _), .. } => tree.node(*frame).record().waits_for().to_owned(),
-            Self::Text { action: Action::Retry(frame, _), .. } => {
-                let fails = match tree.node(*frame).status() {
-                    FrameStatus::Blocked => format!("{frame} fails, and a"),
-                    _ => "A".to_owned(),
-                };
-                format!(
-                    "{fails}nother attempt is planned beside it{}. What must be done differently?",
-                    falling(tree, *frame)
-                )
-            }
-            Self::Text { action: Action::Invalidate(frame, _), .. } => {
-                format!("It is removed from the plan{}. Why?", falling(tree, *frame))
-            }
-            Self::Text { action: Action::Stop(_), .. } => String::new(),
-            Self::Confirm(Action::Invalidate(frame, reason)) => {
-                format!("Invalidate {frame}{}? The reason: {reason}", falling(tree, *frame))
-            }
-            Self::Confirm(action) => {
-                let frame = action.frame();
-                let runs = |called: &Handle| *called == frame || tree.is_ancestor(frame, *called);
-                match tree.called().filter(runs).count() {
-                    0 => format!("No host runs anything at or below {frame}. Stop what hosts have queued there?"),
-                    running => {
-                        format!("Stop {} at or below {frame}? They wait for you afterwards.", count(running, "frame"))
-                    }
-                }
-            }
-        }
+    /// The refusal and the explanation in lines of a width, and whether these are all lines.
+    pub fn explained(&self, width: usize, most: usize) -> (Vec<Line>, bool) {
+        let Self::Act(act) = self else { return (Vec::new(), true) };
+        let mut lines = act.refusal.as_ref().map(|refusal| refusal.lines(width)).unwrap_or_default();
+        let is_cut = lines.len() > most;
+        lines.truncate(most);
+        let explanation = act.explanation();
+        let mut rest = Lines::at_most(most - lines.len());
+        let is_whole = explanation.is_empty() || Page::collecting(&mut rest, width).text(0, &explanation).is_ok();
+        lines.extend(rest.lines);
+        (lines, is_whole && !is_cut)
     }
 
-    /// The lines of the explanation at a width, as far as they matter to the layout.
-    pub fn explained(&self, tree: &Tree, width: usize, most: usize) -> (Vec<Line>, bool) {
-        let explanation = self.explanation(tree);
-        let mut lines = Lines::at_most(most);
-        let is_whole = explanation.is_empty() || Page::collecting(&mut lines, width).text(0, &explanation).is_ok();
-        (lines.lines, is_whole)
-    }
-
-    /// The number of lines that the prompt wants on a screen of this width: its heading, the explanation, and what is typed.
-    pub fn height(&self, tree: &Tree, width: usize) -> usize {
+    /// The number of lines that the prompt wants on a screen of this width: its heading, the explanation, and the text.
+    pub fn height(&self, width: usize) -> usize {
         let inner = width.saturating_sub(2 * MARGIN);
         let typed = self.input().map_or(0, |input| input.layout(inner.saturating_sub(MARK)).0.len());
-        1 + self.explained(tree, inner, MOST_LINES).0.len() + typed
+        1 + self.explained(inner, MOST_LINES).0.len() + typed
     }
 
     /// The keys of the prompt.
     pub fn keys(&self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Search(_) => &[("Enter", "keep"), ("Esc", "cancel")],
-            Self::Text { action: Action::Answer(..), .. } => {
+            Self::Act(Act { is_confirming: true, .. }) => &[("y", "yes"), ("any other key", "no")],
+            Self::Act(Act { action: Action::Answer(..), .. }) => {
                 &[("Enter", "send"), ("Alt-Enter", "new line"), ("Esc", "cancel")]
             }
-            Self::Text { .. } => &[("Enter", "go on"), ("Esc", "cancel")],
-            Self::Confirm(_) => &[("y", "yes"), ("any other key", "no")],
+            Self::Act(_) => &[("Enter", "go on"), ("Esc", "cancel")],
         }
     }
 
+    /// The text that is being typed.
     pub fn input(&self) -> Option<&Input> {
         match self {
-            Self::Search(input) | Self::Text { input, .. } => Some(input),
-            Self::Confirm(_) => None,
+            Self::Search(Search { input, .. }) | Self::Act(Act { input, is_confirming: false, .. }) => Some(input),
+            Self::Act(_) => None,
         }
-    }
-}
-
-/// Says how many planned frames fall with a frame.
-fn falling(tree: &Tree, frame: Handle) -> String {
-    let is_planned = |below: &Handle| tree.node(*below).status() == FrameStatus::Planned;
-    match tree.unfinished_below(frame).filter(is_planned).count() {
-        0 => String::new(),
-        planned => format!(", and {} below it", count(planned, "planned frame")),
     }
 }

@@ -1,14 +1,13 @@
-//! The rows of the tree: which frames are shown, in which order, and what is summed for them. They are made when the stack,
+//! The rows of the tree: the shown frames in their order, with their sums. They are made when the stack,
 //! a fold or the filter has changed, and a redraw only reads them.
 
 use std::collections::HashMap;
 
-use callstack_core::frame::ModelUsage;
 use callstack_core::{FrameStatus, Handle, Tree};
 
 use super::filter::{Filter, waits_for_person};
 
-/// Whether a row can be folded, and is.
+/// The fold of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fold {
     /// Nothing is below it.
@@ -35,7 +34,7 @@ pub struct Row {
     pub is_chosen: bool,
 }
 
-/// What the tree shows.
+/// The rows, and the numbers of the header.
 #[derive(Default)]
 pub struct Rows {
     pub rows: Vec<Row>,
@@ -62,7 +61,7 @@ struct Entry {
 }
 
 impl Rows {
-    /// `folds`: what the user has folded or unfolded. Of the other frames those are folded below which all work has ended.
+    /// `folds`: the frames that the user has folded or unfolded. The other ones begin as [`is_folded_first`] says.
     pub fn of(tree: &Tree, folds: &HashMap<Handle, bool>, filter: Filter) -> Self {
         let mut made = Self::default();
         let entries = made.entries(tree, filter);
@@ -75,8 +74,8 @@ impl Rows {
                 place += 1 + entry.below;
                 continue;
             }
-            let is_over = filter == Filter::All && !tree.node(entry.handle).is_unfinished_at_or_below();
-            let is_folded = folds.get(&entry.handle).copied().unwrap_or(is_over);
+            let is_folded = folds.get(&entry.handle).copied();
+            let is_folded = is_folded.unwrap_or_else(|| is_folded_first(tree, entry.handle, filter));
             let fold = match entry.below {
                 0 => Fold::Leaf,
                 _ if !entry.leads => Fold::Leaf,
@@ -102,13 +101,13 @@ impl Rows {
         made
     }
 
-    /// All frames, parents before their children, with the sums of what is below them.
+    /// All frames, parents before their children, with the numbers of what is below them.
     fn entries(&mut self, tree: &Tree, filter: Filter) -> Vec<Entry> {
         let mut entries: Vec<Entry> = Vec::with_capacity(tree.len());
         let mut path: Vec<usize> = Vec::new();
+        let tokens = tree.tokens_by_frame();
         for handle in tree.roots().iter().flat_map(|root| tree.subtree(*root)) {
             let node = tree.node(handle);
-            let usage: ModelUsage = node.record().usage.iter().sum();
             let place = FrameStatus::ALL.iter().position(|status| *status == node.status());
             place.into_iter().for_each(|place| self.counts[place] += 1);
             self.waiting += usize::from(waits_for_person(tree, handle));
@@ -116,7 +115,10 @@ impl Rows {
             path.truncate(node.depth());
             let parent = path.last().copied();
             path.push(entries.len());
-            let tokens = usage.input().saturating_add(usage.answer());
+            let tokens = tokens.get(handle.index()).copied().unwrap_or_default();
+            if parent.is_none() {
+                self.tokens = self.tokens.saturating_add(tokens);
+            }
             entries.push(Entry {
                 handle,
                 level: node.depth(),
@@ -129,16 +131,11 @@ impl Rows {
             });
         }
         for place in (0..entries.len()).rev() {
-            let Entry { parent, below, tokens, is_shown, .. } = entries[place];
-            match parent {
-                Some(parent) => {
-                    let parent = &mut entries[parent];
-                    parent.below += 1 + below;
-                    parent.tokens = parent.tokens.saturating_add(tokens);
-                    parent.leads |= is_shown;
-                    parent.is_shown |= is_shown;
-                }
-                None => self.tokens = self.tokens.saturating_add(tokens),
+            let Entry { parent, below, is_shown, .. } = entries[place];
+            if let Some(parent) = parent.and_then(|parent| entries.get_mut(parent)) {
+                parent.below += 1 + below;
+                parent.leads |= is_shown;
+                parent.is_shown |= is_shown;
             }
         }
         entries
@@ -159,6 +156,11 @@ impl Rows {
     pub fn frames(&self) -> usize {
         self.counts.iter().sum()
     }
+}
+
+/// True if a frame is folded until the user unfolds it: all work at and below it has ended. A filter unfolds all frames.
+pub fn is_folded_first(tree: &Tree, frame: Handle, filter: Filter) -> bool {
+    filter == Filter::All && !tree.node(frame).is_unfinished_at_or_below()
 }
 
 /// Notes which rows are the last of their siblings.

@@ -1,4 +1,4 @@
-//! The screen: what it knows of the stack, what each key does, and when it must be drawn again.
+//! The screen: its knowledge of the stack, the effect of each key, and when it must be drawn again.
 
 use std::path::PathBuf;
 
@@ -7,21 +7,23 @@ use callstack_core::{Handle, Stack};
 use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind};
 use ratatui::layout::Size;
 
-use super::action::Action;
+use super::action::{Action, Waiting};
 use super::details::{Details, Tab};
+use super::draw;
 use super::filter::Filter;
-use super::input::Input;
 use super::keys::{Step, Wish};
 use super::layout::Layout;
 use super::palette::Palette;
-use super::prompt::{Outcome, Prompt};
+use super::prompt::{Act, MARGIN, Outcome, Prompt, Search};
+use super::refusal::Refusal;
 use super::times::Times;
-use super::view::{Pane, View};
+use super::view::{Notice, Pane, View, moved};
 use crate::commands::show::now;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
+use crate::output::Line;
 
-/// What the program must do for the user, outside of the screen.
+/// A wish of the user that the program fulfils outside of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
     Quit,
@@ -42,13 +44,13 @@ pub struct Screen<'a> {
     /// The time of the redraw, in milliseconds since the Unix epoch.
     pub now: u64,
     /// Why the stack cannot be read any more.
-    pub trouble: Option<String>,
+    pub trouble: Option<Refusal>,
     /// The revision that the rows show.
     revision: u64,
     drawn: Option<Drawn>,
 }
 
-/// What the last redraw depended on.
+/// The conditions of the last redraw.
 #[derive(PartialEq, Eq)]
 struct Drawn {
     size: Size,
@@ -63,7 +65,7 @@ impl<'a> Screen<'a> {
             name: one_line(&path.display().to_string()),
             view: View::new(),
             times: Times::default(),
-            details: Details::new(path),
+            details: Details::new(path, folder.same_stack()),
             palette,
             now: now(),
             trouble: None,
@@ -74,7 +76,7 @@ impl<'a> Screen<'a> {
 
     /// Takes in what others have done.
     pub fn refresh(&mut self) {
-        let trouble = self.stack.refresh().err().map(|error| Failure::from(error).message().to_owned());
+        let trouble = self.stack.refresh().err().map(|error| self.refusal(error.into()));
         if self.trouble != trouble {
             self.trouble = trouble;
             self.drawn = None;
@@ -88,6 +90,9 @@ impl<'a> Screen<'a> {
         if self.view.is_stale || self.revision != revision {
             self.revision = revision;
             self.stack.read(|tree| self.view.update(tree));
+            if let Some(Prompt::Act(act)) = &mut self.view.prompt {
+                act.update(self.stack);
+            }
             self.drawn = None;
         }
     }
@@ -98,9 +103,34 @@ impl<'a> Screen<'a> {
 
     /// Where the parts of the screen are.
     pub fn layout(&self, size: Size) -> Layout {
-        let prompt = self.view.prompt.as_ref();
-        let lines = prompt.map(|prompt| self.stack.read(|tree| prompt.height(tree, usize::from(size.width))));
+        let width = usize::from(size.width);
+        let lines = match &self.view.prompt {
+            Some(prompt) => Some(prompt.height(width)),
+            None => Some(self.refusal_lines(width).len()).filter(|lines| *lines > 0).map(|lines| 1 + lines),
+        };
         Layout::of(size, self.view.pane, lines.map(|lines| u16::try_from(lines).unwrap_or(u16::MAX)))
+    }
+
+    /// The refusal that the user must see, unless it is a part of the prompt.
+    pub fn current_refusal(&self) -> Option<&Refusal> {
+        match &self.view.notice {
+            Some(Notice::Refused(refusal)) => Some(refusal),
+            Some(Notice::Said(_)) => None,
+            None => self.trouble.as_ref(),
+        }
+    }
+
+    /// The lines of a refusal that does not fit into the last line of the screen. They are at the place of the prompt.
+    pub fn refusal_lines(&self, width: usize) -> Vec<Line> {
+        let inner = width.saturating_sub(2 * MARGIN);
+        match self.current_refusal().filter(|refusal| self.view.prompt.is_none() && !refusal.fits(inner)) {
+            Some(refusal) => refusal.lines(inner),
+            None => Vec::new(),
+        }
+    }
+
+    fn refusal(&self, failure: Failure) -> Refusal {
+        Refusal::of(failure, &self.folder.same_stack())
     }
 
     /// Prepares a redraw, and returns false if the screen shows everything already.
@@ -108,7 +138,7 @@ impl<'a> Screen<'a> {
         self.now = now();
         let layout = self.layout(size);
         self.view.scroll_to_selected(usize::from(layout.rows().height));
-        if let (Some(details), Some(selected)) = (layout.details, self.view.selected) {
+        if let (Some(details), Some(selected)) = (layout.details, self.view.chosen.selected) {
             self.follow_times(&[selected]);
             let width = usize::from(details.width);
             if self.details.update(self.stack, &self.times, selected, self.view.tab, width) {
@@ -132,7 +162,7 @@ impl<'a> Screen<'a> {
 
     fn follow_times(&mut self, frames: &[Handle]) {
         if let Err(error) = self.times.follow(self.stack, frames) {
-            self.trouble = Some(Failure::from(error).message().to_owned());
+            self.trouble = Some(self.refusal(error.into()));
         }
     }
 
@@ -160,13 +190,22 @@ impl<'a> Screen<'a> {
         self.view.notice = None;
         if let Some(prompt) = self.view.prompt.take() {
             self.prompted(prompt, key);
+            // The selection has not followed the active frame meanwhile.
+            self.view.is_stale |= self.view.prompt.is_none();
             return None;
         }
         let wish = Wish::of(key);
-        let is_help = std::mem::take(&mut self.view.is_help);
-        // A key that closes the help does nothing else.
-        let wish = wish.filter(|wish| !is_help || matches!(wish, Wish::Interrupt | Wish::Suspend | Wish::Repaint))?;
-        self.fulfil(wish, size)
+        let Some(first) = self.view.help.take() else { return self.fulfil(wish?, size) };
+        let (lines, height) = draw::help_extent(&self.layout(size));
+        match wish? {
+            Wish::Move(step) if lines > height => {
+                self.view.help = Some(moved(first, step, lines - height, height));
+                None
+            }
+            wish @ (Wish::Interrupt | Wish::Suspend | Wish::Repaint) => self.fulfil(wish, size),
+            // A key that closes the help does nothing else.
+            _ => None,
+        }
     }
 
     fn fulfil(&mut self, wish: Wish, size: Size) -> Option<Request> {
@@ -186,8 +225,8 @@ impl<'a> Screen<'a> {
             Wish::Open => view.pane = Pane::Details,
             Wish::Back if is_in_details => view.pane = Pane::Tree,
             Wish::Back => {
-                view.search.clear();
-                if view.filter != Filter::All {
+                view.chosen.search.clear();
+                if view.chosen.filter != Filter::All {
                     view.set_filter(Filter::All);
                 }
             }
@@ -200,16 +239,18 @@ impl<'a> Screen<'a> {
                     view.say("No frame waits for you.");
                 }
             }
-            Wish::Search => view.prompt = Some(Prompt::Search(Input::line())),
+            Wish::Search => view.prompt = Some(Prompt::search(view.chosen.clone())),
             Wish::NextMatch => self.go_to_match(false),
             Wish::PreviousMatch => self.go_to_match(true),
-            Wish::NextFilter => view.set_filter(view.filter.next()),
+            Wish::NextFilter => view.set_filter(view.chosen.filter.next()),
             Wish::Filter(digit) => Filter::of_digit(digit).into_iter().for_each(|filter| view.set_filter(filter)),
-            Wish::Answer => self.ask(|frame| Action::Answer(frame, String::new())),
+            Wish::Answer => {
+                self.ask(|frame| Action::Answer(frame, self.stack.read(|tree| Waiting::of(tree, frame))));
+            }
             Wish::Stop => self.ask(Action::Stop),
-            Wish::Retry => self.ask(|frame| Action::Retry(frame, String::new())),
-            Wish::Invalidate => self.ask(|frame| Action::Invalidate(frame, String::new())),
-            Wish::Help => view.is_help = true,
+            Wish::Retry => self.ask(Action::Retry),
+            Wish::Invalidate => self.ask(Action::Invalidate),
+            Wish::Help => view.help = Some(0),
         }
         None
     }
@@ -221,9 +262,10 @@ impl<'a> Screen<'a> {
     }
 
     fn toggle_follow(&mut self) {
-        self.view.follows = !self.view.follows;
-        self.view.is_stale = true;
-        self.view.say(match self.view.follows {
+        let view = &mut self.view;
+        view.chosen.follows = !view.chosen.follows;
+        view.is_stale = true;
+        view.say(match view.chosen.follows {
             true => "Follows the active frame.",
             false => "Stays at the selected frame.",
         });
@@ -231,49 +273,70 @@ impl<'a> Screen<'a> {
 
     fn go_to_match(&mut self, is_back: bool) {
         let view = &mut self.view;
-        if view.search.is_empty() {
+        if view.chosen.search.is_empty() {
             view.say("Nothing is searched: / begins a search.");
         } else if !self.stack.read(|tree| view.go_to_match(tree, is_back)) {
-            view.refuse(format!("No frame matches {}.", one_line(&view.search)));
+            self.refuse_match();
         }
+    }
+
+    fn refuse_match(&mut self) {
+        let message = format!("No frame matches {}.", one_line(&self.view.chosen.search));
+        self.view.refuse(Refusal::new(message));
     }
 
     /// Asks the user about an action on the selected frame, unless the stack would refuse it.
     fn ask(&mut self, action: impl FnOnce(Handle) -> Action) {
-        let Some(selected) = self.view.selected else { return };
+        let Some(selected) = self.view.chosen.selected else { return };
         let action = action(selected);
-        match action.check(self.stack) {
-            Ok(()) => self.view.prompt = Some(Prompt::of(action)),
-            Err(failure) => self.view.refuse(one_line(failure.message())),
+        match action.effects(self.stack, "text") {
+            Ok(effects) => self.view.prompt = Some(Prompt::Act(Act::new(action, effects))),
+            Err(failure) => self.view.refuse(self.refusal(failure)),
         }
     }
 
     fn prompted(&mut self, prompt: Prompt, key: KeyEvent) {
-        let view = &mut self.view;
-        let is_search = matches!(prompt, Prompt::Search(_));
         match prompt.key(key) {
-            Outcome::Open(prompt) => view.prompt = Some(prompt),
-            Outcome::Cancelled if is_search => view.search.clear(),
-            Outcome::Cancelled => view.say("Nothing was changed."),
-            Outcome::Do(action) => self.carry_out(action),
-            Outcome::Searching { input, is_done } => {
-                view.search = input.text().to_lowercase();
-                let is_found = view.search.is_empty() || self.stack.read(|tree| view.go_to_first_match(tree));
-                if !is_found {
-                    view.refuse(format!("No frame matches {}.", one_line(input.text())));
-                }
-                if !is_done {
-                    view.prompt = Some(Prompt::Search(input));
-                }
-            }
+            Outcome::Open(prompt) => self.view.prompt = Some(prompt),
+            Outcome::SearchCancelled(before) => self.view.return_to(before),
+            Outcome::Cancelled => self.view.say("Nothing was changed."),
+            Outcome::Searching { search, is_done } => self.search(search, is_done),
+            // A text that the stack refuses is not confirmed first.
+            Outcome::Entered(act) => match act.action.effects(self.stack, act.input.text()) {
+                Err(failure) => self.ask_again(act, failure),
+                Ok(_) if act.asks_again() => self.view.prompt = Some(Prompt::Act(act.confirming())),
+                Ok(_) => self.carry_out(act),
+            },
+            Outcome::Do(act) => self.carry_out(act),
         }
     }
 
-    fn carry_out(&mut self, action: Action) {
-        match action.carry_out(self.folder) {
-            Ok(said) => self.view.say(said),
-            Err(failure) => self.view.refuse(one_line(failure.message())),
+    /// Goes to the first match from the place where the search began.
+    fn search(&mut self, search: Search, is_done: bool) {
+        let view = &mut self.view;
+        view.return_to(search.before.clone());
+        view.chosen.search = search.input.text().to_lowercase();
+        if !view.chosen.search.is_empty() && !self.stack.read(|tree| view.go_to_first_match(tree)) {
+            self.refuse_match();
         }
+        if !is_done {
+            self.view.prompt = Some(Prompt::Search(search));
+        }
+    }
+
+    fn carry_out(&mut self, act: Act) {
+        let done = act.action.carry_out(act.input.text(), self.stack, self.folder);
         self.refresh();
+        match done {
+            Ok(said) => self.view.say(said),
+            Err(failure) => self.ask_again(act, failure),
+        }
+    }
+
+    /// Shows a refusal above the text that was typed.
+    fn ask_again(&mut self, act: Act, failure: Failure) {
+        let refusal = self.refusal(failure);
+        let act = self.stack.read(|tree| act.refused(refusal, tree));
+        self.view.prompt = Some(Prompt::Act(act));
     }
 }

@@ -1,9 +1,28 @@
-//! Numbers and durations in a few columns.
+//! Numbers, durations and titles in a few columns.
+
+use callstack_core::text::one_line;
+use callstack_core::{Handle, Tree};
+
+/// Number of bytes of a text that the screen looks at, for a line of it.
+const LOOKED_AT: usize = 4 * 1024;
 
 const SECOND: u64 = 1_000;
 const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
+
+/// The beginning of a text, as far as a line of a screen can show it: texts can have megabytes.
+pub fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(LOOKED_AT)]
+}
+
+/// The title of a frame on one line, or a long beginning of it.
+pub fn title(tree: &Tree, frame: Handle) -> String {
+    let title = tree.node(frame).title();
+    let shown = beginning(title);
+    let end = if shown.len() < title.len() { "…" } else { "" };
+    one_line(shown) + end
+}
 
 /// A duration in milliseconds in at most 5 columns: `48s`, `12m`, `2h05m`, `14h`, `3d`.
 pub fn age(milliseconds: u64) -> String {
@@ -35,6 +54,21 @@ pub fn amount(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_beginning_of_a_long_title_is_shown_and_searched() {
+        use callstack_core::{NewFrame, Stack};
+
+        let stack = Stack::in_memory();
+        let end = "日".repeat(LOOKED_AT);
+        let long = stack.push(NewFrame::new(format!("Begin\n{end} end"))).unwrap();
+        let short = stack.push(NewFrame::new("Short\ttitle")).unwrap();
+        stack.read(|tree| {
+            let shown = title(tree, long);
+            assert!(shown.starts_with("Begin 日") && shown.ends_with("日…") && shown.len() < LOOKED_AT + 8, "{shown}");
+            assert_eq!(title(tree, short), "Short title");
+        });
+    }
 
     #[test]
     fn durations_and_numbers_take_five_columns() {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// What signals have asked for since the last look.
+/// The requests of signals since the last look.
 pub struct Asked {
     /// The number of the signal that ends the program.
     pub end: Option<i32>,

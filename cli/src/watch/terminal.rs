@@ -48,7 +48,7 @@ impl Write for Picture {
     }
 }
 
-/// What the wait for the user has brought.
+/// The result of a wait for the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
     Ready,

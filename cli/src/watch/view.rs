@@ -1,4 +1,4 @@
-//! What the user has chosen to see: the selected frame, folds, the filter, the search, the pane and its place.
+//! The choices of the user: the selected frame, folds, the filter, the search, the pane and its place.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,9 @@ use super::details::Tab;
 use super::filter::{Filter, waits_for_person};
 use super::keys::Step;
 use super::prompt::Prompt;
-use super::rows::{Fold, Row, Rows};
+use super::refusal::Refusal;
+use super::rows::{Fold, Row, Rows, is_folded_first};
+use super::short::beginning;
 
 /// The pane that keys move in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,29 +20,38 @@ pub enum Pane {
     Details,
 }
 
-/// A message in the last line of the screen.
+/// A message to the user, until the next key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
-    pub text: String,
-    pub is_refusal: bool,
+pub enum Notice {
+    Said(String),
+    Refused(Refusal),
+}
+
+/// The choices that a search changes.
+#[derive(Debug, Clone, Default)]
+pub struct Place {
+    pub selected: Option<Handle>,
+    pub filter: Filter,
+    /// The searched text, in lower case. Empty: nothing.
+    pub search: String,
+    /// True while the selection goes where the active frame is.
+    pub follows: bool,
+    /// The frames that the user has folded or unfolded while all are shown.
+    folds: HashMap<Handle, bool>,
+    /// Those that the user has folded or unfolded below the filter.
+    folds_of_filter: HashMap<Handle, bool>,
 }
 
 #[derive(Default)]
 pub struct View {
     pub rows: Rows,
-    pub selected: Option<Handle>,
+    pub chosen: Place,
     /// The row of the selected frame.
     pub place: Option<usize>,
     /// The first row on the screen.
     pub top: usize,
     /// Number of rows on the screen, as it was drawn last.
     pub height: usize,
-    pub folds: HashMap<Handle, bool>,
-    pub filter: Filter,
-    /// What is searched, in lower case. Empty: nothing.
-    pub search: String,
-    /// True while the selection goes where the active frame is.
-    pub follows: bool,
     pub pane: Pane,
     pub tab: Tab,
     /// The first line of the details on the screen.
@@ -49,31 +60,45 @@ pub struct View {
     pub is_at_end: bool,
     pub prompt: Option<Prompt>,
     pub notice: Option<Notice>,
-    pub is_help: bool,
+    /// The first line of the help on the screen, while it is shown.
+    pub help: Option<usize>,
     /// True if the rows must be made again.
     pub is_stale: bool,
 }
 
-impl View {
-    pub fn new() -> Self {
-        Self { follows: true, is_stale: true, ..Self::default() }
+impl Place {
+    fn folds(&self) -> &HashMap<Handle, bool> {
+        if self.filter == Filter::All { &self.folds } else { &self.folds_of_filter }
     }
 
-    /// Makes the rows of a tree, and selects a frame that is among them.
+    fn folds_mut(&mut self) -> &mut HashMap<Handle, bool> {
+        if self.filter == Filter::All { &mut self.folds } else { &mut self.folds_of_filter }
+    }
+}
+
+impl View {
+    pub fn new() -> Self {
+        let chosen = Place { follows: true, ..Place::default() };
+        Self { chosen, is_stale: true, ..Self::default() }
+    }
+
+    /// Makes the rows of a tree, and selects a frame that is among them. The selection stays while a prompt is open, which
+    /// concerns the selected frame.
     pub fn update(&mut self, tree: &Tree) {
-        if let Some(active) = tree.active().filter(|_| self.follows) {
+        let stays = self.prompt.is_some() && self.chosen.selected.is_some();
+        if let Some(active) = tree.active().filter(|_| self.chosen.follows && !stays) {
             self.reveal(tree, active);
             self.select(Some(active));
         }
         let before = self.place.unwrap_or(0);
-        self.rows = Rows::of(tree, &self.folds, self.filter);
+        self.rows = Rows::of(tree, self.chosen.folds(), self.chosen.filter);
         self.is_stale = false;
-        self.place = self.selected.and_then(|selected| self.rows.place_of(selected));
-        if self.place.is_some() {
+        self.place = self.chosen.selected.and_then(|selected| self.rows.place_of(selected));
+        if self.place.is_some() || stays {
             return;
         }
         // The nearest frame above that is shown, else the one that is now in its place.
-        let mut above = self.selected.into_iter().flat_map(|selected| tree.ancestors(selected));
+        let mut above = self.chosen.selected.into_iter().flat_map(|selected| tree.ancestors(selected));
         let above = above.find_map(|ancestor| self.rows.place_of(ancestor));
         let last = self.rows.rows.len().saturating_sub(1);
         self.select_row(above.unwrap_or(before.min(last)));
@@ -92,8 +117,8 @@ impl View {
     }
 
     fn select(&mut self, frame: Option<Handle>) {
-        if self.selected != frame {
-            self.selected = frame;
+        if self.chosen.selected != frame {
+            self.chosen.selected = frame;
             self.scroll = 0;
             self.is_at_end = true;
         }
@@ -101,27 +126,28 @@ impl View {
 
     /// Selects a frame because the user goes there.
     pub fn go_to(&mut self, frame: Handle) {
-        self.follows = false;
+        self.chosen.follows = false;
         self.select(Some(frame));
         self.place = self.rows.place_of(frame);
     }
 
     /// Selects a row because the user goes there.
     fn go_to_row(&mut self, place: usize) {
-        self.follows = false;
+        self.chosen.follows = false;
         self.select_row(place);
     }
 
     /// Makes sure that a frame is not folded away.
     pub fn reveal(&mut self, tree: &Tree, frame: Handle) {
         for ancestor in tree.ancestors(frame) {
-            let is_over = !tree.node(ancestor).is_unfinished_at_or_below();
-            if !self.folds.get(&ancestor).copied().unwrap_or(is_over) {
+            let is_folded_first = is_folded_first(tree, ancestor, self.chosen.filter);
+            let folds = self.chosen.folds_mut();
+            if !folds.get(&ancestor).copied().unwrap_or(is_folded_first) {
                 continue;
             }
-            match is_over {
-                true => self.folds.insert(ancestor, false),
-                false => self.folds.remove(&ancestor),
+            match is_folded_first {
+                true => folds.insert(ancestor, false),
+                false => folds.remove(&ancestor),
             };
             self.is_stale = true;
         }
@@ -173,14 +199,22 @@ impl View {
 
     fn fold(&mut self, frame: Handle, is_folded: bool) {
         // A fold would be undone if the frame below it were followed.
-        self.follows = false;
-        self.folds.insert(frame, is_folded);
+        self.chosen.follows = false;
+        self.chosen.folds_mut().insert(frame, is_folded);
         self.is_stale = true;
     }
 
+    /// Chooses a filter. The folds of the tree of all frames wait until it is shown again.
     pub fn set_filter(&mut self, filter: Filter) {
-        self.filter = filter;
-        self.folds.retain(|_, is_folded| !*is_folded);
+        self.chosen.filter = filter;
+        self.chosen.folds_of_filter.clear();
+        self.is_stale = true;
+    }
+
+    /// Goes back to where the user was.
+    pub fn return_to(&mut self, place: Place) {
+        self.select(place.selected);
+        self.chosen = place;
         self.is_stale = true;
     }
 
@@ -197,26 +231,30 @@ impl View {
 
     /// Goes to the next frame that matches the search, or the one before. Returns false if none does.
     pub fn go_to_match(&mut self, tree: &Tree, is_back: bool) -> bool {
-        let search = self.search.clone();
+        let search = self.chosen.search.clone();
         !search.is_empty() && self.go_to_next(tree, is_back, |frame| matches(tree, frame, &search))
     }
 
     /// Goes to the selected frame if it matches, else to the next match.
     pub fn go_to_first_match(&mut self, tree: &Tree) -> bool {
-        let is_here = self.selected.is_some_and(|selected| matches(tree, selected, &self.search));
+        let is_here = self.chosen.selected.is_some_and(|selected| matches(tree, selected, &self.chosen.search));
         is_here || self.go_to_match(tree, false)
     }
 
-    /// Goes to the next frame that is wanted, in the order of the tree, around the end.
+    /// Goes to the next frame that is wanted, in the order of the tree, around the end. Frames that the filter does not choose
+    /// come last, and then all frames are shown.
     fn go_to_next(&mut self, tree: &Tree, is_back: bool, is_wanted: impl Fn(Handle) -> bool) -> bool {
         let mut frames: Vec<Handle> = tree.roots().iter().flat_map(|root| tree.subtree(*root)).collect();
         if is_back {
             frames.reverse();
         }
-        let here = self.selected.and_then(|selected| frames.iter().position(|frame| *frame == selected));
+        let here = self.chosen.selected.and_then(|selected| frames.iter().position(|frame| *frame == selected));
         frames.rotate_left(here.map_or(0, |here| here + 1));
-        let Some(found) = frames.into_iter().find(|frame| is_wanted(*frame)) else { return false };
-        if !self.filter.chooses(tree, found) {
+        let filter = self.chosen.filter;
+        let (shown, hidden): (Vec<Handle>, Vec<Handle>) =
+            frames.into_iter().partition(|frame| filter.chooses(tree, *frame));
+        let Some(found) = shown.into_iter().chain(hidden).find(|frame| is_wanted(*frame)) else { return false };
+        if !filter.chooses(tree, found) {
             self.set_filter(Filter::All);
         }
         self.go_to(found);
@@ -225,11 +263,11 @@ impl View {
     }
 
     pub fn say(&mut self, text: impl Into<String>) {
-        self.notice = Some(Notice { text: text.into(), is_refusal: false });
+        self.notice = Some(Notice::Said(text.into()));
     }
 
-    pub fn refuse(&mut self, text: impl Into<String>) {
-        self.notice = Some(Notice { text: text.into(), is_refusal: true });
+    pub fn refuse(&mut self, refusal: Refusal) {
+        self.notice = Some(Notice::Refused(refusal));
     }
 
     /// Places the first row so that the selected one is on the screen.
@@ -246,7 +284,7 @@ impl View {
     }
 }
 
-/// True if the title of a frame contains a text, which is in lower case, or if it is the frame's handle or the beginning of
+/// True if the beginning of a frame's title contains a text, which is in lower case, or if it is the frame's handle or the beginning of
 /// its ID. A text in the form of a handle is no ID: generated IDs can contain such a text.
 pub fn matches(tree: &Tree, frame: Handle, search: &str) -> bool {
     let node = tree.node(frame);
@@ -254,10 +292,11 @@ pub fn matches(tree: &Tree, frame: Handle, search: &str) -> bool {
         Ok(handle) => handle == frame,
         Err(_) => node.session_id().to_lowercase().starts_with(search),
     };
-    node.title().to_lowercase().contains(search) || is_named()
+    beginning(node.title()).to_lowercase().contains(search) || is_named()
 }
 
-fn moved(place: usize, step: Step, last: usize, page: usize) -> usize {
+/// The place after a step in a list or a text, with its last place and the length of a page.
+pub fn moved(place: usize, step: Step, last: usize, page: usize) -> usize {
     let page = page.saturating_sub(1).max(1);
     let place = match step {
         Step::Up => place.saturating_sub(1),

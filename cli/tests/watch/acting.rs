@@ -1,9 +1,18 @@
 //! Acting on frames: each action asks first, does what the command does, and shows the refusal of the stack.
 
-use callstack_core::{FrameStatus, Stack};
-use pseudo_terminal::{Terminal, text_of};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
 
-use crate::scene::{DOWN, ENTER, ESCAPE, Scene};
+use callstack_core::session::{Effect, HostEvent};
+use callstack_core::{
+    FrameStatus, HostSettings, NewFrame, SqliteOptions, SqliteStore, Stack, StackOptions, Store, ToolSet, tools,
+};
+use pseudo_terminal::{Terminal, text_of};
+use serde_json::{Value, json};
+
+use crate::scene::{DOWN, ENTER, ESCAPE, PROGRAM, Scene};
 
 const SIZE: (u16, u16) = (120, 32);
 
@@ -135,4 +144,187 @@ fn a_change_of_somebody_else_meanwhile_is_refused_by_the_stack() {
     stack.close().unwrap();
     shows(&mut terminal, ENTER, "! ");
     assert!(terminal.text().contains("f3") && terminal.text().contains("in_progress"), "{}", terminal.text());
+}
+
+#[test]
+fn an_answer_does_not_reach_a_question_that_was_not_seen() {
+    let scene = scene();
+    let mut terminal = scene.watch(SIZE);
+    select(&mut terminal, "f3");
+    shows(&mut terminal, "aThat of books", "> That of books");
+    let stack = scene.stack();
+    stack.set_status("f3", FrameStatus::InProgress, None).unwrap();
+    stack.block("f3", "Delete the table?", None).unwrap();
+    terminal.wait_for_text("Delete the table?");
+    assert!(terminal.text().contains("\n Which rate for books?"), "the prompt stays: {}", terminal.text());
+    shows(&mut terminal, ENTER, "! f3 waits for something else now");
+    terminal.wait_for_text("\n Delete the table?");
+    assert!(terminal.text().contains("> That of books"), "the text is kept: {}", terminal.text());
+    assert_eq!(scene.stack().frame("f3").unwrap().pending_answer(), None);
+    shows(&mut terminal, "\x15No", "> No");
+    shows(&mut terminal, ENTER, "answered f3: Taxes");
+    assert_eq!(scene.stack().frame("f3").unwrap().pending_answer(), Some("No"));
+}
+
+#[test]
+fn an_answer_of_somebody_else_meanwhile_is_shown_first() {
+    let scene = scene();
+    let mut terminal = scene.watch(SIZE);
+    select(&mut terminal, "f3");
+    shows(&mut terminal, "aBut 19 % for toys", "> But 19 % for toys");
+    scene.stack().answer("f3", "7 %").unwrap();
+    shows(&mut terminal, ENTER, "! f3 was answered meanwhile");
+    terminal.wait_for_text(" Answered: 7 %");
+    assert!(terminal.text().contains("> But 19 % for toys"), "the text is kept: {}", terminal.text());
+    assert_eq!(scene.stack().frame("f3").unwrap().pending_answer(), Some("7 %"));
+    shows(&mut terminal, ENTER, "answered f3: Taxes");
+    assert_eq!(scene.stack().frame("f3").unwrap().pending_answer(), Some("7 %\nBut 19 % for toys"));
+}
+
+#[test]
+fn the_selection_stays_while_a_prompt_is_open() {
+    let scene = scene();
+    let mut terminal = scene.watch(SIZE);
+    terminal.wait_for_text("│ f4 Pay for the cart");
+    shows(&mut terminal, "i", "Why?");
+    scene.stack().set_active("f10").unwrap();
+    let screen = terminal.wait_for_text("f10 Move the blog  ← active");
+    assert!(text_of(&screen).contains("│ f4 Pay for the cart"), "{}", text_of(&screen));
+    shows(&mut terminal, ESCAPE, "│ f10 Move the blog");
+}
+
+#[test]
+fn a_retry_says_what_it_changes() {
+    let scene = scene();
+    let stack = scene.stack();
+    for title in ["Ask", "Calculate"] {
+        stack.plan(NewFrame::new(title).below("f3")).unwrap();
+    }
+    stack.close().unwrap();
+    let mut terminal = scene.watch(SIZE);
+    select(&mut terminal, "f3");
+    shows(&mut terminal, "r", "f3 fails, 2 planned frames below it are invalidated, and another attempt is planned");
+    shows(&mut terminal, ENTER, "planned f13, attempt 2 in place of f3");
+    let stack = scene.stack();
+    assert_eq!([status(&stack, "f11"), status(&stack, "f12")], [FrameStatus::Invalidated; 2]);
+    assert_eq!(status(&stack, "f3"), FrameStatus::Failed);
+}
+
+#[test]
+fn an_empty_text_is_refused_before_it_is_confirmed() {
+    let scene = scene();
+    let mut terminal = scene.watch(SIZE);
+    select(&mut terminal, "f3");
+    for (key, field) in [("i ", "reason"), ("a", "answer")] {
+        shows(&mut terminal, &format!("{key}\r"), "! ");
+        let shown = terminal.text();
+        assert!(shown.contains(field) && shown.contains("Esc cancel") && !shown.contains("yes"), "{key}: {shown}");
+        shows(&mut terminal, ESCAPE, "Nothing was changed");
+    }
+}
+
+#[test]
+fn a_locked_stack_keeps_the_typed_text() {
+    let scene = scene();
+    let mut terminal = scene.watch(SIZE);
+    select(&mut terminal, "f3");
+    shows(&mut terminal, "a7 %", "> 7 %");
+    let mut other = SqliteStore::open(scene.folder.path().join("stack.db"), SqliteOptions::default()).unwrap();
+    other.begin(Duration::ZERO).unwrap();
+    shows(&mut terminal, ENTER, " next: ");
+    let shown = terminal.text();
+    assert!(shown.contains(" ! ") && shown.contains("> 7 %") && shown.contains("Enter send"), "{shown}");
+    other.rollback();
+    shows(&mut terminal, ENTER, "answered f3: Taxes");
+    assert_eq!(scene.stack().frame("f3").unwrap().pending_answer(), Some("7 %"));
+}
+
+/// Runs a child of the root as a host does: f2 Cart, in the session `cart`.
+fn run_child(stack: &Stack) {
+    let host = stack.host();
+    assert_eq!(host.configure(HostSettings::default().tools(ToolSet::all())), []);
+    let tell = |event: Value| host.report(serde_json::from_value::<HostEvent>(event).unwrap());
+    tell(json!({"kind": "sessionCreated", "sessionID": "root", "title": "Shop"}));
+    tell(json!({"kind": "message", "sessionID": "root", "messageID": "m1", "role": "user", "text": "Build a shop"}));
+    let arguments = json!({"title": "Cart", "successCriteria": "It works", "successCriteriaCompacted": "",
+        "background": true});
+    let answer = tools::call(stack, "root", "stack_frame_push", &arguments.to_string());
+    for effect in answer.effects {
+        if let Effect::CreateSession { call, .. } = effect {
+            tell(json!({"kind": "callStarted", "call": call, "sessionID": "cart"}));
+        }
+    }
+    assert!(stack.frame("f2").unwrap().call.is_some(), "the host runs f2");
+}
+
+#[test]
+fn a_running_frame_is_stopped() {
+    let scene = Scene::empty();
+    let host = scene.stack();
+    run_child(&host);
+    let mut terminal = scene.watch(SIZE);
+    terminal.wait_for_text("f2 Cart");
+    shows(&mut terminal, "/f1\r", "│ f1 ");
+    shows(&mut terminal, "x", "Stop 1 frame at or below f1? It waits for you afterwards.");
+    shows(&mut terminal, "n", "Nothing was changed");
+    assert_eq!(status(&scene.stack(), "f2"), FrameStatus::InProgress);
+    shows(&mut terminal, "xy", "stopped f2");
+    terminal.wait_for_text("1 waits for you");
+    let stack = scene.stack();
+    assert_eq!(status(&stack, "f2"), FrameStatus::Blocked);
+    assert_eq!(stack.frame("f2").unwrap().waits_for(), "It was stopped: by a person");
+}
+
+#[test]
+fn a_read_only_stack_is_watched_and_not_changed() {
+    let scene = scene();
+    let reachable = tempfile::tempdir().unwrap();
+    // Root may write everywhere, so another user runs a copy of the program that this user can reach.
+    let program = reachable.path().join("callstack");
+    fs::copy(PROGRAM, &program).unwrap();
+    let limit = |mode: u32| fs::set_permissions(scene.folder.path(), Permissions::from_mode(mode)).unwrap();
+    fs::set_permissions(reachable.path(), Permissions::from_mode(0o755)).unwrap();
+    limit(0o555);
+    let is_root = fs::write(scene.folder.path().join("probe"), "").is_ok();
+    let _ = fs::remove_file(scene.folder.path().join("probe"));
+    let user = ["--reuid=65534", "--regid=65534", "--clear-groups", program.to_str().unwrap(), "watch"];
+    let (command, arguments) = match is_root {
+        true => (Path::new("/usr/bin/setpriv"), &user[..]),
+        false => (program.as_path(), &["watch"][..]),
+    };
+    if is_root && !command.exists() {
+        println!("skipped: setpriv is missing, so no process with less rights can be started");
+        return;
+    }
+    let folder = scene.folder.path().to_str().unwrap();
+    let mut terminal = Terminal::start(command, arguments, &[("CALLSTACK_DIR", folder)], SIZE);
+    select(&mut terminal, "f3");
+    shows(&mut terminal, "a7 %", "> 7 %");
+    shows(&mut terminal, ENTER, "read-only");
+    let shown = terminal.text();
+    assert!(shown.contains(" next: change the rights") && shown.contains("> 7 %"), "{shown}");
+    shows(&mut terminal, ESCAPE, "Nothing was changed");
+    terminal.press("q");
+    assert_eq!(terminal.ending().code, 0);
+    limit(0o755);
+    assert_eq!(scene.stack().frame("f3").unwrap().pending_answer(), None);
+}
+
+#[test]
+fn an_action_does_not_reach_a_stack_in_the_same_place() {
+    let scene = scene();
+    let mut terminal = scene.watch(SIZE);
+    select(&mut terminal, "f3");
+    shows(&mut terminal, "iToo much\r", "The reason: Too much");
+    let folder = scene.folder.path();
+    let before = folder.with_extension("before");
+    fs::rename(folder, &before).unwrap();
+    let other = Stack::open(folder, StackOptions::default()).unwrap();
+    for title in ["One", "Two", "Three"] {
+        other.push(NewFrame::new(title)).unwrap();
+    }
+    shows(&mut terminal, "y", " ! ");
+    assert!(terminal.text().contains("> Too much"), "the text is kept: {}", terminal.text());
+    assert_eq!(status(&other, "f3"), FrameStatus::InProgress, "{}", terminal.text());
+    fs::remove_dir_all(before).unwrap();
 }

@@ -1,6 +1,8 @@
 //! Looking at a stack: moving, folding, searching, filtering, and what other processes do meanwhile.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use callstack_core::{FrameStatus, NewFrame, PopStatus};
 use pseudo_terminal::{STAND_IN, Screen, Terminal, text_of};
@@ -262,24 +264,121 @@ fn large_and_deep_stacks_are_shown() {
     shows(&mut terminal, "f", "Level 999");
 }
 
+/// The files below a folder, with their contents. The database keeps the locks of its readers in `stack.db-shm`, which is
+/// shared memory: that file counts without its content.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        match entry.file_type().unwrap().is_dir() {
+            true => files.extend(contents(&entry.path())),
+            false if entry.file_name() == "stack.db-shm" => drop(files.insert(entry.path(), Vec::new())),
+            false => drop(files.insert(entry.path(), fs::read(entry.path()).unwrap())),
+        }
+    }
+    files
+}
+
 #[test]
 fn looking_writes_nothing() {
     let scene = Scene::of_history("cmd/shop");
-    // The first look may tidy up what the making of the stack has left.
-    let files = || {
-        let entries = fs::read_dir(scene.folder.path()).unwrap().map(Result::unwrap);
-        let state = |entry: &fs::DirEntry| (entry.file_name(), entry.metadata().unwrap().len());
-        let mut files: Vec<_> = entries.map(|entry| state(&entry)).collect();
-        files.sort();
-        files
-    };
-    let before = files();
+    // This writes the files beside the database.
+    let stack = scene.stack();
+    stack.add_decision("f4", "cents").unwrap();
+    stack.close().unwrap();
+    let before = contents(scene.folder.path());
+    for part in ["stack.db", "frames", "logs"] {
+        assert!(before.keys().any(|file| file.starts_with(scene.folder.path().join(part))), "{part} is compared");
+    }
     let mut terminal = scene.watch(WIDE);
-    terminal.wait_for_text("f4 Pay for the cart");
+    go(&mut terminal, "", "f4");
+    go(&mut terminal, "kk", "f2");
     shows(&mut terminal, "v", "<stack-context");
+    shows(&mut terminal, "v", "assistant");
+    shows(&mut terminal, "v", "added as in_progress");
     terminal.press("q");
     terminal.ending();
-    assert_eq!(files(), before);
+    let after = contents(scene.folder.path());
+    let changed: Vec<_> =
+        before.keys().chain(after.keys()).filter(|file| before.get(*file) != after.get(*file)).collect();
+    assert!(changed.is_empty(), "changed: {changed:?}");
+}
+
+#[test]
+fn the_newest_entries_of_long_logs_are_shown() {
+    let scene = Scene::of_history("cmd/shop");
+    let stack = scene.stack();
+    let entries: Vec<_> =
+        (0..300).map(|number| serde_json::json!({"role": "user", "text": format!("entry {number}.")})).collect();
+    stack.log("f4").append(&entries).unwrap();
+    let mut terminal = scene.watch(WIDE);
+    go(&mut terminal, "", "f4");
+    shows(&mut terminal, "vv", "entry 299.");
+    shows(&mut terminal, &format!("{TAB}{HOME}"), "earlier entries are left out: `callstack log f4 --full`");
+    assert!(terminal.text().contains("entry 100."), "200 entries: {}", terminal.text());
+    // An entry of a megabyte does not hide the others.
+    let long = serde_json::json!({"role": "tool", "text": "x ".repeat(500_000)});
+    stack.log("f4").append(&[long, serde_json::json!({"role": "user", "text": "the newest"})]).unwrap();
+    shows(&mut terminal, END, "the newest");
+    assert!(terminal.text().contains("... cut: `callstack log f4 --full` shows all of it"), "{}", terminal.text());
+    shows(&mut terminal, HOME, "entry 102.");
+    stack.close().unwrap();
+}
+
+#[test]
+fn the_history_of_a_frame_reaches_back_and_says_what_is_left_out() {
+    let scene = Scene::of_history("cmd/shop");
+    let stack = scene.stack();
+    let children = (0..12_000).map(|number| NewFrame::new(format!("Task {number}"))).collect();
+    stack.plan_children("f10", children).unwrap();
+    stack.add_decision("f4", "the newest decision").unwrap();
+    let mut terminal = scene.watch(WIDE);
+    go(&mut terminal, "", "f4");
+    // The event before 12,000 others.
+    shows(&mut terminal, "V", "added as");
+    assert!(!terminal.text().contains("left out"), "{}", terminal.text());
+    for number in 0..250 {
+        stack.add_decision("f4", format!("decision {number}.")).unwrap();
+    }
+    terminal.wait_for_text("decision 249.");
+    shows(&mut terminal, &format!("{TAB}{HOME}"), "earlier events are left out: `callstack history --frame");
+    assert!(terminal.text().contains("decision 50."), "{}", terminal.text());
+    stack.close().unwrap();
+}
+
+#[test]
+fn the_help_scrolls_where_it_has_no_room() {
+    let scene = Scene::of_history("cmd/shop");
+    let mut terminal = scene.watch((40, 12));
+    terminal.wait_for_text("f4 Pay");
+    shows(&mut terminal, "?", "scroll   any other key back");
+    shows(&mut terminal, END, "quit; suspend");
+    shows(&mut terminal, UP, "this help; paint anew");
+    shows(&mut terminal, HOME, "frame before, next frame");
+    shows(&mut terminal, "q", "f4 Pay");
+}
+
+#[test]
+fn filters_and_searches_give_back_folds_filter_and_selection() {
+    let scene = Scene::of_history("cmd/shop");
+    let mut terminal = scene.watch(WIDE);
+    go(&mut terminal, "", "f4");
+    go(&mut terminal, HOME, "f1");
+    hides(&mut terminal, LEFT, "── [x] f2");
+    shows(&mut terminal, "7", "only failed");
+    shows(&mut terminal, ESCAPE, "+8");
+    assert!(!terminal.text().contains("── [x] f2"), "the fold is kept: {}", terminal.text());
+    // A search prefers the frames of the filter; what it changes is given back.
+    shows(&mut terminal, "f7", "only failed");
+    shows(&mut terminal, "0", "follows the active frame");
+    shows(&mut terminal, "7", "only failed");
+    go(&mut terminal, "/sea", "f7");
+    assert!(terminal.text().contains("only failed"), "{}", terminal.text());
+    go(&mut terminal, "\x15tax", "f3");
+    assert!(!terminal.text().contains("only failed"), "all frames are shown for a match: {}", terminal.text());
+    shows(&mut terminal, ESCAPE, "only failed");
+    shows(&mut terminal, "0", "follows the active frame");
+    scene.stack().set_active("f10").unwrap();
+    go(&mut terminal, "", "f10");
 }
 
 #[test]

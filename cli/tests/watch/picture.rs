@@ -133,7 +133,7 @@ fn the_picture_of_the_readme_is_the_screen() {
     assert!(picture == golden, "the screen differs from {}; UPDATE_GOLDEN=1 rewrites it:\n{screen}", file.display());
 }
 
-/// How a run of cells looks.
+/// The look of a run of cells.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Look {
     color: &'static str,

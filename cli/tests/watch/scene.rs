@@ -1,4 +1,4 @@
-//! What the tests share: stacks, and the program in a terminal.
+//! The common parts of the tests: stacks, and the program in a terminal.
 
 use std::fs;
 use std::path::Path;

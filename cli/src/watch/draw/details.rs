@@ -1,14 +1,13 @@
 //! The pane of the selected frame.
 
 use callstack_core::FrameStatus;
-use callstack_core::text::one_line;
 use ratatui::layout::Rect;
 
 use super::super::canvas::Canvas;
 use super::super::details::Tab;
 use super::super::filter::waits_for_person;
 use super::super::screen::Screen;
-use super::super::short::age;
+use super::super::short::{self, age};
 use super::frame::ALERT;
 use super::is_in_details;
 use crate::output::{EMPHASIS, FAINT, Line, of_status};
@@ -19,7 +18,7 @@ pub fn draw(screen: &Screen<'_>, area: Rect, text: Rect, canvas: &mut Canvas<'_>
     for (line, y) in lines.into_iter().zip(head.top()..head.bottom()) {
         canvas.line(Rect { y, height: 1, ..head }, line);
     }
-    if screen.view.selected.is_none() {
+    if screen.view.chosen.selected.is_none() {
         return;
     }
     let lines = screen.details.lines().iter().skip(screen.view.scroll);
@@ -44,14 +43,14 @@ fn tabs(screen: &Screen<'_>) -> Line {
 }
 
 fn title(screen: &Screen<'_>) -> Line {
-    let Some(selected) = screen.view.selected else { return Line::new() };
-    let title = screen.stack.read(|tree| one_line(tree.node(selected).title()));
+    let Some(selected) = screen.view.chosen.selected else { return Line::new() };
+    let title = screen.stack.read(|tree| short::title(tree, selected));
     Line::new().styled(EMPHASIS, format!("{selected} {title}"))
 }
 
 /// The status of the selected frame in words, with its age.
 fn status(screen: &Screen<'_>) -> Line {
-    let Some(selected) = screen.view.selected else { return Line::new() };
+    let Some(selected) = screen.view.chosen.selected else { return Line::new() };
     let (status, waits, is_active, is_interrupted) = screen.stack.read(|tree| {
         let record = tree.node(selected).record();
         (

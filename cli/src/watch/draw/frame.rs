@@ -1,4 +1,4 @@
-//! What is around the panes: the header, the lines between the parts, the prompt, and the line of the keys.
+//! The surroundings of the panes: the header, the lines between the parts, the prompt, and the line of the keys.
 
 use anstyle::{AnsiColor, Style};
 use callstack_core::{FrameStatus, Tree};
@@ -8,14 +8,15 @@ use super::super::canvas::Canvas;
 use super::super::filter::Filter;
 use super::super::layout::{Layout, WITH_MARGIN};
 use super::super::prompt::{MARGIN, MARK, Prompt};
+use super::super::refusal::TROUBLE;
 use super::super::screen::Screen;
 use super::super::short::amount;
-use super::{is_in_details, tree};
+use super::super::view::Notice;
+use super::{help_extent, is_in_details, tree};
 use crate::output::{EMPHASIS, FAINT, Line, count, number, of_status};
 
-/// What must be seen first.
+/// The style of texts that must be seen first.
 pub const ALERT: Style = AnsiColor::Yellow.on_default().bold();
-const TROUBLE: Style = AnsiColor::Red.on_default().bold();
 /// Below this width the header leaves out what the tree shows too.
 const NARROW: u16 = 60;
 
@@ -71,7 +72,7 @@ pub fn header(screen: &Screen<'_>, layout: &Layout, canvas: &mut Canvas<'_>) {
     canvas.line_with_end(Rect { y: area.y + 1, ..area }, counts, Line::new().styled(FAINT, end.as_str()));
 }
 
-/// How many frames have each status.
+/// The number of frames of each status.
 fn counts(screen: &Screen<'_>, is_named: bool) -> Line {
     let rows = &screen.view.rows;
     let mut counts = Line::new();
@@ -114,9 +115,9 @@ pub fn rules(screen: &Screen<'_>, layout: &Layout, canvas: &mut Canvas<'_>) {
     }
     if let Some((area, tree)) = layout.upper_rule.zip(layout.tree) {
         let heading = Rect { x: tree.x + 1, width: tree.width.saturating_sub(2), ..area };
-        if view.filter != Filter::All {
-            canvas.line(heading, Line::new().styled(ALERT, format!(" only {} ", view.filter)));
-        } else if view.follows {
+        if view.chosen.filter != Filter::All {
+            canvas.line(heading, Line::new().styled(ALERT, format!(" only {} ", view.chosen.filter)));
+        } else if view.chosen.follows {
             canvas.line(heading, Line::new().styled(FAINT, " follows the active frame "));
         }
         tree::columns(Rect { y: area.y, height: 1, ..tree }, canvas);
@@ -149,15 +150,24 @@ fn place_at_end(area: Rect, text: &str, canvas: &mut Canvas<'_>) {
 pub fn footer(screen: &Screen<'_>, layout: &Layout, canvas: &mut Canvas<'_>) {
     let view = &screen.view;
     let area = inset(layout.footer);
-    let notice = view.notice.as_ref().map(|notice| (notice.text.as_str(), notice.is_refusal));
-    let trouble = screen.trouble.as_deref().map(|trouble| (trouble, true));
-    if let Some((text, is_refusal)) = notice.or(trouble) {
-        let mark = if is_refusal { Line::new().styled(TROUBLE, "! ") } else { Line::new() };
-        return canvas.line(area, mark.said(text));
+    if let Some(Notice::Said(text)) = &view.notice {
+        return canvas.line(area, Line::new().said(text));
+    }
+    // Longer refusals are at the place of the prompt.
+    let is_elsewhere = !screen.refusal_lines(usize::from(layout.whole.width)).is_empty();
+    if let Some(refusal) = screen.current_refusal().filter(|_| view.help.is_some() || !is_elsewhere) {
+        return canvas.line(area, refusal.line());
     }
     let keys = match &view.prompt {
         Some(prompt) => keys(prompt.keys(), usize::from(area.width)),
-        None if view.is_help => keys(&[("any key", "back")], usize::from(area.width)),
+        None if view.help.is_some() => {
+            let (lines, height) = help_extent(layout);
+            let all: &[(&str, &str)] = match lines > height {
+                true => &[("↑ ↓", "scroll"), ("any other key", "back")],
+                false => &[("any key", "back")],
+            };
+            keys(all, usize::from(area.width))
+        }
         None if is_in_details(screen) && layout.tree.is_none() => keys(
             &[("Esc", "tree"), ("← →", "view"), ("↑ ↓", "scroll"), ("a", "answer"), ("?", "help")],
             usize::from(area.width),
@@ -170,7 +180,7 @@ pub fn footer(screen: &Screen<'_>, layout: &Layout, canvas: &mut Canvas<'_>) {
     };
     // Without lines between the parts, this is the place of the filter.
     let filter = match layout.upper_rule {
-        None if view.filter != Filter::All => Line::new().styled(ALERT, format!("only {}", view.filter)),
+        None if view.chosen.filter != Filter::All => Line::new().styled(ALERT, format!("only {}", view.chosen.filter)),
         _ => Line::new(),
     };
     canvas.line_with_end(area, keys, filter);
@@ -190,6 +200,27 @@ fn keys(all: &[(&str, &str)], room: usize) -> Line {
     line
 }
 
+/// Draws a refusal at the place of the prompt.
+pub fn refusal(screen: &Screen<'_>, area: Rect, canvas: &mut Canvas<'_>) {
+    canvas.clear(area);
+    canvas.rule(area);
+    let inner = below_rule(area);
+    for (line, y) in screen.refusal_lines(usize::from(area.width)).into_iter().zip(inner.top()..inner.bottom()) {
+        canvas.line(Rect { y, height: 1, ..inner }, line);
+    }
+}
+
+/// The area of the lines of a prompt.
+fn below_rule(area: Rect) -> Rect {
+    let margin = u16::try_from(MARGIN).unwrap_or_default();
+    Rect {
+        x: area.x + margin,
+        y: area.y + 1,
+        width: area.width.saturating_sub(2 * margin),
+        height: area.height.saturating_sub(1),
+    }
+}
+
 /// Draws the prompt. Returns the place of the cursor.
 pub fn prompt(prompt: &Prompt, tree: &Tree, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position> {
     if area.is_empty() {
@@ -199,24 +230,17 @@ pub fn prompt(prompt: &Prompt, tree: &Tree, area: Rect, canvas: &mut Canvas<'_>)
     canvas.rule(area);
     let heading = Line::new().styled(ALERT, format!(" {} ", prompt.heading(tree)));
     canvas.line(Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area }, heading);
-    let margin = u16::try_from(MARGIN).unwrap_or_default();
-    let inner = Rect {
-        x: area.x + margin,
-        y: area.y + 1,
-        width: area.width.saturating_sub(2 * margin),
-        height: area.height.saturating_sub(1),
-    };
+    let inner = below_rule(area);
     let width = usize::from(inner.width);
     let (typed, row, column) =
         prompt.input().map_or((Vec::new(), 0, 0), |input| input.layout(width.saturating_sub(MARK)));
-    // What is typed has at least half of the room.
+    // The typed text has at least half of the room.
     let height = usize::from(inner.height);
     let for_typing = if prompt.input().is_some() { typed.len().min((height / 2).max(1)) } else { 0 };
-    let (lines, is_whole) = prompt.explained(tree, width, height.saturating_sub(for_typing));
+    let (lines, is_whole) = prompt.explained(width, height.saturating_sub(for_typing));
     let mut rest = inner;
     let shown = lines.len();
     for (index, line) in lines.into_iter().enumerate() {
-        // The details show the rest.
         let line = if !is_whole && index + 1 == shown { line.cut(width.saturating_sub(2)).plain(" …") } else { line };
         canvas.line(Rect { height: 1, ..rest }, line);
         rest = Rect { y: rest.y + 1, height: rest.height.saturating_sub(1), ..rest };
@@ -236,7 +260,7 @@ pub fn prompt(prompt: &Prompt, tree: &Tree, area: Rect, canvas: &mut Canvas<'_>)
 /// Says that there is nothing to show, and what to do.
 pub fn nothing(screen: &Screen<'_>) -> String {
     let frames = screen.view.rows.frames();
-    let none = match screen.view.filter {
+    let none = match screen.view.chosen.filter {
         _ if frames == 0 => return "No frames yet. They appear here as soon as somebody begins one.".to_owned(),
         Filter::Waiting => "No frame waits for you.".to_owned(),
         filter => format!("No frame is {filter}."),

@@ -11,42 +11,62 @@ use crate::output::{EMPHASIS, FAINT, Line};
 const KEYS: usize = 12;
 /// From this width on there are two columns of groups.
 const TWO_COLUMNS: u16 = 76;
+/// The largest width of the first of two columns.
+const WIDEST: u16 = 50;
 
-pub fn draw(layout: &Layout, canvas: &mut Canvas<'_>) {
+pub fn draw(first: usize, layout: &Layout, canvas: &mut Canvas<'_>) {
     let top = layout.header.bottom();
-    let area = Rect { y: top, height: layout.footer.y.saturating_sub(top), ..layout.whole };
-    canvas.clear(area);
-    let area = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
+    canvas.clear(Rect { y: top, height: layout.footer.y.saturating_sub(top), ..layout.whole });
     if let Some(rule) = layout.upper_rule {
         canvas.rule(rule);
     }
-    let below_rule = u16::from(layout.upper_rule.is_some());
-    let area = Rect { y: area.y + below_rule, height: area.height.saturating_sub(below_rule), ..area };
-    match area.width {
-        TWO_COLUMNS.. => {
-            let half = (area.width / 2).min(50);
-            column(&HELP[..2], Rect { width: half - 1, ..area }, canvas);
-            column(&HELP[2..], Rect { x: area.x + half, width: area.width - half, ..area }, canvas);
+    let area = area(layout);
+    let columns = columns(area);
+    let width = area.width / u16::try_from(columns.len()).unwrap_or(1);
+    let width = if columns.len() > 1 { width.min(WIDEST) } else { width };
+    for (lines, x) in columns.into_iter().zip((area.left()..).step_by(usize::from(width.max(1)))) {
+        let room = Rect { x, width: area.right().saturating_sub(x), ..area };
+        for (line, y) in lines.into_iter().skip(first).zip(room.top()..room.bottom()) {
+            canvas.line(Rect { y, height: 1, ..room }, line);
         }
-        _ => column(&HELP, area, canvas),
     }
 }
 
-/// Draws groups of keys below each other.
-fn column(groups: &[(&str, &[(&str, &str)])], area: Rect, canvas: &mut Canvas<'_>) {
-    let mut y = area.top();
-    for (index, (name, keys)) in groups.iter().enumerate() {
-        let gap = (index > 0).then(Line::new);
-        let heading = Line::new().styled(EMPHASIS, *name);
-        let keys = keys.iter().map(|(key, meaning)| {
+/// The number of lines of the help, and of those for which there is room.
+pub fn extent(layout: &Layout) -> (usize, usize) {
+    let area = area(layout);
+    let lines = columns(area).iter().map(Vec::len).max().unwrap_or(0);
+    (lines, usize::from(area.height))
+}
+
+/// The area of the lines.
+fn area(layout: &Layout) -> Rect {
+    let top = layout.header.bottom() + u16::from(layout.upper_rule.is_some());
+    let whole = layout.whole;
+    let height = layout.footer.y.saturating_sub(top);
+    Rect { x: whole.x + 1, y: top, width: whole.width.saturating_sub(2), height }
+}
+
+/// The groups of keys beside each other, or below each other.
+fn columns(area: Rect) -> Vec<Vec<Line>> {
+    match area.width {
+        TWO_COLUMNS.. => vec![lines(&HELP[..2]), lines(&HELP[2..])],
+        _ => vec![lines(&HELP)],
+    }
+}
+
+/// The lines of groups of keys below each other.
+fn lines(groups: &[(&str, &[(&str, &str)])]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (name, keys) in groups {
+        if !lines.is_empty() {
+            lines.push(Line::new());
+        }
+        lines.push(Line::new().styled(EMPHASIS, *name));
+        lines.extend(keys.iter().map(|(key, meaning)| {
             let pad = KEYS.saturating_sub(key.chars().count());
             Line::new().plain(format!(" {key}{:pad$}", "")).styled(FAINT, *meaning)
-        });
-        for line in gap.into_iter().chain([heading]).chain(keys) {
-            if y < area.bottom() {
-                canvas.line(Rect { y, height: 1, ..area }, line);
-            }
-            y += 1;
-        }
+        }));
     }
+    lines
 }

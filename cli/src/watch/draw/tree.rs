@@ -7,7 +7,7 @@ use super::super::canvas::Canvas;
 use super::super::filter::waits_for_person;
 use super::super::rows::{Fold, Row};
 use super::super::screen::Screen;
-use super::super::short::{age, amount};
+use super::super::short::{self, age, amount};
 use super::super::view::matches;
 use super::frame::{ALERT, nothing};
 use super::is_in_details;
@@ -33,7 +33,7 @@ pub fn draw(screen: &Screen<'_>, area: Rect, rows: Rect, canvas: &mut Canvas<'_>
     let view = &screen.view;
     if view.rows.rows.is_empty() {
         let mut lines = Lines::at_most(usize::from(area.height));
-        // What does not fit is not needed.
+        // Lines that do not fit are not needed.
         let _ = Page::collecting(&mut lines, usize::from(area.width.saturating_sub(2))).text(0, &nothing(screen));
         for (line, y) in lines.lines.into_iter().zip(area.y..) {
             canvas.line(Rect { x: area.x + 1, y, width: area.width.saturating_sub(2), height: 1 }, line);
@@ -49,7 +49,7 @@ pub fn draw(screen: &Screen<'_>, area: Rect, rows: Rect, canvas: &mut Canvas<'_>
                 title(screen, tree, place, line.width),
                 numbers(screen, tree, row, line.width),
             );
-            if view.selected == Some(row.handle) {
+            if view.chosen.selected == Some(row.handle) {
                 canvas.select(line, is_in_details(screen));
             }
         }
@@ -80,7 +80,7 @@ fn title(screen: &Screen<'_>, tree: &Tree, place: usize, width: u16) -> Line {
     let status = node.status();
     let style = if row.is_chosen { of_status(status) } else { FAINT };
     let mut line = branch(screen, place, width).styled(style, status.mark()).plain(format!(" {} ", row.handle));
-    let is_found = !screen.view.search.is_empty() && matches(tree, row.handle, &screen.view.search);
+    let is_found = !screen.view.chosen.search.is_empty() && matches(tree, row.handle, &screen.view.chosen.search);
     let mut said = match status {
         FrameStatus::Blocked | FrameStatus::InProgress if row.is_chosen => style,
         FrameStatus::Invalidated => FAINT,
@@ -97,12 +97,12 @@ fn title(screen: &Screen<'_>, tree: &Tree, place: usize, width: u16) -> Line {
     };
     let room = usize::from(width).saturating_sub(line.width() + numbers);
     let remarks = remarks(tree, row, room.saturating_sub(LEAST_TITLE));
-    let title = Line::new().styled(said, callstack_core::text::one_line(node.title()));
+    let title = Line::new().styled(said, short::title(tree, row.handle));
     line = line.followed_by(title.cut(room.saturating_sub(remarks.width())));
     line.followed_by(remarks)
 }
 
-/// What is said behind a title, the most important first, as far as there is room.
+/// The remarks behind a title, the most important first, as far as there is room.
 fn remarks(tree: &Tree, row: Row, room: usize) -> Line {
     let node = tree.node(row.handle);
     let record = node.record();
