@@ -1,6 +1,5 @@
 // @ts-check
 // All frames as a tree for keyboards and screen readers. Only the items in view are in the document.
-import { tokensOf } from "./model.js"
 import { byId, duration, element, nameOf, short, statusMark } from "./words.js"
 
 /** @typedef {import("./model.js").Frame} Frame */
@@ -14,7 +13,7 @@ const HEIGHTS = [104, 388]
 const MARGIN = 6
 /** The largest number of levels that are indented. */
 const LEVELS = 14
-/** Stacks with at most this many frames are shown expanded. */
+/** New frames are shown expanded in stacks with at most this many frames. */
 const SMALL = 60
 
 export class Tree {
@@ -29,8 +28,8 @@ export class Tree {
     this.hooks = { selected, opened }
     /** @type {Set<number>} The numbers of the expanded frames. */
     this.expanded = new Set()
-    const isSmall = model.frames.length <= SMALL
-    for (const frame of model.frames) if (isSmall || frame.level === 0) this.expanded.add(frame.number)
+    /** @type {Set<number>} The numbers of all frames so far. */
+    this.known = new Set()
     /** @type {Frame[]} The frames that no ancestor hides. */
     this.shown = []
     /** @type {Frame | null} */
@@ -45,6 +44,17 @@ export class Tree {
       const first = this.shown[0]
       if (!this.selected && first) this.hooks.selected(first)
     })
+    this.update()
+  }
+
+  /** Takes frames that are new or have changed. */
+  update() {
+    const isSmall = this.model.frames.length <= SMALL
+    for (const { number, level } of this.model.frames) {
+      if (this.known.has(number)) continue
+      this.known.add(number)
+      if (isSmall || level === 0) this.expanded.add(number)
+    }
     this.refresh()
   }
 
@@ -119,7 +129,7 @@ export class Tree {
     twist.setAttribute("aria-hidden", "true")
     const name = element("span", "name", frame.title || "(no title)")
     const sizes = frame.bar ? [duration(frame.bar.to - frame.bar.from)] : []
-    if (frame.total.requests > 0) sizes.push(`${short(tokensOf(frame.total))} tokens`)
+    if (frame.total.requests > 0) sizes.push(`${short(frame.total.tokens)} tokens`)
     const status = element("span", "unseen", nameOf(frame.status))
     item.append(twist, statusMark(frame.status), element("span", "handle", frame.handle), name, status)
     item.append(element("span", "size", sizes.join(" · ")))
@@ -144,6 +154,8 @@ export class Tree {
     if (isExpanded) this.expanded.add(frame.number)
     else this.expanded.delete(frame.number)
     this.refresh()
+    // What is selected stays in the list.
+    if (this.selected && !isExpanded && isBelow(this.selected, frame)) this.hooks.selected(frame)
   }
 
   /** @param {KeyboardEvent} event */
@@ -197,4 +209,13 @@ export class Tree {
         return undefined
     }
   }
+}
+
+/**
+ * @param {Frame} frame
+ * @param {Frame} ancestor
+ */
+function isBelow(frame, ancestor) {
+  for (let above = frame.parent; above; above = above.parent) if (above === ancestor) return true
+  return false
 }

@@ -18,7 +18,7 @@ test("the page needs nothing but its file", async () => {
   assert.deepEqual(opened.requests, [url])
   assert.deepEqual(opened.problems, [])
   assert.equal(await opened.page.title(), "Release version 2 of the shop – callstack")
-  assert.match((await textOf(opened.page.locator("#summary"))) ?? "", /^24 frames · 40m · 89 requests · /)
+  assert.match((await textOf(opened.page.locator("#summary"))) ?? "", /^24 frames · 40m 0s · 89 requests · /)
   assert.equal(await textOf(opened.page.locator("#note")), "3 frames that have not begun are only in the list.")
 })
 
