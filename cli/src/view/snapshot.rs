@@ -319,8 +319,8 @@ fn escaped(json: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use callstack_core::frame::ModelRequest;
-    use callstack_core::{MemoryStore, NewFrame, PopStatus, StackOptions};
+    use callstack_core::frame::{ModelRequest, Span};
+    use callstack_core::{FrameEdit, MemoryStore, NewFrame, PopStatus, StackOptions};
     use serde_json::Value;
 
     use super::*;
@@ -377,5 +377,62 @@ mod tests {
         )
         .unwrap();
         assert_eq!((&data["frames"], &data["to"]), (&serde_json::json!([]), &0.into()));
+    }
+
+    #[test]
+    fn the_order_of_moved_roots_and_children_is_told() {
+        let stack = stack();
+        let order = |snapshot: &Snapshot| serde_json::from_str::<Value>(&snapshot.whole()).unwrap()["roots"].clone();
+        stack.push(NewFrame::new("Blog").root()).unwrap();
+        stack.plan(NewFrame::new("Forum").root()).unwrap();
+        let before = snapshot(&stack);
+        assert_eq!(order(&before), serde_json::json!([]), "the order of the numbers needs no list");
+        stack.edit("f5", FrameEdit::default().before("f1")).unwrap();
+        let after = snapshot(&stack);
+        assert_eq!(order(&after), serde_json::json!([5, 1, 4]));
+        let changes: Value = serde_json::from_str(&after.since(&before)).unwrap();
+        assert_eq!(changes["roots"], serde_json::json!([5, 1, 4]), "changes tell it too");
+    }
+
+    #[test]
+    fn the_newest_blocked_times_are_shown_and_all_are_summed() {
+        let stack = stack();
+        let handle = Handle::from_index(1).unwrap();
+        stack.read(|tree| {
+            let mut chart = Chart::of(tree, &Timeline::default());
+            let frame = chart.frames.iter_mut().find(|frame| frame.handle == handle).unwrap();
+            let span = |place: u64| Span { from: place * 10, to: Some(place * 10 + 5) };
+            frame.bar = Some(Bar {
+                from: 0,
+                to: 395,
+                is_open: true,
+                blocked: (0..40).map(span).collect(),
+                row: 0,
+                parent: None,
+            });
+            chart.from = 0;
+            let json = Snapshot::of_chart(tree, &chart, None).whole();
+            let data: Value = serde_json::from_str(&json).unwrap();
+            let frame = data["frames"].as_array().unwrap().iter().find(|frame| frame["n"] == 2).unwrap();
+            assert_eq!((&frame["w"], &frame["ko"]), (&195.into(), &8.into()), "39 times are over, and 8 are not shown");
+            let shown = frame["k"].as_array().unwrap();
+            assert_eq!((shown.len(), &shown[31]), (32, &serde_json::json!([390, null])), "the last one lasts");
+            assert_eq!(frame["b"], serde_json::json!([0, null, 0]));
+        });
+    }
+
+    #[test]
+    fn a_bar_that_ends_in_the_first_moment_has_an_end() {
+        let stack = Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap();
+        stack.push(NewFrame::new("Shop")).unwrap();
+        stack.read(|tree| {
+            let mut chart = Chart::of(tree, &Timeline::default());
+            let blocked = vec![Span { from: 5, to: Some(5) }];
+            chart.frames[0].bar = Some(Bar { from: 5, to: 5, is_open: false, blocked, row: 0, parent: None });
+            chart.from = 5;
+            let data: Value = serde_json::from_str(&Snapshot::of_chart(tree, &chart, None).whole()).unwrap();
+            assert_eq!(data["frames"][0]["b"], serde_json::json!([0, 0, 0]));
+            assert_eq!(data["frames"][0]["k"], serde_json::json!([[0, 0]]));
+        });
     }
 }

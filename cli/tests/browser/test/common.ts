@@ -1,4 +1,4 @@
-// What the tests of the page share: the program, stacks, and Chromium.
+// The program, stacks, and Chromium, for all tests of the page.
 import assert from "node:assert/strict"
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -104,8 +104,13 @@ export interface Opened extends AsyncDisposable {
   requests: string[]
 }
 
-/** Opens a page in a window of a usual size. */
-export async function open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Opened> {
+/** Opens a page in a window of a usual size. A script, if there is one, runs before those of the page. */
+export async function open(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+  script?: string,
+): Promise<Opened> {
   const context = await browser.newContext({
     viewport: { width: 1200, height: 800 },
     timezoneId: "UTC",
@@ -115,6 +120,7 @@ export async function open(browser: Browser, url: string, options: BrowserContex
   })
   context.setDefaultTimeout(PATIENCE)
   const page = await context.newPage()
+  if (script) await page.addInitScript(script)
   const problems: string[] = []
   const requests: string[] = []
   page.on("console", (message) => problems.push(message.text()))

@@ -175,17 +175,6 @@ test("texts of frames stay texts", async () => {
   assert.deepEqual(opened.problems, [])
 })
 
-test("an empty stack, and deep ones, have a page", async () => {
-  using stack = new TestStack()
-  stack.run("push", "--new", "Root")
-  for (let level = 1; level < 40; level++) stack.run("push", `Level ${level}`, "--below", `f${level}`)
-  await using opened = await open(browser, stack.page())
-  await opened.page.getByRole("tree").focus()
-  await opened.page.keyboard.press("End")
-  assert.equal(await selectedTitle(opened.page), "Level 39")
-  assert.deepEqual(opened.problems, [])
-})
-
 test("prices make the list of the costliest frames one of money", async () => {
   using stack = fixedStack()
   const prices = `${stack.folder}/prices.json`
