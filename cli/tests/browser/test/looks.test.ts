@@ -117,7 +117,10 @@ for (const colorScheme of ["light", "dark"] as const) {
     await compare(page, `time-${colorScheme}`)
     await check(page, `the chart by time, ${colorScheme}`)
     await page.keyboard.press("t")
+    // The chart becomes lower, which moves the list.
+    await settle(page)
     await page.getByRole("treeitem", { name: /f19 Checkout/ }).click()
+    await page.getByRole("treeitem", { name: /f19 Checkout/, selected: true }).waitFor()
     await compare(page, `tokens-${colorScheme}`)
     await check(page, `the chart by tokens with details, ${colorScheme}`)
     await page.keyboard.press("/")
