@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use callstack_core::frame::ModelRequest;
 use callstack_core::{NewFrame, Stack, StackOptions};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -45,11 +46,12 @@ struct Served {
 impl Served {
     fn start(stack: &Path) -> Self {
         let mut child = command(stack, &["view", "--serve"]).stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("serving http://127.0.0.1:").unwrap_or_else(|| panic!("it says {line}"));
-        let (port, token) = address.trim_end_matches('/').split_once('/').unwrap();
-        Self { child, port: port.parse().unwrap(), token: token.to_owned() }
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let line = lines.next().unwrap();
+        let address = line.strip_prefix("serving ").unwrap_or_else(|| panic!("it says {line}"));
+        let (port, token) = parts(address);
+        assert_eq!(lines.next().as_deref(), Some("Ctrl-C ends it"));
+        Self { child, port, token }
     }
 
     fn connect(&self) -> TcpStream {
@@ -96,6 +98,13 @@ impl Drop for Served {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The port and the token of an address.
+fn parts(address: &str) -> (u16, String) {
+    let rest = address.strip_prefix("http://127.0.0.1:").unwrap_or_else(|| panic!("{address} is elsewhere"));
+    let (port, token) = rest.strip_suffix('/').and_then(|rest| rest.split_once('/')).unwrap();
+    (port.parse().unwrap(), token.to_owned())
 }
 
 /// The next event: its ID and its data.
@@ -319,6 +328,42 @@ fn a_push_of_another_process_is_told_and_a_reader_who_comes_back_gets_what_it_mi
     assert_eq!((&whole["isWhole"], whole["frames"].as_array().unwrap().len()), (&true.into(), 4));
     let (_, change) = event(&mut served.follow(&format!("events?since={pushed}")));
     assert_eq!(change["isWhole"], false, "one change behind");
+}
+
+#[test]
+fn requests_to_models_are_told_and_a_reader_who_comes_late_has_them_too() {
+    let folder = folder();
+    let path = folder.path().join("stack");
+    let served = Served::start(&path);
+    let (revision, _) = event(&mut served.follow("events"));
+    let mut reader = served.follow(&format!("events?since={revision}"));
+    let stack = Stack::open(&path, StackOptions::default()).unwrap();
+    stack.record_usage("f2", ModelRequest { output: 5, ..ModelRequest::new("alpha") }).unwrap();
+    let (recorded, change) = event(&mut reader);
+    assert_eq!((recorded, change["models"][0].as_str()), (stack.revision(), Some("alpha")));
+    assert_eq!((change["requests"].as_array().unwrap().len(), &change["requests"][0][0]), (1, &2.into()));
+    assert_eq!((&change["costliest"], &change["total"][2]), (&serde_json::json!([2]), &5.into()));
+    drop(reader);
+    // Nobody is connected, until a reader wants the newest state.
+    stack.record_usage("f2", ModelRequest { output: 7, ..ModelRequest::new("alpha") }).unwrap();
+    let end = Instant::now() + PATIENCE;
+    while event(&mut served.follow("events")).1["total"][2] != 12 {
+        assert!(Instant::now() < end, "the second request is not told");
+    }
+}
+
+#[test]
+fn the_address_is_written_as_json_too() {
+    let folder = folder();
+    let mut child =
+        command(&folder.path().join("stack"), &["view", "--serve", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let json: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&json["schemaVersion"], &json["kind"]), (&1.into(), &"servedView".into()));
+    assert!(parts(json["data"]["url"].as_str().unwrap()).0 > 0);
 }
 
 #[test]

@@ -154,7 +154,7 @@ export class Tree {
     if (isExpanded) this.expanded.add(frame.number)
     else this.expanded.delete(frame.number)
     this.refresh()
-    // What is selected stays in the list.
+    // The list always shows the selected frame.
     if (this.selected && !isExpanded && isBelow(this.selected, frame)) this.hooks.selected(frame)
   }
 

@@ -4,7 +4,17 @@ import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { after, before, test } from "node:test"
 import type { Browser, Locator, Page } from "playwright-core"
-import { fixedStack, open, selectedTitle, settle, startBrowser, TestStack, textOf } from "./common.js"
+import {
+  fixedStack,
+  labelsAfter,
+  open,
+  selectedTitle,
+  settle,
+  startBrowser,
+  TestStack,
+  textOf,
+  watchAxis,
+} from "./common.js"
 
 let browser: Browser
 before(async () => {
@@ -46,28 +56,6 @@ function added(frame: number, title: string, parent?: number): Entry {
 function request(time: number, frame: number, more: object = {}): Entry {
   const modelRequest = { model: "alpha", uncachedInput: 300, cacheRead: 100, output: 20, duration: 400, ...more }
   return [time, frame, { kind: "usageRecorded", modelRequest }]
-}
-
-/** Keeps the texts of the newest drawing of the axis. */
-async function watchAxis(page: Page): Promise<void> {
-  await page.evaluate(`(() => {
-    const { clearRect, fillText } = CanvasRenderingContext2D.prototype
-    CanvasRenderingContext2D.prototype.clearRect = function (...place) {
-      if (this.canvas.id === "axis") window.labels = []
-      return clearRect.apply(this, place)
-    }
-    CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
-      if (this.canvas.id === "axis") window.labels.push(text)
-      return fillText.call(this, text, ...place)
-    }
-  })()`)
-}
-
-/** The labels of the axis after something was done. */
-async function labelsAfter(page: Page, action: () => Promise<void>): Promise<string[]> {
-  await action()
-  await settle(page)
-  return page.evaluate<string[]>("window.labels")
 }
 
 /** The colours of a canvas, the most frequent first. */

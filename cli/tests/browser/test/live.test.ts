@@ -2,7 +2,17 @@
 import assert from "node:assert/strict"
 import { after, before, test } from "node:test"
 import type { Browser } from "playwright-core"
-import { fixedStack, open, PATIENCE, selectedTitle, startBrowser, TestStack, textOf } from "./common.js"
+import {
+  fixedStack,
+  labelsAfter,
+  open,
+  PATIENCE,
+  selectedTitle,
+  startBrowser,
+  TestStack,
+  textOf,
+  watchAxis,
+} from "./common.js"
 
 let browser: Browser
 before(async () => {
@@ -105,4 +115,29 @@ test("the focus stays on the link to the same frame when another link comes befo
   stack.run("edit", "f4", "--depends-on", "f2", "--depends-on", "f3")
   await page.locator("#details").getByRole("button", { name: "f2 One" }).waitFor({ timeout: PATIENCE })
   assert.equal(await page.evaluate("document.activeElement.textContent"), "f3 Two")
+})
+
+test("a view at the end of the chart stays there when the chart becomes longer", async () => {
+  using stack = fixedStack()
+  await using served = await stack.serve()
+  await using opened = await open(browser, served.url)
+  const { page } = opened
+  await page.locator("#live", { hasText: /^Live$/ }).waitFor({ timeout: PATIENCE })
+  const chart = page.locator("#flame")
+  await chart.focus()
+  await page.keyboard.press("+")
+  const box = await chart.boundingBox()
+  assert.ok(box)
+  // The last rows are free there.
+  await page.mouse.move(box.x + box.width - 20, box.y + box.height - 3)
+  await page.mouse.down()
+  await page.mouse.move(box.x + 10, box.y + box.height - 3, { steps: 4 })
+  await page.mouse.up()
+  await watchAxis(page)
+  // The history is some years old.
+  stack.run("push", "Much later", "--below", "f1")
+  await page.locator("#summary", { hasText: "25 frames" }).waitFor({ timeout: PATIENCE })
+  const labels = await labelsAfter(page, () => chart.focus())
+  assert.ok(labels.length > 1 && labels.every((label) => /^\d+d /.test(label)), `not at the end: ${labels.join(", ")}`)
+  assert.deepEqual(opened.problems, [])
 })

@@ -18,9 +18,9 @@ const FONT = '* { font-family: "DejaVu Sans" !important }'
 /** The share of pixels that may differ in each part: other versions of the browser draw letters a little differently. */
 const TOLERANCES = {
   "#legend": 0.02,
-  "#strip": 0.02,
+  "#strip": 0.01,
   "#axis": 0.04,
-  "#flame": 0.015,
+  "#flame": 0.008,
   "#tree": 0.03,
   "#costliest": 0.03,
   "#details": 0.03,

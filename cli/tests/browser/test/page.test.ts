@@ -1,9 +1,11 @@
 // The page of `callstack view` as a file: what it shows, its keys, and texts that try to be more than texts.
 import assert from "node:assert/strict"
-import { writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { after, before, test } from "node:test"
+import { pathToFileURL } from "node:url"
 import type { Browser } from "playwright-core"
-import { fixedStack, open, selectedTitle, settle, startBrowser, TestStack, textOf } from "./common.js"
+import { browserTests, fixedStack, open, selectedTitle, settle, startBrowser, TestStack, textOf } from "./common.js"
 
 let browser: Browser
 before(async () => {
@@ -173,6 +175,13 @@ test("texts of frames stay texts", async () => {
   )
   assert.deepEqual(opened.requests, [url])
   assert.deepEqual(opened.problems, [])
+})
+
+test("durations and costs are written as the program writes them", async () => {
+  const cases = JSON.parse(readFileSync(join(browserTests, "words.json"), "utf8"))
+  const words = await import(pathToFileURL(join(browserTests, "../../src/view/page/words.js")).href)
+  for (const [milliseconds, text] of cases.durations) assert.equal(words.duration(milliseconds), text)
+  for (const [cost, text] of cases.costs) assert.equal(words.money(cost, true), text)
 })
 
 test("prices make the list of the costliest frames one of money", async () => {
