@@ -101,7 +101,7 @@ export class Tree {
     room.style.height = `${this.shown.length * ITEM}px`
     room.setAttribute("role", "presentation")
     const isSelected = this.selected && this.shown.slice(first, last).includes(this.selected)
-    this.root.replaceChildren(room, ...items)
+    setChildren(this.root, [room, ...items])
     if (isSelected && this.selected) this.root.setAttribute("aria-activedescendant", `item-${this.selected.number}`)
     else this.root.removeAttribute("aria-activedescendant")
     if (this.shown.length === 0) this.root.replaceChildren(element("p", "empty", "There are no frames."))
@@ -218,4 +218,24 @@ export class Tree {
 function isBelow(frame, ancestor) {
   for (let above = frame.parent; above; above = above.parent) if (above === ancestor) return true
   return false
+}
+
+/**
+ * Replaces the children of an element one by one, except those that stay as they are: a click that has begun on one would be
+ * lost with it.
+ * @param {Element} parent
+ * @param {Element[]} children
+ */
+function setChildren(parent, children) {
+  const known = new Map([...parent.children].map((child) => [child.id, child]))
+  const next = children.map((child) => {
+    const earlier = known.get(child.id)
+    return earlier?.isEqualNode(child) ? earlier : child
+  })
+  const kept = new Set(next)
+  for (const child of [...parent.children]) if (!kept.has(child)) child.remove()
+  for (const [place, child] of next.entries()) {
+    const there = parent.children[place] ?? null
+    if (there !== child) parent.insertBefore(child, there)
+  }
 }

@@ -238,6 +238,18 @@ test("collapsing an ancestor of the selected frame selects the ancestor", async 
   assert.equal(await textOf(page.locator("#said")), "", "the tree speaks for itself")
 })
 
+test("a click on the tree counts although the tree is drawn anew meanwhile", async () => {
+  using stack = fixedStack()
+  await using opened = await open(browser, stack.page())
+  const { page } = opened
+  const box = await placeOf(page.getByRole("treeitem", { name: /f2 Read the code/ }))
+  await page.mouse.move(box.x + 80, box.y + 10)
+  await page.mouse.down()
+  await page.evaluate("document.getElementById('tree').dispatchEvent(new Event('scroll'))")
+  await page.mouse.up()
+  assert.equal(await selectedTitle(page), "Read the code and plan the work")
+})
+
 test("links in the details give the focus to the details, which begin at their top", async () => {
   using stack = fixedStack()
   await using opened = await open(browser, stack.page(), { viewport: { width: 1200, height: 240 } })
