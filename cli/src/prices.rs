@@ -10,7 +10,7 @@ use clap::Args;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// Maximum size of a file with prices, in bytes. More is not read.
+/// Maximum size of a file with prices, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// The option `--prices`.
@@ -32,17 +32,21 @@ impl PricesFile {
 fn read(path: &Path) -> Result<Prices, Failure> {
     let name = path.display();
     let failed = |error: io::Error| Failure::of_file("read", name.to_string(), &error);
-    let mut text = String::new();
-    File::open(path).map_err(failed)?.take(MOST_BYTES).read_to_string(&mut text).map_err(failed)?;
-    let is_toml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
-    let read: Result<Prices, String> = match is_toml {
-        true => toml::from_str(&text).map_err(|error| error.to_string()),
-        false => serde_json::from_str(&text).map_err(|error| error.to_string()),
-    };
+    let mut bytes = Vec::new();
+    File::open(path).map_err(failed)?.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     let wrong = |message: String| {
         let next = "give prices for a million tokens: {\"MODEL\": {\"uncachedInput\": 3, \"cacheRead\": 0.3, \"cacheWrite\": 3.75, \
                     \"output\": 15}}";
         Failure::new(Exit::Refused, "prices", format!("{name} cannot be read as prices: {message}")).next(next)
+    };
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(wrong("it is larger than 1 MiB".to_owned()));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| wrong(error.to_string()))?;
+    let is_toml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+    let read: Result<Prices, String> = match is_toml {
+        true => toml::from_str(&text).map_err(|error| error.to_string()),
+        false => serde_json::from_str(&text).map_err(|error| error.to_string()),
     };
     let prices = read.map_err(wrong)?;
     match prices.invalid() {

@@ -195,7 +195,8 @@ fn name_of(usage: &ModelUsage) -> String {
     if name.is_empty() { "(unknown model)".to_owned() } else { name }
 }
 
-fn money(amount: f64) -> String {
+/// An amount of money as all commands write it.
+pub fn money(amount: f64) -> String {
     format!("{amount:.4}")
 }
 

@@ -103,13 +103,22 @@ fn serve(port: u16, arguments: &Arguments, folder: &StackFolder, output: Output)
     stack.update_timeline(&mut timeline)?;
     let (server, address) = Server::start(port, Snapshot::of(&stack, &timeline, prices.as_ref()))?;
     output.stream(&ServedView { url: address.url() })?;
+    let mut is_outdated = false;
     while !interrupted.load(Ordering::Relaxed) && !ended.load(Ordering::Relaxed) {
         thread::sleep(PAUSE);
         match look(&stack, &mut timeline) {
-            Ok(true) => server.change(Snapshot::of(&stack, &timeline, prices.as_ref())),
+            Ok(true) => {
+                is_outdated = true;
+                server.outdate();
+            }
             // Others use the stack for long; the next look may succeed.
             Ok(false) | Err(Error::Busy { .. }) => {}
             Err(error) => return Err(error.into()),
+        }
+        // Without readers a snapshot would be made for nobody.
+        if is_outdated && server.has_readers() {
+            server.change(Snapshot::of(&stack, &timeline, prices.as_ref()));
+            is_outdated = false;
         }
     }
     Ok(if interrupted.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Done })

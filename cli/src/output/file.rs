@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub fn refuse_own_file(stack: &Path, file: &Path) -> Result<(), Failure> {
     // A folder that cannot be found is reported when the file is written.
     let is_within = stack
         .canonicalize()
-        .is_ok_and(|stack| folder_of(file).canonicalize().is_ok_and(|parent| parent.starts_with(stack)));
+        .is_ok_and(|stack| folder_of(&target(file)).canonicalize().is_ok_and(|parent| parent.starts_with(stack)));
     match is_within {
         true => {
             Err(Failure::new(Exit::Refused, "own_file", format!("{} is in the folder of the stack", file.display()))
@@ -34,30 +34,42 @@ pub fn refuse_own_file(stack: &Path, file: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Writes a file as a whole or not at all. An existing one is only replaced if `is_forced`.
+/// Writes a file as a whole or not at all. An existing one is only replaced if `is_forced`, and only if it is a regular file.
+/// The file that a link leads to is replaced, and the link stays.
 pub fn write_file(
     path: &Path,
     is_forced: bool,
     content: impl FnOnce(&mut BufWriter<&File>) -> Result<(), Failure>,
 ) -> Result<WrittenFile, Failure> {
     let name = path.display().to_string();
-    if !is_forced && path.exists() {
+    let target = target(path);
+    let existing = fs::metadata(&target).ok();
+    if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
+        return Err(Failure::new(Exit::Refused, "no_regular_file", format!("{name} is no regular file"))
+            .next("name another file"));
+    }
+    if !is_forced && existing.is_some() {
         return Err(exists(&name));
     }
     let failed = |error: io::Error| Failure::of_file("write", &name, &error);
     // The errors of the file name nothing but the reason: `failed` names the file that the user wants.
-    let file = Builder::new().make_in(folder_of(path), |path| File::create_new(path)).map_err(failed)?;
+    let file = Builder::new().make_in(folder_of(&target), |path| File::create_new(path)).map_err(failed)?;
     let mut writer = BufWriter::new(file.as_file());
     content(&mut writer)?;
     writer.flush().map_err(failed)?;
     drop(writer);
-    let persisted = if is_forced { file.persist(path) } else { file.persist_noclobber(path) };
+    let persisted = if is_forced { file.persist(&target) } else { file.persist_noclobber(&target) };
     if let Err(error) = persisted {
         let is_taken = error.error.kind() == io::ErrorKind::AlreadyExists;
         return Err(if is_taken { exists(&name) } else { failed(error.error) });
     }
-    let bytes = fs::metadata(path).map_err(failed)?.len();
+    let bytes = fs::metadata(&target).map_err(failed)?.len();
     Ok(WrittenFile { path: name, bytes })
+}
+
+/// The file that a path leads to, through links. A link that leads nowhere stands for itself.
+fn target(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 fn folder_of(file: &Path) -> &Path {

@@ -13,8 +13,10 @@ pub struct Live {
 
 struct State {
     snapshot: Arc<Snapshot>,
-    /// What has changed by the newest change, made once for all readers.
+    /// The newest change, made once for all readers.
     update: Option<Update>,
+    /// True if the stack has changed since the snapshot. Readers wait for the next one.
+    is_outdated: bool,
     is_over: bool,
 }
 
@@ -24,10 +26,10 @@ struct Update {
     json: Arc<str>,
 }
 
-/// What a reader is told.
+/// The answer to a reader who waits.
 #[derive(Debug, PartialEq)]
 pub enum News {
-    /// What has changed, or everything, and the revision that it leads to.
+    /// A revision, and the change that leads to it, or everything.
     Changed(u64, Arc<str>),
     /// Nothing has happened for some time.
     Nothing,
@@ -37,21 +39,30 @@ pub enum News {
 
 impl Live {
     pub fn new(snapshot: Snapshot) -> Self {
-        let state = State { snapshot: Arc::new(snapshot), update: None, is_over: false };
+        let state = State { snapshot: Arc::new(snapshot), update: None, is_outdated: false, is_over: false };
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
+    /// The newest snapshot. Waits for it if the stack has changed since the last one.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.lock().snapshot.clone()
+        let is_waiting = |state: &mut State| state.is_outdated && !state.is_over;
+        let state = self.changed.wait_while(self.lock(), is_waiting).unwrap_or_else(PoisonError::into_inner);
+        state.snapshot.clone()
+    }
+
+    /// Says that the stack has changed: readers have to wait for the next snapshot.
+    pub fn outdate(&self) {
+        self.lock().is_outdated = true;
     }
 
     /// Shows a newer snapshot to all readers.
     pub fn change(&self, snapshot: Snapshot) {
-        let earlier = self.snapshot();
-        let update = Update { since: earlier.revision, json: snapshot.since(&earlier).into() };
+        let earlier = self.lock().snapshot.clone();
+        let update = Update { since: earlier.revision, json: snapshot.since(&earlier) };
         let mut state = self.lock();
         state.snapshot = Arc::new(snapshot);
         state.update = Some(update);
+        state.is_outdated = false;
         self.changed.notify_all();
     }
 
@@ -63,14 +74,15 @@ impl Live {
 
     /// Waits until there is news for a reader who knows a revision; `None` if it knows nothing.
     pub fn news(&self, known: Option<u64>, patience: Duration) -> News {
-        let is_known = |state: &mut State| !state.is_over && Some(state.snapshot.revision) == known;
+        let is_known =
+            |state: &mut State| !state.is_over && (state.is_outdated || Some(state.snapshot.revision) == known);
         let waited = self.changed.wait_timeout_while(self.lock(), patience, is_known);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let revision = state.snapshot.revision;
         if state.is_over {
             return News::Over;
         }
-        if Some(revision) == known {
+        if state.is_outdated || Some(revision) == known {
             return News::Nothing;
         }
         let update = state.update.as_ref().filter(|update| Some(update.since) == known);
@@ -79,11 +91,11 @@ impl Live {
         }
         let snapshot = state.snapshot.clone();
         drop(state);
-        News::Changed(revision, snapshot.whole().into())
+        News::Changed(revision, snapshot.whole())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Each change of the state is one assignment, so it is whole even after a panic.
+        // Nothing that changes the state can panic, so it is whole even after a panic elsewhere.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -117,7 +129,19 @@ mod tests {
         let third = live.snapshot().revision;
         assert_eq!(is_whole(live.news(Some(second), Duration::ZERO)), (third, false));
         assert_eq!(is_whole(live.news(Some(first.revision), Duration::ZERO)), (third, true), "it has missed a change");
+        live.outdate();
+        assert_eq!(live.news(None, Duration::ZERO), News::Nothing, "the snapshot is outdated");
+        live.change(snapshot());
+        let fourth = live.snapshot().revision;
+        assert_eq!(is_whole(live.news(Some(third), Duration::ZERO)), (fourth, false));
+        let whole = || match live.news(None, Duration::ZERO) {
+            News::Changed(_, json) => json,
+            other => panic!("{other:?}"),
+        };
+        assert!(Arc::ptr_eq(&whole(), &whole()), "everything is made once for all readers");
+        live.outdate();
         live.end();
+        assert_eq!(live.snapshot().revision, fourth, "nobody waits for a server that ends");
         assert_eq!(live.news(Some(third), Duration::MAX), News::Over);
     }
 }

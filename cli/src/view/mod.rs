@@ -26,3 +26,23 @@ pub fn page(stack: &Stack, prices: Option<&Prices>) -> Result<(String, Snapshot)
     let snapshot = Snapshot::of(stack, &timeline, prices);
     Ok((page::file(&snapshot), snapshot))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use crate::commands::usage::money;
+    use crate::output::duration;
+
+    /// The page writes them itself; its tests use the same file.
+    #[test]
+    fn durations_and_costs_are_written_as_the_page_writes_them() {
+        let cases: Value = serde_json::from_str(include_str!("../../tests/browser/words.json")).unwrap();
+        for case in cases["durations"].as_array().unwrap() {
+            assert_eq!(duration(case[0].as_u64().unwrap()), case[1].as_str().unwrap());
+        }
+        for case in cases["costs"].as_array().unwrap() {
+            assert_eq!(money(case[0].as_f64().unwrap()), case[1].as_str().unwrap());
+        }
+    }
+}

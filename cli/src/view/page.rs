@@ -36,11 +36,16 @@ static STYLE: LazyLock<String> =
 
 /// The modules as one: without the lines that import and export names, which are the same in all modules.
 static SCRIPT: LazyLock<String> = LazyLock::new(|| {
-    let lines = MODULES.iter().flat_map(|module| module.lines()).filter(|line| !line.starts_with("import "));
     let mut script = String::new();
-    for line in lines {
-        script.push_str(line.strip_prefix("export ").unwrap_or(line));
-        script.push('\n');
+    let mut is_import = false;
+    for line in MODULES.iter().flat_map(|module| module.lines()) {
+        is_import |= line.starts_with("import ");
+        if !is_import {
+            script.push_str(line.strip_prefix("export ").unwrap_or(line));
+            script.push('\n');
+        }
+        // An import can have several lines; the name of the module is on the last.
+        is_import &= !line.ends_with('"');
     }
     script
 });

@@ -47,7 +47,7 @@ pub struct Address {
     token: String,
 }
 
-/// What is asked for.
+/// The content that a request asks for.
 #[derive(Debug, PartialEq)]
 enum Asked {
     Page,
@@ -88,6 +88,16 @@ impl Server {
         let accept = move || listener.incoming().for_each(|stream| accept(stream, &own, &live, &connections));
         thread::Builder::new().stack_size(THREAD_STACK).spawn(accept).map_err(failed)?;
         Ok((server, address))
+    }
+
+    /// True if somebody is connected.
+    pub fn has_readers(&self) -> bool {
+        self.connections.load(Ordering::Acquire) > 0
+    }
+
+    /// Says that the stack has changed: readers have to wait for the next snapshot.
+    pub fn outdate(&self) {
+        self.live.outdate();
     }
 
     /// Shows a newer snapshot to all readers.

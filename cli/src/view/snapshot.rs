@@ -1,17 +1,20 @@
-//! What the page shows of a stack at one revision, as JSON; and what has changed since another revision.
+//! The content of the page: a stack at one revision, and its changes since another revision, as JSON.
 
 use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
 
 use callstack_core::frame::{ModelUsage, Prices, Timeline};
 use callstack_core::{Handle, Stack, Tree};
 use serde::Serialize;
 
 use super::requests::Groups;
-use super::texts::{Limits, NamedText, ShownTexts};
+use super::texts::{Limits, NamedText, ShownTexts, Sizes};
 use crate::chart::{Bar, Chart, ChartFrame};
 
-/// The most blocked times and the most dependencies of a frame in the page.
-const MOST_ENTRIES: usize = 32;
+/// The most bytes of all frames and requests, if no more than their numbers and the beginnings of titles need it.
+const MOST_BYTES: usize = 4_700_000;
+/// Number of frames in the list of the costliest ones.
+const COSTLIEST: usize = 10;
 
 /// A stack at one revision.
 pub struct Snapshot {
@@ -20,15 +23,21 @@ pub struct Snapshot {
     origin: u64,
     /// The end of the chart.
     to: u64,
-    rows: usize,
+    /// The roots, if their order is not that of their numbers.
+    roots: Vec<u32>,
     active: Option<u32>,
     has_prices: bool,
+    total: Sums,
+    /// The frames whose own requests cost most: in money if there are prices, else in tokens.
+    costliest: Vec<u32>,
     /// Each frame as JSON, parents before their children.
     frames: Vec<String>,
     requests: Groups,
+    /// All of it as JSON, made when the first reader wants it.
+    whole: OnceLock<Arc<str>>,
 }
 
-/// The page's data without the frames and the requests: all of a stack, or what has changed.
+/// The page's data without the frames and the requests: all of a stack, or its changes.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Data<'a> {
@@ -37,9 +46,11 @@ struct Data<'a> {
     is_whole: bool,
     origin: u64,
     to: u64,
-    rows: usize,
+    roots: &'a [u32],
     active: Option<u32>,
     has_prices: bool,
+    total: &'a Sums,
+    costliest: &'a [u32],
     models: &'a [String],
     /// Number of requests in a group.
     group_size: usize,
@@ -47,9 +58,9 @@ struct Data<'a> {
     requests_from: usize,
 }
 
-/// A frame. The names are short because there can be thousands.
+/// The numbers of a frame. The names are short because there can be thousands.
 #[derive(Serialize)]
-struct FrameData {
+struct FrameNumbers {
     /// The number of its handle.
     n: u32,
     /// That of its parent.
@@ -60,26 +71,40 @@ struct FrameData {
     ch: Vec<u32>,
     /// Its status.
     s: &'static str,
-    /// Its title.
-    t: String,
-    /// Beginning, end and row of its bar. The end is 0 if it has not ended: it lasts until the end of the chart.
+    /// Beginning, end and row of its bar. No end: it has not ended, and lasts until the end of the chart.
     #[serde(skip_serializing_if = "Option::is_none")]
-    b: Option<(u64, u64, usize)>,
-    /// The times in which it was blocked, with ends as that of the bar.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    k: Vec<(u64, u64)>,
+    b: Option<(u64, Option<u64>, usize)>,
+    /// The sum of the times in which it was blocked and which are over.
+    #[serde(skip_serializing_if = "is_zero")]
+    w: u64,
     /// Its own requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     u: Option<Sums>,
     /// The requests of the frame and of everything below it, if there are more.
     #[serde(skip_serializing_if = "Option::is_none")]
     a: Option<Sums>,
-    /// Its dependencies.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    d: Vec<u32>,
     /// The attempt before this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     r: Option<u32>,
+}
+
+/// The parts of a frame that share the room of the page.
+#[derive(Serialize)]
+struct FrameParts {
+    /// Its title.
+    t: String,
+    /// The newest times in which it was blocked. No end: it is blocked now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    k: Vec<(u64, Option<u64>)>,
+    /// Number of older ones, which are left out.
+    #[serde(skip_serializing_if = "is_zero")]
+    ko: u64,
+    /// Its dependencies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    d: Vec<u32>,
+    /// Number of further ones, which are left out.
+    #[serde(rename = "do", skip_serializing_if = "is_zero")]
+    further: u64,
     /// Its texts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     x: Vec<NamedText>,
@@ -88,35 +113,42 @@ struct FrameData {
     z: bool,
 }
 
-/// Requests, failed, uncached, cached, written, output, reasoning, duration in milliseconds; and with prices the cost that
-/// is known, and whether that is all.
+/// Requests, failed, tokens, prompt, uncached, cached, written, output, reasoning; and with prices the cost that is known,
+/// and whether that is all.
 #[derive(Serialize)]
-struct Sums(u64, u64, u64, u64, u64, u64, u64, u64, Option<f64>, bool);
+struct Sums(u64, u64, u64, u64, u64, u64, u64, u64, u64, Option<f64>, bool);
 
 impl Snapshot {
     /// `timeline`: that of the stack, up to its revision.
     pub fn of(stack: &Stack, timeline: &Timeline, prices: Option<&Prices>) -> Self {
-        stack.read(|tree| {
-            let chart = Chart::of(tree, timeline);
-            let limits = Limits::of(tree.handles().map(|handle| tree.node(handle).record()));
-            let Chart { revision, from: origin, to, rows, .. } = chart;
-            let requests = Groups::of(&chart.requests, origin);
-            let frame = |frame: ChartFrame| {
-                let data = FrameData::of(tree, frame, limits, origin, prices);
-                // Numbers and texts can always be written.
-                serde_json::to_string(&data).unwrap_or_default()
-            };
-            Self {
-                revision,
-                origin,
-                to: to - origin.min(to),
-                rows,
-                active: tree.active().map(Handle::number),
-                has_prices: prices.is_some(),
-                frames: chart.frames.into_iter().map(frame).collect(),
-                requests,
-            }
-        })
+        stack.read(|tree| Self::of_chart(tree, &Chart::of(tree, timeline), prices))
+    }
+
+    fn of_chart(tree: &Tree, chart: &Chart, prices: Option<&Prices>) -> Self {
+        let origin = chart.from;
+        let requests = Groups::of(&chart.requests, origin);
+        let numbers: Vec<String> =
+            chart.frames.iter().map(|frame| json(&FrameNumbers::of(tree, frame, origin, prices))).collect();
+        let sizes: Vec<Sizes> = chart.frames.iter().map(|frame| sizes(tree, frame)).collect();
+        let taken = requests.bytes() + numbers.iter().map(String::len).sum::<usize>();
+        let limits = Limits::of(&sizes, MOST_BYTES.saturating_sub(taken));
+        let whole = |(numbers, frame): (&String, &ChartFrame)| {
+            let parts = json(&FrameParts::of(tree, frame, limits, origin));
+            format!("{},{}", numbers.strip_suffix('}').unwrap_or_default(), parts.strip_prefix('{').unwrap_or_default())
+        };
+        Self {
+            revision: chart.revision,
+            origin,
+            to: chart.to.saturating_sub(origin),
+            roots: numbers_unless_sorted(tree.roots()),
+            active: tree.active().map(Handle::number),
+            has_prices: prices.is_some(),
+            total: Sums::of(&tree.usage_of_all(), prices),
+            costliest: costliest(&chart.frames, prices),
+            frames: numbers.iter().zip(&chart.frames).map(whole).collect(),
+            requests,
+            whole: OnceLock::new(),
+        }
     }
 
     /// Number of frames.
@@ -124,69 +156,86 @@ impl Snapshot {
         self.frames.len()
     }
 
-    /// All of it as JSON.
-    pub fn whole(&self) -> String {
-        self.json(true, self.frames.iter().map(String::as_str), 0)
+    /// All of it as JSON, made once.
+    pub fn whole(&self) -> Arc<str> {
+        let make = || self.json(true, self.frames.iter().map(String::as_str), 0).into();
+        self.whole.get_or_init(make).clone()
     }
 
     /// The changes since another snapshot as JSON.
-    pub fn since(&self, earlier: &Snapshot) -> String {
+    pub fn since(&self, earlier: &Snapshot) -> Arc<str> {
         if (self.origin, self.requests.size) != (earlier.origin, earlier.requests.size) {
             return self.whole();
         }
         let known: HashSet<&str> = earlier.frames.iter().map(String::as_str).collect();
         let changed = self.frames.iter().map(String::as_str).filter(|frame| !known.contains(frame));
         let same = self.requests.groups.iter().zip(&earlier.requests.groups).take_while(|(now, then)| now == then);
-        self.json(false, changed, same.count())
+        self.json(false, changed, same.count()).into()
     }
 
     fn json<'a>(&self, is_whole: bool, frames: impl Iterator<Item = &'a str>, requests_from: usize) -> String {
-        let data = Data {
+        let data = json(&Data {
             revision: self.revision,
             is_whole,
             origin: self.origin,
             to: self.to,
-            rows: self.rows,
+            roots: &self.roots,
             active: self.active,
             has_prices: self.has_prices,
+            total: &self.total,
+            costliest: &self.costliest,
             models: &self.requests.models,
             group_size: self.requests.size,
             requests_from,
-        };
-        let data = serde_json::to_string(&data).unwrap_or_default();
+        });
         let frames = frames.collect::<Vec<&str>>().join(",");
         let requests = self.requests.groups.get(requests_from..).unwrap_or_default().join(",");
-        let data = data.trim_end_matches('}');
+        let data = data.strip_suffix('}').unwrap_or_default();
         escaped(&format!("{data},\"frames\":[{frames}],\"requests\":[{requests}]}}"))
     }
 }
 
-impl FrameData {
-    fn of(tree: &Tree, frame: ChartFrame, limits: Limits, origin: u64, prices: Option<&Prices>) -> Self {
+impl FrameNumbers {
+    fn of(tree: &Tree, frame: &ChartFrame, origin: u64, prices: Option<&Prices>) -> Self {
         let node = tree.node(frame.handle);
-        let ShownTexts { title, texts, is_cut } = limits.apply(node.record());
-        let children = node.children();
-        let children = if children.is_sorted() { &[] } else { children };
-        let numbers = |handles: &[Handle]| handles.iter().copied().map(Handle::number).collect();
         let time = |time: u64| time.saturating_sub(origin);
-        // Open bars would otherwise change with every event of the stack.
-        let end = |bar: &Bar, end: u64| if bar.is_open && end == bar.to { 0 } else { time(end) };
         let bar = frame.bar.as_ref();
-        let spans = bar.into_iter().flat_map(|bar| bar.blocked.iter().map(move |span| (bar, span)));
-        let blocked = spans.map(|(bar, span)| (time(span.from), end(bar, span.to.unwrap_or(bar.to))));
+        let over =
+            bar.into_iter().flat_map(|bar| bar.blocked.iter().filter_map(|span| Some((span.from, end(bar, span.to)?))));
         let total = &frame.usage.total;
         Self {
             n: frame.handle.number(),
             p: frame.parent.map(Handle::number),
-            ch: numbers(children),
+            ch: numbers_unless_sorted(node.children()),
             s: frame.status.as_str(),
-            t: title,
-            b: bar.map(|bar| (time(bar.from), end(bar, bar.to), bar.row)),
-            k: blocked.take(MOST_ENTRIES).collect(),
-            a: (*total != frame.usage.own).then(|| Sums::of(total, prices)),
+            // Open bars would otherwise change with every event of the stack.
+            b: bar.map(|bar| (time(bar.from), (!bar.is_open).then(|| time(bar.to)), bar.row)),
+            w: over.map(|(from, to)| to.saturating_sub(from)).fold(0, u64::saturating_add),
             u: (!frame.usage.own.is_empty()).then(|| Sums::of(&frame.usage.own, prices)),
-            d: tree.newest_dependencies(frame.handle).take(MOST_ENTRIES).map(Handle::number).collect(),
+            a: (*total != frame.usage.own).then(|| Sums::of(total, prices)),
             r: node.retry_of().map(Handle::number),
+        }
+    }
+}
+
+impl FrameParts {
+    fn of(tree: &Tree, frame: &ChartFrame, limits: Limits, origin: u64) -> Self {
+        let ShownTexts { title, texts, is_cut } = limits.apply(tree.node(frame.handle).record());
+        let time = |time: u64| time.saturating_sub(origin);
+        let spans = frame.bar.as_ref().map_or(&[][..], |bar| &bar.blocked);
+        let older = spans.len().saturating_sub(limits.entries);
+        let newest = frame
+            .bar
+            .iter()
+            .flat_map(|bar| bar.blocked.iter().skip(older).map(|span| (time(span.from), end(bar, span.to).map(time))));
+        let dependencies: Vec<u32> = tree.newest_dependencies(frame.handle).map(Handle::number).collect();
+        let shown = dependencies.len().min(limits.entries);
+        Self {
+            t: title,
+            k: newest.collect(),
+            ko: older as u64,
+            d: dependencies[..shown].to_vec(),
+            further: (dependencies.len() - shown) as u64,
             x: texts,
             z: is_cut,
         }
@@ -198,11 +247,57 @@ impl Sums {
         let sum: ModelUsage = usage.iter().sum();
         let cost = prices.map(|prices| prices.total(usage));
         let (known, is_complete) = cost.map_or((None, false), |cost| (Some(cost.known), cost.is_complete));
+        let (tokens, prompt) = (sum.tokens(), sum.input());
         let ModelUsage {
-            requests, failed, uncached_input, cache_read, cache_write, output, reasoning, duration, ..
+            requests,
+            failed,
+            uncached_input: uncached,
+            cache_read: cached,
+            cache_write: written,
+            output,
+            reasoning,
+            ..
         } = sum;
-        Self(requests, failed, uncached_input, cache_read, cache_write, output, reasoning, duration, known, is_complete)
+        Self(requests, failed, tokens, prompt, uncached, cached, written, output, reasoning, known, is_complete)
     }
+}
+
+/// The end of a time in which a frame was blocked. `None` if it lasts until the end of a bar that has not ended.
+fn end(bar: &Bar, to: Option<u64>) -> Option<u64> {
+    to.filter(|to| !(bar.is_open && *to == bar.to))
+}
+
+fn sizes(tree: &Tree, frame: &ChartFrame) -> Sizes {
+    let spans = frame.bar.as_ref().map_or(0, |bar| bar.blocked.len());
+    Sizes::of(tree.node(frame.handle).record(), spans.max(tree.newest_dependencies(frame.handle).count()))
+}
+
+/// The frames whose own requests cost most, the costliest first.
+fn costliest(frames: &[ChartFrame], prices: Option<&Prices>) -> Vec<u32> {
+    let cost = |usage: &[ModelUsage]| match prices {
+        Some(prices) => prices.total(usage).known,
+        None => usage.iter().sum::<ModelUsage>().tokens() as f64,
+    };
+    let mut costs: Vec<(f64, Handle)> =
+        frames.iter().map(|frame| (cost(&frame.usage.own), frame.handle)).filter(|(cost, _)| *cost > 0.0).collect();
+    costs.sort_by(|(one, first), (other, second)| other.total_cmp(one).then(first.cmp(second)));
+    costs.truncate(COSTLIEST);
+    costs.into_iter().map(|(_, handle)| handle.number()).collect()
+}
+
+/// The numbers of frames, or nothing if they are in their order.
+fn numbers_unless_sorted(handles: &[Handle]) -> Vec<u32> {
+    let handles = if handles.is_sorted() { &[] } else { handles };
+    handles.iter().copied().map(Handle::number).collect()
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// The JSON of numbers and texts, which can always be written.
+fn json(data: &impl Serialize) -> String {
+    serde_json::to_string(data).unwrap_or_default()
 }
 
 /// JSON that can stand in a `script` element and on a line: nothing in it can end either.
@@ -224,8 +319,8 @@ fn escaped(json: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use callstack_core::frame::ModelRequest;
-    use callstack_core::{MemoryStore, NewFrame, PopStatus, StackOptions};
+    use callstack_core::frame::{ModelRequest, Span};
+    use callstack_core::{FrameEdit, MemoryStore, NewFrame, PopStatus, StackOptions};
     use serde_json::Value;
 
     use super::*;
@@ -282,5 +377,62 @@ mod tests {
         )
         .unwrap();
         assert_eq!((&data["frames"], &data["to"]), (&serde_json::json!([]), &0.into()));
+    }
+
+    #[test]
+    fn the_order_of_moved_roots_and_children_is_told() {
+        let stack = stack();
+        let order = |snapshot: &Snapshot| serde_json::from_str::<Value>(&snapshot.whole()).unwrap()["roots"].clone();
+        stack.push(NewFrame::new("Blog").root()).unwrap();
+        stack.plan(NewFrame::new("Forum").root()).unwrap();
+        let before = snapshot(&stack);
+        assert_eq!(order(&before), serde_json::json!([]), "the order of the numbers needs no list");
+        stack.edit("f5", FrameEdit::default().before("f1")).unwrap();
+        let after = snapshot(&stack);
+        assert_eq!(order(&after), serde_json::json!([5, 1, 4]));
+        let changes: Value = serde_json::from_str(&after.since(&before)).unwrap();
+        assert_eq!(changes["roots"], serde_json::json!([5, 1, 4]), "changes tell it too");
+    }
+
+    #[test]
+    fn the_newest_blocked_times_are_shown_and_all_are_summed() {
+        let stack = stack();
+        let handle = Handle::from_index(1).unwrap();
+        stack.read(|tree| {
+            let mut chart = Chart::of(tree, &Timeline::default());
+            let frame = chart.frames.iter_mut().find(|frame| frame.handle == handle).unwrap();
+            let span = |place: u64| Span { from: place * 10, to: Some(place * 10 + 5) };
+            frame.bar = Some(Bar {
+                from: 0,
+                to: 395,
+                is_open: true,
+                blocked: (0..40).map(span).collect(),
+                row: 0,
+                parent: None,
+            });
+            chart.from = 0;
+            let json = Snapshot::of_chart(tree, &chart, None).whole();
+            let data: Value = serde_json::from_str(&json).unwrap();
+            let frame = data["frames"].as_array().unwrap().iter().find(|frame| frame["n"] == 2).unwrap();
+            assert_eq!((&frame["w"], &frame["ko"]), (&195.into(), &8.into()), "39 times are over, and 8 are not shown");
+            let shown = frame["k"].as_array().unwrap();
+            assert_eq!((shown.len(), &shown[31]), (32, &serde_json::json!([390, null])), "the last one lasts");
+            assert_eq!(frame["b"], serde_json::json!([0, null, 0]));
+        });
+    }
+
+    #[test]
+    fn a_bar_that_ends_in_the_first_moment_has_an_end() {
+        let stack = Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap();
+        stack.push(NewFrame::new("Shop")).unwrap();
+        stack.read(|tree| {
+            let mut chart = Chart::of(tree, &Timeline::default());
+            let blocked = vec![Span { from: 5, to: Some(5) }];
+            chart.frames[0].bar = Some(Bar { from: 5, to: 5, is_open: false, blocked, row: 0, parent: None });
+            chart.from = 5;
+            let data: Value = serde_json::from_str(&Snapshot::of_chart(tree, &chart, None).whole()).unwrap();
+            assert_eq!(data["frames"][0]["b"], serde_json::json!([0, 0, 0]));
+            assert_eq!(data["frames"][0]["k"], serde_json::json!([[0, 0]]));
+        });
     }
 }

@@ -6,24 +6,47 @@ use callstack_core::frame::{Frame, Question};
 use callstack_core::text::{lines, one_line, visible};
 use serde::Serialize;
 
-/// The room of the texts of all frames, in bytes of JSON.
-const ALL_TEXTS: usize = 2 << 20;
-/// The room of the titles of all frames.
-const ALL_TITLES: usize = 1 << 20;
-/// The room of the texts of one frame, the largest first. The page takes the first for which all texts have room, or the
-/// last. There are few, so that a frame more seldom changes all others.
-const TEXT_LIMITS: [usize; 12] =
-    [1 << 16, 1 << 15, 1 << 14, 1 << 13, 1 << 12, 1 << 11, 1 << 10, 1 << 9, 1 << 8, 1 << 7, 1 << 6, 1 << 5];
-const TITLE_LIMITS: [usize; 4] = [400, 200, 100, 50];
+/// The room of one frame, the largest first. The page takes the first with which all frames have room, or the last. There are
+/// few, so that a frame more seldom changes all others.
+const LIMITS: [Limits; 13] = [
+    limits(400, 1 << 16, 32),
+    limits(400, 1 << 15, 32),
+    limits(400, 1 << 14, 32),
+    limits(400, 1 << 13, 32),
+    limits(400, 1 << 12, 32),
+    limits(400, 1 << 11, 32),
+    limits(400, 1 << 10, 32),
+    limits(200, 1 << 9, 16),
+    limits(200, 1 << 8, 8),
+    limits(100, 1 << 7, 4),
+    limits(100, 1 << 6, 2),
+    limits(50, 1 << 5, 1),
+    limits(50, 0, 0),
+];
+/// The most bytes of a blocked time together with a dependency, of the signs around a text, and of the names of all parts.
+const ENTRY_BYTES: usize = 40;
+const AROUND_TEXT: usize = "[\"\",\"\"],".len();
+const NAMES_BYTES: usize = r#""t":"","k":[],"ko":99999,"d":[],"do":99999,"x":[],"z":true,"#.len();
 
-/// The room of the texts and of the title of one frame, in bytes of JSON.
+/// The room of one frame in the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    texts: usize,
+    /// In bytes of JSON.
     title: usize,
+    /// In bytes of JSON, with what is around each text.
+    texts: usize,
+    /// Number of blocked times, and of dependencies.
+    pub entries: usize,
 }
 
-/// A text with what it is.
+/// The room that a frame would need without limits, in bytes of JSON.
+pub struct Sizes {
+    title: usize,
+    texts: usize,
+    entries: usize,
+}
+
+/// A text with its kind.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct NamedText(pub &'static str, pub String);
 
@@ -35,23 +58,30 @@ pub struct ShownTexts {
     pub is_cut: bool,
 }
 
+const fn limits(title: usize, texts: usize, entries: usize) -> Limits {
+    Limits { title, texts, entries }
+}
+
+impl Sizes {
+    /// `entries`: the number of its blocked times or of its dependencies, whichever is larger.
+    pub fn of(frame: &Frame, entries: usize) -> Self {
+        let [Limits { title, texts, .. }, ..] = LIMITS;
+        let size_of = |(name, text): (&str, &str)| around(name) + size(text, texts);
+        Self { title: size(&frame.title, title), texts: named(frame).map(size_of).sum(), entries }
+    }
+
+    fn within(&self, limits: &Limits) -> usize {
+        let entries = self.entries.min(limits.entries) * ENTRY_BYTES;
+        NAMES_BYTES + self.title.min(limits.title) + self.texts.min(limits.texts) + entries
+    }
+}
+
 impl Limits {
-    /// The limits for these frames.
-    pub fn of<'a>(frames: impl Iterator<Item = &'a Frame>) -> Self {
-        let sizes: Vec<(usize, usize)> = frames
-            .map(|frame| {
-                let texts = named(frame).map(|(_, text)| size(text, TEXT_LIMITS[0])).sum();
-                (texts, size(&frame.title, TITLE_LIMITS[0]))
-            })
-            .collect();
-        let fitting = |limits: &[usize], room: usize, size: fn(&(usize, usize)) -> usize| {
-            let fits = |limit: &&usize| sizes.iter().map(|sizes| size(sizes).min(**limit)).sum::<usize>() <= room;
-            limits.iter().find(fits).or(limits.last()).copied().unwrap_or_default()
-        };
-        Self {
-            texts: fitting(&TEXT_LIMITS, ALL_TEXTS, |sizes| sizes.0),
-            title: fitting(&TITLE_LIMITS, ALL_TITLES, |sizes| sizes.1),
-        }
+    /// The limits for frames of these sizes, which have this room together.
+    pub fn of(sizes: &[Sizes], room: usize) -> Self {
+        let fits = |limits: &&Limits| sizes.iter().map(|sizes| sizes.within(limits)).sum::<usize>() <= room;
+        let [.., smallest] = LIMITS;
+        LIMITS.iter().find(fits).copied().unwrap_or(smallest)
     }
 
     /// The texts of a frame within these limits.
@@ -60,21 +90,30 @@ impl Limits {
         let (title, mut is_cut) = cut(&line, self.title);
         let title = title.to_owned();
         is_cut |= size(&frame.title, self.title + 1) > self.title;
-        let mut room = self.texts;
+        let mut left = self.texts;
         let mut texts = Vec::new();
         for (name, text) in named(frame) {
+            let Some(room) = left.checked_sub(around(name)) else {
+                is_cut = true;
+                break;
+            };
             // Before the text is made visible, which could copy megabytes.
             let (beginning, is_long) = cut(text, room);
             let shown = lines(beginning).map(visible).collect::<Vec<Cow<'_, str>>>().join("\n");
             let (shown, is_longer) = cut(&shown, room);
             is_cut |= is_long || is_longer;
-            room -= size(shown, room);
             if !shown.is_empty() {
+                left = room - size(shown, room);
                 texts.push(NamedText(name, shown.to_owned()));
             }
         }
         ShownTexts { title, texts, is_cut }
     }
+}
+
+/// The bytes of JSON around a text.
+fn around(name: &str) -> usize {
+    AROUND_TEXT + name.len()
 }
 
 /// The texts of a frame that are not blank, the most important first.
@@ -114,7 +153,7 @@ fn size(text: &str, limit: usize) -> usize {
 }
 
 /// The beginning of a text that has at most this many bytes in JSON, and true if that is not all of it.
-fn cut(text: &str, room: usize) -> (&str, bool) {
+pub fn cut(text: &str, room: usize) -> (&str, bool) {
     let mut taken = 0;
     for (place, character) in text.char_indices() {
         taken += width(character);
@@ -130,6 +169,8 @@ fn width(character: char) -> usize {
     match character {
         '"' | '\\' | '\n' | '\r' | '\t' => 2,
         '<' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1F}' => 6,
+        // The sign that stands for what cannot be seen is longer than some of it.
+        '\u{7F}'..='\u{AD}' | '\u{61C}' => 3,
         other => other.len_utf8(),
     }
 }
@@ -144,15 +185,22 @@ mod tests {
 
     #[test]
     fn small_stacks_keep_their_texts_and_large_ones_share_the_room() {
+        let of = |frames: &[Frame]| {
+            let sizes: Vec<Sizes> = frames.iter().map(|frame| Sizes::of(frame, 0)).collect();
+            Limits::of(&sizes, 3_000_000)
+        };
         let one = frame("Cart", &"a".repeat(60_000));
-        let shown = Limits::of([&one].into_iter()).apply(&one);
+        let shown = of(std::slice::from_ref(&one)).apply(&one);
         assert_eq!((shown.title.as_str(), shown.is_cut, shown.texts[0].1.len()), ("Cart", false, 60_000));
         let many = vec![frame(&"<".repeat(10_000), &"<".repeat(10_000)); 10_000];
-        let limits = Limits::of(many.iter());
-        let shown = limits.apply(&many[0]);
+        let shown = of(&many).apply(&many[0]);
         let bytes: usize = shown.title.len() * 6 + shown.texts.iter().map(|text| text.1.len() * 6).sum::<usize>();
         assert!(shown.is_cut, "nothing says that texts were cut");
-        assert!((100..=310).contains(&bytes), "{bytes} bytes for each of 10,000 frames");
+        assert!((100..=300).contains(&bytes), "{bytes} bytes for each of 10,000 frames");
+        let short = Frame { decisions: vec!["Use".into(); 100], ..frame("Cart", "") };
+        let shown = of(&vec![short; 10_000]).apply(&Frame { decisions: vec!["Use".into(); 100], ..frame("Cart", "") });
+        let bytes: usize = shown.texts.iter().map(|text| serde_json::to_string(text).unwrap().len() + 1).sum();
+        assert!(shown.is_cut && (50..=300).contains(&bytes), "{bytes} bytes of decisions, with the signs around them");
     }
 
     #[test]
@@ -165,7 +213,7 @@ mod tests {
         let mut frame = frame("Tax\u{202E}es\n", "a\rb\u{200F}");
         frame.status = callstack_core::FrameStatus::Blocked;
         frame.questions = vec![asked("Which country?", Some("France")), asked("Which rate?", None)];
-        let shown = Limits::of([&frame].into_iter()).apply(&frame);
+        let shown = LIMITS[0].apply(&frame);
         assert_eq!(shown.title, "Tax\u{FFFD}es");
         let texts: Vec<(&str, &str)> = shown.texts.iter().map(|text| (text.0, text.1.as_str())).collect();
         let expected = [

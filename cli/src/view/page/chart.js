@@ -54,19 +54,29 @@ export class Chart {
     /** @type {(frame: Frame) => boolean} Whether a frame is drawn in any case. */
     this.isFound = () => false
     this.isRequested = false
+    /** @type {Map<number, {x: number, y: number}>} The places of the pointers that press. */
+    this.pointers = new Map()
+    this.isDrag = false
     this.listen()
   }
 
   /**
    * Takes another layout. The view stays where it was, and at the end if it reached the end.
    * @param {Layout} layout
+   * @param {number} shift The distance by which everything has moved to the right.
    */
-  setLayout(layout) {
+  setLayout(layout, shift) {
     const isAll = this.isAll()
     const isOther = layout.mode !== this.layout.mode
+    const isAtEnd = this.view.to >= this.layout.end
+    const size = Math.min(this.view.to - this.view.from, layout.end)
     this.layout = layout
-    const { from, to } = this.view
-    this.view = isAll || isOther ? { from: 0, to: layout.end } : { from, to: Math.min(to, layout.end) }
+    if (isAll || isOther) {
+      this.view = { from: 0, to: layout.end }
+    } else {
+      const from = isAtEnd ? layout.end - size : Math.min(this.view.from + shift, layout.end - size)
+      this.view = { from, to: from + size }
+    }
     this.show()
   }
 
@@ -95,6 +105,16 @@ export class Chart {
     this.view = { from: start, to: start + size }
     this.hooks.moved()
     this.show()
+  }
+
+  /**
+   * Moves the view so that a part of the chart is in it.
+   * @param {number} from
+   * @param {number} to
+   */
+  include(from, to) {
+    const size = this.view.to - this.view.from
+    if (to < this.view.from || from > this.view.to) this.look((from + to - size) / 2, (from + to + size) / 2)
   }
 
   all() {
@@ -224,7 +244,7 @@ export class Chart {
       this.hatch(context, box, width, top)
       context.strokeStyle = colors.edge
       context.lineWidth = 1
-      context.setLineDash(frame.isOpen ? [4, 3] : [])
+      context.setLineDash(frame.bar?.isOpen ? [4, 3] : [])
       context.strokeRect(left + 0.5, top + 0.5, wide - 1, BAR - 1)
       context.setLineDash([])
     }
@@ -335,45 +355,10 @@ export class Chart {
     const { canvas } = this
     this.scroll.addEventListener("wheel", (event) => this.turn(event), { passive: false })
     this.scroll.addEventListener("scroll", () => this.show())
-    /** @type {Map<number, {x: number, y: number}>} Where the pointers are that press. */
-    const pointers = new Map()
-    let isDrag = false
-    canvas.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0) return
-      canvas.setPointerCapture(event.pointerId)
-      pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY })
-      isDrag = pointers.size > 1
-    })
-    canvas.addEventListener("pointermove", (event) => {
-      const pressed = pointers.get(event.pointerId)
-      if (!pressed) {
-        this.hover(event)
-        return
-      }
-      const moved = event.offsetX - pressed.x
-      if (!isDrag && Math.abs(moved) < DRAG) return
-      if (!isDrag) canvas.classList.add("grabbing")
-      isDrag = true
-      const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1]
-      const { from, to } = this.view
-      if (other) {
-        const [before, now] = [Math.abs(pressed.x - other.x), Math.abs(event.offsetX - other.x)]
-        if (before > DRAG && now > DRAG) this.zoom(before / now, (event.offsetX + other.x) / 2)
-      } else {
-        const shift = (moved * (to - from)) / Math.max(canvas.clientWidth, 1)
-        this.look(from - shift, to - shift)
-      }
-      pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY })
-    })
-    /** @param {PointerEvent} event */
-    const release = (event) => {
-      const isClick = pointers.delete(event.pointerId) && !isDrag && event.type === "pointerup"
-      canvas.classList.remove("grabbing")
-      const frame = isClick ? this.at(event.offsetX, event.offsetY) : null
-      if (frame) this.hooks.selected(frame)
-    }
-    canvas.addEventListener("pointerup", release)
-    canvas.addEventListener("pointercancel", release)
+    canvas.addEventListener("pointerdown", (event) => this.press(event))
+    canvas.addEventListener("pointermove", (event) => this.movePointer(event))
+    canvas.addEventListener("pointerup", (event) => this.release(event))
+    canvas.addEventListener("pointercancel", (event) => this.release(event))
     canvas.addEventListener("pointerleave", () => this.setHovered(null, 0, 0))
     canvas.addEventListener("dblclick", (event) => {
       const frame = this.at(event.offsetX, event.offsetY)
@@ -384,6 +369,60 @@ export class Chart {
       this.hooks.moved()
       this.show()
     }).observe(this.scroll)
+  }
+
+  /** @param {PointerEvent} event */
+  press(event) {
+    if (event.button !== 0) return
+    this.canvas.setPointerCapture(event.pointerId)
+    this.pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY })
+    this.isDrag = this.pointers.size > 1
+  }
+
+  /** @param {PointerEvent} event */
+  movePointer(event) {
+    const pressed = this.pointers.get(event.pointerId)
+    if (!pressed) {
+      this.hover(event)
+      return
+    }
+    const moved = event.offsetX - pressed.x
+    if (!this.isDrag && Math.abs(moved) < DRAG) return
+    if (!this.isDrag) this.canvas.classList.add("grabbing")
+    this.isDrag = true
+    const other = [...this.pointers].find(([id]) => id !== event.pointerId)?.[1]
+    if (other) this.pinch(pressed.x, event.offsetX, other.x)
+    else this.drag(moved)
+    this.pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY })
+  }
+
+  /**
+   * Moves the view with a pointer.
+   * @param {number} moved in pixels
+   */
+  drag(moved) {
+    const { from, to } = this.view
+    const shift = (moved * (to - from)) / Math.max(this.canvas.clientWidth, 1)
+    this.look(from - shift, to - shift)
+  }
+
+  /**
+   * Zooms with two pointers.
+   * @param {number} earlier the place of the pointer that moves, in pixels
+   * @param {number} now
+   * @param {number} other the place of the other pointer
+   */
+  pinch(earlier, now, other) {
+    const [before, after] = [Math.abs(earlier - other), Math.abs(now - other)]
+    if (before > DRAG && after > DRAG) this.zoom(before / after, (now + other) / 2)
+  }
+
+  /** @param {PointerEvent} event */
+  release(event) {
+    const isClick = this.pointers.delete(event.pointerId) && !this.isDrag && event.type === "pointerup"
+    this.canvas.classList.remove("grabbing")
+    const frame = isClick ? this.at(event.offsetX, event.offsetY) : null
+    if (frame) this.hooks.selected(frame)
   }
 
   /** @param {WheelEvent} event */

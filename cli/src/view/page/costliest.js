@@ -1,12 +1,9 @@
 // @ts-check
 // The ten frames whose own requests cost most: in money if there are prices, else in tokens.
-import { tokensOf } from "./model.js"
 import { byId, element, money, number, replaceContent } from "./words.js"
 
 /** @typedef {import("./model.js").Frame} Frame */
 /** @typedef {import("./model.js").Model} Model */
-
-const MOST = 10
 
 /**
  * @param {Model} model
@@ -14,8 +11,8 @@ const MOST = 10
  */
 export function showCostliest(model, select) {
   /** @param {Frame} frame */
-  const size = (frame) => (model.hasPrices ? (frame.own.cost ?? 0) : tokensOf(frame.own))
-  const frames = model.frames.filter((frame) => size(frame) > 0).sort((one, other) => size(other) - size(one))
+  const size = (frame) => (model.hasPrices ? (frame.own.cost ?? 0) : frame.own.tokens)
+  const frames = model.costliest
   const list = byId("costliest", HTMLDivElement)
   if (frames.length === 0) {
     replaceContent(list, element("p", "empty", "No request to a model was recorded."))
@@ -31,10 +28,11 @@ export function showCostliest(model, select) {
     head.append(cell)
   }
   const body = table.createTBody()
-  for (const frame of frames.slice(0, MOST)) {
+  for (const frame of frames) {
     const row = body.insertRow()
     const button = element("button", "link", `${frame.handle} ${frame.title}`)
     button.type = "button"
+    button.dataset["key"] = frame.handle
     button.addEventListener("click", () => select(frame))
     const amount = model.hasPrices ? money(frame.own.cost, frame.own.isComplete) : number(size(frame))
     const share = element("span", "bar")

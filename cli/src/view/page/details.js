@@ -1,7 +1,18 @@
 // @ts-check
 // The panel with everything about the selected frame.
-import { promptOf, tokensOf } from "./model.js"
-import { byId, duration, element, moment, money, nameOf, number, replaceContent, statusMark } from "./words.js"
+import {
+  byId,
+  cachedShare,
+  count,
+  duration,
+  element,
+  moment,
+  money,
+  nameOf,
+  number,
+  replaceContent,
+  statusMark,
+} from "./words.js"
 
 /** @typedef {import("./model.js").Frame} Frame */
 /** @typedef {import("./model.js").Model} Model */
@@ -17,6 +28,8 @@ const LISTS = new Set(["Decision", "Artifact"])
  */
 export function showDetails(model, frame, select) {
   const panel = byId("details", HTMLDivElement)
+  const isOther = panel.dataset["frame"] !== frame?.handle
+  panel.dataset["frame"] = frame?.handle
   if (!frame) {
     const text = model.frames.length === 0 ? "There are no frames yet." : "Choose a frame in the chart or in the list."
     replaceContent(panel, element("p", "empty", text))
@@ -39,12 +52,15 @@ export function showDetails(model, frame, select) {
     content.push(element("p", "text", LISTS.has(kind) ? `• ${text}` : text))
   }
   const others = links(model, "Needs", frame.dependencies, select)
+  const further = frame.furtherDependencies
+  if (further > 0) others.push(element("p", "cut", `and ${count(further, "further frame")}`))
   const earlier = links(model, "Attempt after", frame.retryOf === null ? [] : [frame.retryOf], select)
   const above = links(model, "Below", frame.parent ? [frame.parent.number] : [], select)
   content.push(...others, ...earlier, ...above)
   if (frame.isCut) content.push(element("p", "cut", "Texts were cut to keep this page small. This shows them whole:"))
   content.push(command(frame))
   replaceContent(panel, ...content)
+  if (isOther) panel.closest("section")?.scrollTo(0, 0)
 }
 
 /**
@@ -56,12 +72,13 @@ function facts(model, frame) {
   /** @type {[string, string][]} */
   const rows = []
   if (frame.bar) {
-    const { from, to } = frame.bar
+    const { from, to, isOpen, blocked, older, blockedTime } = frame.bar
     rows.push(["Begun", moment(model.origin + from)])
-    rows.push(frame.isOpen ? ["Ended", "not yet"] : ["Ended", moment(model.origin + to)])
+    rows.push(isOpen ? ["Ended", "not yet"] : ["Ended", moment(model.origin + to)])
     rows.push(["Duration", duration(to - from)])
-    const blocked = frame.blockedTime()
-    if (blocked > 0) rows.push(["of it blocked", duration(blocked)])
+    if (blocked.length + older > 0) rows.push(["of it blocked", duration(blockedTime)])
+    if (older > 0)
+      rows.push(["Blocked", `${count(blocked.length + older, "time")}, the chart has the last ${blocked.length}`])
   } else {
     rows.push(["Begun", "never"])
   }
@@ -95,13 +112,11 @@ function usageTable(model, frame) {
     line.append(label, element("td", "", value(frame.own)))
     if (!isLeaf) line.append(element("td", "", value(frame.total)))
   }
-  row("all", (usage) => number(tokensOf(usage)))
+  row("all", (usage) => number(usage.tokens))
   row("uncached prompt", (usage) => number(usage.uncached))
   row("read from cache", (usage) => number(usage.cached))
   row("written to cache", (usage) => number(usage.written))
-  row("cached share", (usage) =>
-    promptOf(usage) > 0 ? `${Math.round((100 * usage.cached) / promptOf(usage))} %` : "–",
-  )
+  row("cached share", cachedShare)
   row("output", (usage) => number(usage.output))
   row("reasoning", (usage) => number(usage.reasoning))
   row("requests", (usage) => `${number(usage.requests)}${usage.failed > 0 ? ` (${number(usage.failed)} failed)` : ""}`)
@@ -124,6 +139,7 @@ function links(model, name, numbers, select) {
     const frame = model.byNumber.get(each)
     const button = element("button", "link", `f${each} ${frame?.title ?? ""}`)
     button.type = "button"
+    button.dataset["key"] = `f${each}`
     if (frame) button.addEventListener("click", () => select(frame))
     const line = element("p", "text")
     line.append(button)
@@ -141,6 +157,7 @@ function command(frame) {
   const text = `callstack show ${frame.handle}`
   const copy = element("button", "", "Copy")
   copy.type = "button"
+  copy.dataset["key"] = "copy"
   copy.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(text)

@@ -1,7 +1,5 @@
 // @ts-check
 // The places of the frames in the chart: by time, or by tokens.
-import { tokensOf } from "./model.js"
-
 /** @typedef {import("./model.js").Frame} Frame */
 /** @typedef {import("./model.js").Model} Model */
 /** @typedef {"time" | "tokens"} Mode */
@@ -37,8 +35,7 @@ export function layOut(model, mode) {
     rows[box.row]?.push(box)
   }
   for (const row of rows) row.sort((one, other) => one.from - other.from)
-  const total = model.roots.reduce((sum, root) => sum + tokensOf(root.total), 0)
-  return { mode, end: Math.max(mode === "time" ? model.to : total, 1), rows, boxes }
+  return { mode, end: Math.max(mode === "time" ? model.to : model.total.tokens, 1), rows, boxes }
 }
 
 /** @param {Model} model */
@@ -61,7 +58,7 @@ function byTokens(model) {
   /** @type {Map<Frame | null, number>} Where the next child of a frame begins. */
   const next = new Map()
   for (const frame of model.frames) {
-    const tokens = tokensOf(frame.total)
+    const { tokens } = frame.total
     if (tokens === 0) continue
     const from = next.get(frame.parent) ?? 0
     boxes.set(frame, { frame, from, to: from + tokens, row: frame.level })

@@ -6,7 +6,7 @@ import { showCostliest } from "./costliest.js"
 import { showDetails } from "./details.js"
 import { layOut } from "./layout.js"
 import { follow } from "./live.js"
-import { Model, promptOf, tokensOf } from "./model.js"
+import { Model } from "./model.js"
 import { Search } from "./search.js"
 import { Strip } from "./strip.js"
 import { Theme } from "./theme.js"
@@ -30,8 +30,10 @@ class Page {
     this.mode = "time"
     this.theme = new Theme(() => this.draw())
     this.strip = new Strip(this.model, this.theme)
+    /** @type {Data[]} Changes that will be taken before the screen is drawn. */
+    this.changes = []
     this.chart = new Chart(layOut(this.model, this.mode), this.theme, {
-      selected: (frame) => this.select(frame),
+      selected: (frame) => this.selectAndSay(frame),
       hovered: (frame, x, y) => this.tip(frame ? frameTip(frame) : null, x, y),
       moved: () => this.drawSides(),
     })
@@ -64,15 +66,25 @@ class Page {
   }
 
   /**
-   * Takes changes. What is selected, found and in view stays.
+   * Takes a change together with all others before the screen is drawn.
    * @param {Data} data
    */
   change(data) {
-    this.model.merge(data)
+    if (this.changes.length === 0) requestAnimationFrame(() => this.takeChanges())
+    if (data.isWhole) this.changes = []
+    this.changes.push(data)
+  }
+
+  /** Takes the changes. What is selected, found and in view stays. */
+  takeChanges() {
+    const { origin } = this.model
+    this.model.merge(this.changes)
+    this.changes = []
     const selected = this.selected ?? this.model.roots[0]
     this.choose((selected && this.model.byNumber.get(selected.number)) ?? null)
-    this.chart.setLayout(layOut(this.model, this.mode))
-    this.tree.refresh()
+    const shift = this.mode === "time" ? origin - this.model.origin : 0
+    this.chart.setLayout(layOut(this.model, this.mode), shift)
+    this.tree.update()
     this.describe()
     this.find()
   }
@@ -83,15 +95,31 @@ class Page {
     this.tree.select(frame)
     this.chart.reveal(frame)
     this.draw()
+  }
+
+  /**
+   * Selects a frame and says which it is, for parts that screen readers cannot read themselves.
+   * @param {Frame} frame
+   */
+  selectAndSay(frame) {
+    this.select(frame)
     const size = frame.bar ? `, ${duration(frame.bar.to - frame.bar.from)}` : ""
-    const below =
-      frame.children.length > 0 ? `, ${count(frame.children.length, "child").replace("childs", "children")}` : ""
-    byId("said", HTMLParagraphElement).textContent =
-      `${frame.handle} ${frame.title}, ${nameOf(frame.status)}${size}${below}`
+    const children = frame.children.length
+    const below = children > 0 ? `, ${count(children, "child", "children")}` : ""
+    this.say(`${frame.handle} ${frame.title}, ${nameOf(frame.status)}${size}${below}`)
+  }
+
+  /** @param {string} text */
+  say(text) {
+    byId("said", HTMLParagraphElement).textContent = text
   }
 
   details() {
-    showDetails(this.model, this.selected, (frame) => this.select(frame))
+    showDetails(this.model, this.selected, (frame) => {
+      this.select(frame)
+      // The button that was pressed is gone.
+      byId("panel", HTMLElement).focus({ preventScroll: true })
+    })
   }
 
   draw() {
@@ -102,14 +130,12 @@ class Page {
 
   /** Draws what stands above the chart and has the same view. */
   drawSides() {
-    // The constructor of the chart comes first.
-    if (!this.chart) return
     this.strip.view = this.mode === "time" ? this.chart.view : { from: 0, to: Math.max(this.model.to, 1) }
     this.strip.draw()
     drawAxis(byId("axis", HTMLCanvasElement), this.chart.view, this.mode, this.theme)
   }
 
-  /** Writes what is known of the whole: titles, sums, statuses, costliest frames. */
+  /** Writes everything about the whole: titles, sums, statuses, costliest frames. */
   describe() {
     const { model } = this
     const [first] = model.roots
@@ -117,9 +143,9 @@ class Page {
     const title = first ? `${first.title || "(no title)"}${more}` : "An empty stack"
     byId("title", HTMLHeadingElement).textContent = title
     document.title = `${title} – callstack`
-    const total = model.total()
+    const { total } = model
     const parts = [count(model.frames.length, "frame"), duration(model.to)]
-    if (total.requests > 0) parts.push(count(total.requests, "request"), `${short(tokensOf(total))} tokens`)
+    if (total.requests > 0) parts.push(count(total.requests, "request"), `${short(total.tokens)} tokens`)
     if (model.hasPrices) parts.push(`cost ${money(total.cost, total.isComplete)}`)
     parts.push(`revision ${number(model.revision)}`)
     byId("summary", HTMLParagraphElement).textContent = parts.join(" · ")
@@ -151,8 +177,9 @@ class Page {
         list.append(item)
       }
       button.replaceChildren(statusMark(status), element("span", "", name), element("span", "count", number(frames)))
-      button.setAttribute("aria-pressed", String(this.search.statuses.has(status)))
-      if (button.parentElement) button.parentElement.hidden = frames === 0
+      const isPressed = this.search.statuses.has(status)
+      button.setAttribute("aria-pressed", String(isPressed))
+      if (button.parentElement) button.parentElement.hidden = frames === 0 && !isPressed
     }
   }
 
@@ -183,7 +210,7 @@ class Page {
     for (const input of document.querySelectorAll("input[name=mode]")) {
       if (input instanceof HTMLInputElement) input.checked = input.value === mode
     }
-    this.chart.setLayout(layOut(this.model, mode))
+    this.chart.setLayout(layOut(this.model, mode), 0)
     this.describe()
     this.draw()
   }
@@ -222,18 +249,37 @@ class Page {
       if (event.key.startsWith("Arrow")) {
         event.preventDefault()
         const next = this.chart.neighbour(event.key)
-        if (next) this.select(next)
+        if (next) this.selectAndSay(next)
       } else if (event.key === "Enter" && this.selected) {
         this.chart.zoomTo(this.selected)
       }
     })
+    document.addEventListener(
+      "keydown",
+      (event) => {
+        if (event.key !== "Escape" || byId("tip", HTMLDivElement).hidden) return
+        // Only that: nothing else may change below the pointer.
+        this.tip(null, 0, 0)
+        event.stopPropagation()
+      },
+      { capture: true },
+    )
     document.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.altKey || event.metaKey || byId("keys", HTMLDialogElement).open) return
+      if (!this.hasKeys() || event.ctrlKey || event.altKey || event.metaKey || byId("keys", HTMLDialogElement).open)
+        return
       const action = this.action(event.key)
       if (!action) return
       event.preventDefault()
       action()
     })
+  }
+
+  /** True if the chart, the strip, the list or nothing has the focus: letters and signs are keys only there. */
+  hasKeys() {
+    const focused = document.activeElement
+    return (
+      !focused || [document.body, this.chart.canvas, this.strip.canvas, this.tree.root].some((one) => one === focused)
+    )
   }
 
   /**
@@ -265,14 +311,42 @@ class Page {
     const { canvas } = this.strip
     canvas.addEventListener("pointermove", (event) => {
       const request = this.strip.at(event.offsetX)
-      this.tip(request ? requestTip(this.model, request) : null, event.clientX, event.clientY)
+      this.tip(request ? this.strip.words(request) : null, event.clientX, event.clientY)
     })
     canvas.addEventListener("pointerleave", () => this.tip(null, 0, 0))
     canvas.addEventListener("click", (event) => {
       const request = this.strip.at(event.offsetX)
-      const frame = request && this.model.byNumber.get(request.frame)
-      if (frame) this.select(frame)
+      if (request) this.selectFrameOf(request)
     })
+    canvas.addEventListener("keydown", (event) => this.pressInStrip(event))
+    canvas.addEventListener("blur", () => {
+      this.strip.current = null
+      this.tip(null, 0, 0)
+      this.strip.draw()
+    })
+  }
+
+  /** @param {Request} request */
+  selectFrameOf(request) {
+    const frame = request.frame === null ? null : this.model.byNumber.get(request.frame)
+    if (frame) this.selectAndSay(frame)
+  }
+
+  /** @param {KeyboardEvent} event */
+  pressInStrip(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey) return
+    const isMoved = this.strip.go(event.key)
+    const request = this.strip.currentRequest()
+    if (!request) return
+    if (event.key === "Enter") this.selectFrameOf(request)
+    if (!isMoved) return
+    event.preventDefault()
+    if (this.mode === "time") this.chart.include(request.from, request.to)
+    this.strip.draw()
+    const words = this.strip.words(request)
+    const { left, bottom } = this.strip.canvas.getBoundingClientRect()
+    this.tip(words, left + this.strip.middleOf(request), bottom)
+    this.say(words.join(", "))
   }
 
   /**
@@ -296,36 +370,17 @@ class Page {
 
 /** @param {Frame} frame */
 function frameTip(frame) {
-  const blocked = frame.blockedTime()
+  const blocked = frame.bar?.blockedTime ?? 0
   const time = frame.bar
     ? [`${duration(frame.bar.to - frame.bar.from)}${blocked > 0 ? `, of it ${duration(blocked)} blocked` : ""}`]
     : []
-  const tokens = tokensOf(frame.total)
-  const own = frame.own === frame.total ? "" : `, of it ${number(tokensOf(frame.own))} own`
+  const { tokens } = frame.total
+  const own = frame.own === frame.total ? "" : `, of it ${number(frame.own.tokens)} own`
   return [
     `${frame.handle} ${frame.title}`,
     nameOf(frame.status),
     ...time,
     ...(tokens > 0 ? [`${number(tokens)} tokens${own}`] : []),
-  ]
-}
-
-/**
- * @param {Model} model
- * @param {Request} request
- */
-function requestTip(model, request) {
-  const title = model.byNumber.get(request.frame)?.title ?? ""
-  const several = request.requests > 1 ? [count(request.requests, "request")] : []
-  const failed = request.failed > 0 ? ["failed"] : []
-  const share = promptOf(request) > 0 ? Math.round((100 * request.cached) / promptOf(request)) : 0
-  return [
-    `f${request.frame} ${title}`,
-    ...several,
-    ...failed,
-    `${model.models[request.model] || "unknown model"}, ${duration(request.to - request.from)}`,
-    `prompt ${number(promptOf(request))}, ${share} % from the cache`,
-    `answer ${number(request.output + request.reasoning)}`,
   ]
 }
 

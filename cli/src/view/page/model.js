@@ -2,7 +2,7 @@
 // The frames and the requests of the page, from its data and from the changes that follow.
 
 /** @typedef {import("./words.js").Status} Status */
-/** @typedef {[number, number, number, number, number, number, number, number, number | null, boolean]} SumsData */
+/** @typedef {[number, number, number, number, number, number, number, number, number, number | null, boolean]} SumsData */
 
 /**
  * A frame in the data. The names are explained in snapshot.rs.
@@ -12,28 +12,33 @@
  * @property {number[]} [ch]
  * @property {Status} s
  * @property {string} t
- * @property {[number, number, number]} [b]
- * @property {[number, number][]} [k]
+ * @property {[number, number | null, number]} [b]
+ * @property {number} [w]
+ * @property {[number, number | null][]} [k]
+ * @property {number} [ko]
  * @property {SumsData} [u]
  * @property {SumsData} [a]
  * @property {number[]} [d]
+ * @property {number} [do]
  * @property {number} [r]
  * @property {[string, string][]} [x]
  * @property {boolean} [z]
  */
 
-/** @typedef {[number, number, number, number, number, number, number, number, number, number, number]} RequestData */
+/** @typedef {[number | null, number, number, number, number, number, number, number, number | null]} RequestData */
 
 /**
- * All of a stack, or what has changed.
+ * All of a stack, or its changes.
  * @typedef {object} Data
  * @property {number} revision
  * @property {boolean} isWhole
  * @property {number} origin
  * @property {number} to
- * @property {number} rows
+ * @property {number[]} roots The roots, if their order is not that of their numbers.
  * @property {number | null} active
  * @property {boolean} hasPrices
+ * @property {SumsData} total
+ * @property {number[]} costliest
  * @property {string[]} models
  * @property {FrameData[]} frames
  * @property {number} groupSize
@@ -46,12 +51,13 @@
  * @typedef {object} Usage
  * @property {number} requests
  * @property {number} failed
+ * @property {number} tokens
+ * @property {number} prompt
  * @property {number} uncached
  * @property {number} cached
  * @property {number} written
  * @property {number} output
  * @property {number} reasoning
- * @property {number} duration
  * @property {number | null} cost
  * @property {boolean} isComplete
  */
@@ -62,47 +68,36 @@
  * @property {number} from
  * @property {number} to
  * @property {number} row
- * @property {[number, number][]} blocked
+ * @property {boolean} isOpen True if the frame has not ended: the bar lasts until the end of the chart.
+ * @property {[number, number][]} blocked The newest times in which it was blocked.
+ * @property {number} older Number of older ones.
+ * @property {number} blockedTime The sum of all of them.
  */
 
 /**
  * A request, or neighbouring ones taken together.
  * @typedef {object} Request
- * @property {number} frame
+ * @property {number | null} frame null: several
  * @property {number} from
  * @property {number} to
  * @property {number} requests
  * @property {number} failed
- * @property {number} uncached
+ * @property {number} prompt
  * @property {number} cached
- * @property {number} written
- * @property {number} output
- * @property {number} reasoning
- * @property {number} model
+ * @property {number} answer
+ * @property {number | null} model null: several
  */
 
 /** @type {Usage} */
-const NOTHING = usage([0, 0, 0, 0, 0, 0, 0, 0, 0, true])
+const NOTHING = usage([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, true])
 
 /**
- * @param {SumsData} sums
+ * @param {SumsData} data
  * @returns {Usage}
  */
-function usage([requests, failed, uncached, cached, written, output, reasoning, duration, cost, isComplete]) {
-  return { requests, failed, uncached, cached, written, output, reasoning, duration, cost, isComplete }
-}
-
-/**
- * All tokens of requests: those of prompts and those of answers.
- * @param {Usage | Request} usage
- */
-export function tokensOf(usage) {
-  return promptOf(usage) + usage.output + usage.reasoning
-}
-
-/** @param {Usage | Request} usage */
-export function promptOf(usage) {
-  return usage.uncached + usage.cached + usage.written
+function usage(data) {
+  const [requests, failed, tokens, prompt, uncached, cached, written, output, reasoning, cost, isComplete] = data
+  return { requests, failed, tokens, prompt, uncached, cached, written, output, reasoning, cost, isComplete }
 }
 
 /** A frame. Its object stays the same when the frame changes. */
@@ -121,11 +116,11 @@ export class Frame {
     this.title = ""
     /** @type {Bar | null} */
     this.bar = null
-    this.isOpen = false
     this.own = NOTHING
     this.total = NOTHING
     /** @type {number[]} */
     this.dependencies = []
+    this.furtherDependencies = 0
     /** @type {number | null} */
     this.retryOf = null
     /** @type {[string, string][]} */
@@ -137,6 +132,8 @@ export class Frame {
     this.order = []
     /** @type {FrameData | null} */
     this.data = null
+    /** @type {string | null} Its title and its texts in small letters, made by the first search. */
+    this.letters = null
   }
 
   /**
@@ -147,15 +144,16 @@ export class Frame {
     this.bar = null
     this.status = data.s
     this.title = data.t
-    this.isOpen = data.s === "in_progress" || data.s === "blocked"
     this.own = data.u ? usage(data.u) : NOTHING
     this.total = data.a ? usage(data.a) : this.own
     this.dependencies = data.d ?? []
+    this.furtherDependencies = data.do ?? 0
     this.retryOf = data.r ?? null
     this.texts = data.x ?? []
     this.isCut = data.z ?? false
     this.parentNumber = data.p ?? null
     this.order = data.ch ?? []
+    this.letters = null
   }
 
   /**
@@ -163,19 +161,24 @@ export class Frame {
    * @param {number} end
    */
   setEnd(end) {
-    const bar = this.data?.b
+    const data = this.data
     // A bar that has ended stays as it is.
-    if (!bar || (this.bar && !this.isOpen)) return
-    const [from, barEnd, row] = bar
-    const to = this.isOpen ? Math.max(end, from) : barEnd
+    if (!data?.b || (this.bar && !this.bar.isOpen)) return
+    const [from, over, row] = data.b
+    const to = over ?? Math.max(end, from)
+    const spans = data.k ?? []
     /** @type {[number, number][]} */
-    const blocked = (this.data?.k ?? []).map(([begin, over]) => [begin, this.isOpen && over === 0 ? to : over])
-    this.bar = { from, to, row, blocked }
+    const blocked = spans.map(([begin, over]) => [begin, over ?? to])
+    // Only the newest one can last.
+    const [begin, last] = spans.at(-1) ?? [0, 0]
+    const blockedTime = (data.w ?? 0) + (last === null ? to - begin : 0)
+    this.bar = { from, to, row, isOpen: over === null, blocked, older: data.ko ?? 0, blockedTime }
   }
 
-  /** The time in which it was blocked, in milliseconds. */
-  blockedTime() {
-    return (this.bar?.blocked ?? []).reduce((sum, [from, to]) => sum + to - from, 0)
+  /** Its title and its texts in small letters. */
+  lowercase() {
+    this.letters ??= [this.title, ...this.texts.map(([, text]) => text)].join("\n").toLowerCase()
+    return this.letters
   }
 }
 
@@ -189,6 +192,8 @@ export class Model {
     this.frames = []
     /** @type {Frame[]} */
     this.roots = []
+    /** @type {number[]} */
+    this.rootOrder = []
     /** @type {Request[]} */
     this.requests = []
     /** @type {string[]} */
@@ -200,19 +205,33 @@ export class Model {
     /** @type {number | null} */
     this.active = null
     this.hasPrices = false
-    this.merge(data)
+    /** The requests of all frames. */
+    this.total = NOTHING
+    /** @type {Frame[]} The frames whose own requests cost most. */
+    this.costliest = []
+    this.merge([data])
   }
 
   /**
-   * Takes all of the stack, or what has changed.
-   * @param {Data} data
+   * Takes all of the stack, or changes of it, in their order.
+   * @param {Data[]} changes
    */
-  merge(data) {
+  merge(changes) {
+    for (const data of changes) this.take(data)
+    this.connect()
+    const last = changes.at(-1)
+    this.costliest = (last?.costliest ?? []).flatMap((number) => this.byNumber.get(number) ?? [])
+  }
+
+  /** @param {Data} data */
+  take(data) {
     this.revision = data.revision
     this.origin = data.origin
     this.to = data.to
     this.active = data.active
     this.hasPrices = data.hasPrices
+    this.rootOrder = data.roots
+    this.total = usage(data.total)
     this.models = data.models
     this.groupSize = data.groupSize
     const known = this.byNumber
@@ -224,7 +243,6 @@ export class Model {
     }
     this.requests.length = Math.min(this.requests.length, data.requestsFrom)
     for (const request of data.requests) this.requests.push(requestOf(request))
-    this.connect()
   }
 
   /** Finds the roots, the children and the order of all frames. */
@@ -242,42 +260,33 @@ export class Model {
       const siblings = frame.parent ? frame.parent.children : this.roots
       siblings.push(frame)
     }
+    arrange(this.roots, this.rootOrder)
     this.frames = []
     const rest = [...this.roots].reverse()
     for (let frame = rest.pop(); frame; frame = rest.pop()) {
       frame.level = frame.parent ? frame.parent.level + 1 : 0
-      if (frame.order.length > 0) {
-        const places = new Map(frame.order.map((child, place) => [child, place]))
-        frame.children.sort((one, other) => (places.get(one.number) ?? 0) - (places.get(other.number) ?? 0))
-      }
+      arrange(frame.children, frame.order)
       this.frames.push(frame)
       for (const child of frame.children.toReversed()) rest.push(child)
     }
   }
+}
 
-  /** The requests of all frames. */
-  total() {
-    const sum = { ...NOTHING }
-    for (const { total } of this.roots) {
-      sum.requests += total.requests
-      sum.failed += total.failed
-      sum.uncached += total.uncached
-      sum.cached += total.cached
-      sum.written += total.written
-      sum.output += total.output
-      sum.reasoning += total.reasoning
-      sum.duration += total.duration
-      sum.cost = sum.cost === null || total.cost === null ? null : sum.cost + total.cost
-      sum.isComplete = sum.isComplete && total.isComplete
-    }
-    return sum
-  }
+/**
+ * Brings frames, which are in the order of their numbers, into another order, if there is one.
+ * @param {Frame[]} frames
+ * @param {number[]} order
+ */
+function arrange(frames, order) {
+  if (order.length === 0) return
+  const places = new Map(order.map((number, place) => [number, place]))
+  frames.sort((one, other) => (places.get(one.number) ?? 0) - (places.get(other.number) ?? 0))
 }
 
 /**
  * @param {RequestData} data
  * @returns {Request}
  */
-function requestOf([frame, from, to, requests, failed, uncached, cached, written, output, reasoning, model]) {
-  return { frame, from, to, requests, failed, uncached, cached, written, output, reasoning, model }
+function requestOf([frame, from, to, requests, failed, prompt, cached, answer, model]) {
+  return { frame, from, to, requests, failed, prompt, cached, answer, model }
 }

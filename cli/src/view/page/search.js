@@ -4,7 +4,7 @@
 /** @typedef {import("./model.js").Frame} Frame */
 /** @typedef {import("./words.js").Status} Status */
 
-/** What is looked for: words, and statuses. */
+/** Looks for words and statuses. */
 export class Search {
   constructor() {
     /** @type {string[]} */
@@ -36,9 +36,7 @@ export class Search {
   matches(frame) {
     if (this.statuses.size > 0 && !this.statuses.has(frame.status)) return false
     if (this.words.length === 0) return true
-    const handle = frame.handle
-    const text = [frame.title, ...frame.texts.map(([, text]) => text)].join("\n").toLowerCase()
-    return this.words.every((word) => text.includes(word) || handle === word)
+    return this.words.every((word) => frame.lowercase().includes(word) || frame.handle === word)
   }
 
   /**

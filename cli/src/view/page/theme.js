@@ -35,6 +35,7 @@ export class Theme {
     this.changed = changed
     this.dark = matchMedia("(prefers-color-scheme: dark)")
     this.dark.addEventListener("change", () => this.refresh())
+    matchMedia("(forced-colors: active)").addEventListener("change", () => this.refresh())
     this.button = byId("theme", HTMLButtonElement)
     this.button.addEventListener("click", () => {
       document.documentElement.dataset["theme"] = this.isDark() ? "light" : "dark"
@@ -62,6 +63,8 @@ export class Theme {
     this.button.textContent = this.isDark() ? "Light" : "Dark"
     this.button.setAttribute("aria-label", this.isDark() ? "Light colours" : "Dark colours")
     const probe = document.body.appendChild(document.createElement("span"))
+    // The system would give it one of its own colours, whatever the name.
+    probe.className = "probe"
     const colors = /** @type {Colors} */ ({})
     for (const name of NAMES) {
       probe.style.color = `var(--${name})`

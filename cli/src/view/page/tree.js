@@ -1,6 +1,5 @@
 // @ts-check
 // All frames as a tree for keyboards and screen readers. Only the items in view are in the document.
-import { tokensOf } from "./model.js"
 import { byId, duration, element, nameOf, short, statusMark } from "./words.js"
 
 /** @typedef {import("./model.js").Frame} Frame */
@@ -14,7 +13,7 @@ const HEIGHTS = [104, 388]
 const MARGIN = 6
 /** The largest number of levels that are indented. */
 const LEVELS = 14
-/** Stacks with at most this many frames are shown expanded. */
+/** New frames are shown expanded in stacks with at most this many frames. */
 const SMALL = 60
 
 export class Tree {
@@ -29,8 +28,8 @@ export class Tree {
     this.hooks = { selected, opened }
     /** @type {Set<number>} The numbers of the expanded frames. */
     this.expanded = new Set()
-    const isSmall = model.frames.length <= SMALL
-    for (const frame of model.frames) if (isSmall || frame.level === 0) this.expanded.add(frame.number)
+    /** @type {Set<number>} The numbers of all frames so far. */
+    this.known = new Set()
     /** @type {Frame[]} The frames that no ancestor hides. */
     this.shown = []
     /** @type {Frame | null} */
@@ -45,6 +44,17 @@ export class Tree {
       const first = this.shown[0]
       if (!this.selected && first) this.hooks.selected(first)
     })
+    this.update()
+  }
+
+  /** Takes frames that are new or have changed. */
+  update() {
+    const isSmall = this.model.frames.length <= SMALL
+    for (const { number, level } of this.model.frames) {
+      if (this.known.has(number)) continue
+      this.known.add(number)
+      if (isSmall || level === 0) this.expanded.add(number)
+    }
     this.refresh()
   }
 
@@ -91,7 +101,7 @@ export class Tree {
     room.style.height = `${this.shown.length * ITEM}px`
     room.setAttribute("role", "presentation")
     const isSelected = this.selected && this.shown.slice(first, last).includes(this.selected)
-    this.root.replaceChildren(room, ...items)
+    setChildren(this.root, [room, ...items])
     if (isSelected && this.selected) this.root.setAttribute("aria-activedescendant", `item-${this.selected.number}`)
     else this.root.removeAttribute("aria-activedescendant")
     if (this.shown.length === 0) this.root.replaceChildren(element("p", "empty", "There are no frames."))
@@ -119,7 +129,7 @@ export class Tree {
     twist.setAttribute("aria-hidden", "true")
     const name = element("span", "name", frame.title || "(no title)")
     const sizes = frame.bar ? [duration(frame.bar.to - frame.bar.from)] : []
-    if (frame.total.requests > 0) sizes.push(`${short(tokensOf(frame.total))} tokens`)
+    if (frame.total.requests > 0) sizes.push(`${short(frame.total.tokens)} tokens`)
     const status = element("span", "unseen", nameOf(frame.status))
     item.append(twist, statusMark(frame.status), element("span", "handle", frame.handle), name, status)
     item.append(element("span", "size", sizes.join(" · ")))
@@ -144,6 +154,8 @@ export class Tree {
     if (isExpanded) this.expanded.add(frame.number)
     else this.expanded.delete(frame.number)
     this.refresh()
+    // The list always shows the selected frame.
+    if (this.selected && !isExpanded && isBelow(this.selected, frame)) this.hooks.selected(frame)
   }
 
   /** @param {KeyboardEvent} event */
@@ -196,5 +208,34 @@ export class Tree {
       default:
         return undefined
     }
+  }
+}
+
+/**
+ * @param {Frame} frame
+ * @param {Frame} ancestor
+ */
+function isBelow(frame, ancestor) {
+  for (let above = frame.parent; above; above = above.parent) if (above === ancestor) return true
+  return false
+}
+
+/**
+ * Replaces the children of an element one by one, except those that stay as they are: a click that has begun on one would be
+ * lost with it.
+ * @param {Element} parent
+ * @param {Element[]} children
+ */
+function setChildren(parent, children) {
+  const known = new Map([...parent.children].map((child) => [child.id, child]))
+  const next = children.map((child) => {
+    const earlier = known.get(child.id)
+    return earlier?.isEqualNode(child) ? earlier : child
+  })
+  const kept = new Set(next)
+  for (const child of [...parent.children]) if (!kept.has(child)) child.remove()
+  for (const [place, child] of next.entries()) {
+    const there = parent.children[place] ?? null
+    if (there !== child) parent.insertBefore(child, there)
   }
 }

@@ -63,32 +63,22 @@ export function short(value) {
  * A noun behind its number: `1 frame`, `2 frames`.
  * @param {number} value
  * @param {string} noun
+ * @param {string} [plural]
  */
-export function count(value, noun) {
-  return `${number(value)} ${noun}${value === 1 ? "" : "s"}`
+export function count(value, noun, plural = `${noun}s`) {
+  return `${number(value)} ${value === 1 ? noun : plural}`
 }
 
 /**
- * A duration in its two largest units: `1h 20m`.
+ * A duration as all commands write it: `850ms`, `12.3s`, `4m 10s`, `1h 20m`.
  * @param {number} milliseconds
  */
 export function duration(milliseconds) {
-  if (milliseconds < 1000) return `${Math.round(milliseconds)}ms`
-  const seconds = milliseconds / 1000
-  if (seconds < 10) return `${Number(seconds.toFixed(1))}s`
-  const whole = Math.round(seconds)
-  /** @type {[number, string, number, string][]} */
-  const units = [
-    [86400, "d", 3600, "h"],
-    [3600, "h", 60, "m"],
-    [60, "m", 1, "s"],
-  ]
-  for (const [large, name, small, smallName] of units) {
-    if (whole < large) continue
-    const rest = Math.floor((whole % large) / small)
-    return `${Math.floor(whole / large)}${name}${rest > 0 ? ` ${rest}${smallName}` : ""}`
-  }
-  return `${whole}s`
+  const seconds = Math.floor(milliseconds / 1000)
+  if (milliseconds < 1000) return `${milliseconds}ms`
+  if (milliseconds < 60_000) return `${seconds}.${Math.floor((milliseconds % 1000) / 100)}s`
+  if (milliseconds < 3_600_000) return `${Math.floor(seconds / 60)}m ${seconds % 60}s`
+  return `${Math.floor(seconds / 3600)}h ${Math.floor((seconds % 3600) / 60)}m`
 }
 
 /**
@@ -105,14 +95,21 @@ export function moment(milliseconds) {
 }
 
 /**
- * A cost with as many digits as it needs.
+ * A cost as `callstack usage` writes it.
  * @param {number | null} cost
  * @param {boolean} isComplete False: a part of the cost is not known.
  */
 export function money(cost, isComplete) {
   if (cost === null || (!isComplete && cost === 0)) return "?"
-  const text = cost >= 100 ? cost.toFixed(0) : cost >= 1 ? cost.toFixed(2) : cost.toFixed(4)
-  return isComplete ? text : `${text} + ?`
+  return isComplete ? cost.toFixed(4) : `${cost.toFixed(4)} + ?`
+}
+
+/**
+ * The part of prompts that was read from a cache.
+ * @param {{prompt: number, cached: number}} usage
+ */
+export function cachedShare({ prompt, cached }) {
+  return prompt > 0 ? `${Math.round((100 * cached) / prompt)} %` : "–"
 }
 
 /**
@@ -154,8 +151,8 @@ export function statusMark(status) {
 }
 
 /**
- * Replaces what is in an element, unless it is the same: texts that a reader has selected stay selected. The focus stays on
- * the button at its place.
+ * Replaces the content of an element, unless it is the same: texts that a reader has selected stay selected. The focus stays
+ * on the button with the same key; if there is none any more, it goes to the part of the page around it.
  * @param {HTMLElement} container
  * @param {(Node | string)[]} content
  */
@@ -165,7 +162,10 @@ export function replaceContent(container, ...content) {
   next.append(...content)
   if (container.isEqualNode(next)) return
   const focused = document.activeElement
-  const place = focused instanceof HTMLButtonElement ? [...container.querySelectorAll("button")].indexOf(focused) : -1
+  const key = focused instanceof HTMLElement && container.contains(focused) ? focused.dataset["key"] : undefined
   container.replaceChildren(...next.childNodes)
-  if (place >= 0) container.querySelectorAll("button")[place]?.focus({ preventScroll: true })
+  if (key === undefined) return
+  const same = [...container.querySelectorAll("button")].find((button) => button.dataset["key"] === key)
+  const heir = same ?? container.closest("section")
+  heir?.focus({ preventScroll: true })
 }

@@ -1,4 +1,4 @@
-// What the tests of the page share: the program, stacks, and Chromium.
+// The program, stacks, and Chromium, for all tests of the page.
 import assert from "node:assert/strict"
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -13,7 +13,8 @@ import { type Browser, type BrowserContextOptions, chromium, type Locator, type 
 const cli = resolve(import.meta.dirname, "../../../..")
 /** The history of a stack whose times are fixed. */
 export const history = join(cli, "tests/cmd/flame/history.jsonl")
-export const screenshots = join(cli, "tests/browser/screenshots")
+export const browserTests = join(cli, "tests/browser")
+export const screenshots = join(browserTests, "screenshots")
 
 /** The program: that of `make program`, or another one named by CALLSTACK_PROGRAM. */
 const program = process.env["CALLSTACK_PROGRAM"] ?? resolve(cli, "../target/release/callstack")
@@ -104,8 +105,13 @@ export interface Opened extends AsyncDisposable {
   requests: string[]
 }
 
-/** Opens a page in a window of a usual size. */
-export async function open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Opened> {
+/** Opens a page in a window of a usual size. A script, if there is one, runs before those of the page. */
+export async function open(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+  script?: string,
+): Promise<Opened> {
   const context = await browser.newContext({
     viewport: { width: 1200, height: 800 },
     timezoneId: "UTC",
@@ -115,6 +121,7 @@ export async function open(browser: Browser, url: string, options: BrowserContex
   })
   context.setDefaultTimeout(PATIENCE)
   const page = await context.newPage()
+  if (script) await page.addInitScript(script)
   const problems: string[] = []
   const requests: string[] = []
   page.on("console", (message) => problems.push(message.text()))
@@ -139,4 +146,26 @@ export async function textOf(element: Locator): Promise<string> {
 /** The title of the selected frame. */
 export function selectedTitle(page: Page): Promise<string> {
   return textOf(page.locator("#details .name"))
+}
+
+/** Keeps the texts of the newest drawing of the axis. */
+export async function watchAxis(page: Page): Promise<void> {
+  await page.evaluate(`(() => {
+    const { clearRect, fillText } = CanvasRenderingContext2D.prototype
+    CanvasRenderingContext2D.prototype.clearRect = function (...place) {
+      if (this.canvas.id === "axis") window.labels = []
+      return clearRect.apply(this, place)
+    }
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+      if (this.canvas.id === "axis") window.labels.push(text)
+      return fillText.call(this, text, ...place)
+    }
+  })()`)
+}
+
+/** The labels of the axis after something was done. */
+export async function labelsAfter(page: Page, action: () => Promise<void>): Promise<string[]> {
+  await action()
+  await settle(page)
+  return page.evaluate<string[]>("window.labels")
 }

@@ -2,7 +2,17 @@
 import assert from "node:assert/strict"
 import { after, before, test } from "node:test"
 import type { Browser } from "playwright-core"
-import { fixedStack, open, PATIENCE, selectedTitle, startBrowser, textOf } from "./common.js"
+import {
+  fixedStack,
+  labelsAfter,
+  open,
+  PATIENCE,
+  selectedTitle,
+  startBrowser,
+  TestStack,
+  textOf,
+  watchAxis,
+} from "./common.js"
 
 let browser: Browser
 before(async () => {
@@ -54,4 +64,80 @@ test("a page that loses its server says that it tries again", async () => {
   await opened.page.locator("#live", { hasText: /^Live$/ }).waitFor({ timeout: PATIENCE })
   await served.end("SIGKILL")
   await opened.page.locator("#live", { hasText: "Connection lost" }).waitFor({ timeout: PATIENCE })
+})
+
+test("a status that is filtered keeps its button when its last frame has another status", async () => {
+  using stack = new TestStack()
+  stack.run("push", "--new", "Root")
+  stack.run("plan", "Later", "--below", "f1")
+  await using served = await stack.serve()
+  await using opened = await open(browser, served.url)
+  const { page } = opened
+  await page.locator("#live", { hasText: /^Live$/ }).waitFor({ timeout: PATIENCE })
+  await page.getByRole("button", { name: "planned 1" }).click()
+  stack.run("activate", "f2")
+  await page.getByRole("button", { name: "planned 0" }).click()
+  assert.equal(await textOf(page.locator("#found")), "", "nothing is filtered any more")
+  assert.equal(await page.locator("#legend li", { hasText: "planned" }).isVisible(), false)
+})
+
+test("frames that come to a small stack are shown expanded, and moved ones move", async () => {
+  using stack = new TestStack()
+  stack.run("push", "--new", "Root")
+  await using served = await stack.serve()
+  await using opened = await open(browser, served.url)
+  const { page } = opened
+  await page.locator("#live", { hasText: /^Live$/ }).waitFor({ timeout: PATIENCE })
+  stack.run("plan", "Part", "Other part", "--below", "f1")
+  stack.run("plan", "Task", "--below", "f2")
+  await page.getByRole("treeitem", { name: /f4 Task/ }).waitFor({ timeout: PATIENCE })
+  stack.run("edit", "f3", "--before", "f2")
+  await page.locator("#tree .item:has-text('f3') + .item:has-text('f2')").waitFor({ timeout: PATIENCE })
+  stack.run("plan", "Second root", "--root")
+  stack.run("edit", "f5", "--before", "f1")
+  await page.locator("#title", { hasText: "Second root and 1 more" }).waitFor({ timeout: PATIENCE })
+  stack.run("invalidate", "f2", "It is not needed")
+  await page.getByRole("treeitem", { name: "f4 Task invalidated" }).waitFor({ timeout: PATIENCE })
+  assert.deepEqual(opened.problems, [])
+})
+
+test("the focus stays on the link to the same frame when another link comes before it", async () => {
+  using stack = new TestStack()
+  stack.run("push", "--new", "Root")
+  stack.run("plan", "One", "Two", "Three", "--below", "f1")
+  stack.run("edit", "f4", "--depends-on", "f3")
+  await using served = await stack.serve()
+  await using opened = await open(browser, served.url)
+  const { page } = opened
+  await page.locator("#live", { hasText: /^Live$/ }).waitFor({ timeout: PATIENCE })
+  await page.getByRole("treeitem", { name: /f4 Three/ }).click()
+  await page.locator("#details").getByRole("button", { name: "f3 Two" }).focus()
+  stack.run("edit", "f4", "--depends-on", "f2", "--depends-on", "f3")
+  await page.locator("#details").getByRole("button", { name: "f2 One" }).waitFor({ timeout: PATIENCE })
+  assert.equal(await page.evaluate("document.activeElement.textContent"), "f3 Two")
+})
+
+test("a view at the end of the chart stays there when the chart becomes longer", async () => {
+  using stack = fixedStack()
+  await using served = await stack.serve()
+  await using opened = await open(browser, served.url)
+  const { page } = opened
+  await page.locator("#live", { hasText: /^Live$/ }).waitFor({ timeout: PATIENCE })
+  const chart = page.locator("#flame")
+  await chart.focus()
+  await page.keyboard.press("+")
+  const box = await chart.boundingBox()
+  assert.ok(box)
+  // The last rows are free there.
+  await page.mouse.move(box.x + box.width - 20, box.y + box.height - 3)
+  await page.mouse.down()
+  await page.mouse.move(box.x + 10, box.y + box.height - 3, { steps: 4 })
+  await page.mouse.up()
+  await watchAxis(page)
+  // The history is some years old.
+  stack.run("push", "Much later", "--below", "f1")
+  await page.locator("#summary", { hasText: "25 frames" }).waitFor({ timeout: PATIENCE })
+  const labels = await labelsAfter(page, () => chart.focus())
+  assert.ok(labels.length > 1 && labels.every((label) => /^\d+d /.test(label)), `not at the end: ${labels.join(", ")}`)
+  assert.deepEqual(opened.problems, [])
 })

@@ -1,9 +1,11 @@
 // The page of `callstack view` as a file: what it shows, its keys, and texts that try to be more than texts.
 import assert from "node:assert/strict"
-import { writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { after, before, test } from "node:test"
+import { pathToFileURL } from "node:url"
 import type { Browser } from "playwright-core"
-import { fixedStack, open, selectedTitle, settle, startBrowser, TestStack, textOf } from "./common.js"
+import { browserTests, fixedStack, open, selectedTitle, settle, startBrowser, TestStack, textOf } from "./common.js"
 
 let browser: Browser
 before(async () => {
@@ -18,7 +20,7 @@ test("the page needs nothing but its file", async () => {
   assert.deepEqual(opened.requests, [url])
   assert.deepEqual(opened.problems, [])
   assert.equal(await opened.page.title(), "Release version 2 of the shop – callstack")
-  assert.match((await textOf(opened.page.locator("#summary"))) ?? "", /^24 frames · 40m · 89 requests · /)
+  assert.match((await textOf(opened.page.locator("#summary"))) ?? "", /^24 frames · 40m 0s · 89 requests · /)
   assert.equal(await textOf(opened.page.locator("#note")), "3 frames that have not begun are only in the list.")
 })
 
@@ -175,15 +177,11 @@ test("texts of frames stay texts", async () => {
   assert.deepEqual(opened.problems, [])
 })
 
-test("an empty stack, and deep ones, have a page", async () => {
-  using stack = new TestStack()
-  stack.run("push", "--new", "Root")
-  for (let level = 1; level < 40; level++) stack.run("push", `Level ${level}`, "--below", `f${level}`)
-  await using opened = await open(browser, stack.page())
-  await opened.page.getByRole("tree").focus()
-  await opened.page.keyboard.press("End")
-  assert.equal(await selectedTitle(opened.page), "Level 39")
-  assert.deepEqual(opened.problems, [])
+test("durations and costs are written as the program writes them", async () => {
+  const cases = JSON.parse(readFileSync(join(browserTests, "words.json"), "utf8"))
+  const words = await import(pathToFileURL(join(browserTests, "../../src/view/page/words.js")).href)
+  for (const [milliseconds, text] of cases.durations) assert.equal(words.duration(milliseconds), text)
+  for (const [cost, text] of cases.costs) assert.equal(words.money(cost, true), text)
 })
 
 test("prices make the list of the costliest frames one of money", async () => {
