@@ -462,14 +462,10 @@ impl Tree {
         self.handles().zip(totals).map(|(handle, total)| FrameUsage { own: own(handle), total }).collect()
     }
 
-    /// The tokens of the requests of each frame and of everything below it, in the order of the handles: those of f1 are the
-    /// first.
-    pub fn tokens_by_frame(&self) -> Vec<u64> {
-        let own = |handle| {
-            let tokens = self.node(handle).record().usage.iter().map(ModelUsage::tokens);
-            tokens.fold(0, u64::saturating_add)
-        };
-        self.totals(own, |total, below| *total = total.saturating_add(*below))
+    /// The sums over all models of the requests of each frame and of everything below it, in the order of the handles: those of
+    /// f1 are the first.
+    pub fn usage_sums_by_frame(&self) -> Vec<ModelUsage> {
+        self.totals(|handle| self.node(handle).record().usage.iter().sum(), ModelUsage::add)
     }
 
     /// The total of each frame: its own value, and the totals of its children added to it, in their order.

@@ -42,8 +42,9 @@ fn the_sums_of_a_frame_are_its_own_and_those_of_everything_below_it() {
         let by_frame = tree.usage_by_frame();
         tree.handles().zip(&by_frame).for_each(|(handle, usage)| assert_eq!(usage, &tree.usage(handle), "{handle}"));
         assert_eq!(by_frame.len(), 4);
-        let tokens = |usage: &FrameUsage| usage.total.iter().map(ModelUsage::tokens).sum();
-        assert_eq!(tree.tokens_by_frame(), by_frame.iter().map(tokens).collect::<Vec<u64>>());
+        let sum = |usage: &FrameUsage| usage.total.iter().sum();
+        assert_eq!(tree.usage_sums_by_frame(), by_frame.iter().map(sum).collect::<Vec<ModelUsage>>());
+        assert_eq!(tree.usage_sums_by_frame()[0].tokens(), 1_300 + 1_150 + 10 + 60 + 7);
     });
     assert_eq!(stack.usage("f9").unwrap_err().code(), "unknown_frame");
     assert_eq!(stack.record_usage("f9", request("small", 1, 1)).unwrap_err().code(), "unknown_frame");

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use callstack_core::frame::ModelUsage;
 use callstack_core::{FrameStatus, Handle, Tree};
 
 use super::filter::{Filter, waits_for_person};
@@ -105,7 +106,7 @@ impl Rows {
     fn entries(&mut self, tree: &Tree, filter: Filter) -> Vec<Entry> {
         let mut entries: Vec<Entry> = Vec::with_capacity(tree.len());
         let mut path: Vec<usize> = Vec::new();
-        let tokens = tree.tokens_by_frame();
+        let sums = tree.usage_sums_by_frame();
         for handle in tree.roots().iter().flat_map(|root| tree.subtree(*root)) {
             let node = tree.node(handle);
             let place = FrameStatus::ALL.iter().position(|status| *status == node.status());
@@ -115,7 +116,7 @@ impl Rows {
             path.truncate(node.depth());
             let parent = path.last().copied();
             path.push(entries.len());
-            let tokens = tokens.get(handle.index()).copied().unwrap_or_default();
+            let tokens = sums.get(handle.index()).map_or(0, ModelUsage::tokens);
             if parent.is_none() {
                 self.tokens = self.tokens.saturating_add(tokens);
             }
