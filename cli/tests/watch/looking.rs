@@ -398,3 +398,23 @@ fn without_colours_marks_and_words_say_everything() {
     let has_color = |row| screen.cell(row, 4).is_some_and(|cell| cell.fgcolor() != pseudo_terminal::Color::Default);
     assert!((0..32).any(has_color), "--color always wins");
 }
+
+#[test]
+fn a_small_terminal_says_how_to_quit() {
+    let scene = Scene::of_history("cmd/shop");
+    scene.watch((20, 5)).wait_for_text("q quit");
+    let mut terminal = scene.watch((40, 12));
+    shows(&mut terminal, "", "q quit");
+    shows(&mut terminal, ENTER, "Esc tree   q quit");
+}
+
+#[test]
+fn the_drawn_part_of_a_terminal_has_a_largest_size() {
+    let scene = Scene::of_history("cmd/shop");
+    let terminal = scene.watch((3_000, 600));
+    let screen = terminal.wait_for_text("f4 Pay for the cart");
+    let text = text_of(&screen);
+    let (width, height) = (text.lines().map(|line| line.chars().count()).max(), text.trim_end().lines().count());
+    assert!(width.is_some_and(|width| (900..=1_000).contains(&width)), "{width:?} columns are drawn");
+    assert_eq!(height, 500, "lines are drawn");
+}

@@ -173,12 +173,16 @@ pub fn footer(screen: &Screen<'_>, layout: &Layout, canvas: &mut Canvas<'_>) {
             keys(all, usize::from(area.width))
         }
         None if is_in_details(screen) && layout.tree.is_none() => keys(
-            &[("Esc", "tree"), ("← →", "view"), ("↑ ↓", "scroll"), ("a", "answer"), ("?", "help")],
+            &[("Esc", "tree"), ("q", "quit"), ("← →", "view"), ("↑ ↓", "scroll"), ("a", "answer"), ("?", "help")],
             usize::from(area.width),
         ),
         None => {
             let waiting = (view.rows.waiting > 0).then_some(("w", "waiting"));
-            let all: Vec<(&str, &str)> = waiting.into_iter().chain(KEYS).collect();
+            let mut all: Vec<(&str, &str)> = waiting.into_iter().chain(KEYS).collect();
+            if area.width < NARROW {
+                // The way out must have room.
+                all.sort_by_key(|(key, _)| *key != "q");
+            }
             keys(&all, usize::from(area.width))
         }
     };
