@@ -90,8 +90,7 @@ impl StackFolder {
     /// As [`StackFolder::existing`]; if the file cannot be looked at.
     pub fn database_file(&self) -> Result<DatabaseFile, Failure> {
         let path = self.existing()?.join(DATABASE);
-        let data =
-            fs::metadata(&path).map_err(|error| Failure::of_file("look at", &path.display().to_string(), &error))?;
+        let data = fs::metadata(&path).map_err(|error| Failure::of_file("look at", path.display(), &error))?;
         Ok(DatabaseFile::of(&data))
     }
 

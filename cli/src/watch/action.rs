@@ -157,22 +157,21 @@ impl Action {
     /// user has seen.
     pub fn carry_out(&self, text: &str, seen: Effects, shown: &Shown<'_>) -> Result<String, Failure> {
         let same_stack = shown.folder.same_stack();
-        let effects_text = text;
-        let text = text.to_owned();
+        let typed = text.to_owned();
         shown.folder.change_once(PATIENCE, shown.file, |stack| {
             check_same_frame(stack, shown.stack, self.frame())?;
-            seen.check(self.frame(), self.effects(stack, effects_text)?)?;
+            seen.check(self.frame(), self.effects(stack, text)?)?;
             match self {
                 Self::Answer(frame, waiting) => {
                     stack.read(|tree| waiting.check(tree, *frame))?;
-                    said(&answer::answer_frame(stack, *frame, text, same_stack)?)
+                    said(&answer::answer_frame(stack, *frame, typed, same_stack)?)
                 }
                 Self::Stop(frame) => said(&stop::stop(stack, Some(*frame), stop::REASON.to_owned(), same_stack)?),
                 Self::Retry(frame) => {
-                    let note = Some(text).filter(|note| !note.trim().is_empty());
+                    let note = Some(typed).filter(|note| !note.trim().is_empty());
                     said(&retry::retry(stack, *frame, note, same_stack)?)
                 }
-                Self::Invalidate(frame) => said(&invalidate::invalidate(stack, *frame, text, same_stack)?),
+                Self::Invalidate(frame) => said(&invalidate::invalidate(stack, *frame, typed, same_stack)?),
             }
         })
     }
