@@ -2,9 +2,12 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fs;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+#[cfg(not(unix))]
+use std::time::SystemTime;
 
 use callstack_core::{Error, Stack, StackOptions};
 
@@ -30,6 +33,16 @@ pub struct StackFolder {
 /// they would concern another stack.
 #[derive(Debug, Clone, Default)]
 pub struct SameStack(Option<String>);
+
+/// The database of a stack as a file: another file in the same place differs, also if it is a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatabaseFile {
+    /// The device and the number of the file on it.
+    #[cfg(unix)]
+    number: (u64, u64),
+    #[cfg(not(unix))]
+    created: Option<SystemTime>,
+}
 
 impl StackFolder {
     /// `given`: the value of `--stack` or `CALLSTACK_DIR`. An empty one counts as none. `is_repeated`: the commands that
@@ -71,18 +84,42 @@ impl StackFolder {
         ChangedStack::open(&self.existing()?)
     }
 
-    /// Changes the stack in a program that goes on: all that was opened for it is closed again. Each call of the stack waits
-    /// for other processes for at most `patience` milliseconds.
+    /// The database that is in the folder now.
     ///
     /// # Errors
-    /// As [`StackFolder::open_to_write`]; those of the change.
+    /// As [`StackFolder::existing`]; if the file cannot be looked at.
+    pub fn database_file(&self) -> Result<DatabaseFile, Failure> {
+        let path = self.existing()?.join(DATABASE);
+        let data = fs::metadata(&path).map_err(|error| Failure::of_file("look at", path.display(), &error))?;
+        Ok(DatabaseFile::of(&data))
+    }
+
+    /// Changes the stack in a program that goes on: all that was opened for it is closed again. Each call of the stack waits
+    /// for other processes for at most `patience` milliseconds. `known`: the database that the program has shown.
+    ///
+    /// # Errors
+    /// If another database is in the folder; as [`StackFolder::open_to_write`]; those of the change.
     pub fn change_once<T>(
         &self,
         patience: u64,
+        known: DatabaseFile,
         change: impl FnOnce(&Stack) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
+        self.check_same(known)?;
         let options = ChangedStack::options().busy_timeout(patience);
-        change(&Stack::open(self.existing()?, options).map_err(of_opening)?)
+        let stack = Stack::open(self.existing()?, options).map_err(of_opening)?;
+        // The folder can have been replaced before the database was opened.
+        self.check_same(known)?;
+        change(&stack)
+    }
+
+    fn check_same(&self, known: DatabaseFile) -> Result<(), Failure> {
+        if self.database_file()? == known {
+            return Ok(());
+        }
+        let message = "the folder contains another stack now";
+        Err(Failure::new(Exit::Refused, "other_stack", message)
+            .next("quit, and look at the stack again: `callstack watch`"))
     }
 
     /// Changes the stack. With `is_new` it is created if it is missing. A change that an empty stack refuses creates
@@ -162,6 +199,20 @@ impl StackFolder {
             missing(message)
                 .next("name its folder with --stack or CALLSTACK_DIR, or begin one here: callstack push --new TITLE")
         })
+    }
+}
+
+impl DatabaseFile {
+    #[cfg(unix)]
+    fn of(data: &fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+
+        Self { number: (data.dev(), data.ino()) }
+    }
+
+    #[cfg(not(unix))]
+    fn of(data: &fs::Metadata) -> Self {
+        Self { created: data.created().ok() }
     }
 }
 

@@ -5,7 +5,7 @@ use callstack_core::{Change, Command, Event, FrameRef, FrameStatus, Handle, Stac
 use crate::commands::{answer, invalidate, retry, show, stop};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{DatabaseFile, StackFolder};
 use crate::output::{Lines, Page, Report};
 
 /// Maximum wait for other processes, in milliseconds. The screen does not change during the wait.
@@ -30,9 +30,17 @@ pub struct Waiting {
     asked_at: Option<u64>,
 }
 
-/// The effects of an action beside the change of its frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The stack that is on the screen.
+pub struct Shown<'a> {
+    pub stack: &'a Stack,
+    pub folder: &'a StackFolder,
+    pub file: DatabaseFile,
+}
+
+/// The state of a frame before an action, and the effects of the action beside the change of the frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effects {
+    status: FrameStatus,
     /// Number of planned frames below the frame that become invalidated.
     pub invalidated: usize,
     /// Number of frames that hosts run and that become blocked.
@@ -67,8 +75,8 @@ impl Waiting {
 }
 
 impl Effects {
-    fn of(frame: Handle, events: &[Event]) -> Self {
-        let mut effects = Self::default();
+    fn of(frame: Handle, status: FrameStatus, events: &[Event]) -> Self {
+        let mut effects = Self { status, invalidated: 0, stopped: 0, fails: false };
         for Event { handle, change, .. } in events {
             match change {
                 Change::Invalidated { .. } if *handle != frame => effects.invalidated += 1,
@@ -78,6 +86,21 @@ impl Effects {
             }
         }
         effects
+    }
+
+    /// Checks that an action has the effects that the user has seen.
+    ///
+    /// # Errors
+    /// If they are other ones now.
+    pub fn check(self, frame: Handle, current: Self) -> Result<(), Failure> {
+        if current == self {
+            return Ok(());
+        }
+        let message = match current.status == self.status {
+            true => format!("the frames at or below {frame} have changed meanwhile"),
+            false => format!("{frame} has become {} meanwhile", current.status),
+        };
+        Err(Failure::new(Exit::Refused, "state_changed", message).next("the question shows the effects now"))
     }
 }
 
@@ -121,30 +144,34 @@ impl Action {
                 Command::Retry { frame, session_id: stack.planned_id(), note: None, is_interrupted }
             }
         };
-        let commit = stack.read(|tree| decide(tree, command, show::now()))?;
-        Ok(Effects::of(handle, &commit.events))
+        stack.read(|tree| {
+            let commit = decide(tree, command, show::now())?;
+            Ok(Effects::of(handle, tree.node(handle).status(), &commit.events))
+        })
     }
 
-    /// Does it, and returns the first line that the command would say.
+    /// Does it, and returns the first line that the command would say. `seen`: the effects that the user has agreed to.
     ///
     /// # Errors
-    /// Those of the command; if the user has seen another frame, or if it waits for something else now.
-    pub fn carry_out(&self, text: &str, seen: &Stack, folder: &StackFolder) -> Result<String, Failure> {
-        let same_stack = folder.same_stack();
-        let text = text.to_owned();
-        folder.change_once(PATIENCE, |stack| {
-            check_same_frame(stack, seen, self.frame())?;
+    /// Those of the command; if the folder contains another stack; if the frame or the effects differ from those that the
+    /// user has seen.
+    pub fn carry_out(&self, text: &str, seen: Effects, shown: &Shown<'_>) -> Result<String, Failure> {
+        let same_stack = shown.folder.same_stack();
+        let typed = text.to_owned();
+        shown.folder.change_once(PATIENCE, shown.file, |stack| {
+            check_same_frame(stack, shown.stack, self.frame())?;
+            seen.check(self.frame(), self.effects(stack, text)?)?;
             match self {
                 Self::Answer(frame, waiting) => {
                     stack.read(|tree| waiting.check(tree, *frame))?;
-                    said(&answer::answer_frame(stack, *frame, text, same_stack)?)
+                    said(&answer::answer_frame(stack, *frame, typed, same_stack)?)
                 }
                 Self::Stop(frame) => said(&stop::stop(stack, Some(*frame), stop::REASON.to_owned(), same_stack)?),
                 Self::Retry(frame) => {
-                    let note = Some(text).filter(|note| !note.trim().is_empty());
+                    let note = Some(typed).filter(|note| !note.trim().is_empty());
                     said(&retry::retry(stack, *frame, note, same_stack)?)
                 }
-                Self::Invalidate(frame) => said(&invalidate::invalidate(stack, *frame, text, same_stack)?),
+                Self::Invalidate(frame) => said(&invalidate::invalidate(stack, *frame, typed, same_stack)?),
             }
         })
     }

@@ -1,11 +1,27 @@
 //! Lines of the program on the cells of the screen.
 
+use std::borrow::Cow;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
 use super::palette::Palette;
 use crate::output::{FAINT, Line};
+
+/// Returns a text with a replacement for characters that no terminal has to know, and to which terminals give different
+/// widths: noncharacters, and the unassigned ones among the Hangul letters.
+fn drawable(text: &str) -> Cow<'_, str> {
+    let is_undrawable = |character: char| {
+        let is_noncharacter = u32::from(character) & 0xFFFE == 0xFFFE;
+        let is_unassigned = matches!(character, '\u{D7C7}'..='\u{D7CA}' | '\u{D7FC}'..='\u{D7FF}');
+        is_noncharacter || is_unassigned || matches!(character, '\u{FDD0}'..='\u{FDEF}')
+    };
+    match text.contains(is_undrawable) {
+        true => Cow::Owned(text.replace(is_undrawable, "\u{FFFD}")),
+        false => Cow::Borrowed(text),
+    }
+}
 
 /// The cells of the screen.
 pub struct Canvas<'a> {
@@ -27,7 +43,7 @@ impl<'a> Canvas<'a> {
         let mut x = area.x;
         for (style, text) in line.cut(usize::from(area.width)).parts() {
             let room = usize::from(area.right().saturating_sub(x));
-            (x, _) = self.buffer.set_stringn(x, area.y, text, room, self.palette.style(style));
+            (x, _) = self.buffer.set_stringn(x, area.y, drawable(text), room, self.palette.style(style));
         }
     }
 
@@ -76,5 +92,17 @@ impl<'a> Canvas<'a> {
         let style = Style::new().fg(Color::Reset).remove_modifier(Modifier::DIM).add_modifier(Modifier::REVERSED);
         let style = if is_faint { style.add_modifier(Modifier::DIM) } else { style };
         self.buffer.set_style(area.intersection(self.buffer.area), style);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_of_unclear_width_are_replaced() {
+        let shown = drawable("a\u{D7FF}\u{FFFE}\u{FDD0}\u{1FFFF}b");
+        assert_eq!(shown, "a\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}b");
+        assert_eq!(drawable("größe 日本 한글"), "größe 日本 한글");
     }
 }

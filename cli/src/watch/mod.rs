@@ -13,6 +13,7 @@ mod keys;
 mod layout;
 mod palette;
 mod prompt;
+mod quiet;
 mod refusal;
 mod rows;
 mod screen;
@@ -47,7 +48,7 @@ pub fn run(folder: &StackFolder) -> Result<Exit, Failure> {
     force_color_output(palette.has_colors());
     let signals = Signals::register()?;
     let mut terminal = FullScreen::enter()?;
-    let mut screen = Screen::new(&stack, folder, folder.existing()?, palette);
+    let mut screen = Screen::new(&stack, folder, palette)?;
     loop {
         let asked = signals.asked();
         if let Some(signal) = asked.end {

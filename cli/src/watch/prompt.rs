@@ -34,7 +34,8 @@ pub struct Search {
 pub struct Act {
     pub action: Action,
     pub input: Input,
-    effects: Effects,
+    /// The effects that the user has seen.
+    pub effects: Effects,
     /// True if the text is complete, and the user is asked whether it is to be done.
     is_confirming: bool,
     /// The reason why the last try has failed.
@@ -108,23 +109,17 @@ impl Act {
         Self { is_confirming: true, refusal: None, ..self }
     }
 
-    /// The question after a refusal, with the typed text.
-    pub fn refused(mut self, refusal: Refusal, tree: &Tree) -> Self {
-        self.action.look_again(tree);
+    /// The question after a refusal, with the typed text, and with the effects that the action has now.
+    pub fn refused(mut self, refusal: Refusal, stack: &Stack) -> Self {
+        stack.read(|tree| self.action.look_again(tree));
+        // Without effects the refusal tells the reason.
+        let effects = self.action.effects(stack, "text").unwrap_or(self.effects);
         let is_confirming = matches!(self.action, Action::Stop(_));
-        Self { is_confirming, refusal: Some(refusal), ..self }
-    }
-
-    /// Takes in changes of the stack. The question that the user has seen stays.
-    pub fn update(&mut self, stack: &Stack) {
-        // A refusal is shown when the user enters the text.
-        if let Ok(effects) = self.action.effects(stack, "text") {
-            self.effects = effects;
-        }
+        Self { is_confirming, refusal: Some(refusal), effects, ..self }
     }
 
     fn explanation(&self) -> String {
-        let Effects { invalidated, stopped, fails } = self.effects;
+        let Effects { invalidated, stopped, fails, .. } = self.effects;
         match &self.action {
             Action::Answer(_, Waiting { question, answer: Some(answer), .. }) => {
                 format!("{question}\nAnswered: {answer}\nYour text is added to this answer.")

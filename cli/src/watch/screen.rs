@@ -1,13 +1,13 @@
 //! The screen: its knowledge of the stack, the effect of each key, and when it must be drawn again.
 
-use std::path::PathBuf;
+use std::time::Instant;
 
 use callstack_core::text::one_line;
 use callstack_core::{Handle, Stack};
 use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind};
 use ratatui::layout::Size;
 
-use super::action::{Action, Waiting};
+use super::action::{Action, Shown, Waiting};
 use super::details::{Details, Tab};
 use super::draw;
 use super::filter::Filter;
@@ -15,12 +15,13 @@ use super::keys::{Step, Wish};
 use super::layout::Layout;
 use super::palette::Palette;
 use super::prompt::{Act, MARGIN, Outcome, Prompt, Search};
+use super::quiet::Quiet;
 use super::refusal::Refusal;
 use super::times::Times;
 use super::view::{Notice, Pane, View, moved};
 use crate::commands::show::now;
 use crate::failure::Failure;
-use crate::folder::StackFolder;
+use crate::folder::{DatabaseFile, StackFolder};
 use crate::output::Line;
 
 /// A wish of the user that the program fulfils outside of the screen.
@@ -35,6 +36,8 @@ pub enum Request {
 pub struct Screen<'a> {
     pub stack: &'a Stack,
     folder: &'a StackFolder,
+    /// The database that the stack was read from.
+    file: DatabaseFile,
     /// The folder of the stack, for people.
     pub name: String,
     pub view: View,
@@ -45,6 +48,7 @@ pub struct Screen<'a> {
     pub now: u64,
     /// Why the stack cannot be read any more.
     pub trouble: Option<Refusal>,
+    pub quiet: Quiet,
     /// The revision that the rows show.
     revision: u64,
     drawn: Option<Drawn>,
@@ -58,10 +62,14 @@ struct Drawn {
 }
 
 impl<'a> Screen<'a> {
-    pub fn new(stack: &'a Stack, folder: &'a StackFolder, path: PathBuf, palette: Palette) -> Self {
-        Self {
+    /// # Errors
+    /// If the folder does not contain the stack any more.
+    pub fn new(stack: &'a Stack, folder: &'a StackFolder, palette: Palette) -> Result<Self, Failure> {
+        let path = folder.existing()?;
+        Ok(Self {
             stack,
             folder,
+            file: folder.database_file()?,
             name: one_line(&path.display().to_string()),
             view: View::new(),
             times: Times::default(),
@@ -69,9 +77,10 @@ impl<'a> Screen<'a> {
             palette,
             now: now(),
             trouble: None,
+            quiet: Quiet::default(),
             revision: 0,
             drawn: None,
-        }
+        })
     }
 
     /// Takes in what others have done.
@@ -90,9 +99,6 @@ impl<'a> Screen<'a> {
         if self.view.is_stale || self.revision != revision {
             self.revision = revision;
             self.stack.read(|tree| self.view.update(tree));
-            if let Some(Prompt::Act(act)) = &mut self.view.prompt {
-                act.update(self.stack);
-            }
             self.drawn = None;
         }
     }
@@ -136,6 +142,9 @@ impl<'a> Screen<'a> {
     /// Prepares a redraw, and returns false if the screen shows everything already.
     pub fn prepare(&mut self, size: Size) -> bool {
         self.now = now();
+        if self.quiet.before_redraw(Instant::now()) {
+            self.drawn = None;
+        }
         let layout = self.layout(size);
         self.view.scroll_to_selected(usize::from(layout.rows().height));
         if let (Some(details), Some(selected)) = (layout.details, self.view.chosen.selected) {
@@ -175,9 +184,14 @@ impl<'a> Screen<'a> {
     pub fn handle(&mut self, event: &Event, size: Size) -> Option<Request> {
         self.drawn = None;
         let request = match event {
-            Event::Key(key) if key.kind != KeyEventKind::Release => self.key(*key, size),
+            Event::Key(key) if key.kind != KeyEventKind::Release => match self.quiet.discards(Instant::now()) {
+                true => None,
+                false => self.key(*key, size),
+            },
             Event::Paste(text) => {
                 self.view.prompt.as_mut().into_iter().for_each(|prompt| prompt.paste(text));
+                // A text that contains the mark of its end goes on as keys.
+                self.quiet.begin(Instant::now());
                 None
             }
             _ => None,
@@ -189,7 +203,12 @@ impl<'a> Screen<'a> {
     fn key(&mut self, key: KeyEvent, size: Size) -> Option<Request> {
         self.view.notice = None;
         if let Some(prompt) = self.view.prompt.take() {
+            let was_typing = prompt.input().is_some();
             self.prompted(prompt, key);
+            let is_typing = self.view.prompt.as_ref().is_some_and(|prompt| prompt.input().is_some());
+            if !is_typing || !was_typing {
+                self.quiet.begin(Instant::now());
+            }
             // The selection has not followed the active frame meanwhile.
             self.view.is_stale |= self.view.prompt.is_none();
             return None;
@@ -245,7 +264,8 @@ impl<'a> Screen<'a> {
             Wish::NextFilter => view.set_filter(view.chosen.filter.next()),
             Wish::Filter(digit) => Filter::of_digit(digit).into_iter().for_each(|filter| view.set_filter(filter)),
             Wish::Answer => {
-                self.ask(|frame| Action::Answer(frame, self.stack.read(|tree| Waiting::of(tree, frame))));
+                let stack = self.stack;
+                self.ask(|frame| Action::Answer(frame, stack.read(|tree| Waiting::of(tree, frame))));
             }
             Wish::Stop => self.ask(Action::Stop),
             Wish::Retry => self.ask(Action::Retry),
@@ -288,9 +308,18 @@ impl<'a> Screen<'a> {
     /// Asks the user about an action on the selected frame, unless the stack would refuse it.
     fn ask(&mut self, action: impl FnOnce(Handle) -> Action) {
         let Some(selected) = self.view.chosen.selected else { return };
+        if let Err(trouble) = self.check_readable() {
+            return self.view.refuse(trouble);
+        }
         let action = action(selected);
         match action.effects(self.stack, "text") {
-            Ok(effects) => self.view.prompt = Some(Prompt::Act(Act::new(action, effects))),
+            Ok(effects) => {
+                self.view.prompt = Some(Prompt::Act(Act::new(action, effects)));
+                let is_confirming = self.view.prompt.as_ref().is_some_and(|prompt| prompt.input().is_none());
+                if is_confirming {
+                    self.quiet.begin(Instant::now());
+                }
+            }
             Err(failure) => self.view.refuse(self.refusal(failure)),
         }
     }
@@ -301,9 +330,9 @@ impl<'a> Screen<'a> {
             Outcome::SearchCancelled(before) => self.view.return_to(before),
             Outcome::Cancelled => self.view.say("Nothing was changed."),
             Outcome::Searching { search, is_done } => self.search(search, is_done),
-            // A text that the stack refuses is not confirmed first.
-            Outcome::Entered(act) => match act.action.effects(self.stack, act.input.text()) {
-                Err(failure) => self.ask_again(act, failure),
+            // A text that the stack refuses is not confirmed first, nor are effects that the user has not seen.
+            Outcome::Entered(act) => match self.check_seen(&act) {
+                Err(refusal) => self.ask_again(act, refusal),
                 Ok(_) if act.asks_again() => self.view.prompt = Some(Prompt::Act(act.confirming())),
                 Ok(_) => self.carry_out(act),
             },
@@ -324,19 +353,37 @@ impl<'a> Screen<'a> {
         }
     }
 
+    /// Checks that the screen shows the stack as it is, because nothing may be done to another one.
+    fn check_readable(&mut self) -> Result<(), Refusal> {
+        self.refresh();
+        self.trouble.clone().map_or(Ok(()), Err)
+    }
+
+    /// Checks that the stack takes an action, with the effects that the user has seen.
+    fn check_seen(&mut self, act: &Act) -> Result<(), Refusal> {
+        self.check_readable()?;
+        let current = act.action.effects(self.stack, act.input.text());
+        current
+            .and_then(|current| act.effects.check(act.action.frame(), current))
+            .map_err(|failure| self.refusal(failure))
+    }
+
     fn carry_out(&mut self, act: Act) {
-        let done = act.action.carry_out(act.input.text(), self.stack, self.folder);
+        if let Err(trouble) = self.check_readable() {
+            return self.ask_again(act, trouble);
+        }
+        let shown = Shown { stack: self.stack, folder: self.folder, file: self.file };
+        let done = act.action.carry_out(act.input.text(), act.effects, &shown);
         self.refresh();
         match done {
             Ok(said) => self.view.say(said),
-            Err(failure) => self.ask_again(act, failure),
+            Err(failure) => self.ask_again(act, self.refusal(failure)),
         }
     }
 
     /// Shows a refusal above the text that was typed.
-    fn ask_again(&mut self, act: Act, failure: Failure) {
-        let refusal = self.refusal(failure);
-        let act = self.stack.read(|tree| act.refused(refusal, tree));
-        self.view.prompt = Some(Prompt::Act(act));
+    fn ask_again(&mut self, act: Act, refusal: Refusal) {
+        self.view.prompt = Some(Prompt::Act(act.refused(refusal, self.stack)));
+        self.quiet.begin(Instant::now());
     }
 }

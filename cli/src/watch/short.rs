@@ -36,16 +36,20 @@ pub fn age(milliseconds: u64) -> String {
     }
 }
 
-/// A number in at most 5 columns: `950`, `9.5k`, `88k`, `1.2M`.
+/// A number in at most 5 columns, rounded: `950`, `9.5k`, `88k`, `1.3M`.
 pub fn amount(number: u64) -> String {
+    if number < 1_000 {
+        return number.to_string();
+    }
+    let rounded = |unit: u64| number.saturating_add(unit / 2) / unit;
     for (unit, name) in [(1_000, "k"), (1_000_000, "M"), (1_000_000_000, "G"), (1_000_000_000_000, "T")] {
+        let tenths = rounded(unit / 10);
+        if tenths < 100 {
+            return format!("{}.{}{name}", tenths / 10, tenths % 10);
+        }
         // The last unit takes all numbers that are left.
-        let is_fitting = number < unit * 1_000 || name == "T";
-        match number / unit {
-            0 => return number.to_string(),
-            whole @ 1..10 if is_fitting => return format!("{whole}.{}{name}", number % unit / (unit / 10)),
-            whole if is_fitting => return format!("{}{name}", whole.min(9_999)),
-            _ => {}
+        if rounded(unit) < 1_000 || name == "T" {
+            return format!("{}{name}", rounded(unit).min(9_999));
         }
     }
     number.to_string()
@@ -74,8 +78,11 @@ mod tests {
     fn durations_and_numbers_take_five_columns() {
         let ages = [0, 999, 59_999, 60_000, 3_599_999, 7_500_000, 35_999_999, 50_400_000, 259_200_000];
         assert_eq!(ages.map(age), ["0s", "0s", "59s", "1m", "59m", "2h05m", "9h59m", "14h", "3d"]);
-        let amounts = [0, 999, 1_000, 9_549, 88_120, 999_999, 1_250_000, 2_000_000_000];
-        assert_eq!(amounts.map(amount), ["0", "999", "1.0k", "9.5k", "88k", "999k", "1.2M", "2.0G"]);
+        let amounts = [0, 999, 1_000, 9_549, 9_950, 88_120, 201_500, 999_499, 999_500, 1_250_000, 2_000_000_000];
+        assert_eq!(
+            amounts.map(amount),
+            ["0", "999", "1.0k", "9.5k", "10k", "88k", "202k", "999k", "1.0M", "1.3M", "2.0G"]
+        );
         assert!(age(u64::MAX).len() <= 5 && amount(u64::MAX).len() <= 5);
     }
 }

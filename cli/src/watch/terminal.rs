@@ -8,19 +8,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ratatui::backend::CrosstermBackend;
+use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste, Event};
 use ratatui::crossterm::terminal::{
     self, BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
 };
 use ratatui::crossterm::{execute, queue};
-use ratatui::layout::{Rect, Size};
-use ratatui::{Frame, Terminal};
+use ratatui::layout::{Position, Rect, Size};
+use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
 
 use super::signals;
 use crate::exit::Exit;
 use crate::failure::Failure;
+
+/// The largest part of a terminal that is drawn: its cells take memory, and a program can claim any size.
+const LARGEST: Size = Size::new(1_000, 500);
 
 /// The bytes of a redraw. They reach the terminal together, so that nobody sees a part of it.
 #[derive(Clone, Default)]
@@ -83,7 +86,9 @@ impl FullScreen {
             report(panic);
         }));
         let picture = Picture::default();
-        let terminal = Terminal::new(CrosstermBackend::new(picture.clone()))?;
+        let viewport = Viewport::Fixed(Rect::from((Position::ORIGIN, drawn_size()?)));
+        let backend = CrosstermBackend::new(picture.clone());
+        let terminal = Terminal::with_options(backend, TerminalOptions { viewport })?;
         let mut screen = Self { terminal, picture, is_entered };
         screen.enter_modes()?;
         Ok(screen)
@@ -98,12 +103,19 @@ impl FullScreen {
 
     /// Forgets what is on the screen, so that the next redraw writes all of it.
     pub fn repaint(&mut self) -> io::Result<()> {
-        let Size { width, height } = self.terminal.size()?;
-        self.terminal.resize(Rect::new(0, 0, width, height))
+        let area = Rect::from((Position::ORIGIN, drawn_size()?));
+        self.terminal.resize(area)?;
+        // What is beside the drawn part of a large terminal, or was left there by a larger one.
+        self.terminal.backend_mut().clear()
     }
 
-    pub fn size(&self) -> io::Result<Size> {
-        self.terminal.size()
+    /// Takes in a new size of the terminal, and returns that of its drawn part.
+    pub fn size(&mut self) -> io::Result<Size> {
+        let size = drawn_size()?;
+        if self.terminal.get_frame().area().as_size() != size {
+            self.repaint()?;
+        }
+        Ok(size)
     }
 
     pub fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
@@ -166,6 +178,12 @@ impl Drop for FullScreen {
     fn drop(&mut self) {
         leave(&self.is_entered);
     }
+}
+
+/// The size of the part of the terminal that is drawn.
+fn drawn_size() -> io::Result<Size> {
+    let (width, height) = terminal::size()?;
+    Ok(Size::new(width.min(LARGEST.width), height.min(LARGEST.height)))
 }
 
 /// Gives the terminal back, once. Nothing can be done if that fails.

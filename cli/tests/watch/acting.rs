@@ -12,7 +12,7 @@ use callstack_core::{
 use pseudo_terminal::{Terminal, text_of};
 use serde_json::{Value, json};
 
-use crate::scene::{DOWN, ENTER, ESCAPE, PROGRAM, Scene};
+use crate::scene::{DOWN, ENTER, ESCAPE, PROGRAM, Scene, press};
 
 const SIZE: (u16, u16) = (120, 32);
 
@@ -30,14 +30,16 @@ fn scene() -> Scene {
 /// Selects a frame by its handle.
 fn select(terminal: &mut Terminal, frame: &str) {
     terminal.wait_for_text("f4 Pay for the cart");
-    terminal.press(&format!("/{frame}\r"));
+    press(terminal, &format!("/{frame}"));
+    terminal.wait_for_text("Enter keep");
+    press(terminal, ENTER);
     terminal.wait_for(&format!("the details of {frame}"), |screen| {
         text_of(screen).lines().any(|line| line.contains(&format!("│ {frame} "))) && text_of(screen).contains("? help")
     });
 }
 
 fn shows(terminal: &mut Terminal, keys: &str, text: &str) {
-    terminal.press(keys);
+    press(terminal, keys);
     terminal.wait_for_text(text);
 }
 
@@ -67,7 +69,9 @@ fn a_paste_is_not_obeyed_as_keys() {
     let scene = scene();
     let mut terminal = scene.watch(SIZE);
     select(&mut terminal, "f3");
-    shows(&mut terminal, "\x1b[200~q\x1b[201~a", "Alt-Enter new line");
+    press(&mut terminal, "\x1b[200~q\x1b[201~");
+    terminal.wait_for_text("keys rest");
+    shows(&mut terminal, "a", "Alt-Enter new line");
     shows(&mut terminal, "\x1b[200~one\ntwo\x1b[201~", "  two");
     shows(&mut terminal, ENTER, "answered f3: Taxes");
     assert_eq!(scene.stack().frame("f3").unwrap().pending_answer(), Some("one\ntwo"));
@@ -112,7 +116,8 @@ fn a_stop_asks_first() {
     shows(&mut terminal, "x", "No host runs anything at or below f4");
     shows(&mut terminal, "\r", "Nothing was changed");
     let before = scene.stack().read(|tree| tree.revision());
-    shows(&mut terminal, "xy", "nothing runs there");
+    shows(&mut terminal, "x", "No host runs anything");
+    shows(&mut terminal, "y", "nothing runs there");
     assert!(scene.stack().read(|tree| tree.revision()) > before, "the stop is recorded for what hosts have queued");
 }
 
@@ -123,11 +128,11 @@ fn what_the_stack_refuses_is_refused_before_anything_is_typed() {
     select(&mut terminal, "f2");
     for key in ["a", "r"] {
         let updates = terminal.updates();
-        terminal.press(key);
+        press(&mut terminal, key);
         terminal.wait_for_update(updates);
         let screen = terminal.wait_for("a refusal", |screen| text_of(screen).contains(" ! "));
         assert!(text_of(&screen).contains("completed"), "{key}: {}", text_of(&screen));
-        terminal.press(DOWN);
+        press(&mut terminal, DOWN);
         terminal.wait_for("the keys", |screen| text_of(screen).contains("? help"));
         select(&mut terminal, "f2");
     }
@@ -268,7 +273,8 @@ fn a_running_frame_is_stopped() {
     shows(&mut terminal, "x", "Stop 1 frame at or below f1? It waits for you afterwards.");
     shows(&mut terminal, "n", "Nothing was changed");
     assert_eq!(status(&scene.stack(), "f2"), FrameStatus::InProgress);
-    shows(&mut terminal, "xy", "stopped f2");
+    shows(&mut terminal, "x", "Stop 1 frame");
+    shows(&mut terminal, "y", "stopped f2");
     terminal.wait_for_text("1 waits for you");
     let stack = scene.stack();
     assert_eq!(status(&stack, "f2"), FrameStatus::Blocked);
@@ -304,7 +310,7 @@ fn a_read_only_stack_is_watched_and_not_changed() {
     let shown = terminal.text();
     assert!(shown.contains(" next: change the rights") && shown.contains("> 7 %"), "{shown}");
     shows(&mut terminal, ESCAPE, "Nothing was changed");
-    terminal.press("q");
+    press(&mut terminal, "q");
     assert_eq!(terminal.ending().code, 0);
     limit(0o755);
     assert_eq!(scene.stack().frame("f3").unwrap().pending_answer(), None);
@@ -323,8 +329,90 @@ fn an_action_does_not_reach_a_stack_in_the_same_place() {
     for title in ["One", "Two", "Three"] {
         other.push(NewFrame::new(title)).unwrap();
     }
-    shows(&mut terminal, "y", " ! ");
-    assert!(terminal.text().contains("> Too much"), "the text is kept: {}", terminal.text());
+    terminal.wait_for_text("cannot read the stack");
+    // The text is kept.
+    shows(&mut terminal, "y", "> Too much");
     assert_eq!(status(&other, "f3"), FrameStatus::InProgress, "{}", terminal.text());
     fs::remove_dir_all(before).unwrap();
+}
+
+/// Copies the files of a folder, without the folders in it.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for file in fs::read_dir(from).unwrap().map(Result::unwrap).filter(|file| file.path().is_file()) {
+        fs::copy(file.path(), to.join(file.file_name())).unwrap();
+    }
+}
+
+#[test]
+fn an_action_does_not_reach_a_copy_of_the_stack() {
+    let scene = scene();
+    let folder = scene.folder.path();
+    let (copied, before) = (folder.with_extension("copied"), folder.with_extension("before"));
+    copy(folder, &copied);
+    let mut terminal = scene.watch(SIZE);
+    select(&mut terminal, "f3");
+    shows(&mut terminal, "iToo much\r", "The reason: Too much");
+    fs::rename(folder, &before).unwrap();
+    fs::rename(&copied, folder).unwrap();
+    terminal.wait_for_text("cannot read the stack");
+    // The text is kept.
+    shows(&mut terminal, "y", "> Too much");
+    assert_eq!(status(&scene.stack(), "f3"), FrameStatus::Blocked, "{}", terminal.text());
+    shows(&mut terminal, ESCAPE, "Nothing was changed");
+    shows(&mut terminal, "x", " ! ");
+    assert!(!terminal.text().contains("No host runs"), "nothing is asked about it: {}", terminal.text());
+    fs::remove_dir_all(before).unwrap();
+}
+
+#[test]
+fn a_confirmation_is_asked_again_if_the_frame_has_changed() {
+    let scene = scene();
+    let mut terminal = scene.watch(SIZE);
+    select(&mut terminal, "f6");
+    shows(&mut terminal, "iNo time\r", "Invalidate f6? The reason: No time");
+    let stack = scene.stack();
+    stack.activate("f6").unwrap();
+    for title in ["One", "Two", "Three"] {
+        stack.plan(NewFrame::new(title).below("f6")).unwrap();
+    }
+    shows(&mut terminal, "y", "! f6 has become in_progress meanwhile");
+    terminal.wait_for_text("and 3 planned frames below it. Why?");
+    assert_eq!(status(&scene.stack(), "f6"), FrameStatus::InProgress);
+    shows(&mut terminal, ENTER, "Invalidate f6, and 3 planned frames below it? The reason: No time");
+    stack.plan(NewFrame::new("Four").below("f6")).unwrap();
+    shows(&mut terminal, "y", "! the frames at or below f6 have changed meanwhile");
+    shows(&mut terminal, ENTER, "Invalidate f6, and 4 planned frames below it? The reason: No time");
+    shows(&mut terminal, "y", "invalidated f6");
+    assert_eq!(status(&scene.stack(), "f6"), FrameStatus::Invalidated);
+}
+
+#[test]
+fn a_paste_that_comes_as_keys_ends_with_the_question() {
+    let scene = scene();
+    let mut terminal = scene.watch(SIZE);
+    select(&mut terminal, "f3");
+    shows(&mut terminal, "a", "Alt-Enter new line");
+    shows(&mut terminal, "It is done\rif it fails, retry\ryes\r", "answered f3: Taxes");
+    assert_eq!(scene.stack().frame("f3").unwrap().pending_answer(), Some("It is done"));
+    // The program takes keys again, and no question is open.
+    shows(&mut terminal, "?", "this help");
+    shows(&mut terminal, ESCAPE, "? help");
+    // Nor does a paste answer a confirmation that was not drawn before it.
+    shows(&mut terminal, "iNo time\ryyy\r", "The reason: No time");
+    terminal.wait_for("that keys count", |screen| !text_of(screen).contains("keys rest"));
+    assert!(terminal.text().contains("The reason: No time"), "{}", terminal.text());
+    assert_eq!(status(&scene.stack(), "f3"), FrameStatus::Blocked);
+}
+
+#[test]
+fn a_paste_that_contains_the_mark_of_its_end_does_nothing_more() {
+    let scene = scene();
+    let mut terminal = scene.watch(SIZE);
+    select(&mut terminal, "f4");
+    let revision = scene.stack().read(|tree| tree.revision());
+    press(&mut terminal, "\x1b[200~text\x1b[201~xy\rq\x1b[201~");
+    terminal.wait_for_text("keys rest");
+    shows(&mut terminal, "?", "this help");
+    assert_eq!(scene.stack().read(|tree| tree.revision()), revision, "{}", terminal.text());
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use callstack_core::{FrameStatus, NewFrame, PopStatus};
 use pseudo_terminal::{STAND_IN, Screen, Terminal, text_of};
 
-use crate::scene::{DOWN, END, ENTER, ESCAPE, HOME, LEFT, PAGE_DOWN, RIGHT, Scene, TAB, UP};
+use crate::scene::{DOWN, END, ENTER, ESCAPE, HOME, LEFT, PAGE_DOWN, RIGHT, Scene, TAB, UP, press};
 
 const WIDE: (u16, u16) = (120, 32);
 const USUAL: (u16, u16) = (80, 24);
@@ -22,19 +22,19 @@ fn selected(screen: &Screen) -> String {
 
 /// Presses keys and waits until a frame is selected.
 fn go(terminal: &mut Terminal, keys: &str, frame: &str) {
-    terminal.press(keys);
+    press(terminal, keys);
     terminal.wait_for(&format!("{frame} selected after {keys:?}"), |screen| {
         selected(screen).contains(&format!(" {frame} "))
     });
 }
 
 fn shows(terminal: &mut Terminal, keys: &str, text: &str) {
-    terminal.press(keys);
+    press(terminal, keys);
     terminal.wait_for_text(text);
 }
 
 fn hides(terminal: &mut Terminal, keys: &str, text: &str) {
-    terminal.press(keys);
+    press(terminal, keys);
     terminal.wait_for(&format!("no {text} after {keys:?}"), |screen| !text_of(screen).contains(text));
 }
 
@@ -75,7 +75,7 @@ fn a_search_goes_to_matches_also_where_they_are_folded() {
     go(&mut terminal, "", "f1");
     assert!(!terminal.text().contains("totals"), "finished frames are folded: {}", terminal.text());
     go(&mut terminal, "/TOTALS", "f3");
-    go(&mut terminal, ENTER, "f3");
+    shows(&mut terminal, ENTER, "? help");
     go(&mut terminal, "n", "f5");
     go(&mut terminal, "n", "f3");
     go(&mut terminal, "N", "f5");
@@ -116,10 +116,10 @@ fn the_details_show_everything_about_the_frame_and_scroll() {
     // In the details the arrows scroll, and change the view.
     shows(&mut terminal, &format!("{TAB}{RIGHT}"), "<stack-context");
     let before = terminal.text();
-    terminal.press(DOWN);
+    press(&mut terminal, DOWN);
     terminal.wait_for("a scrolled context", |screen| text_of(screen) != before && text_of(screen).contains(" 2-"));
     let updates = terminal.updates();
-    terminal.press(ESCAPE);
+    press(&mut terminal, ESCAPE);
     terminal.wait_for_update(updates);
     shows(&mut terminal, "V", "Prices are integers in cents");
     go(&mut terminal, DOWN, "f3");
@@ -203,7 +203,7 @@ fn the_screen_follows_the_size_of_the_terminal() {
     terminal.wait_for("the frames that fit", |screen| text_of(screen).contains("f4 Pay"));
     for keys in ["?", "q", "/", ESCAPE, "i", "reason\r", "n", ENTER, "v", "v", "v", ESCAPE] {
         let updates = terminal.updates();
-        terminal.press(keys);
+        press(&mut terminal, keys);
         terminal.wait_for_update(updates);
     }
 }
@@ -228,7 +228,7 @@ fn titles_cannot_break_the_screen() {
     terminal.wait_for_text("f5 xxx");
     for keys in ["", UP, UP, UP, UP] {
         let updates = terminal.updates();
-        terminal.press(keys);
+        press(&mut terminal, keys);
         if !keys.is_empty() {
             terminal.wait_for_update(updates);
         }
@@ -295,7 +295,7 @@ fn looking_writes_nothing() {
     shows(&mut terminal, "v", "<stack-context");
     shows(&mut terminal, "v", "assistant");
     shows(&mut terminal, "v", "added as in_progress");
-    terminal.press("q");
+    press(&mut terminal, "q");
     terminal.ending();
     let after = contents(scene.folder.path());
     let changed: Vec<_> =
@@ -397,4 +397,24 @@ fn without_colours_marks_and_words_say_everything() {
     let screen = colored.wait_for_text("f4 Pay for the cart");
     let has_color = |row| screen.cell(row, 4).is_some_and(|cell| cell.fgcolor() != pseudo_terminal::Color::Default);
     assert!((0..32).any(has_color), "--color always wins");
+}
+
+#[test]
+fn a_small_terminal_says_how_to_quit() {
+    let scene = Scene::of_history("cmd/shop");
+    scene.watch((20, 5)).wait_for_text("q quit");
+    let mut terminal = scene.watch((40, 12));
+    shows(&mut terminal, "", "q quit");
+    shows(&mut terminal, ENTER, "Esc tree   q quit");
+}
+
+#[test]
+fn the_drawn_part_of_a_terminal_has_a_largest_size() {
+    let scene = Scene::of_history("cmd/shop");
+    let terminal = scene.watch((3_000, 600));
+    let screen = terminal.wait_for_text("f4 Pay for the cart");
+    let text = text_of(&screen);
+    let (width, height) = (text.lines().map(|line| line.chars().count()).max(), text.trim_end().lines().count());
+    assert!(width.is_some_and(|width| (900..=1_000).contains(&width)), "{width:?} columns are drawn");
+    assert_eq!(height, 500, "lines are drawn");
 }

@@ -1,4 +1,5 @@
-//! The picture of the README: the full screen of a stack on which agents work, as an SVG. UPDATE_GOLDEN=1 rewrites it.
+//! The pictures of the documents: the full screen of a stack on which agents work, as an SVG and as text. UPDATE_GOLDEN=1
+//! rewrites them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -131,6 +132,26 @@ fn the_picture_of_the_readme_is_the_screen() {
     let golden = fs::read_to_string(&file).unwrap_or_default();
     let screen = text_of(&screen);
     assert!(picture == golden, "the screen differs from {}; UPDATE_GOLDEN=1 rewrites it:\n{screen}", file.display());
+}
+
+#[test]
+fn the_screen_in_the_documentation_is_the_screen() {
+    let scene = Scene { folder: tempfile::tempdir().unwrap() };
+    tell(scene.folder.path());
+    let terminal = scene.watch((80, 19));
+    let screen = terminal.wait_for_text("Open the web shop");
+    let name = scene.folder.path().to_str().unwrap();
+    let shown = text_of(&screen).replace(name, &format!("{:<width$}", ".callstack", width = name.len()));
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md");
+    let document = fs::read_to_string(&file).unwrap();
+    let heading = "### The full screen of `watch`\n\n```text\n";
+    let (before, rest) = document.split_once(heading).unwrap();
+    let (block, after) = rest.split_once("\n```\n").unwrap();
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&file, format!("{before}{heading}{shown}\n```\n{after}")).unwrap();
+        return;
+    }
+    assert_eq!(block, shown, "the screen differs from {}; UPDATE_GOLDEN=1 rewrites it", file.display());
 }
 
 /// The look of a run of cells.

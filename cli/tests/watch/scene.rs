@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use callstack_core::{Stack, StackOptions};
-use pseudo_terminal::{Size, Terminal};
+use pseudo_terminal::{Size, Terminal, text_of};
 use regex::Regex;
 use tempfile::TempDir;
 
@@ -22,6 +22,12 @@ pub const PAGE_DOWN: &str = "\x1b[6~";
 pub const ESCAPE: &str = "\x1b";
 pub const ENTER: &str = "\r";
 pub const TAB: &str = "\t";
+
+/// Sends keys when the program does not discard them any more.
+pub fn press(terminal: &mut Terminal, keys: &str) {
+    terminal.wait_for("that keys count", |screen| !text_of(screen).contains("keys rest"));
+    terminal.press(keys);
+}
 
 /// A folder with a stack.
 pub struct Scene {

@@ -20,6 +20,9 @@ pub const ALERT: Style = AnsiColor::Yellow.on_default().bold();
 /// Below this width the header leaves out what the tree shows too.
 const NARROW: u16 = 60;
 
+/// The end of the last line while keys are discarded.
+const RESTING: &str = "keys rest";
+
 /// The statuses in the header, the most urgent first.
 const COUNTED: [FrameStatus; 6] = [
     FrameStatus::InProgress,
@@ -150,13 +153,14 @@ fn place_at_end(area: Rect, text: &str, canvas: &mut Canvas<'_>) {
 pub fn footer(screen: &Screen<'_>, layout: &Layout, canvas: &mut Canvas<'_>) {
     let view = &screen.view;
     let area = inset(layout.footer);
+    let rest = if screen.quiet.is_over() { Line::new() } else { Line::new().styled(FAINT, RESTING) };
     if let Some(Notice::Said(text)) = &view.notice {
-        return canvas.line(area, Line::new().said(text));
+        return canvas.line_with_end(area, Line::new().said(text), rest);
     }
     // Longer refusals are at the place of the prompt.
     let is_elsewhere = !screen.refusal_lines(usize::from(layout.whole.width)).is_empty();
     if let Some(refusal) = screen.current_refusal().filter(|_| view.help.is_some() || !is_elsewhere) {
-        return canvas.line(area, refusal.line());
+        return canvas.line_with_end(area, refusal.line(), rest);
     }
     let keys = match &view.prompt {
         Some(prompt) => keys(prompt.keys(), usize::from(area.width)),
@@ -169,12 +173,16 @@ pub fn footer(screen: &Screen<'_>, layout: &Layout, canvas: &mut Canvas<'_>) {
             keys(all, usize::from(area.width))
         }
         None if is_in_details(screen) && layout.tree.is_none() => keys(
-            &[("Esc", "tree"), ("← →", "view"), ("↑ ↓", "scroll"), ("a", "answer"), ("?", "help")],
+            &[("Esc", "tree"), ("q", "quit"), ("← →", "view"), ("↑ ↓", "scroll"), ("a", "answer"), ("?", "help")],
             usize::from(area.width),
         ),
         None => {
             let waiting = (view.rows.waiting > 0).then_some(("w", "waiting"));
-            let all: Vec<(&str, &str)> = waiting.into_iter().chain(KEYS).collect();
+            let mut all: Vec<(&str, &str)> = waiting.into_iter().chain(KEYS).collect();
+            if area.width < NARROW {
+                // The way out must have room.
+                all.sort_by_key(|(key, _)| *key != "q");
+            }
             keys(&all, usize::from(area.width))
         }
     };
@@ -183,7 +191,8 @@ pub fn footer(screen: &Screen<'_>, layout: &Layout, canvas: &mut Canvas<'_>) {
         None if view.chosen.filter != Filter::All => Line::new().styled(ALERT, format!("only {}", view.chosen.filter)),
         _ => Line::new(),
     };
-    canvas.line_with_end(area, keys, filter);
+    let end = if screen.quiet.is_over() { filter } else { rest };
+    canvas.line_with_end(area, keys, end);
 }
 
 /// Keys with what they do, as many as there is room for.
