@@ -143,6 +143,21 @@ fn a_page_is_written_and_written_again_but_no_other_file_is_overwritten() {
 
 #[cfg(unix)]
 #[test]
+fn a_page_that_others_may_not_read_stays_so() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = folder();
+    let stack = folder.path().join("stack");
+    let page = folder.path().join("page.html");
+    let write = || assert!(command(&stack, &["view", page.to_str().unwrap()]).output().unwrap().status.success());
+    write();
+    fs::set_permissions(&page, fs::Permissions::from_mode(0o600)).unwrap();
+    write();
+    assert_eq!(fs::metadata(&page).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[cfg(unix)]
+#[test]
 fn links_stay_and_only_regular_files_are_replaced() {
     let folder = folder();
     let stack = folder.path().join("stack");

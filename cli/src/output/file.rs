@@ -11,6 +11,9 @@ use tempfile::Builder;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
+/// The beginning of the name of a file that is not finished. It is left only if the program is killed.
+const UNFINISHED: &str = ".callstack-unfinished-";
+
 /// A file that was written, and its size.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -35,7 +38,7 @@ pub fn refuse_own_file(stack: &Path, file: &Path) -> Result<(), Failure> {
 }
 
 /// Writes a file as a whole or not at all. An existing one is only replaced if `is_forced`, and only if it is a regular file.
-/// The file that a link leads to is replaced, and the link stays.
+/// The file that a link leads to is replaced, and the link stays. The new file has the permissions of the old one.
 pub fn write_file(
     path: &Path,
     is_forced: bool,
@@ -53,11 +56,16 @@ pub fn write_file(
     }
     let failed = |error: io::Error| Failure::of_file("write", &name, &error);
     // The errors of the file name nothing but the reason: `failed` names the file that the user wants.
-    let file = Builder::new().make_in(folder_of(&target), |path| File::create_new(path)).map_err(failed)?;
+    let file =
+        Builder::new().prefix(UNFINISHED).make_in(folder_of(&target), |path| File::create_new(path)).map_err(failed)?;
     let mut writer = BufWriter::new(file.as_file());
     content(&mut writer)?;
     writer.flush().map_err(failed)?;
     drop(writer);
+    if let Some(existing) = existing {
+        // Whoever could not read the file before cannot read the new one.
+        file.as_file().set_permissions(existing.permissions()).map_err(failed)?;
+    }
     let persisted = if is_forced { file.persist(&target) } else { file.persist_noclobber(&target) };
     if let Err(error) = persisted {
         let is_taken = error.error.kind() == io::ErrorKind::AlreadyExists;
