@@ -15,23 +15,37 @@ interface Usage {
 const model = await startModel(demoShop)
 const project = makeProject(model.url)
 const server = await serve(project)
-const start = performance.now()
-const session = (await server.client.session.create({ body: { title: "Build a shop" } })).data?.id
-const asked = await server.prompt("Build a shop", session)
-// The time that a person needs to find the answer.
-await sleep(1_500)
-const answered = program(project, "answer", "Payment", ANSWER)
-await until("the answered frame is done", () => framesOf(project).get("Payment")?.status === "completed")
-const { text } = await server.prompt("Payment has its answer. Finish the shop", session)
-const seconds = ((performance.now() - start) / 1000).toFixed(1)
-// OpenCode tells the plugin about a message some time after it has answered.
-await until("the last request is recorded", () => {
-  const asked = model.charges.filter(({ request }) => request.purpose !== "title").length
-  const { data } = JSON.parse(program(project, "usage", "--json")) as { data: { total: { models: Usage[] } } }
-  return data.total.models.reduce((sum, { requests }) => sum + requests, 0) === asked
-})
-await server.stop()
-model.stop()
+/** The run: a prompt, a question that a person answers, and another prompt. */
+async function build() {
+  const start = performance.now()
+  const session = (await server.client.session.create({ body: { title: "Build a shop" } })).data?.id
+  const asked = await server.prompt("Build a shop", session)
+  // The time that a person needs to find the answer.
+  await sleep(1_500)
+  const answered = program(project, "answer", "Payment", ANSWER)
+  await until("the answered frame is done", () => framesOf(project).get("Payment")?.status === "completed")
+  const { text } = await server.prompt("Payment has its answer. Finish the shop", session)
+  const seconds = ((performance.now() - start) / 1000).toFixed(1)
+  // OpenCode tells the plugin about a message some time after it has answered.
+  await until("the last request is recorded", () => {
+    const asked = model.charges.filter(({ request }) => request.purpose !== "title").length
+    const { data } = JSON.parse(program(project, "usage", "--json")) as { data: { total: { models: Usage[] } } }
+    return data.total.models.reduce((sum, { requests }) => sum + requests, 0) === asked
+  })
+  return { asked, answered, text, seconds }
+}
+
+/** Builds the shop, and stops OpenCode and the model also after an error. */
+async function buildAndStop() {
+  try {
+    return await build()
+  } finally {
+    await server.stop()
+    model.stop()
+  }
+}
+
+const { asked, answered, text, seconds } = await buildAndStop()
 
 const stack = Stack.open(project.stack)
 const rule = (title: string) => console.log(`\n── ${title} ${"─".repeat(Math.max(0, 96 - title.length))}`)
