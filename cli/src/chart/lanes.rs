@@ -31,11 +31,11 @@ pub fn lanes(frames: &[ChartFrame]) -> Vec<Vec<Edge>> {
     // Of frames that begin together, the parent comes first.
     bars.sort_by_key(|(place, bar)| (bar.from, *place));
     let mut lanes: Vec<Lane> = Vec::new();
-    let mut occupied = Occupied::default();
+    let mut free = FreeLanes::default();
     let mut lane_of: Vec<Option<usize>> = vec![None; frames.len()];
     for (place, bar) in bars {
         let lane = lane_of_parent(&mut lanes, &lane_of, bar).unwrap_or_else(|| {
-            let lane = occupied.occupy(bar.from, bar.to);
+            let lane = free.occupy(bar.from, bar.to);
             lanes.resize_with(lanes.len().max(lane + 1), Lane::default);
             lanes[lane].end(bar.from, None);
             lane
@@ -59,16 +59,16 @@ fn lane_of_parent(lanes: &mut [Lane], lane_of: &[Option<usize>], bar: &Bar) -> O
     (innermost == parent && bar.to <= end).then_some(lane)
 }
 
-/// The lanes by the ends of their outermost bars, to find the first lane on which nothing is open.
+/// Finds the first lane on which nothing is open, by the ends of the lanes' outermost bars.
 #[derive(Default)]
-struct Occupied {
+pub struct FreeLanes {
     ends: BinaryHeap<Reverse<(u64, usize)>>,
     free: BTreeSet<usize>,
 }
 
-impl Occupied {
-    /// Takes the first lane that is free at a time, or a new one, until another time.
-    fn occupy(&mut self, from: u64, to: u64) -> usize {
+impl FreeLanes {
+    /// Takes the first lane that is free at a time, or a new one, until another time. The times of the calls do not go back.
+    pub fn occupy(&mut self, from: u64, to: u64) -> usize {
         while let Some(Reverse((_, lane))) = self.ends.peek().copied().filter(|Reverse((end, _))| *end <= from) {
             self.ends.pop();
             self.free.insert(lane);

@@ -8,7 +8,7 @@ mod rows;
 use callstack_core::frame::{FrameUsage, Span, TimedRequest, Timeline};
 use callstack_core::{FrameStatus, Handle, Tree};
 
-pub use lanes::{Edge, lanes};
+pub use lanes::{Edge, FreeLanes, lanes};
 
 /// The frames of a stack with their bars, and the requests. All times are in milliseconds since the Unix epoch.
 pub struct Chart {

@@ -6,7 +6,7 @@ use callstack_core::frame::{ModelRequest, ModelUsage, TimedRequest};
 use serde::Serialize;
 
 use super::{PROGRAM, Run, VERSION, label, model_name, readable};
-use crate::chart::{Bar, ChartFrame, lanes};
+use crate::chart::{Bar, ChartFrame, FreeLanes, lanes};
 
 /// The number of the process that stands for the frames.
 const FRAMES: u32 = 1;
@@ -110,7 +110,7 @@ struct RequestArguments {
 }
 
 /// The sums of all tokens up to a time.
-#[derive(Clone, Copy, Default, Serialize)]
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TokenCounters {
     uncached_input: u64,
@@ -144,6 +144,13 @@ pub fn trace(run: &Run<'_>) -> Trace {
         usage: run.usage(),
     };
     Trace { trace_events, display_time_unit: "ms", other_data }
+}
+
+impl TokenCounters {
+    fn of(sum: &ModelUsage) -> Self {
+        let ModelUsage { uncached_input, cache_read, cache_write, output, reasoning, .. } = *sum;
+        Self { uncached_input, cache_read, cache_write, output, reasoning }
+    }
 }
 
 impl Event {
@@ -216,17 +223,14 @@ fn blocked_events(events: &mut Vec<Event>, frame: &ChartFrame, bar: &Bar, lane: 
 fn request_events(events: &mut Vec<Event>, run: &Run<'_>) {
     let mut requests: Vec<&TimedRequest> = run.chart.requests.iter().collect();
     requests.sort_by_key(|request| request.begun_at);
-    // The ends of the newest requests of the lanes.
-    let mut ends: Vec<u64> = Vec::new();
+    let (mut free, mut count) = (FreeLanes::default(), 0);
     for request in requests {
         let begin = request.begun_at;
-        let place = ends.iter().position(|end| *end <= begin).unwrap_or(ends.len());
-        let lane = place + 1;
-        if place == ends.len() {
-            ends.push(0);
+        let lane = free.occupy(begin, request.ended_at) + 1;
+        if lane > count {
+            count = lane;
             name_lane(events, REQUESTS, lane, format!("requests {lane}"));
         }
-        ends[place] = request.ended_at;
         let model = model_name(&request.request.model);
         let name = if request.request.failed { format!("{model} (failed)") } else { model };
         let title = run.tree.node(request.handle).title();
@@ -248,21 +252,12 @@ fn request_events(events: &mut Vec<Event>, run: &Run<'_>) {
 fn token_events(events: &mut Vec<Event>, requests: &[TimedRequest]) {
     let mut requests: Vec<&TimedRequest> = requests.iter().collect();
     requests.sort_by_key(|request| request.ended_at);
-    let mut counters = TokenCounters::default();
+    let mut sum = ModelUsage::default();
     for TimedRequest { ended_at, request, .. } in requests {
-        let sums = [
-            (&mut counters.uncached_input, request.uncached_input),
-            (&mut counters.cache_read, request.cache_read),
-            (&mut counters.cache_write, request.cache_write),
-            (&mut counters.output, request.output),
-            (&mut counters.reasoning, request.reasoning),
-        ];
-        for (sum, tokens) in sums {
-            *sum = sum.saturating_add(tokens);
-        }
+        sum.add(&ModelUsage::from(request));
         events.push(Event {
             time: microseconds(*ended_at),
-            args: Some(Arguments::Tokens(counters)),
+            args: Some(Arguments::Tokens(TokenCounters::of(&sum))),
             ..Event::new("tokens", Phase::Counter, REQUESTS, 0)
         });
     }

@@ -14,12 +14,12 @@ use super::terminal::harmless;
 
 /// The smallest width: narrower terminals get lines of this width.
 const NARROWEST: usize = 20;
-/// What is written for a tab, so that the width of a line is known.
+/// The replacement of a tab, so that the width of a line is known.
 const TAB: &str = "    ";
 /// The room that a wrapped text has at least beside its indentation.
 const LEAST_ROOM: usize = 16;
 
-/// What text is written to. It decides about colours, the width of lines, and characters that a terminal obeys; files and
+/// The receiver of text. It decides about colours, the width of lines, and characters that a terminal obeys; files and
 /// pipes get all data unchanged.
 #[derive(Debug, Clone, Copy)]
 pub struct Medium {
@@ -178,7 +178,7 @@ impl Lines {
     }
 }
 
-/// What takes the lines of a page.
+/// The receiver of the lines of a page.
 enum Sheet<'a> {
     Stream(&'a mut dyn Write),
     Lines(&'a mut Lines),
