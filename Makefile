@@ -139,7 +139,7 @@ install-with-cargo-c: $(CARGO_C)
 packages: native $(NODE_MODULES)
 	$(NPM) run packages --prefix bindings
 
-$(NODE_MODULES): bindings/package.json bindings/node/package.json bindings/opencode/package.json
+$(NODE_MODULES): bindings/package.json bindings/node/package.json bindings/opencode/package.json bindings/claude/package.json
 	$(NPM) install --prefix bindings
 	touch $@
 

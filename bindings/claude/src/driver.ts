@@ -1,0 +1,105 @@
+// The interface between the orchestrator and what runs its sessions: the Claude Agent SDK, or a server of OpenCode.
+
+import type { HostAnswer, HostEvent, SessionContext, SessionMessage, TakePrompt, Tool } from "callstack-core"
+
+/** What a session may do and spend. The orchestrator computes it for each turn, from the frame and all frames above it. */
+export interface SessionLimits {
+  /** The frame's handle, such as `f3`. */
+  frame: string
+  /** The model; undefined: the driver's default. */
+  model: string | undefined
+  /** The names of the tools besides those of the stack; undefined: the driver's default tools. */
+  tools: readonly string[] | undefined
+  /** The number of turns of the model after which the prompt ends with an error; undefined: no limit. */
+  maxTurns: number | undefined
+  /** US dollars that the prompt may still spend; undefined: no limit. */
+  maxBudgetUsd: number | undefined
+}
+
+/** What a driver tells the orchestrator about a session, besides the events of the engine. */
+export type SessionNews =
+  /** A piece of the text that the model writes. */
+  | { kind: "text"; text: string }
+  /** The model calls a tool. */
+  | { kind: "tool"; tool: string; input: unknown }
+  /** A tool call has ended. */
+  | { kind: "toolEnded"; tool: string; failed: boolean }
+  /** A request to the model failed and is repeated after this delay, in milliseconds. */
+  | { kind: "retry"; status: number | undefined; error: string; attempt: number; delay: number }
+  /** Nothing has come from the model for so many milliseconds. */
+  | { kind: "silence"; milliseconds: number }
+  /** The conversation of the session was compacted. */
+  | { kind: "compacted" }
+  /** What the session has cost so far, over all its turns, in US dollars. Newer values replace older ones. */
+  | { kind: "cost"; costUsd: number }
+
+/** What a driver asks of the orchestrator. All methods may be called for any session that was started. */
+export interface SessionOwner {
+  /** The project's folder, in which sessions work. */
+  readonly directory: string
+  /** The tools of the stack, in the order in which they are offered. Their names have no prefix. */
+  readonly tools: readonly Tool[]
+  /** Returns the present context of the session's frame; undefined if it has none. */
+  context(sessionID: string): SessionContext | undefined
+  /** Executes a tool of the stack and waits for its answer. Never rejects. */
+  tool(sessionID: string, name: string, args: object, signal: AbortSignal): Promise<HostAnswer>
+  /** Reports an event to the engine. */
+  report(event: HostEvent, takePrompt?: TakePrompt): Promise<void>
+  /** Tells of something that people or programs may want to see. */
+  tell(sessionID: string, news: SessionNews): void
+  /** Returns what a session may do and spend now. */
+  limits(sessionID: string): SessionLimits
+}
+
+/** How a prompt has ended. */
+export interface TurnEnd {
+  /** The last words of the session, in full. */
+  text: string
+}
+
+/** A prompt that ended with an error. */
+export class SessionError extends Error {
+  override readonly name = "SessionError"
+  /** True if no session can go on, for example because the API refuses the key. The orchestrator then stops all. */
+  readonly isFatal: boolean
+
+  constructor(message: string, { isFatal = false, cause }: { isFatal?: boolean; cause?: unknown } = {}) {
+    super(message, { cause })
+    this.isFatal = isFatal
+  }
+}
+
+/** A summary of a frame's work that was asked of its session. */
+export interface Summary {
+  text: string
+  /** Files and other resources that the work has produced. */
+  artifacts: readonly string[]
+  decisions: readonly string[]
+}
+
+/** What runs sessions. A session belongs to one frame; its conversation is kept by the driver's own means. */
+export interface SessionDriver {
+  /** The name before the tools of the stack, as models see them, such as `mcp__stack__`. Empty: none. */
+  readonly toolPrefix: string
+  /** Connects the driver with its owner. Called once, before everything else. Rejects if sessions cannot be run here. */
+  open(owner: SessionOwner): Promise<void>
+  /** Returns the ID of a new session. Nothing runs before the first prompt. */
+  start(parentID: string | undefined, title: string): Promise<string>
+  /** Sends a prompt to a session and waits until it has ended its turn. Rejects with a {@link SessionError}. */
+  send(sessionID: string, prompt: string): Promise<TurnEnd>
+  /** Ends the current turn of a session, and of the sessions for which it waits. Their words are kept. */
+  interrupt(sessionID: string): Promise<void>
+  /** Reads the messages of a session; none if it does not exist. */
+  messages(sessionID: string): Promise<readonly SessionMessage[]>
+  /**
+   * Replaces the conversation of a session by a summary. Reports `sessionCompacting` and `sessionCompacted`. Returns false
+   * if that failed.
+   */
+  compact(sessionID: string): Promise<boolean>
+  /** Asks a session that has ended without a pop for a summary, with this prompt; undefined if there is none. */
+  summarize(sessionID: string, prompt: string): Promise<Summary | undefined>
+  /** Ends what an earlier process may have left running of a session. */
+  clear(sessionID: string): Promise<void>
+  /** Ends everything: no process of a session is left. */
+  close(): Promise<void>
+}

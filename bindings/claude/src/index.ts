@@ -1,0 +1,3 @@
+// The public API of callstack-flame.
+
+export type * from "./driver.js"

@@ -1,0 +1,232 @@
+// A host of the engine: reports events, carries out the effects that they cause, lets tool calls wait for their answers,
+// and polls the engine when something is due. What a host has to do itself is in `HostActions`.
+
+import type { Stack } from "./stack.js"
+import type { Effect, HostEvent, HostSettings, SessionContext, SessionMessage } from "./types.js"
+
+/** The level of a line in a host's log. */
+export type LogLevel = "debug" | "info" | "warn" | "error"
+
+/** What a host does with its sessions. Each method may reject: the failure is reported to the engine, or logged. */
+export interface HostActions {
+  /** Writes a line to the log of the host. */
+  log(level: LogLevel, message: string, data: Record<string, unknown>): void
+  /** Creates a session for a frame, and returns its ID. It is recorded before the session is prompted. */
+  createSession(parentID: string, title: string): Promise<string>
+  /** Describes a session; undefined if it does not exist. */
+  describeSession(sessionID: string): Promise<{ parentID?: string | undefined; title: string } | undefined>
+  /** Reads the messages of a session; none if it does not exist. */
+  messages(sessionID: string): Promise<readonly SessionMessage[]>
+  /** Prompts a session with the model of the session `callerID`, and waits until it has ended its turn. */
+  prompt(sessionID: string, text: string, callerID: string): Promise<void>
+  /** Ends the current turn of a session. What it has said is kept. */
+  abort(sessionID: string): Promise<void>
+  /**
+   * Compacts a session, and returns when that has ended. Reports `sessionCompacting` before it asks for the summary, and
+   * `sessionCompacted` with messages after a success. Returns false if there is no summary.
+   */
+  compact(sessionID: string): Promise<boolean>
+}
+
+/** The answer of an agent's tool. */
+export interface HostAnswer {
+  /** The text for the model. */
+  text: string
+  /** Whether the text explains why nothing was done. */
+  isError: boolean
+}
+
+/** Receives the text for the prompt of a compaction. */
+export type TakePrompt = (text: string) => void
+
+/** The longest delay of a timer, in milliseconds: 24.8 days. With a longer one `setTimeout` fires at once. */
+const LONGEST_DELAY = 2 ** 31 - 1
+
+/**
+ * Connects a stack with a host that has sessions: an editor, an agent program or an orchestrator. The engine decides, the
+ * actions carry out.
+ *
+ * ```js
+ * const host = new Host(Stack.open("stack"), actions)
+ * await host.report({ kind: "sessionCreated", sessionID: "ses_1", title: "Build the shop" })
+ * const { text } = await host.tool("ses_1", "stack_frame_push", { title: "Cart" }, signal)
+ * ```
+ */
+export class Host {
+  /** The stack. The caller may read and change it; the host closes it. */
+  readonly stack: Stack
+  readonly #actions: HostActions
+  /** Tool calls that wait for their answers, by the number of the call. */
+  readonly #waiting = new Map<number, (text: string) => void>()
+  /** The compactions that run, by session ID. */
+  readonly #compactions = new Map<string, Promise<void>>()
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor(stack: Stack, actions: HostActions) {
+    this.stack = stack
+    this.#actions = actions
+  }
+
+  /** Applies settings. Invalid values are logged and ignored. */
+  configure(settings: HostSettings): void {
+    for (const message of this.stack.configure(settings)) this.#actions.log("warn", message, {})
+    this.#schedule()
+  }
+
+  /** Starts work that nobody waits for. If it fails, the failure is logged with this name. */
+  background(name: string, work: () => void | Promise<void>): void {
+    void this.attempt(name, work)
+  }
+
+  /** Runs work. If it fails, the failure is logged with this name; the promise never rejects. */
+  async attempt(name: string, work: () => void | Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      this.#actions.log("error", `${name} failed: ${messageOf(error)}`, {})
+    }
+  }
+
+  /** Reports an event to the engine and carries out the effects. After {@link Host.close} it does nothing. */
+  async report(event: HostEvent, takePrompt?: TakePrompt): Promise<void> {
+    if (!this.#isClosed) await this.#perform(this.stack.report(event), takePrompt)
+  }
+
+  /** Polls the engine now and carries out what is due. The host does so by itself when the engine has a deadline. */
+  async poll(): Promise<void> {
+    if (!this.#isClosed) await this.#perform(this.stack.poll())
+  }
+
+  /** Returns the present context of a session; undefined if it has none. */
+  context(sessionID: string): SessionContext | undefined {
+    if (this.#isClosed) return undefined
+    this.stack.refresh()
+    const context = this.stack.sessionContext(sessionID)
+    this.#schedule()
+    return context
+  }
+
+  /** Executes a tool call and waits for its answer. Never rejects: the answer explains a failure. */
+  async tool(sessionID: string, name: string, args: object, signal?: AbortSignal): Promise<HostAnswer> {
+    try {
+      const { text, call, effects, isError } = this.stack.tool(sessionID, name, args)
+      const answer = call === undefined ? text : this.#answer(call, signal)
+      await this.#perform(effects)
+      return { text: (await answer) ?? "", isError }
+    } catch (error) {
+      return { text: `${name}: ${messageOf(error)}`, isError: true }
+    }
+  }
+
+  /** Stops the timer and closes the stack. Tool calls that still wait get no answer. */
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    this.stack.close()
+  }
+
+  #answer(call: number, signal: AbortSignal | undefined): Promise<string> {
+    const aborted = () => this.background("abort", () => this.report({ kind: "callAborted", call }))
+    const answer = new Promise<string>((resolve) => {
+      this.#waiting.set(call, (text) => {
+        signal?.removeEventListener("abort", aborted)
+        resolve(text)
+      })
+    })
+    if (signal?.aborted) aborted()
+    else signal?.addEventListener("abort", aborted, { once: true })
+    return answer
+  }
+
+  async #perform(effects: readonly Effect[], takePrompt?: TakePrompt): Promise<void> {
+    this.#schedule()
+    for (const effect of effects) await this.#performOne(effect, takePrompt)
+  }
+
+  async #performOne(effect: Effect, takePrompt?: TakePrompt): Promise<void> {
+    switch (effect.kind) {
+      case "log":
+        return this.#actions.log(effect.level, effect.message, effect.data)
+      case "describeSession":
+        return this.#describe(effect.sessionID)
+      case "readMessages": {
+        const { sessionID } = effect
+        return this.report({ kind: "sessionMessages", sessionID, messages: await this.#actions.messages(sessionID) })
+      }
+      case "createSession":
+        return this.#create(effect)
+      case "prompt":
+        // The prompt lasts until the child has finished. An event tells the engine about the end.
+        return this.background("prompt", () => this.#prompt(effect))
+      case "answer":
+        this.#waiting.get(effect.call)?.(effect.text)
+        this.#waiting.delete(effect.call)
+        return
+      case "abortSession":
+        return this.#actions.abort(effect.sessionID)
+      case "compactSession":
+        return this.#compact(effect.sessionID)
+      case "compactionPrompt":
+        takePrompt?.(effect.text)
+    }
+  }
+
+  async #describe(sessionID: string): Promise<void> {
+    const session = await this.#actions.describeSession(sessionID)
+    if (session === undefined) await this.report({ kind: "sessionDeleted", sessionID })
+    else await this.report({ kind: "sessionCreated", sessionID, ...session })
+  }
+
+  async #create({ call, parentID, title }: Extract<Effect, { kind: "createSession" }>): Promise<void> {
+    let sessionID: string
+    try {
+      sessionID = await this.#actions.createSession(parentID, title)
+    } catch (error) {
+      return this.report({ kind: "callEnded", call, error: messageOf(error) })
+    }
+    await this.report({ kind: "callStarted", call, sessionID })
+  }
+
+  async #prompt({ call, sessionID, callerID, text }: Extract<Effect, { kind: "prompt" }>): Promise<void> {
+    let error: string | undefined
+    // A host can report the end of a compaction before the session is free.
+    await this.#compactions.get(sessionID)
+    try {
+      await this.#actions.prompt(sessionID, text, callerID)
+    } catch (problem) {
+      error = messageOf(problem)
+    }
+    await this.report({ kind: "callEnded", call, error })
+  }
+
+  /** Starts a compaction, for which nobody waits except the next prompt of the session. */
+  #compact(sessionID: string): void {
+    const work = async () => {
+      let isDone = false
+      try {
+        isDone = await this.#actions.compact(sessionID)
+      } finally {
+        if (!isDone) await this.report({ kind: "sessionCompacted", sessionID, messages: [] })
+      }
+    }
+    const compaction = this.attempt("compaction", work)
+    this.#compactions.set(sessionID, compaction)
+    void compaction.then(() => this.#compactions.delete(sessionID))
+  }
+
+  /** Sets the timer for the next poll of the engine. A poll before the deadline is harmless and sets the timer again. */
+  #schedule(): void {
+    clearTimeout(this.#timer)
+    const deadline = this.#isClosed ? undefined : this.stack.deadline()
+    if (deadline === undefined) return
+    const delay = Math.min(Math.max(0, deadline - Date.now()), LONGEST_DELAY)
+    this.#timer = setTimeout(() => this.background("poll", () => this.poll()), delay)
+    this.#timer.unref()
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
