@@ -105,8 +105,6 @@ export interface SessionDriver {
   compact(sessionID: string): Promise<boolean>
   /** Asks a session that has ended without a pop for a summary, with this prompt; undefined if there is none. */
   summarize(sessionID: string, prompt: string): Promise<Summary | undefined>
-  /** Ends what an earlier process may have left running of a session. */
-  clear(sessionID: string): Promise<void>
   /** Ends everything: no process of a session is left. */
   close(): Promise<void>
 }

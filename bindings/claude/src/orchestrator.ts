@@ -101,9 +101,11 @@ export class Orchestrator implements HostActions, SessionOwner {
 
   /** Executes a tool in the name of a session, and tells the changes. */
   async call(sessionID: string, name: string, args: object, signal?: AbortSignal): Promise<HostAnswer> {
-    const answer = this.host.tool(sessionID, name, args, signal)
+    const pending = this.host.tool(sessionID, name, args, signal)
     this.tellChanges()
-    return answer.finally(() => this.tellChanges())
+    const answer = await pending
+    this.tellChanges()
+    return answer
   }
 
   // What the engine asks of its host.
