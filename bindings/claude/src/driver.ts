@@ -50,6 +50,8 @@ export interface SessionOwner {
   report(event: HostEvent, takePrompt?: TakePrompt): Promise<void>
   /** Tells of something that people or programs may want to see. */
   tell(sessionID: string, news: SessionNews): void
+  /** True while the frame of a session is in progress: its agent has not popped it, and nobody else has ended it. */
+  isWorking(sessionID: string): boolean
   /** Returns what a session may do and spend now. */
   limits(sessionID: string): SessionLimits
 }

@@ -261,6 +261,8 @@ export class Flame {
 
   async #connect(): Promise<void> {
     await this.#driver.open(this.#orchestrator)
+    // Records which calls of dead processes were interrupted.
+    await this.#orchestrator.host.poll()
     await this.#orchestrator.report({ kind: "sessionCreated", sessionID: this.#ownSession, title: "flame" })
     for (const { sessionID, parentSessionID: parentID, title } of this.#ownFrames()) {
       await this.#orchestrator.report({

@@ -137,7 +137,7 @@ export class Orchestrator implements HostActions, SessionOwner {
       while (prompt !== undefined) {
         const { text: words }: { text: string } = await this.#driver.send(sessionID, prompt)
         turn.signal.throwIfAborted()
-        prompt = await this.#obey(sessionID, this.#isWorking(sessionID) ? signalsIn(words) : [], turn.signal)
+        prompt = await this.#obey(sessionID, this.isWorking(sessionID) ? signalsIn(words) : [], turn.signal)
         turn.signal.throwIfAborted()
       }
     } catch (error) {
@@ -207,6 +207,10 @@ export class Orchestrator implements HostActions, SessionOwner {
     this.#checkBudget(frame)
   }
 
+  isWorking(sessionID: string): boolean {
+    return this.#frameOf(sessionID)?.status === "in_progress"
+  }
+
   limits(sessionID: string): SessionLimits {
     const frame = this.#handleOf(sessionID)
     if (frame === undefined) throw new Error(`session ${sessionID} has no frame`)
@@ -258,10 +262,6 @@ export class Orchestrator implements HostActions, SessionOwner {
   #tellIdle(): void {
     for (const resolve of this.#idle) resolve()
     this.#idle.clear()
-  }
-
-  #isWorking(sessionID: string): boolean {
-    return this.#frameOf(sessionID)?.status === "in_progress"
   }
 
   #handleOf(sessionID: string): Handle | undefined {

@@ -70,6 +70,8 @@ export function sessionHooks(
     PostToolUse: [
       hook("PostToolUse", async (input) => {
         await reportTool(owner, sessionID, input, false)
+        // What the model would still say after a pop, nobody hears: a request less.
+        if (!owner.isWorking(sessionID)) return { continue: false, stopReason: "the frame has ended" }
         return withContext("PostToolUse", sent.news())
       }),
     ],
