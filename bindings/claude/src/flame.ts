@@ -227,8 +227,10 @@ export class Flame {
    * goes on. The frames are blocked with the reason, keep what they have said, and can be resumed.
    */
   async stop(reason = "its orchestrator was stopped", frame?: FrameRef): Promise<void> {
+    this.#checkOpen()
     if (frame === undefined) this.#stops += 1
-    await this.#orchestrator.stop(reason, frame === undefined ? undefined : this.stack.resolve(frame))
+    const handle = frame === undefined ? undefined : this.stack.resolve(frame)
+    await this.#track(this.#orchestrator.stop(reason, handle))
   }
 
   /** Returns the frames whose sessions work now, oldest first. */
@@ -274,11 +276,15 @@ export class Flame {
     }
   }
 
-  /** Does something as soon as sessions can run. {@link Flame.close} waits for its end. */
+  /** Does something as soon as sessions can run. */
   #operate<Result>(work: (isStopped: () => boolean) => Promise<Result>): Promise<Result> {
     const stops = this.#stops
     const isStopped = () => stops !== this.#stops
-    const operation = this.#open().then(() => work(isStopped))
+    return this.#track(this.#open().then(() => work(isStopped)))
+  }
+
+  /** Makes {@link Flame.close} wait for the end of an operation. */
+  #track<Result>(operation: Promise<Result>): Promise<Result> {
     const forget = () => this.#operations.delete(operation)
     this.#operations.add(operation)
     operation.then(forget, forget)
@@ -335,6 +341,8 @@ export class Flame {
       const report = await this.#wait([handle])
       const frame = this.stack.frame(handle)
       const below = this.stack.frames({ relation: "subtree", frame: handle, status: "blocked" })
+      // After a stop, the words of a parent are read before those of its children.
+      await this.#wait(below.filter(isInterrupted).map((blocked) => blocked.handle))
       const waiting = this.#questions(below)
       const isOver = frame.status !== "blocked" || waiting.length === 0
       if (isOver || !this.#waitsForAnswers || isStopped()) return { frame, report, waiting }

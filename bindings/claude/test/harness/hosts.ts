@@ -19,8 +19,8 @@ export interface HostProcess {
   lines: (FlameEvent | Line)[]
   /** What it has written to its standard error. */
   errors: string
-  /** Waits for the end of the process. Returns its status, or the signal that has ended it. */
-  ended(): Promise<number | string>
+  /** The end of the process: its status, or the signal that has ended it. */
+  end: Promise<number | string>
   /** Waits for the outcomes. */
   outcomes(): Promise<Extract<Line, { kind: "outcomes" }>["outcomes"]>
   /** Waits for a line. */
@@ -48,17 +48,15 @@ export function startHost(world: World, { options = {}, env, through = [], ...re
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
   })
-  const closed = once(child, "close").then(([code, signal]: (number | string)[]) => code ?? signal ?? "")
+  const end: Promise<number | string> = once(child, "close").then(
+    ([code, signal]: (number | string)[]) => code ?? signal ?? "",
+  )
   const lines: HostProcess["lines"] = []
-  const host: HostProcess = { child, lines, errors: "", ended, outcomes, line }
+  const host: HostProcess = { child, lines, errors: "", end, outcomes, line }
   createInterface({ input: child.stdout }).on("line", (text) => lines.push(readJson(text)))
   child.stderr.on("data", (data) => {
     host.errors += String(data)
   })
-
-  function ended(): Promise<number | string> {
-    return closed
-  }
 
   async function line(wanted: (line: FlameEvent | Line) => boolean, what: string): Promise<FlameEvent | Line> {
     return await until(() => {

@@ -116,7 +116,7 @@ export class ClaudeDriver implements SessionDriver {
   }
 
   async messages(sessionID: string): Promise<readonly SessionMessage[]> {
-    const { sdk, owner } = this.#ready()
+    const { sdk, owner } = this.#loaded()
     return messagesOf(await sdk.getSessionMessages(sessionID, { dir: owner.directory }))
   }
 
@@ -155,10 +155,14 @@ export class ClaudeDriver implements SessionDriver {
     this.#watchdog.close()
   }
 
-  #ready(): Opened {
-    if (this.#opened === undefined || this.#isClosed)
-      throw new SessionError("no session can run: its driver is not open")
+  #loaded(): Opened {
+    if (this.#opened === undefined) throw new SessionError("no session can run: open the driver first")
     return this.#opened
+  }
+
+  #ready(): Opened {
+    if (this.#isClosed) throw new SessionError("no session can run: the driver is closed")
+    return this.#loaded()
   }
 
   /** Works in a session, on which nothing else works meanwhile. */
