@@ -32,6 +32,9 @@ export interface Parts {
   ownSession: string
 }
 
+/** The interval of a timer that does nothing, in milliseconds. */
+const ALIVE_INTERVAL = 60_000
+
 /** Runs the frames of a stack as sessions of a driver. */
 export class Orchestrator implements HostActions, SessionOwner {
   readonly directory: string
@@ -79,10 +82,13 @@ export class Orchestrator implements HostActions, SessionOwner {
 
   /** Waits until nobody runs these frames any more, in whatever process. Returns the engine's report on them. */
   async wait(handles: readonly Handle[], signal: AbortSignal): Promise<string> {
+    // Nothing else keeps this process alive while another one runs the frames.
+    const alive = setInterval(() => undefined, ALIVE_INTERVAL)
     try {
       const { text } = await this.call(this.#ownSession, "stack_wait", { frames: handles }, signal)
       return text
     } finally {
+      clearInterval(alive)
       for (const handle of handles) this.#begun.delete(handle)
     }
   }

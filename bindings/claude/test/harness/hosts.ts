@@ -7,9 +7,9 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import type { FlameEvent, FlameOptions } from "callstack-flame"
 import { readJson } from "./json.js"
-import { type Answer, call, frameOf, type ModelRequest } from "./model.js"
+import { type Answer, frameOf, type ModelRequest } from "./model.js"
 import type { Line, Task } from "./orchestrator.js"
-import { pop, push, write } from "./scripts.js"
+import { pop, push, stack, write } from "./scripts.js"
 import { until, type World } from "./world.js"
 
 /** A running orchestrator in a process of its own. */
@@ -53,6 +53,10 @@ export function startHost(world: World, { options = {}, env, through = [], ...re
   )
   const lines: HostProcess["lines"] = []
   const host: HostProcess = { child, lines, errors: "", end, outcomes, line }
+  let isClosed = false
+  child.on("close", () => {
+    isClosed = true
+  })
   createInterface({ input: child.stdout }).on("line", (text) => lines.push(readJson(text)))
   child.stderr.on("data", (data) => {
     host.errors += String(data)
@@ -61,8 +65,7 @@ export function startHost(world: World, { options = {}, env, through = [], ...re
   async function line(wanted: (line: FlameEvent | Line) => boolean, what: string): Promise<FlameEvent | Line> {
     return await until(() => {
       const found = lines.find(wanted)
-      if (found === undefined && child.exitCode !== null)
-        throw new Error(`the host has ended without ${what}: ${host.errors}`)
+      if (found === undefined && isClosed) throw new Error(`the host has ended without ${what}: ${host.errors}`)
       return found
     }, what)
   }
@@ -100,13 +103,16 @@ export function agent(root: Work, request: ModelRequest, world: World): Answer |
   const written = request.results.filter(({ name, isError }) => name === "Write" && !isError).length
   const file = files[written]
   if (file !== undefined) return { calls: [write(world, file, `// ${work.title}\n`)] }
-  const left = children.filter((child) => !all.includes(resultsOf(child)))
-  const isBegun = (child: Work) => new RegExp(`Child f\\d+ \\(${child.title}\\) was interrupted`).test(all)
-  const calls = left.map((child) => {
-    const handle = isBegun(child) ? new RegExp(`Child (f\\d+) \\(${child.title}\\)`).exec(all)?.[1] : undefined
-    if (handle !== undefined) return call("mcp__stack__stack_frame_activate", { sessionID: handle })
-    return push(child.title)
-  })
+  const calls = children
+    .filter((child) => !all.includes(resultsOf(child)))
+    .map(({ title }) => {
+      // A child that an earlier process has planned, or was interrupted in, is in the context.
+      const known = new RegExp(
+        `<frame id="(f\\d+)" title="${title}"/>|Child (f\\d+) \\(${title}\\) was interrupted`,
+      ).exec(all)
+      const handle = known?.[1] ?? known?.[2]
+      return handle === undefined ? push(title) : stack("frame_activate", { sessionID: handle })
+    })
   if (calls.length > 0) return { calls: isParallel ? calls : calls.slice(0, 1) }
   return { text: `I finish ${work.title}.`, calls: [pop(resultsOf(work))] }
 }

@@ -1,7 +1,7 @@
 // A program that runs an orchestrator as `flame` does, for tests that end it from outside: the first signal stops, the second
 // ends at once. It prints events as lines of JSON.
 
-import { ClaudeDriver, Flame, type FlameOptions, type Outcome } from "callstack-flame"
+import { ClaudeDriver, type ClaudeOptions, Flame, type FlameOptions, type Outcome } from "callstack-flame"
 import { readJson } from "./json.js"
 
 /** What the program is told in its first argument. */
@@ -9,8 +9,8 @@ export interface Task {
   /** The goal of a new root; undefined: what was interrupted goes on. */
   goal?: string
   options: FlameOptions
-  /** Where it kills itself: at the n-th new session or the n-th prompt of one, counted from 1. */
-  dieAt?: { moment: "start" | "send"; count: number }
+  /** Where it kills itself, as `kill -9` does: at the n-th new session, prompt of a session, or end of a frame, counted from 1. */
+  dieAt?: { moment: "start" | "send" | "ended"; count: number }
 }
 
 /** A line that the program prints besides events. */
@@ -23,31 +23,40 @@ export type Line =
 
 const STATUS = { SIGINT: 130, SIGTERM: 143 }
 
-/** A driver that kills its own process at a chosen moment, as `kill -9` does. */
-class DyingDriver extends ClaudeDriver {
+/** Kills this process when a moment has come so many times. */
+class Death {
   #left: number
-  readonly #moment: string
+  readonly #moment: string | undefined
 
-  constructor({ options, dieAt }: Task) {
-    super(options.claude)
+  constructor({ dieAt }: Task) {
+    this.#moment = dieAt?.moment
     this.#left = dieAt?.count ?? 0
-    this.#moment = dieAt?.moment ?? ""
+  }
+
+  at(moment: string): void {
+    if (moment !== this.#moment) return
+    this.#left -= 1
+    if (this.#left === 0) process.kill(process.pid, "SIGKILL")
+  }
+}
+
+/** A driver that tells of its moments before they come. */
+class MortalDriver extends ClaudeDriver {
+  readonly #death: Death
+
+  constructor(death: Death, options: ClaudeOptions = {}) {
+    super(options)
+    this.#death = death
   }
 
   override start(): Promise<string> {
-    this.#dieAt("start")
+    this.#death.at("start")
     return super.start()
   }
 
   override send(sessionID: string, prompt: string): Promise<{ text: string }> {
-    this.#dieAt("send")
+    this.#death.at("send")
     return super.send(sessionID, prompt)
-  }
-
-  #dieAt(moment: string): void {
-    if (moment !== this.#moment) return
-    this.#left -= 1
-    if (this.#left === 0) process.kill(process.pid, "SIGKILL")
   }
 }
 
@@ -67,8 +76,10 @@ async function work(flame: Flame, { goal }: Task): Promise<void> {
 const task = readJson<Task>(process.argv[2] ?? "")
 process.on("unhandledRejection", (error) => print({ kind: "unhandled", error: String(error) }))
 process.on("uncaughtException", (error) => print({ kind: "unhandled", error: String(error.stack) }))
-const flame = new Flame({ ...task.options, ...(task.dieAt && { driver: new DyingDriver(task) }) })
+const death = new Death(task)
+const flame = new Flame({ ...task.options, driver: new MortalDriver(death, task.options.claude) })
 flame.on(print)
+flame.on(({ kind }) => death.at(kind))
 let signals = 0
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {
