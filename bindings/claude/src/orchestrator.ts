@@ -84,11 +84,19 @@ export class Orchestrator implements HostActions, SessionOwner {
   async wait(handles: readonly Handle[], signal: AbortSignal): Promise<string> {
     // Nothing else keeps this process alive while another one runs the frames.
     const alive = setInterval(() => undefined, ALIVE_INTERVAL)
+    let aborted: () => void = () => undefined
+    const abort = new Promise<HostAnswer>((resolve) => {
+      // The engine answers an aborted wait at once, unless the stack cannot be written.
+      aborted = () => setImmediate(() => resolve({ text: "The wait was aborted.", isError: false }))
+    })
+    if (signal.aborted) aborted()
+    signal.addEventListener("abort", aborted)
     try {
-      const { text } = await this.call(this.#ownSession, "stack_wait", { frames: handles }, signal)
-      return text
+      const answer = this.call(this.#ownSession, "stack_wait", { frames: handles }, signal)
+      return (await Promise.race([answer, abort])).text
     } finally {
       clearInterval(alive)
+      signal.removeEventListener("abort", aborted)
       for (const handle of handles) this.#begun.delete(handle)
     }
   }

@@ -6,11 +6,12 @@ import { cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { after, test } from "node:test"
 import { promisify } from "node:util"
-import { Flame, type FlameEvent, type FlameOptions, SessionError } from "callstack-flame"
+import { Flame, type FlameEvent, type FlameOptions } from "callstack-flame"
 import { agent, startHost, type Work, workOf } from "./harness/hosts.js"
 import { type Answer, call, frameOf, type ModelRequest, type World, type WorldScript, within } from "./harness/index.js"
 import { pop, push } from "./harness/scripts.js"
 
+const NO_PRLIMIT = process.platform !== "linux"
 const unhandled: unknown[] = []
 process.on("unhandledRejection", (error) => unhandled.push(error))
 after(() => assert.deepEqual(unhandled, []))
@@ -63,10 +64,19 @@ test("what goes wrong in children for good are the results of the parent's calls
       const { session } = await world.model.waitFor((request) => workOf(tree, request)?.title === "Process")
       await promisify(execFile)("pkill", ["-KILL", "-f", `session-id=${session}`])
       const { frame } = await running
-      console.log(world.model.asked.at(-1)?.results)
-      console.log(events.filter(({ kind }) => kind === "retry"))
-      console.log(world.model.asked.map((r) => workOf(tree, r)?.title).join(" "))
       assert.equal(frame.results, "I went on")
+      const results = world.model.asked.at(-1)?.results ?? []
+      const said = Object.fromEntries(
+        results.map(({ text }) => [/^f\d+ \((\w+)\) is blocked\./.exec(text)?.[1], text.split("\n")[1] ?? ""]),
+      )
+      assert.match(said["Server"] ?? "", /its session ended with an error: API Error: 500 out of order/)
+      assert.match(said["Connection"] ?? "", /its session ended with an error: .*ECONNRESET/)
+      assert.match(said["Stream"] ?? "", /half a/)
+      assert.match(said["Model"] ?? "", /its session ended with an error: .*selected model \(claude-sonnet-5\)/)
+      assert.match(said["Window"] ?? "", /its session ended with an error: Prompt is too long/)
+      assert.match(said["Process"] ?? "", /its session ended with an error: .*SIGKILL/)
+      const retries = events.flatMap((event) => (event.kind === "retry" ? [event.status] : []))
+      assert.ok(retries.includes(500))
     },
     { maxConcurrent: 0, claude: { env: { CLAUDE_CODE_MAX_RETRIES: "1" } } },
   )
@@ -78,16 +88,17 @@ test("a refused key stops all frames at once", () => {
     frameOf(request) === "f1" ? agent(tree, request, world) : { status: 401, text: "invalid x-api-key" }
   return withFlame(script, async (flame, world, events) => {
     const { frame, waiting } = await flame.run("Root")
-    const asked = world.model.asked.map((request) => frameOf(request))
-    console.log(
-      asked,
-      frame,
-      flame.tree(),
-      events.filter(({ kind }) => kind === "ended" || kind === "retry"),
-    )
     assert.deepEqual(waiting, [])
-    assert.equal(frame.status, "blocked")
-    void call
+    assert.match(frame.results ?? "", /the API refuses the key: set ANTHROPIC_API_KEY to a valid one/)
+    assert.deepEqual(
+      flame.stack.frames().map(({ status }) => status),
+      ["blocked", "blocked", "blocked"],
+    )
+    for (const handle of ["f1", "f2", "f3"]) {
+      const asked = world.model.asked.filter((request) => frameOf(request) === handle)
+      assert.ok(asked.length <= 2, `${handle} has asked ${asked.length} times`)
+    }
+    assert.ok(events.some((event) => event.kind === "retry" && event.status === 401))
   })
 })
 
@@ -107,6 +118,34 @@ test("a busy API is asked again, and the delays are told", () => {
       [529, 2],
     ])
   })
+})
+
+test("silence of a model is noticed while no tool runs, and the turn is repeated twice at most", () => {
+  const titles = ["Headers", "Stream", "Tool"]
+  const tree: Work = { title: "Root", children: titles.map((title) => ({ title })), isParallel: true }
+  const script = (request: ModelRequest, world: World): Answer | undefined => {
+    const title = workOf(tree, request)?.title
+    if (title === "Headers") return { hang: "headers" }
+    if (title === "Stream" && !/was silent/.test(request.lastUser)) return { hang: "stream", text: "I begin." }
+    if (title === "Tool" && request.uses.length === 0) return { calls: [call("Bash", { command: "sleep 8" })] }
+    if (title === "Root" && request.results.length > 0) return { calls: [pop("I went on")] }
+    return agent(tree, request, world)
+  }
+  return withFlame(
+    script,
+    async (flame, world, events) => {
+      const { frame } = await flame.run("Root")
+      assert.equal(frame.results, "I went on")
+      const silences = events.flatMap((event) => (event.kind === "silence" ? [event.frame] : []))
+      assert.deepEqual(silences.sort(), ["f2", "f2", "f2", "f3"])
+      const [headers, stream, tool] = ["f2", "f3", "f4"].map((handle) => flame.stack.frame(handle))
+      assert.match(headers?.results ?? "", /the model was silent too often; its connection or its provider may be down/)
+      assert.deepEqual([stream?.status, tool?.status], ["completed", "completed"])
+      const words = world.model.asked.filter((request) => frameOf(request) === "f3").at(-1)?.messages
+      assert.ok(words?.some(({ role, text }) => role === "assistant" && text === "I begin."))
+    },
+    { claude: { silenceTimeout: 6000, allowedTools: ["Bash"] } },
+  )
 })
 
 test("a transcript that is gone is begun anew in the same session", () => {
@@ -131,15 +170,51 @@ test("a transcript that is gone is begun anew in the same session", () => {
 test("a project's folder that does not exist, and a stack that is none, are named", () =>
   within(
     () => undefined,
-    async ({ folder }) => {
-      assert.throws(
-        () => new Flame({ directory: join(folder, "none") }),
-        /the project's folder .*none does not exist; create it/,
-      )
+    ({ folder }) => {
+      const missing = join(folder, "none")
+      assert.throws(() => new Flame({ directory: missing }), /the project's folder .*none does not exist; create it/)
       writeFileSync(join(folder, ".callstack"), "no folder")
       assert.throws(() => new Flame({ directory: folder }), /\.callstack/)
     },
   ))
+
+test("a disk that is full is told to the agent, a stop still ends everything, and a resume goes on", {
+  skip: NO_PRLIMIT,
+}, () => {
+  const tree: Work = { title: "Root" }
+  let release: () => void = () => undefined
+  const isFull = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const script = async (request: ModelRequest, world: World): Promise<Answer | undefined> => {
+    await isFull
+    return request.number === 2 ? { hang: "headers" } : agent(tree, request, world)
+  }
+  return within(script, async (world) => {
+    const host = startHost(world, { goal: "Root" })
+    await world.model.waitFor(() => true)
+    // From now on no file of the orchestrator can grow.
+    await promisify(execFile)("prlimit", ["--pid", String(host.child.pid), "--fsize=1"])
+    release()
+    const { news } = await world.model.waitFor(({ number }) => number === 2)
+    assert.match(news[0]?.text ?? "", /the disk is full; free some space, then call again/)
+    host.child.kill("SIGTERM")
+    const failed = await host.line(({ kind }) => kind === "failed", "the error")
+    assert.match(JSON.stringify(failed), /the disk is full; free some space/)
+    assert.equal(await host.end, 0)
+    await world.settled()
+    assert.deepEqual(
+      host.lines.filter(({ kind }) => kind === "unhandled"),
+      [],
+    )
+
+    const again = startHost(world)
+    const [outcome] = await again.outcomes()
+    assert.equal(outcome?.frame.status, "completed")
+    assert.equal(await again.end, 0)
+    await world.settled()
+  })
+})
 
 test("without the SDK, the message says what to install", () =>
   within(
@@ -164,6 +239,3 @@ test("without the SDK, the message says what to install", () =>
       for (const line of stdout.trim().split("\n")) assert.match(line, message)
     },
   ))
-
-void SessionError
-void startHost

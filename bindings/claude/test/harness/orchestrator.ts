@@ -89,8 +89,10 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
       .stop(`it was ended by ${signal}`)
       .then(() => print({ kind: "stopped" }))
       .catch((error: unknown) => print({ kind: "failed", error: String(error) }))
+      .then(() => flame.close())
+      .catch((error: unknown) => print({ kind: "failed", error: String(error) }))
   })
 }
 await work(flame, task)
-await flame.close()
+await flame.close().catch((error: unknown) => print({ kind: "failed", error: String(error) }))
 print({ kind: "closed" })
