@@ -103,7 +103,6 @@ export class Flame {
   readonly #operations = new Set<Promise<unknown>>()
   #opened: Promise<void> | undefined
   #closed: Promise<void> | undefined
-  #stops = 0
 
   /** @throws Error if the project's folder does not exist; CallstackError if the stack cannot be opened. */
   constructor(options: FlameOptions = {}) {
@@ -228,7 +227,6 @@ export class Flame {
    */
   async stop(reason = "its orchestrator was stopped", frame?: FrameRef): Promise<void> {
     this.#checkOpen()
-    if (frame === undefined) this.#stops += 1
     const handle = frame === undefined ? undefined : this.stack.resolve(frame)
     await this.#track(this.#orchestrator.stop(reason, handle))
   }
@@ -265,7 +263,6 @@ export class Flame {
   }
 
   async #close(): Promise<void> {
-    this.#stops += 1
     try {
       await this.#orchestrator.stop("its orchestrator was closed")
     } finally {
@@ -278,8 +275,8 @@ export class Flame {
 
   /** Does something as soon as sessions can run. */
   #operate<Result>(work: (isStopped: () => boolean) => Promise<Result>): Promise<Result> {
-    const stops = this.#stops
-    const isStopped = () => stops !== this.#stops
+    const { stops } = this.#orchestrator
+    const isStopped = () => stops !== this.#orchestrator.stops
     return this.#track(this.#open().then(() => work(isStopped)))
   }
 

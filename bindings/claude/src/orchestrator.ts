@@ -53,6 +53,7 @@ export class Orchestrator implements HostActions, SessionOwner {
   /** The last revision of the stack whose events were told. */
   #told: number
   #isClosed = false
+  #stops = 0
 
   constructor({ stack, driver, limits, directory, ownSession }: Parts) {
     this.#stack = stack
@@ -67,6 +68,11 @@ export class Orchestrator implements HostActions, SessionOwner {
   /** The sessions that have a turn now. */
   get working(): readonly string[] {
     return [...this.#turns.keys()]
+  }
+
+  /** How often everything was stopped: also by an error after which no session can go on. */
+  get stops(): number {
+    return this.#stops
   }
 
   /** Begins a frame in the name of a session, which does not wait for it. Rejects with the engine's explanation. */
@@ -106,6 +112,7 @@ export class Orchestrator implements HostActions, SessionOwner {
    * what they have, and can be resumed. Returns when no session of theirs has a turn.
    */
   async stop(reason: string, frame?: Handle): Promise<void> {
+    if (frame === undefined) this.#stops += 1
     try {
       for (const handle of frame === undefined ? this.#running() : [frame]) this.#stack.stop(handle, reason)
       await this.host.poll()

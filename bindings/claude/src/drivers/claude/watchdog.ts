@@ -45,6 +45,7 @@ export class Watchdog {
 
   #tell(): void {
     if (process.platform !== "linux") return
+    if (this.#process?.exitCode !== null || this.#process.signalCode !== null) this.#process = undefined
     if (this.#sessions.size > 0) this.#process ??= start()
     this.#process?.stdin?.write(`${[...this.#sessions].flatMap(marksOf).join(" ")}\n`)
   }
