@@ -263,14 +263,12 @@ export class Flame {
   }
 
   async #close(): Promise<void> {
-    try {
-      await this.#orchestrator.stop("its orchestrator was closed")
-    } finally {
-      this.#closing.abort()
-      await this.#driver.close()
-      await Promise.allSettled(this.#operations)
-      this.#orchestrator.close()
-    }
+    // A stack that cannot be written does not keep sessions alive: their frames are interrupted then.
+    await this.#orchestrator.host.attempt("stop", () => this.#orchestrator.stop("its orchestrator was closed"))
+    this.#closing.abort()
+    await this.#driver.close()
+    await Promise.allSettled(this.#operations)
+    this.#orchestrator.close()
   }
 
   /** Does something as soon as sessions can run. */
@@ -401,7 +399,11 @@ export class Flame {
       const running = this.stack.frames({ relation: "subtree", frame: handle, status: "in_progress" }).filter(isCalled)
       if (running.length > 0) {
         for (const frame of running) this.#tellRunner(frame)
-        await this.#wait(running.map((frame) => frame.handle))
+        const handles = running.map((frame) => frame.handle)
+        await this.#wait(handles)
+        // That process may have been killed meanwhile.
+        const wasKilled = (other: Handle) => other !== handle && this.stack.frame(other).interruptedAt !== undefined
+        await this.#goOn(handles.filter(wasKilled), isStopped)
       } else if (!isInterrupted(this.stack.frame(handle))) {
         return
       } else if (await this.#hasBegun(handle)) {
