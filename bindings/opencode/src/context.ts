@@ -38,7 +38,7 @@ export class Context {
   async addStable(sessionID: string, system: string[]): Promise<void> {
     const prompts = await this.prepare()
     if (prompts.some((prompt) => system[0]?.startsWith(prompt))) return
-    const context = this.#begun.has(sessionID) ? this.#begun.get(sessionID) : this.#host.context(sessionID)
+    const context = this.#begun.has(sessionID) ? this.#begun.get(sessionID) : this.#host.engine.context(sessionID)
     this.#begun.delete(sessionID)
     if (context !== undefined) system.push(context.stable)
   }
@@ -48,7 +48,7 @@ export class Context {
     const sessionID = messages[0]?.info.sessionID
     if (sessionID === undefined || this.compacting.delete(sessionID)) return
     const user = messages.findLast(({ info }) => info.role === "user")
-    const context = this.#host.context(sessionID)
+    const context = this.#host.engine.context(sessionID)
     this.#begun.set(sessionID, context)
     if (user === undefined || context === undefined) return
     const messageID = `${user.info.id}-stack`

@@ -3,7 +3,7 @@
 import { join } from "node:path"
 import type { Config, Hooks, PluginInput, PluginOptions } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
-import type { Stack, Tool } from "callstack-core"
+import type { Tool } from "callstack-core"
 import { Commands, isForPeople } from "./commands.js"
 import { Context } from "./context.js"
 import { answerOf, changesOf, childOf, hostEvent, pathOf, sessionMessage, textOf } from "./events.js"
@@ -14,30 +14,30 @@ import { titleOf, waits } from "./titles.js"
 export async function server(input: PluginInput, options: PluginOptions = {}): Promise<Hooks> {
   const { folder, ...settings } = options
   const place = join(input.directory, typeof folder === "string" ? folder : ".opencode/stack")
-  let stack: Stack
+  let host: Host
   try {
     // A static import would make OpenCode drop this file silently if the native library is missing.
     const callstack = await import("callstack-core")
-    stack = callstack.Stack.open(place)
+    host = new Host(callstack, callstack.Stack.open(place), input)
   } catch (error) {
     const message = `[stack] disabled, OpenCode continues without it: ${error instanceof Error ? error.message : String(error)}`
     // Not awaited: OpenCode answers requests only after it has loaded its plugins.
     void input.client.app.log({ body: { service: "callstack", level: "error", message } }).catch(() => undefined)
     return {}
   }
-  const host = new Host(stack, input)
-  host.configure(settings)
-  return hooks(host, stack.offeredTools())
+  host.engine.configure(settings)
+  return hooks(host, host.engine.stack.offeredTools())
 }
 
 function hooks(host: Host, tools: readonly Tool[]): Hooks {
+  const { engine } = host
   const context = new Context(host)
   const commands = new Commands(host)
   const report = host.safe("event", async ({ event }: { event: Event }) => {
     // OpenCode does not wait for this hook.
     void context.prepare()
     const reported = await hostEvent(event, host)
-    if (reported !== undefined) await host.report(reported)
+    if (reported !== undefined) await engine.report(reported)
     if (reported?.kind === "message" && reported.summary !== true) {
       await host.reportFinished(reported.sessionID, reported.messageID)
     }
@@ -60,9 +60,9 @@ function hooks(host: Host, tools: readonly Tool[]): Hooks {
       host.modes.set(sessionID, { agent: agent ?? message.agent, model: model ?? message.model })
       // A command of a person is no task for the agent, and no answer to a question of its frame.
       if (!isForPeople(parts)) {
-        await host.report({ kind: "message", sessionID, messageID: message.id, role: "user", text: textOf(parts) })
+        await engine.report({ kind: "message", sessionID, messageID: message.id, role: "user", text: textOf(parts) })
       }
-      await host.report({ kind: "messageFinished", sessionID, message: sessionMessage({ info: message, parts }) })
+      await engine.report({ kind: "messageFinished", sessionID, message: sessionMessage({ info: message, parts }) })
     }),
     "experimental.chat.messages.transform": host.safe("messages.transform", (_, { messages }) => {
       try {
@@ -78,7 +78,7 @@ function hooks(host: Host, tools: readonly Tool[]): Hooks {
     }),
     "experimental.session.compacting": host.safe("session.compacting", async ({ sessionID }, output) => {
       context.compacting.add(sessionID)
-      await host.report({ kind: "sessionCompacting", sessionID }, (text) => output.context.push(text))
+      await engine.report({ kind: "sessionCompacting", sessionID }, (text) => output.context.push(text))
     }),
     "tool.execute.before": host.safe("tool.execute.before", ({ sessionID }) => host.requests.toolCalled(sessionID)),
     "tool.execute.after": host.safe("tool.execute.after", async ({ tool, sessionID, callID, args }, output) => {
@@ -86,9 +86,9 @@ function hooks(host: Host, tools: readonly Tool[]): Hooks {
       const changes = changesOf(host.directory, output?.metadata)
       const childID = childOf(output?.metadata)
       const answer = childID === undefined ? undefined : answerOf(output.output)
-      await host.report({ kind: "toolExecuted", sessionID, toolCallID: callID, tool, path, changes, childID, answer })
+      await engine.report({ kind: "toolExecuted", sessionID, toolCallID: callID, tool, path, changes, childID, answer })
     }),
-    dispose: async () => host.close(),
+    dispose: async () => engine.close(),
   }
 }
 
@@ -100,9 +100,9 @@ function definition(host: Host, { name, description, parameters }: Tool): Defini
     description,
     args: parameters.properties as Definition["args"],
     execute: async (args, context) => {
-      const answer = await host.tool(context.sessionID, name, args, context.abort)
+      const answer = await host.engine.tool(context.sessionID, name, args, context.abort)
       // OpenCode 1.18 ignores a title that a plugin sets earlier, with `context.metadata`.
-      const title = titleOf(host.stack, name, args, answer)
+      const title = titleOf(host.engine.stack, name, args, answer)
       if (!answer.isError && waits(name, args)) host.notify(title)
       return { title, output: answer.text }
     },
