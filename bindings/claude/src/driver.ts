@@ -8,8 +8,8 @@ export interface SessionLimits {
   frame: string
   /** The model; undefined: the driver's default. */
   model: string | undefined
-  /** The names of the tools besides those of the stack; undefined: the driver's default tools. */
-  tools: readonly string[] | undefined
+  /** The names of the tools that it may use besides those of the stack. */
+  tools: readonly string[]
   /** The number of turns of the model after which the prompt ends with an error; undefined: no limit. */
   maxTurns: number | undefined
   /** US dollars that the prompt may still spend; undefined: no limit. */
@@ -30,8 +30,11 @@ export type SessionNews =
   | { kind: "silence"; milliseconds: number }
   /** The conversation of the session was compacted. */
   | { kind: "compacted" }
-  /** What the session has cost so far, over all its turns, in US dollars. Newer values replace older ones. */
-  | { kind: "cost"; costUsd: number }
+  /**
+   * What a conversation has cost so far, over all its turns, in US dollars: that of the session, or another one in which the
+   * driver has asked for a summary. Newer values replace older ones.
+   */
+  | { kind: "cost"; session: string; costUsd: number }
 
 /** What a driver asks of the orchestrator. All methods may be called for any session that was started. */
 export interface SessionOwner {
@@ -81,8 +84,12 @@ export interface Summary {
 export interface SessionDriver {
   /** The name before the tools of the stack, as models see them, such as `mcp__stack__`. Empty: none. */
   readonly toolPrefix: string
+  /** The tools of sessions, besides those of the stack, if the orchestrator names none. */
+  readonly defaultTools: readonly string[]
   /** Connects the driver with its owner. Called once, before everything else. Rejects if sessions cannot be run here. */
   open(owner: SessionOwner): Promise<void>
+  /** True if a session ID has the form of this driver's sessions: other programs may have frames in the same stack. */
+  isOwn(sessionID: string): boolean
   /** Returns the ID of a new session. Nothing runs before the first prompt. */
   start(parentID: string | undefined, title: string): Promise<string>
   /** Sends a prompt to a session and waits until it has ended its turn. Rejects with a {@link SessionError}. */

@@ -1,0 +1,276 @@
+// Connects the engine with a driver: the engine decides, the driver runs sessions, and events tell what happens.
+
+import {
+  type Frame,
+  type Handle,
+  Host,
+  type HostActions,
+  type HostAnswer,
+  type HostEvent,
+  type LogLevel,
+  type SessionContext,
+  type SessionMessage,
+  type Stack,
+  type StackEvent,
+  type TakePrompt,
+  type Tool,
+} from "callstack-core"
+import { type SessionDriver, SessionError, type SessionLimits, type SessionNews, type SessionOwner } from "./driver.js"
+import { Events } from "./events.js"
+import { type Limits, questionOf } from "./limits.js"
+import { type Signal, signalsIn } from "./signals.js"
+import { titleOf } from "./titles.js"
+
+/** What an orchestrator is made of. */
+export interface Parts {
+  stack: Stack
+  driver: SessionDriver
+  limits: Limits
+  /** The folder in which sessions work. */
+  directory: string
+  /** The session in whose name the orchestrator begins roots and waits for frames. It has no frame. */
+  ownSession: string
+}
+
+/** Runs the frames of a stack as sessions of a driver. */
+export class Orchestrator implements HostActions, SessionOwner {
+  readonly directory: string
+  readonly host: Host
+  readonly events = new Events()
+  readonly #stack: Stack
+  readonly #driver: SessionDriver
+  readonly #limits: Limits
+  readonly #ownSession: string
+  /** The frames that were begun from outside: those that {@link Orchestrator.stop} stops, with all below them. */
+  readonly #begun = new Set<Handle>()
+  /** Sessions that have a turn, each with what ends the wait between two prompts of it. */
+  readonly #turns = new Map<string, AbortController>()
+  /** Those who wait until no session has a turn. */
+  readonly #idle = new Set<() => void>()
+  /** The last revision of the stack whose events were told. */
+  #told: number
+
+  constructor({ stack, driver, limits, directory, ownSession }: Parts) {
+    this.#stack = stack
+    this.#driver = driver
+    this.#limits = limits
+    this.directory = directory
+    this.#ownSession = ownSession
+    this.host = new Host(stack, this)
+    this.#told = stack.info().revision
+  }
+
+  /** The sessions that have a turn now. */
+  get working(): readonly string[] {
+    return [...this.#turns.keys()]
+  }
+
+  /** Begins a frame in the name of a session, which does not wait for it. Rejects with the engine's explanation. */
+  async begin(handle: Handle, callerID: string, answer?: string): Promise<void> {
+    const args = { sessionID: handle, background: true, ...(answer !== undefined && { answer }) }
+    this.#begun.add(handle)
+    const { text, isError } = await this.call(callerID, "stack_frame_activate", args)
+    if (isError) throw new Error(text)
+  }
+
+  /** Waits until nobody runs these frames any more. Returns the engine's report on them. */
+  async wait(handles: readonly Handle[], signal: AbortSignal): Promise<string> {
+    const { text } = await this.call(this.#ownSession, "stack_wait", { frames: handles }, signal)
+    for (const handle of handles) this.#begun.delete(handle)
+    return text
+  }
+
+  /**
+   * Stops the frames that this orchestrator runs, or those that run at or below one. They are blocked with the reason, keep
+   * what they have, and can be resumed. Returns when no session of theirs has a turn.
+   */
+  async stop(reason: string, frame?: Handle): Promise<void> {
+    for (const handle of frame === undefined ? this.#begun : [frame]) this.#stack.stop(handle, reason)
+    await this.host.poll()
+    this.tellChanges()
+    if (frame !== undefined || this.#turns.size === 0) return
+    await new Promise<void>((resolve) => this.#idle.add(resolve))
+  }
+
+  /** Tells what has changed in the stack since the last time, by whomever. */
+  tellChanges(): void {
+    const events = this.#stack.history({ since: this.#told })
+    this.#told = events.at(-1)?.revision ?? this.#told
+    for (const event of events) this.#tellChange(event)
+  }
+
+  /** Executes a tool in the name of a session, and tells the changes. */
+  async call(sessionID: string, name: string, args: object, signal?: AbortSignal): Promise<HostAnswer> {
+    const answer = this.host.tool(sessionID, name, args, signal)
+    this.tellChanges()
+    return answer.finally(() => this.tellChanges())
+  }
+
+  // What the engine asks of its host.
+
+  log(level: LogLevel, message: string, data: Record<string, unknown>): void {
+    this.events.emit({ kind: "log", frame: undefined, level, message, data })
+  }
+
+  createSession(parentID: string, title: string): Promise<string> {
+    return this.#driver.start(parentID === this.#ownSession ? undefined : parentID, title)
+  }
+
+  describeSession(sessionID: string): Promise<{ parentID?: string; title: string } | undefined> {
+    if (sessionID === this.#ownSession) return Promise.resolve({ title: "flame" })
+    const frame = this.#frameOf(sessionID)
+    return Promise.resolve(frame && { parentID: frame.parentSessionID ?? this.#ownSession, title: frame.title })
+  }
+
+  messages(sessionID: string): Promise<readonly SessionMessage[]> {
+    return sessionID === this.#ownSession ? Promise.resolve([]) : this.#driver.messages(sessionID)
+  }
+
+  async prompt(sessionID: string, text: string): Promise<void> {
+    const turn = new AbortController()
+    this.#turns.set(sessionID, turn)
+    this.tellChanges()
+    try {
+      let prompt: string | undefined = text
+      while (prompt !== undefined) {
+        const { text: words }: { text: string } = await this.#driver.send(sessionID, prompt)
+        turn.signal.throwIfAborted()
+        prompt = await this.#obey(sessionID, this.#isWorking(sessionID) ? signalsIn(words) : [], turn.signal)
+        turn.signal.throwIfAborted()
+      }
+    } catch (error) {
+      // No other session can go on either. The engine first records the end of this one.
+      if (error instanceof SessionError && error.isFatal) {
+        setImmediate(() => this.host.background("stop", () => this.stop(error.message)))
+      }
+      throw error
+    } finally {
+      this.#turns.delete(sessionID)
+      if (this.#turns.size === 0) this.#tellIdle()
+    }
+  }
+
+  async abort(sessionID: string): Promise<void> {
+    this.#turns.get(sessionID)?.abort(new SessionError("the session was stopped"))
+    await this.#driver.interrupt(sessionID)
+  }
+
+  async compact(sessionID: string): Promise<boolean> {
+    // An agent that asks for a checkpoint goes on in a smaller conversation. A session that has ended is only asked.
+    if (this.#frameOf(sessionID)?.summaryRequest?.type === "manual_summary") return this.#driver.compact(sessionID)
+    let prompt = ""
+    await this.report({ kind: "sessionCompacting", sessionID }, (text) => {
+      prompt = text
+    })
+    const summary = await this.#driver.summarize(sessionID, prompt)
+    if (summary === undefined) return false
+    for (const artifact of summary.artifacts) this.#stack.addArtifact(`id:${sessionID}`, artifact)
+    for (const decision of summary.decisions) this.#stack.addDecision(`id:${sessionID}`, decision)
+    const message = { id: `summary-${Date.now()}`, role: "assistant", text: summary.text, summary: true }
+    await this.report({ kind: "sessionCompacted", sessionID, messages: [message] })
+    return true
+  }
+
+  // What a driver asks of its owner.
+
+  get tools(): readonly Tool[] {
+    return this.#stack.offeredTools()
+  }
+
+  context(sessionID: string): SessionContext | undefined {
+    return this.host.context(sessionID)
+  }
+
+  tool(sessionID: string, name: string, args: object, signal: AbortSignal): Promise<HostAnswer> {
+    return this.call(sessionID, name, args, signal)
+  }
+
+  async report(event: HostEvent, takePrompt?: TakePrompt): Promise<void> {
+    const done = this.host.report(event, takePrompt)
+    const frame = "sessionID" in event ? this.#handleOf(event.sessionID) : undefined
+    if (event.kind === "message" && event.request !== undefined && frame !== undefined) {
+      this.events.emit({ kind: "usage", frame, request: event.request })
+      this.#checkBudget(frame)
+    }
+    await done
+    this.tellChanges()
+  }
+
+  tell(sessionID: string, news: SessionNews): void {
+    const frame = this.#handleOf(sessionID)
+    if (frame === undefined) return
+    this.events.emit({ ...news, frame })
+    if (news.kind !== "cost") return
+    this.#limits.cost(frame, news.session, news.costUsd)
+    this.#checkBudget(frame)
+  }
+
+  limits(sessionID: string): SessionLimits {
+    const frame = this.#handleOf(sessionID)
+    if (frame === undefined) throw new Error(`session ${sessionID} has no frame`)
+    return this.#limits.session(frame)
+  }
+
+  /** Carries out the signals of a turn's last message. Returns the next prompt of the session; undefined if there is none. */
+  async #obey(sessionID: string, signals: readonly Signal[], signal: AbortSignal): Promise<string | undefined> {
+    const answers: string[] = []
+    for (const wanted of signals) {
+      if (wanted.kind === "push") {
+        const identity = { title: titleOf(wanted.goal), successCriteria: wanted.goal, successCriteriaCompacted: "" }
+        answers.push((await this.call(sessionID, "stack_frame_push", identity, signal)).text)
+      } else {
+        const { status, text } = wanted
+        const question = status === "blocked" ? { question: text } : {}
+        const args = { status, results: text, resultsCompacted: text, ...question }
+        const answer = await this.call(sessionID, "stack_frame_pop", args, signal)
+        if (answer.isError) this.log("warn", `a signal in the text was refused: ${answer.text}`, { sessionID })
+      }
+    }
+    return answers.length === 0 ? undefined : answers.join("\n\n")
+  }
+
+  #checkBudget(handle: Handle): void {
+    const overspent = this.#limits.overspent(handle)
+    if (overspent === undefined) return
+    const { frame, reason } = overspent
+    if (this.#stack.stop(frame, reason).length === 0) return
+    this.events.emit({ kind: "overspent", frame, reason })
+    this.host.background("stop", () => this.host.poll())
+  }
+
+  #tellChange(event: StackEvent): void {
+    if (event.kind !== "statusChanged" && event.kind !== "callBegun" && event.kind !== "invalidated") return
+    const frame = this.#stack.frame(event.handle)
+    const { handle, title, sessionID } = frame
+    if (event.kind === "callBegun") {
+      this.events.emit({ kind: "begun", frame: handle, title, parent: this.#stack.ancestors(handle)[0], sessionID })
+    } else if (event.kind === "invalidated") {
+      this.events.emit({ kind: "ended", frame: handle, title, status: "invalidated", results: event.reason })
+    } else if (event.status !== "in_progress") {
+      const question = questionOf(frame)
+      this.events.emit({ kind: "ended", frame: handle, title, status: event.status, results: frame.results ?? "" })
+      if (question !== undefined) this.events.emit({ kind: "waiting", frame: handle, title, question })
+    }
+  }
+
+  #tellIdle(): void {
+    for (const resolve of this.#idle) resolve()
+    this.#idle.clear()
+  }
+
+  #isWorking(sessionID: string): boolean {
+    return this.#frameOf(sessionID)?.status === "in_progress"
+  }
+
+  #handleOf(sessionID: string): Handle | undefined {
+    return this.#frameOf(sessionID)?.handle
+  }
+
+  #frameOf(sessionID: string): Frame | undefined {
+    try {
+      return this.#stack.frame(`id:${sessionID}`)
+    } catch {
+      return undefined
+    }
+  }
+}

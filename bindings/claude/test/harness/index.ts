@@ -1,0 +1,23 @@
+// The API of the scenarios: a world with a scripted model, the program `callstack`, and what sessions have said.
+
+export { readJson } from "./json.js"
+export { lines, transcriptLines } from "./lines.js"
+export {
+  type Answer,
+  type Block,
+  type Body,
+  call,
+  frameOf,
+  type Message,
+  type Model,
+  type ModelRequest,
+  type Script,
+  startModel,
+  type ToolCall,
+  type ToolResult,
+  type ToolUse,
+  type Usage,
+  withoutReminders,
+} from "./model.js"
+export { callstack, type Ended, PROGRAM } from "./programs.js"
+export { makeWorld, until, type World, type WorldOptions, type WorldScript, within } from "./world.js"
