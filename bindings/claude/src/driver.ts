@@ -50,6 +50,8 @@ export interface SessionOwner {
   report(event: HostEvent, takePrompt?: TakePrompt): Promise<void>
   /** Tells of something that people or programs may want to see. */
   tell(sessionID: string, news: SessionNews): void
+  /** True while the frame of a session is in progress: its agent has not popped it, and nobody else has ended it. */
+  isWorking(sessionID: string): boolean
   /** Returns what a session may do and spend now. */
   limits(sessionID: string): SessionLimits
 }
@@ -105,8 +107,6 @@ export interface SessionDriver {
   compact(sessionID: string): Promise<boolean>
   /** Asks a session that has ended without a pop for a summary, with this prompt; undefined if there is none. */
   summarize(sessionID: string, prompt: string): Promise<Summary | undefined>
-  /** Ends what an earlier process may have left running of a session. */
-  clear(sessionID: string): Promise<void>
   /** Ends everything: no process of a session is left. */
   close(): Promise<void>
 }

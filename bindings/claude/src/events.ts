@@ -16,7 +16,13 @@ export type FlameEvent =
   /** A frame, or what is below it, has spent what it may, and is stopped. */
   | { kind: "overspent"; frame: Handle; reason: string }
   /** A line for a log. */
-  | { kind: "log"; frame: undefined; level: "debug" | "info" | "warn" | "error"; message: string; data: Record<string, unknown> }
+  | {
+      kind: "log"
+      frame: undefined
+      level: "debug" | "info" | "warn" | "error"
+      message: string
+      data: Record<string, unknown>
+    }
   | (SessionNews & { frame: Handle })
 
 /** Receives events. */

@@ -5,8 +5,8 @@ import { resolve } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Budget, Frame, FrameRef, FrameUsage, Handle, HostSettings, PopStatus } from "callstack-core"
 import { Stack } from "callstack-core"
-import { ClaudeDriver, type ClaudeOptions } from "./drivers/claude/index.js"
 import type { SessionDriver } from "./driver.js"
+import { ClaudeDriver, type ClaudeOptions } from "./drivers/claude/index.js"
 import type { FlameEvent, Listener } from "./events.js"
 import { type FrameLimits, Limits, questionOf } from "./limits.js"
 import { Orchestrator } from "./orchestrator.js"
@@ -187,7 +187,6 @@ export class Flame {
     const pending = open.filter(isInterrupted)
     const waiting = open.filter((frame) => questionOf(frame) !== undefined)
     const roots = new Set([...pending, ...waiting].map(({ handle }) => this.stack.ancestors(handle).at(-1) ?? handle))
-    for (const { sessionID } of pending) await this.#driver.clear(sessionID)
     await this.#goOn(pending.map(({ handle }) => handle))
     return Promise.all([...roots].map((root) => this.#settle(root)))
   }
@@ -262,9 +261,16 @@ export class Flame {
 
   async #connect(): Promise<void> {
     await this.#driver.open(this.#orchestrator)
+    // Records which calls of dead processes were interrupted.
+    await this.#orchestrator.host.poll()
     await this.#orchestrator.report({ kind: "sessionCreated", sessionID: this.#ownSession, title: "flame" })
     for (const { sessionID, parentSessionID: parentID, title } of this.#ownFrames()) {
-      await this.#orchestrator.report({ kind: "sessionCreated", sessionID, parentID: parentID ?? this.#ownSession, title })
+      await this.#orchestrator.report({
+        kind: "sessionCreated",
+        sessionID,
+        parentID: parentID ?? this.#ownSession,
+        title,
+      })
     }
   }
 

@@ -70,7 +70,8 @@ export class Limits {
   /** Returns what the session of a frame may do and spend now. */
   session(handle: Handle): SessionLimits {
     const line = this.#line(handle)
-    const nearest = <Key extends keyof FrameLimits>(key: Key) => line.find(([, limits]) => limits[key] !== undefined)?.[1][key]
+    const nearest = <Key extends keyof FrameLimits>(key: Key) =>
+      line.find(([, limits]) => limits[key] !== undefined)?.[1][key]
     const tools = line.flatMap(([, limits]) => (limits.tools === undefined ? [] : [limits.tools]))
     const left = line.flatMap(([above, { maxBudgetUsd }]) =>
       maxBudgetUsd === undefined ? [] : [Math.max(0, maxBudgetUsd - this.total(above))],
@@ -87,13 +88,17 @@ export class Limits {
   /** Returns the first frame, from this one upwards, that has spent what it may, and why; undefined if there is none. */
   overspent(handle: Handle): { frame: Handle; reason: string } | undefined {
     for (const [frame, { maxTokens, maxBudgetUsd }] of this.#line(handle)) {
-      const tokens = maxTokens === undefined ? 0 : this.#stack.usage(frame).total.reduce((sum, usage) => sum + tokensOf(usage), 0)
+      const tokens =
+        maxTokens === undefined ? 0 : this.#stack.usage(frame).total.reduce((sum, usage) => sum + tokensOf(usage), 0)
       if (maxTokens !== undefined && tokens >= maxTokens) {
         return { frame, reason: `its budget of ${maxTokens} tokens is spent: ${tokens} with all frames below it` }
       }
       const cost = maxBudgetUsd === undefined ? 0 : this.total(frame)
       if (maxBudgetUsd !== undefined && cost >= maxBudgetUsd) {
-        return { frame, reason: `its budget of ${maxBudgetUsd} US dollars is spent: ${cost.toFixed(4)} with all frames below it` }
+        return {
+          frame,
+          reason: `its budget of ${maxBudgetUsd} US dollars is spent: ${cost.toFixed(4)} with all frames below it`,
+        }
       }
     }
     return undefined

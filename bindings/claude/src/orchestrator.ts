@@ -101,9 +101,11 @@ export class Orchestrator implements HostActions, SessionOwner {
 
   /** Executes a tool in the name of a session, and tells the changes. */
   async call(sessionID: string, name: string, args: object, signal?: AbortSignal): Promise<HostAnswer> {
-    const answer = this.host.tool(sessionID, name, args, signal)
+    const pending = this.host.tool(sessionID, name, args, signal)
     this.tellChanges()
-    return answer.finally(() => this.tellChanges())
+    const answer = await pending
+    this.tellChanges()
+    return answer
   }
 
   // What the engine asks of its host.
@@ -135,7 +137,7 @@ export class Orchestrator implements HostActions, SessionOwner {
       while (prompt !== undefined) {
         const { text: words }: { text: string } = await this.#driver.send(sessionID, prompt)
         turn.signal.throwIfAborted()
-        prompt = await this.#obey(sessionID, this.#isWorking(sessionID) ? signalsIn(words) : [], turn.signal)
+        prompt = await this.#obey(sessionID, this.isWorking(sessionID) ? signalsIn(words) : [], turn.signal)
         turn.signal.throwIfAborted()
       }
     } catch (error) {
@@ -205,6 +207,10 @@ export class Orchestrator implements HostActions, SessionOwner {
     this.#checkBudget(frame)
   }
 
+  isWorking(sessionID: string): boolean {
+    return this.#frameOf(sessionID)?.status === "in_progress"
+  }
+
   limits(sessionID: string): SessionLimits {
     const frame = this.#handleOf(sessionID)
     if (frame === undefined) throw new Error(`session ${sessionID} has no frame`)
@@ -256,10 +262,6 @@ export class Orchestrator implements HostActions, SessionOwner {
   #tellIdle(): void {
     for (const resolve of this.#idle) resolve()
     this.#idle.clear()
-  }
-
-  #isWorking(sessionID: string): boolean {
-    return this.#frameOf(sessionID)?.status === "in_progress"
   }
 
   #handleOf(sessionID: string): Handle | undefined {

@@ -1,0 +1,165 @@
+// The hooks of a session: contexts for its requests, a guard for its tools, what tools have done, and compaction.
+
+import { isAbsolute, relative, sep } from "node:path"
+import type {
+  HookCallback,
+  HookCallbackMatcher,
+  HookEvent,
+  HookInput,
+  SyncHookJSONOutput,
+} from "@anthropic-ai/claude-agent-sdk"
+import type { SessionLimits, SessionOwner } from "../../driver.js"
+import { PREFIX } from "./tools.js"
+
+type Hooks = Partial<Record<HookEvent, HookCallbackMatcher[]>>
+type InputOf<Name extends HookInput["hook_event_name"]> = Extract<HookInput, { hook_event_name: Name }>
+
+/** Which parameters of tools name the file that they change. */
+const PATHS = ["file_path", "notebook_path"]
+
+/** The contexts that a session has got. They are sent again only when they have changed. */
+export class SentContexts {
+  readonly #owner: SessionOwner
+  readonly #sessionID: string
+  #stable: string | undefined
+  #volatile: string | undefined
+
+  constructor(owner: SessionOwner, sessionID: string) {
+    this.#owner = owner
+    this.#sessionID = sessionID
+  }
+
+  /** Returns the part of the context for the system prompt of a new turn. */
+  system(): string {
+    this.#stable = this.#owner.context(this.#sessionID)?.stable
+    return this.#stable ?? ""
+  }
+
+  /** Returns the part of the context for behind the newest message; undefined if the session has it already. */
+  news(): string | undefined {
+    const volatile = this.#owner.context(this.#sessionID)?.volatile
+    if (volatile === this.#volatile) return undefined
+    this.#volatile = volatile
+    return volatile
+  }
+
+  /** Returns all that a conversation needs after it has forgotten what it held. */
+  afterCompaction(): string | undefined {
+    const context = this.#owner.context(this.#sessionID)
+    if (context === undefined) return undefined
+    this.#volatile = context.volatile
+    // The system prompt of a turn cannot be changed: the newer form stands beside it.
+    if (context.stable === this.#stable) return context.volatile
+    this.#stable = context.stable
+    return `${context.stable}\n\n${context.volatile}`
+  }
+}
+
+/** Returns the hooks of a session, before those of the user. */
+export function sessionHooks(
+  owner: SessionOwner,
+  sessionID: string,
+  sent: SentContexts,
+  limits: SessionLimits,
+  user: Hooks,
+): Hooks {
+  const own: Hooks = {
+    UserPromptSubmit: [hook("UserPromptSubmit", () => withContext("UserPromptSubmit", sent.news()))],
+    // A session that lost its host is refused every tool, because the hook does not answer.
+    PreToolUse: [{ ...hook("PreToolUse", (input) => guard(input, limits)), onFailure: "block" }],
+    PostToolUse: [
+      hook("PostToolUse", async (input) => {
+        await reportTool(owner, sessionID, input, false)
+        // What the model would still say after a pop, nobody hears: a request less.
+        if (!owner.isWorking(sessionID)) return { continue: false, stopReason: "the frame has ended" }
+        return withContext("PostToolUse", sent.news())
+      }),
+    ],
+    PostToolUseFailure: [
+      hook("PostToolUseFailure", async (input) => {
+        await reportTool(owner, sessionID, input, true)
+        return withContext("PostToolUseFailure", sent.news())
+      }),
+    ],
+    PreCompact: [
+      hook("PreCompact", async () => {
+        let systemMessage = ""
+        await owner.report({ kind: "sessionCompacting", sessionID }, (text) => {
+          systemMessage = text
+        })
+        return { systemMessage }
+      }),
+    ],
+    SessionStart: [
+      hook("SessionStart", ({ source }) => {
+        if (source !== "compact") return {}
+        return withContext("SessionStart", sent.afterCompaction())
+      }),
+    ],
+    PostCompact: [
+      hook("PostCompact", async ({ compact_summary: text }) => {
+        const message = { id: `summary-${Date.now()}`, role: "assistant", text, summary: true }
+        await owner.report({ kind: "sessionCompacted", sessionID, messages: [message] })
+        return {}
+      }),
+    ],
+  }
+  return merged(own, user)
+}
+
+/** A hook for one kind of event. */
+function hook<Name extends HookInput["hook_event_name"]>(
+  name: Name,
+  work: (input: InputOf<Name>) => SyncHookJSONOutput | Promise<SyncHookJSONOutput>,
+): HookCallbackMatcher {
+  const callback: HookCallback = async (input) => (isOf(input, name) ? work(input) : {})
+  return { hooks: [callback] }
+}
+
+function isOf<Name extends HookInput["hook_event_name"]>(input: HookInput, name: Name): input is InputOf<Name> {
+  return input.hook_event_name === name
+}
+
+type ContextEvent = "UserPromptSubmit" | "PostToolUse" | "PostToolUseFailure" | "SessionStart"
+
+function withContext(hookEventName: ContextEvent, additionalContext: string | undefined): SyncHookJSONOutput {
+  return additionalContext === undefined ? {} : { hookSpecificOutput: { hookEventName, additionalContext } }
+}
+
+/** Refuses a tool that is not among those of the frame. */
+function guard({ tool_name: tool }: InputOf<"PreToolUse">, { frame, tools }: SessionLimits): SyncHookJSONOutput {
+  if (tool.startsWith(PREFIX) || tools.some((name) => name === tool || tool.startsWith(`${name}__`))) return {}
+  const permissionDecisionReason = `frame ${frame} may not use ${tool}; its tools are ${tools.join(", ") || "those of the stack"}`
+  return { hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision: "deny", permissionDecisionReason } }
+}
+
+async function reportTool(
+  owner: SessionOwner,
+  sessionID: string,
+  { tool_name: tool, tool_use_id: toolCallID, tool_input }: InputOf<"PostToolUse"> | InputOf<"PostToolUseFailure">,
+  failed: boolean,
+): Promise<void> {
+  owner.tell(sessionID, { kind: "toolEnded", tool, failed })
+  const path = pathOf(owner.directory, tool_input)
+  await owner.report({ kind: "toolExecuted", sessionID, toolCallID, tool, path, failed })
+}
+
+/** Returns the file with which a tool was called: relative to the project's folder if the file is inside it. */
+function pathOf(directory: string, input: unknown): string | undefined {
+  const values = typeof input === "object" && input !== null ? (input as Record<string, unknown>) : {}
+  const path = PATHS.map((name) => values[name]).find((value) => typeof value === "string" && value !== "")
+  if (typeof path !== "string" || !isAbsolute(path)) return path as string | undefined
+  const inside = relative(directory, path)
+  return inside === ".." || inside.startsWith(`..${sep}`) ? path : inside
+}
+
+/** Adds the hooks of the user. What fails before a tool refuses the tool. */
+function merged(own: Hooks, user: Hooks): Hooks {
+  const all: Hooks = { ...own }
+  for (const [name, matchers = []] of Object.entries(user) as [HookEvent, HookCallbackMatcher[] | undefined][]) {
+    const guarded =
+      name === "PreToolUse" ? matchers.map((matcher) => ({ onFailure: "block" as const, ...matcher })) : matchers
+    all[name] = [...(own[name] ?? []), ...guarded]
+  }
+  return all
+}

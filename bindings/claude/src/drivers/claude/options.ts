@@ -1,0 +1,63 @@
+// The options of the driver for the Claude Agent SDK, and what a session gets from them.
+
+import type {
+  HookCallbackMatcher,
+  HookEvent,
+  McpServerConfig,
+  Options,
+  PermissionMode,
+  PermissionResult,
+} from "@anthropic-ai/claude-agent-sdk"
+
+/** What is asked when a session wants to use a tool that neither its permission mode nor its rules allow. */
+export interface PermissionRequest {
+  /** The handle of the frame, such as `f3`. */
+  frame: string
+  /** A sentence that asks for the permission, if the SDK gives one. */
+  title: string | undefined
+  /** The file that the request is about, if there is one. */
+  blockedPath: string | undefined
+  /** The ID of the tool call. */
+  toolUseID: string
+  /** Aborted when the answer is not needed any more. */
+  signal: AbortSignal
+}
+
+/** Decides on a permission. What it throws is a refusal. */
+export type CanUseTool = (
+  tool: string,
+  input: Record<string, unknown>,
+  request: PermissionRequest,
+) => Promise<PermissionResult>
+
+/** Options of a {@link ClaudeDriver}. */
+export interface ClaudeOptions {
+  /** The permission mode of all sessions. Default `"default"`: what the rules do not allow is asked. */
+  permissionMode?: PermissionMode
+  /** Decides on what neither the mode nor `allowedTools` allow. Default: it is refused. */
+  canUseTool?: CanUseTool
+  /** Tools that are allowed without a question, as rules of the SDK such as `Bash(npm test:*)`. Default: none. */
+  allowedTools?: readonly string[]
+  /** Text before the context of each frame in the system prompt. `"claude_code"`: the system prompt of Claude Code. */
+  instructions?: string | "claude_code"
+  /** Further servers of tools. A session may use their tools if the limits of its frame name them: `mcp__server__tool`. */
+  mcpServers?: Readonly<Record<string, McpServerConfig>>
+  /** Further hooks. A hook of PreToolUse that throws refuses the call. */
+  hooks?: Partial<Record<HookEvent, HookCallbackMatcher[]>>
+  /**
+   * Environment variables of the sessions, besides those of this process. CLAUDE_CONFIG_DIR is none of them: the
+   * transcripts are read where the environment of this process says.
+   */
+  env?: Readonly<Record<string, string>>
+  /** Which settings files are loaded, with the instructions beside them. Default: none. */
+  settingSources?: NonNullable<Options["settingSources"]>
+  /** Further folders that the sessions may use. */
+  additionalDirectories?: readonly string[]
+  /** The program of the SDK's sessions. Default: the one that comes with it. */
+  pathToClaudeCodeExecutable?: string
+  /**
+   * After how many milliseconds without any word from the model, while no tool runs, the turn is interrupted and repeated, at
+   * most twice. 0: never. Default 180,000.
+   */
+  silenceTimeout?: number
+}

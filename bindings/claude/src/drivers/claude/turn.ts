@@ -1,0 +1,297 @@
+// One turn of a session: the messages of a query become events of the engine and news for people.
+
+import type {
+  Query,
+  SDKAPIRetryMessage,
+  SDKAssistantMessage,
+  SDKMessage,
+  SDKPartialAssistantMessage,
+  SDKResultMessage,
+} from "@anthropic-ai/claude-agent-sdk"
+import type { HostEvent, ModelRequest } from "callstack-core"
+import type { SessionOwner } from "../../driver.js"
+
+/** How a turn has ended. */
+export interface TurnResult {
+  /** The SDK's result; undefined if the process ended without one. */
+  result: SDKResultMessage | undefined
+  /** What the SDK has thrown. It throws after each result that is an error, too. */
+  error: unknown
+  /** Why the driver has interrupted the turn; undefined if it has not. */
+  interruption: "silence" | "refused" | undefined
+}
+
+/** The tokens of requests that were reported in a turn. */
+type Counted = Required<Pick<ModelRequest, "uncachedInput" | "cacheRead" | "cacheWrite" | "output">>
+
+/** A message of the model while it is being written. */
+interface Unfinished {
+  id: string
+  model: string
+  begun: number
+  text: string
+  parts: unknown[]
+  counted: Counted
+  /** True if its request was reported. */
+  isCounted: boolean
+}
+
+const NOTHING: Counted = { uncachedInput: 0, cacheRead: 0, cacheWrite: 0, output: 0 }
+
+/** Reads one turn. */
+export class Turn {
+  readonly sessionID: string
+  readonly #owner: SessionOwner
+  readonly #silence: number
+  #query: Query | undefined
+  #unfinished: Unfinished | undefined
+  /** The calls of tools that have no result yet, by their IDs. */
+  readonly #calls = new Set<string>()
+  #counted: Counted = NOTHING
+  #interruption: TurnResult["interruption"]
+  #timer: NodeJS.Timeout | undefined
+  /** Reports that have not returned. The turn ends after them. */
+  readonly #reports = new Set<Promise<void>>()
+  /** The first failure of a report. */
+  #failure: unknown
+
+  /** `silence` is the time without a word from the model after which the turn is interrupted, in milliseconds; 0: none. */
+  constructor(owner: SessionOwner, sessionID: string, silence: number) {
+    this.#owner = owner
+    this.sessionID = sessionID
+    this.#silence = silence
+  }
+
+  /** Reads the query to its end. Never rejects. */
+  async read(query: Query): Promise<TurnResult> {
+    this.#query = query
+    let result: SDKResultMessage | undefined
+    let error: unknown
+    try {
+      this.#listen()
+      for await (const message of query) {
+        this.#listen()
+        if (message.type === "result") result = message
+        this.#take(message)
+      }
+    } catch (problem) {
+      error = problem
+    }
+    clearTimeout(this.#timer)
+    this.#finish()
+    if (result !== undefined) this.#settle(result)
+    await Promise.all(this.#reports)
+    return { result, error: this.#failure ?? error, interruption: this.#interruption }
+  }
+
+  /** Ends the turn: what was said stays in the transcript. */
+  async interrupt(): Promise<void> {
+    // It rejects if the process has ended by itself.
+    await this.#query?.interrupt().catch(() => undefined)
+  }
+
+  #take(message: SDKMessage): void {
+    switch (message.type) {
+      case "stream_event":
+        if (message.parent_tool_use_id === null) this.#stream(message)
+        break
+      case "assistant":
+        if (message.parent_tool_use_id === null) this.#collect(message)
+        break
+      case "user":
+        if (message.parent_tool_use_id === null) this.#answered(message.uuid ?? "", message.message.content)
+        break
+      case "system":
+        if (message.subtype === "api_retry") this.#retry(message)
+        if (message.subtype === "compact_boundary") this.#owner.tell(this.sessionID, { kind: "compacted" })
+        break
+      default:
+      // The SDK has some 40 kinds of messages, and gets new ones. The others say nothing that is needed here.
+    }
+  }
+
+  #stream({ event }: SDKPartialAssistantMessage): void {
+    const message = this.#unfinished
+    switch (event.type) {
+      case "message_start": {
+        this.#finish()
+        const { id, model, usage } = event.message
+        this.#unfinished = newMessage(id, model, countOf(usage))
+        break
+      }
+      case "content_block_delta":
+        if (event.delta.type !== "text_delta" || message === undefined) break
+        message.text += event.delta.text
+        this.#owner.tell(this.sessionID, { kind: "text", text: event.delta.text })
+        break
+      case "message_delta":
+        if (message !== undefined) message.counted = { ...message.counted, output: event.usage.output_tokens }
+        break
+      case "message_stop":
+        if (message !== undefined) this.#count(message)
+        break
+      default:
+    }
+  }
+
+  /** Takes a block of a message. A message that came without a stream comes whole, with its final tokens. */
+  #collect({ message, error }: SDKAssistantMessage): void {
+    // The words of an error are no message of the model.
+    if (error !== undefined) return
+    if (this.#unfinished?.id !== message.id) {
+      this.#finish()
+      const whole = newMessage(message.id, message.model, countOf(message.usage))
+      whole.text = message.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
+      if (whole.text !== "") this.#owner.tell(this.sessionID, { kind: "text", text: whole.text })
+      this.#unfinished = whole
+      this.#count(whole)
+    }
+    this.#unfinished.parts.push(...message.content)
+    for (const block of message.content) {
+      if (block.type !== "tool_use") continue
+      this.#calls.add(block.id)
+      this.#owner.tell(this.sessionID, { kind: "tool", tool: block.name, input: block.input })
+    }
+  }
+
+  /** Takes the results of tools, which the log keeps. */
+  #answered(id: string, content: unknown): void {
+    this.#finish()
+    for (const part of Array.isArray(content) ? content : []) {
+      if (typeof part === "object" && part !== null && "tool_use_id" in part)
+        this.#calls.delete(String(part.tool_use_id))
+    }
+    const message = {
+      id,
+      role: "user",
+      text: "",
+      time: Date.now(),
+      parts: Array.isArray(content) ? content : [content],
+    }
+    this.#report({ kind: "messageFinished", sessionID: this.sessionID, message })
+  }
+
+  #retry({ attempt, retry_delay_ms: delay, error_status, error }: SDKAPIRetryMessage): void {
+    const status = error_status ?? undefined
+    this.#owner.tell(this.sessionID, { kind: "retry", status, error, attempt, delay })
+    this.#listen(delay)
+    if (status === 401 || status === 403) this.#stop("refused")
+  }
+
+  /** Reports the request that a message answers, once. */
+  #count(message: Unfinished): void {
+    if (message.isCounted) return
+    message.isCounted = true
+    const { id: messageID, model, counted, begun, text } = message
+    this.#counted = sum(this.#counted, counted)
+    const { uncachedInput, cacheRead, cacheWrite, output } = counted
+    this.#report({
+      kind: "message",
+      sessionID: this.sessionID,
+      messageID,
+      role: "assistant",
+      text,
+      tokens: uncachedInput + cacheRead + cacheWrite + output,
+      request: { model, ...counted, duration: Date.now() - begun },
+    })
+  }
+
+  /** Reports the message of the model that was last written, with all its parts for the log. */
+  #finish(): void {
+    const message = this.#unfinished
+    this.#unfinished = undefined
+    if (message === undefined) return
+    this.#count(message)
+    const { id, text, begun: time, parts } = message
+    this.#report({
+      kind: "messageFinished",
+      sessionID: this.sessionID,
+      message: { id, role: "assistant", text, time, parts },
+    })
+  }
+
+  /** Reports what the turn has cost, and the tokens of requests that no message has shown: those that broke off. */
+  #settle(result: SDKResultMessage): void {
+    const { sessionID } = this
+    this.#owner.tell(sessionID, { kind: "cost", session: result.session_id, costUsd: result.total_cost_usd })
+    const since = (result as { model_usage_since_last_result?: SDKResultMessage["modelUsage"] })
+      .model_usage_since_last_result
+    const [model, ...others] = Object.keys(since ?? {})
+    if (since === undefined || model === undefined) return
+    const all = [model, ...others].reduce((total, name) => sum(total, ofModel(since[name])), NOTHING)
+    const rest = minus(all, this.#counted)
+    if (Object.values(rest).every((count) => count === 0)) return
+    const request = { model, ...rest, failed: true }
+    const messageID = `rest-${result.uuid}`
+    this.#report({ kind: "message", sessionID, messageID, role: "assistant", text: "", request, summary: true })
+  }
+
+  #report(event: HostEvent): void {
+    const report = this.#owner.report(event).catch((error: unknown) => {
+      this.#failure ??= error
+    })
+    this.#reports.add(report)
+    void report.then(() => this.#reports.delete(report))
+  }
+
+  /** Waits for the next word of the model. While a tool runs, silence is normal. */
+  #listen(extra = 0): void {
+    clearTimeout(this.#timer)
+    if (this.#silence === 0 || this.#calls.size > 0) return
+    const milliseconds = this.#silence + extra
+    this.#timer = setTimeout(() => {
+      this.#owner.tell(this.sessionID, { kind: "silence", milliseconds })
+      this.#stop("silence")
+    }, milliseconds)
+    this.#timer.unref()
+  }
+
+  #stop(reason: NonNullable<TurnResult["interruption"]>): void {
+    this.#interruption ??= reason
+    void this.interrupt()
+  }
+}
+
+function newMessage(id: string, model: string, counted: Counted): Unfinished {
+  return { id, model, begun: Date.now(), text: "", parts: [], counted, isCounted: false }
+}
+
+/** The tokens of a message of the API. */
+function countOf(usage: SDKAssistantMessage["message"]["usage"]): Counted {
+  return {
+    uncachedInput: usage.input_tokens,
+    cacheRead: usage.cache_read_input_tokens ?? 0,
+    cacheWrite: usage.cache_creation_input_tokens ?? 0,
+    output: usage.output_tokens,
+  }
+}
+
+/** The tokens that the SDK has counted for a model. */
+function ofModel(usage: SDKResultMessage["modelUsage"][string] | undefined): Counted {
+  if (usage === undefined) return NOTHING
+  const { inputTokens, cacheReadInputTokens, cacheCreationInputTokens, outputTokens } = usage
+  return {
+    uncachedInput: inputTokens,
+    cacheRead: cacheReadInputTokens,
+    cacheWrite: cacheCreationInputTokens,
+    output: outputTokens,
+  }
+}
+
+function sum(a: Counted, b: Counted): Counted {
+  return combined(a, b, (one, other) => one + other)
+}
+
+/** The difference, without negative numbers: the SDK estimates the tokens of an answer that broke off. */
+function minus(a: Counted, b: Counted): Counted {
+  return combined(a, b, (one, other) => Math.max(0, one - other))
+}
+
+function combined(a: Counted, b: Counted, combine: (one: number, other: number) => number): Counted {
+  return {
+    uncachedInput: combine(a.uncachedInput, b.uncachedInput),
+    cacheRead: combine(a.cacheRead, b.cacheRead),
+    cacheWrite: combine(a.cacheWrite, b.cacheWrite),
+    output: combine(a.output, b.output),
+  }
+}
