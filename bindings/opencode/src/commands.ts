@@ -211,11 +211,6 @@ export class Commands {
   }
 }
 
-/** Whether a message is for people alone: it shows something that no model gets. */
-export function isForPeople(parts: readonly Part[]): boolean {
-  return parts.some((part) => part.type === "text" && part.ignored === true)
-}
-
 /** Returns what the model is told of a command. It does not get what a person only looks at. */
 function note(name: string, { changes }: Command, { text, isError }: HostAnswer): string {
   const what = isError
