@@ -10,6 +10,7 @@ import {
   changesOf,
   childOf,
   hostEvent,
+  isCompacted,
   isForPeople,
   messageOf,
   pathOf,
@@ -18,7 +19,7 @@ import {
 } from "./events.js"
 import { Requests } from "./requests.js"
 
-export { messageOf, sessionMessage, textOf }
+export { isCompacted, messageOf, sessionMessage, textOf }
 
 /** What the hooks need of the engine: the class `Host` of callstack-core has it. */
 export interface Engine extends Pick<Host, "attempt" | "report" | "tool"> {

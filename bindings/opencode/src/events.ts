@@ -71,6 +71,13 @@ export function sessionMessage({ info, parts }: { info: Message; parts: Part[] }
   return { id: info.id, role: info.role, text: textOf(parts), summary, unfinished, time: info.time.created, parts }
 }
 
+/** Whether the newest compaction of a session has left a summary. OpenCode says that it is done also when it has failed. */
+export function isCompacted(messages: readonly { info: Message }[]): boolean {
+  const infos = messages.flatMap(({ info }) => (info.role === "assistant" && info.summary === true ? [info] : []))
+  const newest = infos.at(-1)
+  return newest !== undefined && newest.error === undefined
+}
+
 /** Returns the text of a message: its text parts, one per line, without those that OpenCode or the plugin generated. */
 export function textOf(parts: readonly Part[]): string {
   const texts = parts.map((part) =>

@@ -2,7 +2,7 @@
 
 import type { PluginInput } from "@opencode-ai/plugin"
 import type { Host as Engine, HostActions, Stack } from "callstack-core"
-import { Adapter, messageOf } from "./adapter.js"
+import { Adapter, isCompacted, messageOf } from "./adapter.js"
 
 /** The module of the engine. It is passed on, because a static import of it is not possible: see plugin.ts. */
 type Callstack = Pick<typeof import("callstack-core"), "Host">
@@ -49,7 +49,9 @@ export class Host extends Adapter implements HostActions {
   async compact(sessionID: string): Promise<boolean> {
     const model = this.modes.get(sessionID)?.model
     const done = model && (await this.client.session.summarize({ path: { id: sessionID }, body: model }))
-    return done?.data === true
+    if (done?.data !== true) return false
+    const { data } = await this.client.session.messages({ path: { id: sessionID } })
+    return data !== undefined && isCompacted(data)
   }
 }
 
