@@ -14,6 +14,8 @@ import { PREFIX } from "./tools.js"
 type Hooks = Partial<Record<HookEvent, HookCallbackMatcher[]>>
 type InputOf<Name extends HookInput["hook_event_name"]> = Extract<HookInput, { hook_event_name: Name }>
 
+/** The tool by which a session gives the summary that it is asked for. The SDK adds it to turns with a form of output. */
+const OUTPUT_TOOL = "StructuredOutput"
 /** Which parameters of tools name the file that they change. */
 const PATHS = ["file_path", "notebook_path"]
 
@@ -128,7 +130,8 @@ function withContext(hookEventName: ContextEvent, additionalContext: string | un
 
 /** Refuses a tool that is not among those of the frame. */
 function guard({ tool_name: tool }: InputOf<"PreToolUse">, { frame, tools }: SessionLimits): SyncHookJSONOutput {
-  if (tool.startsWith(PREFIX) || tools.some((name) => name === tool || tool.startsWith(`${name}__`))) return {}
+  const isOfStack = tool.startsWith(PREFIX) || tool === OUTPUT_TOOL
+  if (isOfStack || tools.some((name) => name === tool || tool.startsWith(`${name}__`))) return {}
   const permissionDecisionReason = `frame ${frame} may not use ${tool}; its tools are ${tools.join(", ") || "those of the stack"}`
   return { hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision: "deny", permissionDecisionReason } }
 }

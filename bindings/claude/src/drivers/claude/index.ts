@@ -293,7 +293,7 @@ function endOf({ result, error, interruption, errors }: TurnResult & { errors: s
 function problemOf(result: SDKResultMessage): string {
   switch (result.subtype) {
     case "success":
-      return result.result
+      return result.result.replace(/\s*\n\s*/g, " ")
     case "error_max_turns":
       return `${result.errors.join("; ")}; a frame that goes on gets as many again`
     case "error_max_budget_usd":
