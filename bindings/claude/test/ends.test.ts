@@ -2,7 +2,17 @@
 
 import assert from "node:assert/strict"
 import test from "node:test"
-import { call, callstack, frameOf, type ModelRequest, pop, push, running, stack, until } from "./harness/index.js"
+import {
+  call,
+  callstack,
+  happened,
+  type ModelRequest,
+  pop,
+  push,
+  running,
+  stack,
+  volatilesOf,
+} from "./harness/index.js"
 
 /** The answer that a session gives when it is asked for a summary in a fixed form. */
 function summary(text: string, artifacts: string[] = [], decisions: string[] = []) {
@@ -41,15 +51,11 @@ test("frames that end without a pop are summarized, or keep their last words", (
       f6: [{ text: "My last words" }, { status: 400 }, { status: 400 }, { status: 400 }],
       none: [outside, outside, outside, outside, outside, outside, outside],
     },
-    async ({ flame, world }) => {
+    async ({ flame }) => {
       const { frame } = await flame.run("End somehow")
       assert.equal(frame.status, "completed")
       const ended = ["f2", "f3", "f4", "f5", "f6"].map((handle) => flame.stack.frame(handle))
       for (const { status } of ended) assert.equal(status, "blocked")
-      console.log(
-        ended.map((f) => f.results),
-        world.model.asked.filter((r) => frameOf(r) === undefined).length,
-      )
       const said = ended.map(({ results }) => (results ?? "").replace(/^\[auto-completed: .*?\] /s, ""))
       assert.deepEqual(said, [
         "The form has four fields",
@@ -79,7 +85,8 @@ test("a frame that asks is answered in another terminal, and then its parent fin
         { text: "I cannot go on without the rate." },
         summary("Invoices wait for a rate of the person who knows"),
         (request) => {
-          console.log(request.lastUser)
+          assert.match(request.lastUser, /^Your work on frame f1 was interrupted/)
+          assert.match(volatilesOf(request).at(-1) ?? "", /<ended-child[\s\S]*Invoices with 7 percent/)
           return { calls: [pop("Invoices are done")] }
         },
       ],
@@ -97,10 +104,10 @@ test("a frame that asks is answered in another terminal, and then its parent fin
         ({ lastUser }) => ({ calls: [pop(lastUser.includes("7 percent") ? "Invoices with 7 percent" : "no answer")] }),
       ],
     },
-    async ({ flame, world, events }) => {
+    async (all) => {
+      const { flame, world, events } = all
       const outcome = flame.run("Write invoices")
-      await until(() => flame.waiting().length > 0, "f2 waits")
-      await until(() => flame.status().length === 0, "nobody works")
+      await happened(all, "ended", "f1")
       assert.deepEqual(flame.waiting(), [{ frame: "f2", question: "Which VAT rate?" }])
       const answered = await callstack(world.folder, "answer", "f2", "7 percent")
       assert.equal(answered.code, 0, answered.stderr)
@@ -108,7 +115,7 @@ test("a frame that asks is answered in another terminal, and then its parent fin
       assert.deepEqual([frame.status, frame.results, waiting], ["completed", "Invoices are done", []])
       assert.equal(flame.stack.frame("f2").results, "Invoices with 7 percent")
       const asked = events.flatMap((event) => (event.kind === "waiting" ? [[event.frame, event.question]] : []))
-      console.log(asked)
+      assert.deepEqual(asked, [["f2", "Which VAT rate?"]])
     },
   ))
 
