@@ -115,10 +115,10 @@ export class ClaudeDriver implements SessionDriver {
         isDone = true
         return Promise.resolve({})
       }
-      return {
-        ...options,
-        hooks: { ...options.hooks, PostCompact: [...(options.hooks?.PostCompact ?? []), { hooks: [done] }] },
-      }
+      const PostCompact = [...(options.hooks?.PostCompact ?? []), { hooks: [done] }]
+      // The next prompt brings the context, as each prompt does.
+      const SessionStart = this.#options.hooks?.SessionStart ?? []
+      return { ...options, hooks: { ...options.hooks, SessionStart, PostCompact } }
     })
     return isDone
   }
