@@ -4,19 +4,7 @@ import assert from "node:assert/strict"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import test from "node:test"
-import type { Flame } from "callstack-flame"
-import {
-  type Answer,
-  call,
-  type ModelRequest,
-  pop,
-  push,
-  type Running,
-  running,
-  stack,
-  type Usage,
-  type World,
-} from "./harness/index.js"
+import { type Answer, call, type ModelRequest, pop, push, running, stack, type World } from "./harness/index.js"
 
 const read = (_: ModelRequest, { folder }: World): Answer => ({
   calls: [call("Read", { file_path: join(folder, "a.ts") })],

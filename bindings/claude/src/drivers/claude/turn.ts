@@ -48,6 +48,8 @@ export class Turn {
   /** The calls of tools that have no result yet, by their IDs. */
   readonly #calls = new Set<string>()
   #counted: Counted = NOTHING
+  /** True if the conversation was compacted. No message shows the request for the summary. */
+  #isCompacted = false
   #interruption: TurnResult["interruption"]
   #timer: NodeJS.Timeout | undefined
   /** Reports that have not returned. The turn ends after them. */
@@ -103,7 +105,7 @@ export class Turn {
         break
       case "system":
         if (message.subtype === "api_retry") this.#retry(message)
-        if (message.subtype === "compact_boundary") this.#owner.tell(this.sessionID, { kind: "compacted" })
+        if (message.subtype === "compact_boundary") this.#compacted()
         break
       default:
       // The SDK has some 40 kinds of messages, and gets new ones. The others say nothing that is needed here.
@@ -178,6 +180,11 @@ export class Turn {
     if (status === 401 || status === 403) this.#stop("refused")
   }
 
+  #compacted(): void {
+    this.#isCompacted = true
+    this.#owner.tell(this.sessionID, { kind: "compacted" })
+  }
+
   /** Reports the request that a message answers, once. */
   #count(message: Unfinished): void {
     if (message.isCounted) return
@@ -210,7 +217,10 @@ export class Turn {
     })
   }
 
-  /** Reports what the turn has cost, and the tokens of requests that no message has shown: those that broke off. */
+  /**
+   * Reports what the turn has cost, and the tokens of requests that no message has shown: those that broke off, and those for
+   * the summaries of compactions.
+   */
   #settle(result: SDKResultMessage): void {
     const { sessionID } = this
     this.#owner.tell(sessionID, { kind: "cost", session: result.session_id, costUsd: result.total_cost_usd })
@@ -221,7 +231,7 @@ export class Turn {
     const all = [model, ...others].reduce((total, name) => sum(total, ofModel(since[name])), NOTHING)
     const rest = minus(all, this.#counted)
     if (Object.values(rest).every((count) => count === 0)) return
-    const request = { model, ...rest, failed: true }
+    const request = { model, ...rest, failed: !this.#isCompacted }
     const messageID = `rest-${result.uuid}`
     this.#report({ kind: "message", sessionID, messageID, role: "assistant", text: "", request, summary: true })
   }
