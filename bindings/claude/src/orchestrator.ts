@@ -135,6 +135,7 @@ export class Orchestrator implements HostActions, SessionOwner {
     try {
       let prompt: string | undefined = text
       while (prompt !== undefined) {
+        this.#checkSpendable(sessionID)
         const { text: words }: { text: string } = await this.#driver.send(sessionID, prompt)
         turn.signal.throwIfAborted()
         prompt = await this.#obey(sessionID, this.isWorking(sessionID) ? signalsIn(words) : [], turn.signal)
@@ -233,6 +234,13 @@ export class Orchestrator implements HostActions, SessionOwner {
       }
     }
     return answers.length === 0 ? undefined : answers.join("\n\n")
+  }
+
+  /** @throws SessionError if a session may not spend any more, so that it costs no further request. */
+  #checkSpendable(sessionID: string): void {
+    const handle = this.#handleOf(sessionID)
+    const overspent = handle === undefined ? undefined : this.#limits.overspent(handle)
+    if (overspent !== undefined) throw new SessionError(`${overspent.frame} may not go on: ${overspent.reason}`)
   }
 
   #checkBudget(handle: Handle): void {
