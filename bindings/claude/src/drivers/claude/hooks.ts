@@ -71,18 +71,13 @@ export function sessionHooks(
     PreToolUse: [{ ...hook("PreToolUse", (input) => guard(input, limits)), onFailure: "block" }],
     PostToolUse: [
       hook("PostToolUse", async (input) => {
-        await reportTool(owner, sessionID, input, false)
+        await reportTool(owner, sessionID, input)
         // What the model would still say after a pop, nobody hears: a request less.
         if (!owner.isWorking(sessionID)) return { continue: false, stopReason: "the frame has ended" }
         return withContext("PostToolUse", sent.news())
       }),
     ],
-    PostToolUseFailure: [
-      hook("PostToolUseFailure", async (input) => {
-        await reportTool(owner, sessionID, input, true)
-        return withContext("PostToolUseFailure", sent.news())
-      }),
-    ],
+    PostToolUseFailure: [hook("PostToolUseFailure", () => withContext("PostToolUseFailure", sent.news()))],
     PreCompact: [
       hook("PreCompact", async () => {
         let systemMessage = ""
@@ -136,15 +131,14 @@ function guard({ tool_name: tool }: InputOf<"PreToolUse">, { frame, tools }: Ses
   return { hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision: "deny", permissionDecisionReason } }
 }
 
+/** Reports a tool that has succeeded, with its file. */
 async function reportTool(
   owner: SessionOwner,
   sessionID: string,
-  { tool_name: tool, tool_use_id: toolCallID, tool_input }: InputOf<"PostToolUse"> | InputOf<"PostToolUseFailure">,
-  failed: boolean,
+  { tool_name: tool, tool_use_id: toolCallID, tool_input }: InputOf<"PostToolUse">,
 ): Promise<void> {
-  owner.tell(sessionID, { kind: "toolEnded", tool, failed })
   const path = pathOf(owner.directory, tool_input)
-  await owner.report({ kind: "toolExecuted", sessionID, toolCallID, tool, path, failed })
+  await owner.report({ kind: "toolExecuted", sessionID, toolCallID, tool, path })
 }
 
 /** Returns the file with which a tool was called: relative to the project's folder if the file is inside it. */

@@ -45,8 +45,8 @@ export class Turn {
   readonly #silence: number
   #query: Query | undefined
   #unfinished: Unfinished | undefined
-  /** The calls of tools that have no result yet, by their IDs. */
-  readonly #calls = new Set<string>()
+  /** The tools whose calls have no result yet, by the IDs of the calls. */
+  readonly #calls = new Map<string, string>()
   #counted: Counted = NOTHING
   /** True if the conversation was compacted. No message shows the request for the summary. */
   #isCompacted = false
@@ -81,6 +81,7 @@ export class Turn {
     }
     clearTimeout(this.#timer)
     this.#finish()
+    for (const call of [...this.#calls.keys()]) this.#toolEnded(call, true)
     if (result !== undefined) this.#settle(result)
     await Promise.all(this.#reports)
     return { result, error: this.#failure ?? error, interruption: this.#interruption }
@@ -151,7 +152,7 @@ export class Turn {
     this.#unfinished.parts.push(...message.content)
     for (const block of message.content) {
       if (block.type !== "tool_use") continue
-      this.#calls.add(block.id)
+      this.#calls.set(block.id, block.name)
       this.#owner.tell(this.sessionID, { kind: "tool", tool: block.name, input: block.input })
     }
   }
@@ -160,8 +161,8 @@ export class Turn {
   #answered(id: string, content: unknown): void {
     this.#finish()
     for (const part of Array.isArray(content) ? content : []) {
-      if (typeof part === "object" && part !== null && "tool_use_id" in part)
-        this.#calls.delete(String(part.tool_use_id))
+      if (typeof part !== "object" || part === null || !("tool_use_id" in part)) continue
+      this.#toolEnded(String(part.tool_use_id), "is_error" in part && part.is_error === true)
     }
     const message = {
       id,
@@ -171,6 +172,16 @@ export class Turn {
       parts: Array.isArray(content) ? content : [content],
     }
     this.#report({ kind: "messageFinished", sessionID: this.sessionID, message })
+  }
+
+  /** Tells that a tool has ended. What has succeeded, a hook has reported before the model sees it. */
+  #toolEnded(toolCallID: string, failed: boolean): void {
+    const { sessionID } = this
+    const tool = this.#calls.get(toolCallID)
+    if (tool === undefined) return
+    this.#calls.delete(toolCallID)
+    this.#owner.tell(sessionID, { kind: "toolEnded", tool, failed })
+    if (failed) this.#report({ kind: "toolExecuted", sessionID, toolCallID, tool, failed })
   }
 
   #retry({ attempt, retry_delay_ms: delay, error_status, error }: SDKAPIRetryMessage): void {
