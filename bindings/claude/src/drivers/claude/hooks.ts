@@ -123,12 +123,16 @@ function withContext(hookEventName: ContextEvent, additionalContext: string | un
   return additionalContext === undefined ? {} : { hookSpecificOutput: { hookEventName, additionalContext } }
 }
 
-/** Refuses a tool that is not among those of the frame. */
+/** Allows the tools of the stack, and refuses a tool that is not among those of the frame. */
 function guard({ tool_name: tool }: InputOf<"PreToolUse">, { frame, tools }: SessionLimits): SyncHookJSONOutput {
-  const isOfStack = tool.startsWith(PREFIX) || tool === OUTPUT_TOOL
-  if (isOfStack || tools.some((name) => name === tool || tool.startsWith(`${name}__`))) return {}
-  const permissionDecisionReason = `frame ${frame} may not use ${tool}; its tools are ${tools.join(", ") || "those of the stack"}`
-  return { hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision: "deny", permissionDecisionReason } }
+  if (tool.startsWith(PREFIX)) return decided("allow", "it is a tool of the stack")
+  if (tool === OUTPUT_TOOL || tools.some((name) => name === tool || tool.startsWith(`${name}__`))) return {}
+  const own = tools.join(", ") || "those of the stack"
+  return decided("deny", `frame ${frame} may not use ${tool}; its tools are ${own}`)
+}
+
+function decided(permissionDecision: "allow" | "deny", permissionDecisionReason: string): SyncHookJSONOutput {
+  return { hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision, permissionDecisionReason } }
 }
 
 /** Reports a tool that has succeeded, with its file. */

@@ -194,7 +194,14 @@ export class ClaudeDriver implements SessionDriver {
 
   #sessionOptions(sessionID: string, limits: SessionLimits, running: RunningTurn): Options {
     const { owner, protocol, isTied } = this.#ready()
-    const { permissionMode = "default", canUseTool, allowedTools = [], mcpServers, hooks = {}, env } = this.#options
+    const {
+      permissionMode = "default",
+      canUseTool,
+      allowedTools = [],
+      mcpServers = {},
+      hooks = {},
+      env,
+    } = this.#options
     const { settingSources = [], additionalDirectories, pathToClaudeCodeExecutable, instructions } = this.#options
     const { frame, model, maxTurns, maxBudgetUsd, tools } = limits
     const sent = new SentContexts(owner, sessionID)
@@ -207,8 +214,8 @@ export class ClaudeDriver implements SessionDriver {
       settingSources,
       permissionMode,
       tools: tools.filter((tool) => !tool.startsWith("mcp__")),
-      mcpServers: { ...mcpServers, [SERVER]: stackServer(protocol, owner, sessionID) },
-      allowedTools: [...allowedTools, ...owner.tools.map(({ name }) => PREFIX + name)],
+      mcpServers: { ...namedServers(mcpServers, tools), [SERVER]: stackServer(protocol, owner, sessionID) },
+      allowedTools: [...allowedTools],
       hooks: sessionHooks(owner, sessionID, sent, limits, hooks),
       ...(canUseTool && {
         canUseTool: (tool, input, { title, blockedPath, toolUseID, signal }) =>
@@ -219,10 +226,20 @@ export class ClaudeDriver implements SessionDriver {
       ...(maxTurns !== undefined && { maxTurns }),
       ...(maxBudgetUsd !== undefined && { maxBudgetUsd }),
       ...(additionalDirectories && { additionalDirectories: [...additionalDirectories] }),
-      ...(pathToClaudeCodeExecutable !== undefined && { pathToClaudeCodeExecutable }),
+      // By their standard input, the sessions of the SDK's own program learn of servers whose environment nobody else may see.
+      ...(pathToClaudeCodeExecutable === undefined
+        ? { mcpServersDelivery: "initialize" }
+        : { pathToClaudeCodeExecutable }),
       systemPrompt: systemPrompt(sent.system(), instructions),
     }
   }
+}
+
+/** Returns the servers of which a session may use a tool. The tools of the others are not shown to it. */
+function namedServers(servers: NonNullable<ClaudeOptions["mcpServers"]>, tools: readonly string[]) {
+  const isNamed = (server: string) =>
+    tools.some((tool) => tool === `mcp__${server}` || tool.startsWith(`mcp__${server}__`))
+  return Object.fromEntries(Object.entries(servers).filter(([server]) => isNamed(server)))
 }
 
 /** A turn that runs, and how it is ended. */
