@@ -262,7 +262,9 @@ export class Orchestrator implements HostActions, SessionOwner {
       this.events.emit({ kind: "ended", frame: handle, title, status: "invalidated", results: event.reason })
     } else if (event.status !== "in_progress") {
       const question = questionOf(frame)
-      this.events.emit({ kind: "ended", frame: handle, title, status: event.status, results: frame.results ?? "" })
+      // A frame that somebody has stopped has no results until its last words are read, but a reason.
+      const results = frame.results ?? frame.questions?.at(-1)?.question ?? ""
+      this.events.emit({ kind: "ended", frame: handle, title, status: event.status, results })
       if (question !== undefined) this.events.emit({ kind: "waiting", frame: handle, title, question })
     }
   }

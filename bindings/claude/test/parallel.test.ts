@@ -74,3 +74,32 @@ test("six pushes of one message run two at a time, and all results arrive", () =
     { maxConcurrent: 2 },
   )
 })
+
+test("pushes of one message that need one another keep their order", () => {
+  let results: string[] = []
+  return running(
+    (request) => {
+      const frame = frameOf(request) ?? ""
+      if (frame !== "f1") return { calls: [pop(`result of ${frame}`)] }
+      if (request.results.length === 0) {
+        return { calls: [push("A"), push("B", { dependsOn: ["A"] }), push("C", { dependsOn: ["B", "A"] }), push("D")] }
+      }
+      results = request.news.map(({ text }) => text)
+      return { calls: [pop("all")] }
+    },
+    async ({ flame, world, events }) => {
+      await flame.run("In order")
+      const order = events.flatMap(({ kind, frame }) =>
+        kind === "begun" || kind === "ended" ? [`${frame} ${kind}`] : [],
+      )
+      const place = (text: string) => order.indexOf(text)
+      assert.ok(place("f3 begun") > place("f2 ended"))
+      assert.ok(place("f4 begun") > place("f3 ended"))
+      assert.ok(place("f5 begun") < place("f3 begun"))
+      const [c] = world.model.asked.filter((request) => frameOf(request) === "f4")
+      for (const text of ["result of f2", "result of f3"]) assert.ok(c?.system.includes(text), text)
+      for (const frame of ["f2", "f3", "f4", "f5"])
+        assert.ok(results.some((text) => text.includes(`result of ${frame}`)))
+    },
+  )
+})
