@@ -173,6 +173,7 @@ export class Orchestrator implements HostActions, SessionOwner {
     try {
       let prompt: string | undefined = text
       while (prompt !== undefined) {
+        this.#checkSpendable(sessionID)
         const { text: words }: { text: string } = await this.#driver.send(sessionID, prompt)
         turn.signal.throwIfAborted()
         prompt = await this.#obey(sessionID, this.isWorking(sessionID) ? signalsIn(words) : [], turn.signal)
@@ -277,6 +278,13 @@ export class Orchestrator implements HostActions, SessionOwner {
     return answers.length === 0 ? undefined : answers.join("\n\n")
   }
 
+  /** @throws SessionError if a session may not spend any more, so that it costs no further request. */
+  #checkSpendable(sessionID: string): void {
+    const handle = this.#handleOf(sessionID)
+    const overspent = handle === undefined ? undefined : this.#limits.overspent(handle)
+    if (overspent !== undefined) throw new SessionError(`${overspent.frame} may not go on: ${overspent.reason}`)
+  }
+
   #checkBudget(handle: Handle): void {
     const overspent = this.#limits.overspent(handle)
     if (overspent === undefined) return
@@ -296,7 +304,9 @@ export class Orchestrator implements HostActions, SessionOwner {
       this.events.emit({ kind: "ended", frame: handle, title, status: "invalidated", results: event.reason })
     } else if (event.status !== "in_progress") {
       const question = questionOf(frame)
-      this.events.emit({ kind: "ended", frame: handle, title, status: event.status, results: frame.results ?? "" })
+      // A frame that somebody has stopped has no results until its last words are read, but a reason.
+      const results = frame.results ?? frame.questions?.at(-1)?.question ?? ""
+      this.events.emit({ kind: "ended", frame: handle, title, status: event.status, results })
       if (question !== undefined) this.events.emit({ kind: "waiting", frame: handle, title, question })
     }
   }
