@@ -47,7 +47,7 @@ export class ClaudeDriver implements SessionDriver {
   readonly defaultTools = ["Read", "Write", "Edit", "Bash", "Glob", "Grep"]
   readonly #options: ClaudeOptions
   #opened: Opened | undefined
-  /** New sessions that had no turn yet. */
+  /** New sessions that had no turn yet, and so have no transcript and no process. */
   readonly #fresh = new Set<string>()
   /** Sessions that had a turn in this process, so that no other process can have left anything running of them. */
   readonly #own = new Set<string>()
@@ -105,6 +105,7 @@ export class ClaudeDriver implements SessionDriver {
 
   async messages(sessionID: string): Promise<readonly SessionMessage[]> {
     const { sdk, owner } = this.#ready()
+    if (this.#fresh.has(sessionID)) return []
     return messagesOf(await sdk.getSessionMessages(sessionID, { dir: owner.directory }))
   }
 
@@ -175,6 +176,8 @@ export class ClaudeDriver implements SessionDriver {
           interruption: undefined,
           errors: "",
         }
+      this.#fresh.delete(sessionID)
+      this.#own.add(sessionID)
       return { ...(await running.run(sdk.query({ prompt, options }))), errors: running.errors }
     } finally {
       this.#running.delete(sessionID)
@@ -185,10 +188,10 @@ export class ClaudeDriver implements SessionDriver {
   /** Where a turn goes on: in the transcript of the session, or in a new one. */
   async #place(sessionID: string): Promise<Pick<Options, "resume" | "sessionId">> {
     const { owner, sdk } = this.#ready()
-    if (!(this.#fresh.delete(sessionID) || this.#own.has(sessionID))) await killLeftovers(sessionID)
-    const isNew =
-      !this.#own.has(sessionID) && (await sdk.getSessionInfo(sessionID, { dir: owner.directory })) === undefined
-    this.#own.add(sessionID)
+    if (this.#fresh.has(sessionID)) return { sessionId: sessionID }
+    if (this.#own.has(sessionID)) return { resume: sessionID }
+    await killLeftovers(sessionID)
+    const isNew = (await sdk.getSessionInfo(sessionID, { dir: owner.directory })) === undefined
     return isNew ? { sessionId: sessionID } : { resume: sessionID }
   }
 
