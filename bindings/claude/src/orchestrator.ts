@@ -47,6 +47,8 @@ export class Orchestrator implements HostActions, SessionOwner {
   readonly #turns = new Map<string, AbortController>()
   /** Those who wait until no session has a turn. */
   readonly #idle = new Set<() => void>()
+  /** The tools that sessions are offered: the settings of an orchestrator do not change. */
+  #tools: readonly Tool[] | undefined
   /** The last revision of the stack whose events were told. */
   #told: number
 
@@ -176,7 +178,8 @@ export class Orchestrator implements HostActions, SessionOwner {
   // What a driver asks of its owner.
 
   get tools(): readonly Tool[] {
-    return this.#stack.offeredTools()
+    this.#tools ??= this.#stack.offeredTools()
+    return this.#tools
   }
 
   context(sessionID: string): SessionContext | undefined {
