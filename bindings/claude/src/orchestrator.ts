@@ -198,7 +198,8 @@ export class Orchestrator implements HostActions, SessionOwner {
       this.#checkBudget(frame)
     }
     await done
-    this.tellChanges()
+    // These two are frequent, and change no frame's status.
+    if (event.kind !== "messageFinished" && event.kind !== "toolExecuted") this.tellChanges()
   }
 
   tell(sessionID: string, news: SessionNews): void {
