@@ -48,8 +48,12 @@ export class Orchestrator implements HostActions, SessionOwner {
   readonly #begun = new Set<Handle>()
   /** Sessions that have a turn, each with what ends the wait between two prompts of it. */
   readonly #turns = new Map<string, AbortController>()
+  /** The frames of those sessions. A model's answer has hundreds of pieces, and each is told with its frame. */
+  readonly #handles = new Map<string, Handle>()
   /** Those who wait until no session has a turn. */
   readonly #idle = new Set<() => void>()
+  /** The tools that sessions are offered: the settings of an orchestrator do not change. */
+  #tools: readonly Tool[] | undefined
   /** The last revision of the stack whose events were told. */
   #told: number
   #isClosed = false
@@ -187,6 +191,7 @@ export class Orchestrator implements HostActions, SessionOwner {
       throw error
     } finally {
       this.#turns.delete(sessionID)
+      this.#handles.delete(sessionID)
       if (this.#turns.size === 0) this.#tellIdle()
     }
   }
@@ -219,7 +224,8 @@ export class Orchestrator implements HostActions, SessionOwner {
   // What a driver asks of its owner.
 
   get tools(): readonly Tool[] {
-    return this.#stack.offeredTools()
+    this.#tools ??= this.#stack.offeredTools()
+    return this.#tools
   }
 
   context(sessionID: string): SessionContext | undefined {
@@ -238,7 +244,8 @@ export class Orchestrator implements HostActions, SessionOwner {
       this.#checkBudget(frame)
     }
     await done
-    this.tellChanges()
+    // These two are frequent, and change no frame's status.
+    if (event.kind !== "messageFinished" && event.kind !== "toolExecuted") this.tellChanges()
   }
 
   tell(sessionID: string, news: SessionNews): void {
@@ -337,7 +344,11 @@ export class Orchestrator implements HostActions, SessionOwner {
   }
 
   #handleOf(sessionID: string): Handle | undefined {
-    return this.#frameOf(sessionID)?.handle
+    const known = this.#handles.get(sessionID)
+    if (known !== undefined) return known
+    const handle = this.#frameOf(sessionID)?.handle
+    if (handle !== undefined && this.#turns.has(sessionID)) this.#handles.set(sessionID, handle)
+    return handle
   }
 
   #frameOf(sessionID: string): Frame | undefined {

@@ -54,7 +54,7 @@ export class ClaudeDriver implements SessionDriver {
   readonly defaultTools = ["Read", "Write", "Edit", "Bash", "Glob", "Grep"]
   readonly #options: ClaudeOptions
   #opened: Opened | undefined
-  /** New sessions that had no turn yet. */
+  /** New sessions that had no turn yet, and so have no transcript and no process. */
   readonly #fresh = new Set<string>()
   /** Sessions of open frames that had a turn in this process: what runs of them was left by nobody else. */
   readonly #own = new Set<string>()
@@ -117,6 +117,7 @@ export class ClaudeDriver implements SessionDriver {
 
   async messages(sessionID: string): Promise<readonly SessionMessage[]> {
     const { sdk, owner } = this.#loaded()
+    if (this.#fresh.has(sessionID)) return []
     return messagesOf(await sdk.getSessionMessages(sessionID, { dir: owner.directory }))
   }
 

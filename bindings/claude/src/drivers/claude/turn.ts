@@ -28,6 +28,8 @@ type Counted = Required<Pick<ModelRequest, "uncachedInput" | "cacheRead" | "cach
 interface Unfinished {
   id: string
   model: string
+  /** When its request was sent, and when the answer began. */
+  asked: number
   begun: number
   text: string
   parts: unknown[]
@@ -47,6 +49,8 @@ export class Turn {
   #unfinished: Unfinished | undefined
   /** The tools whose calls have no result yet, by the IDs of the calls. */
   readonly #calls = new Map<string, string>()
+  /** When the next request is sent: when the process is ready, or tools have answered. */
+  #asked = Date.now()
   #counted: Counted = NOTHING
   /** True if the conversation was compacted. No message shows the request for the summary. */
   #isCompacted = false
@@ -105,6 +109,7 @@ export class Turn {
         if (message.parent_tool_use_id === null) this.#answered(message.uuid ?? "", message.message.content)
         break
       case "system":
+        if (message.subtype === "init") this.#asked = Date.now()
         if (message.subtype === "api_retry") this.#retry(message)
         if (message.subtype === "compact_boundary") this.#compacted()
         break
@@ -119,7 +124,7 @@ export class Turn {
       case "message_start": {
         this.#finish()
         const { id, model, usage } = event.message
-        this.#unfinished = newMessage(id, model, countOf(usage))
+        this.#unfinished = newMessage(id, model, countOf(usage), this.#asked)
         break
       }
       case "content_block_delta":
@@ -143,7 +148,7 @@ export class Turn {
     if (error !== undefined) return
     if (this.#unfinished?.id !== message.id) {
       this.#finish()
-      const whole = newMessage(message.id, message.model, countOf(message.usage))
+      const whole = newMessage(message.id, message.model, countOf(message.usage), this.#asked)
       whole.text = message.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
       if (whole.text !== "") this.#owner.tell(this.sessionID, { kind: "text", text: whole.text })
       this.#unfinished = whole
@@ -160,6 +165,7 @@ export class Turn {
   /** Takes the results of tools, which the log keeps. */
   #answered(id: string, content: unknown): void {
     this.#finish()
+    this.#asked = Date.now()
     for (const part of Array.isArray(content) ? content : []) {
       if (typeof part !== "object" || part === null || !("tool_use_id" in part)) continue
       this.#toolEnded(String(part.tool_use_id), "is_error" in part && part.is_error === true)
@@ -200,7 +206,7 @@ export class Turn {
   #count(message: Unfinished): void {
     if (message.isCounted) return
     message.isCounted = true
-    const { id: messageID, model, counted, begun, text } = message
+    const { id: messageID, model, counted, asked, text } = message
     this.#counted = sum(this.#counted, counted)
     const { uncachedInput, cacheRead, cacheWrite, output } = counted
     this.#report({
@@ -210,7 +216,7 @@ export class Turn {
       role: "assistant",
       text,
       tokens: uncachedInput + cacheRead + cacheWrite + output,
-      request: { model, ...counted, duration: Date.now() - begun },
+      request: { model, ...counted, duration: Date.now() - asked },
     })
   }
 
@@ -273,8 +279,8 @@ export class Turn {
   }
 }
 
-function newMessage(id: string, model: string, counted: Counted): Unfinished {
-  return { id, model, begun: Date.now(), text: "", parts: [], counted, isCounted: false }
+function newMessage(id: string, model: string, counted: Counted, asked: number): Unfinished {
+  return { id, model, asked, begun: Date.now(), text: "", parts: [], counted, isCounted: false }
 }
 
 /** The tokens of a message of the API. */
