@@ -251,10 +251,27 @@ export class Orchestrator implements HostActions, SessionOwner {
     if (event.kind === "callBegun") {
       this.events.emit({ kind: "begun", frame: handle, title, parent: this.#stack.ancestors(handle)[0], sessionID })
     } else if (event.kind === "invalidated") {
-      this.events.emit({ kind: "ended", frame: handle, title, status: "invalidated", results: event.reason })
+      const { reason } = event
+      this.events.emit({
+        kind: "ended",
+        frame: handle,
+        title,
+        status: "invalidated",
+        results: frame.results ?? "",
+        reason,
+      })
     } else if (event.status !== "in_progress") {
       const question = questionOf(frame)
-      this.events.emit({ kind: "ended", frame: handle, title, status: event.status, results: frame.results ?? "" })
+      const reason = interruptionOf(frame)
+      const { status } = event
+      this.events.emit({
+        kind: "ended",
+        frame: handle,
+        title,
+        status,
+        results: frame.results ?? "",
+        ...(reason !== undefined && { reason }),
+      })
       if (question !== undefined) this.events.emit({ kind: "waiting", frame: handle, title, question })
     }
   }
@@ -275,4 +292,10 @@ export class Orchestrator implements HostActions, SessionOwner {
       return undefined
     }
   }
+}
+
+/** Returns why the work on a blocked frame was interrupted or stopped; undefined if its agent has blocked it. */
+function interruptionOf({ status, questions }: Frame): string | undefined {
+  const last = questions?.at(-1)
+  return status === "blocked" && last?.interruption === true ? last.question : undefined
 }
