@@ -57,7 +57,9 @@ impl Turn<'_> {
     /// Adds a call, which begins when it is its turn. `wait` is the tool call that waits for several calls, if one does.
     pub(super) fn queue(&mut self, handle: Handle, options: CallOptions, wait: Option<CallId>) -> CallId {
         self.sessions.look_later(self.now);
-        let added = (self.tree.revision(), self.tree.is_ready(handle));
+        let awaits = options.awaits_dependencies && self.running_dependencies(handle).next().is_some();
+        let options = options.awaits_dependencies(awaits);
+        let added = (self.tree.revision(), awaits || self.tree.is_ready(handle));
         self.sessions.calls.add(handle, options, wait, added)
     }
 
@@ -135,9 +137,19 @@ impl Turn<'_> {
 
     /// Begins the queued calls, as many as may work at the same time.
     pub(super) fn begin_queued(&mut self) {
-        while let Some(id) = self.sessions.next_to_begin() {
+        while let Some(id) = self.sessions.next_to_begin(|call| self.awaits_dependencies(call)) {
             self.begin_call(id);
         }
+    }
+
+    /// True if a queued call waits until a dependency of its frame does not run any more.
+    fn awaits_dependencies(&self, call: &Call) -> bool {
+        call.awaits_dependencies && self.running_dependencies(call.handle).next().is_some()
+    }
+
+    /// The dependencies of a frame that are not completed, and that this host or another one runs.
+    pub(super) fn running_dependencies(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
+        self.tree.unfinished_dependencies(handle).filter(|dependency| !self.has_ended(*dependency))
     }
 
     /// Begins the work of a queued call: the host creates a session for the frame, or the session that it has continues.

@@ -71,6 +71,9 @@ pub struct CallOptions {
     pub background: bool,
     /// Time limit in milliseconds. `None`: [`CallSettings::time_limit`]; 0: no limit.
     pub time_limit: Option<u64>,
+    /// True: the frame begins when none of its dependencies runs any more, and only if they are completed then. False: it
+    /// begins whatever its dependencies do.
+    pub awaits_dependencies: bool,
 }
 
 impl CallOptions {
@@ -82,6 +85,7 @@ impl CallOptions {
     setters! {
         background: bool,
         time_limit: Option<u64>,
+        awaits_dependencies: bool,
     }
 }
 
@@ -121,8 +125,10 @@ pub(super) struct Call {
     pub(super) begun_at: u64,
     /// The revision of the tree at which it was added.
     pub(super) added_at: u64,
-    /// True if the dependencies of its frame were completed then.
+    /// True if the dependencies of its frame were completed then, or it waits for them.
     pub(super) was_ready: bool,
+    /// True if it is not to begin while a dependency of its frame runs.
+    pub(super) awaits_dependencies: bool,
     /// In milliseconds; 0: no limit.
     time_limit: u64,
 }
@@ -195,6 +201,11 @@ impl Calls {
         self.by_frame.contains_key(&handle)
     }
 
+    /// The call that runs this frame.
+    pub(super) fn of_frame(&self, handle: Handle) -> Option<&Call> {
+        self.get(*self.by_frame.get(&handle)?)
+    }
+
     /// Adds a call, which is queued.
     pub(super) fn add(
         &mut self,
@@ -204,7 +215,7 @@ impl Calls {
         (added_at, was_ready): (u64, bool),
     ) -> CallId {
         let time_limit = options.time_limit.unwrap_or(self.settings.time_limit);
-        let CallOptions { caller, background: is_background, .. } = options;
+        let CallOptions { caller, background: is_background, awaits_dependencies, .. } = options;
         let (is_unheard, is_ending, is_adopted, progress) = (false, false, false, Progress::Queued);
         self.last += 1;
         let begun_at = 0;
@@ -220,6 +231,7 @@ impl Calls {
             begun_at,
             added_at,
             was_ready,
+            awaits_dependencies,
             time_limit,
         };
         self.insert(self.last, call);
@@ -278,9 +290,15 @@ impl Calls {
         self.changes
     }
 
-    /// The oldest queued call, if it can begin. `above` returns the session that has started a session.
-    pub(super) fn next_to_begin<'a>(&'a self, above: impl Fn(&str) -> Option<&'a str>) -> Option<CallId> {
-        let (id, most) = (*self.queued.first()?, self.settings.max_concurrent);
+    /// The oldest queued call that does not wait for its dependencies, if it can begin. `above` returns the session that has
+    /// started a session.
+    pub(super) fn next_to_begin<'a>(
+        &'a self,
+        waits: impl Fn(&Call) -> bool,
+        above: impl Fn(&str) -> Option<&'a str>,
+    ) -> Option<CallId> {
+        let id = self.queued.iter().copied().find(|id| self.get(*id).is_some_and(|call| !waits(call)))?;
+        let most = self.settings.max_concurrent;
         let has_room = || self.running.len() - self.queued.len() < most || self.working(above) < most;
         (most == 0 || has_room()).then_some(id)
     }

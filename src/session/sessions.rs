@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::autonomy::{Autonomy, Decision, Observation};
-use super::calls::{CallId, Calls};
+use super::calls::{Call, CallId, Calls};
 use super::compaction::Compactions;
 use super::effect::Action;
 use super::event::HostEvent;
@@ -162,9 +162,9 @@ impl Sessions {
         self.observations.get(session_id).is_none_or(Observation::needs_planning_advice)
     }
 
-    /// The oldest queued call, if it can begin.
-    pub(super) fn next_to_begin(&self) -> Option<CallId> {
-        self.calls.next_to_begin(|session_id| self.parent_of(session_id))
+    /// The oldest queued call for whose frame `waits` is false, if it can begin.
+    pub(super) fn next_to_begin(&self, waits: impl Fn(&Call) -> bool) -> Option<CallId> {
+        self.calls.next_to_begin(waits, |session_id| self.parent_of(session_id))
     }
 
     /// Remembers that the agent of a session is to be told how a frame has ended that ran in the background, or why it could

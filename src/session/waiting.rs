@@ -24,7 +24,10 @@ impl Turn<'_> {
     }
 
     /// Checks that none of the frames waits, directly or through others, for the frame of the caller or for one above it.
-    fn check_wait(&self, caller: &str, frames: &[Handle]) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::WaitCircle`] if one does.
+    pub fn check_wait(&self, caller: &str, frames: &[Handle]) -> Result<()> {
         match frames.iter().find(|frame| self.waits_for(**frame, caller)) {
             Some(handle) => Err(Error::WaitCircle { handle: *handle }),
             None => Ok(()),
@@ -44,12 +47,19 @@ impl Turn<'_> {
             }
             let works_for_it = |session: &str| self.sessions.served(session, self.tree) == Some(handle);
             let calls = &self.sessions.calls;
+            pending.extend(self.awaited_dependencies(handle));
             let called = calls.all().filter(|(_, call)| !call.is_background && works_for_it(&call.caller));
             pending.extend(called.map(|(_, call)| call.handle));
             let waits = calls.waits.values().filter(|wait| works_for_it(&wait.caller));
             pending.extend(waits.flat_map(|wait| wait.frames.iter().copied()));
         }
         false
+    }
+
+    /// The dependencies for which a queued frame waits.
+    fn awaited_dependencies(&self, handle: Handle) -> Vec<Handle> {
+        let awaits = self.sessions.calls.of_frame(handle).is_some_and(|call| call.awaits_dependencies);
+        if awaits { self.running_dependencies(handle).collect() } else { Vec::new() }
     }
 
     /// The frames below the frames of the caller that run, or are queued, and for which nobody waits.
@@ -114,7 +124,7 @@ impl Turn<'_> {
     }
 
     /// True if nobody runs a frame, and nobody will without another tool call.
-    fn has_ended(&self, handle: Handle) -> bool {
+    pub(super) fn has_ended(&self, handle: Handle) -> bool {
         let record = self.tree.node(handle).record();
         let runs_elsewhere = self.runs_elsewhere(handle);
         let goes_on = record.pending_answer().is_some() && self.sessions.is_watched(handle);

@@ -124,7 +124,7 @@ impl AgentTool for ShouldPush {
                 caller.turn(|turn| turn.check_depth(Some(frame)))?;
                 let child = NewFrame::new(title_of(&goal)).criteria(goal).below(frame);
                 let child = caller.stack.plan(child)?;
-                caller.call(child, false, None)
+                caller.call(child, caller.options(false, None))
             }
             None => Ok(Reply::Text(verdict(caller, frame, &assessment))),
         }

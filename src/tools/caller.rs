@@ -139,12 +139,17 @@ impl<'a> Caller<'a> {
         self.stack.read(|tree| calls::name(tree, handle))
     }
 
+    /// The options of a call by this session.
+    pub(super) fn options(&self, background: bool, time_limit: Option<u64>) -> CallOptions {
+        CallOptions::new(self.session_id).background(background).time_limit(time_limit)
+    }
+
     /// Runs a frame in its own session.
     ///
     /// # Errors
     /// As [`Turn::call`].
-    pub(super) fn call(&mut self, handle: Handle, background: bool, time_limit: Option<u64>) -> Result<Reply> {
-        let options = CallOptions { caller: self.session_id.to_owned(), background, time_limit };
+    pub(super) fn call(&mut self, handle: Handle, options: CallOptions) -> Result<Reply> {
+        let background = options.background;
         let call = self.turn(|turn| turn.call(handle, options))?;
         if !background {
             return Ok(Reply::Later(call));

@@ -24,7 +24,7 @@ pub(super) struct Push {
     success_criteria: String,
     /// The same in one short line.
     success_criteria_compacted: String,
-    /// Handles or titles of frames whose results it needs.
+    /// Handles or titles of frames whose results it needs. It begins after those that run.
     #[serde(default)]
     depends_on: Vec<String>,
     /// Do not wait for the results.
@@ -47,10 +47,16 @@ impl AgentTool for Push {
             success_criteria: self.success_criteria,
             success_criteria_compacted: self.success_criteria_compacted,
         };
-        let depends_on = self.depends_on.into_iter().map(FrameRef::from).collect();
+        let named = self.depends_on.iter().map(|name| caller.resolve(name));
+        let awaited = named.collect::<Result<Vec<Handle>, Error>>()?;
+        if !self.background {
+            let session_id = caller.session_id;
+            caller.turn(|turn| turn.check_wait(session_id, &awaited))?;
+        }
+        let depends_on = awaited.into_iter().map(FrameRef::from).collect();
         let parent = caller.named_parent(None)?;
         let frame = caller.stack.plan(NewFrame { identity, depends_on, parent, ..NewFrame::default() })?;
-        caller.call(frame, self.background, self.time_limit)
+        caller.call(frame, caller.options(self.background, self.time_limit).awaits_dependencies(true))
     }
 }
 

@@ -203,14 +203,14 @@ impl AgentTool for Activate {
             if status.is_open() {
                 caller.finished(&[frame]);
             }
-            return caller.call(retried.handle, self.background, self.time_limit);
+            return caller.call(retried.handle, caller.options(self.background, self.time_limit));
         }
         if let Some(answer) = self.answer {
             // An answer to a frame that cannot go on would be refused together with the call.
             caller.turn(|turn| turn.check_callable(frame, session_id))?;
             caller.stack.answer(frame, answer)?;
         }
-        caller.call(frame, self.background, self.time_limit)
+        caller.call(frame, caller.options(self.background, self.time_limit))
     }
 }
 

@@ -1016,6 +1016,54 @@ fn each_salvage_keeps_the_newest_words_behind_one_mark() {
     assert!(results.ends_with("only the docs are missing\nThen: taxes works a little"), "{results}");
 }
 
+/// Pushes a frame that depends on others, from the root.
+fn push_after(host: &mut Host, title: &str, depends_on: &[&str]) -> u64 {
+    let arguments =
+        json!({"title": title, "successCriteria": "It works", "successCriteriaCompacted": "", "dependsOn": depends_on});
+    host.later("root", "stack_frame_push", arguments)
+}
+
+#[test]
+fn a_pushed_frame_begins_after_its_dependencies_that_run() {
+    let mut host = Host::new();
+    host.push("root", "A", false);
+    let second = push_after(&mut host, "B", &["A"]);
+    let third = push_after(&mut host, "C", &["f3"]);
+    host.push("root", "D", false);
+    assert_eq!(host.working(), ["a", "d"], "what depends on nothing is not held up");
+    host.pop("a", "completed");
+    assert_eq!(host.working(), ["b", "d"]);
+    assert!(host.context("b").contains("a is there"), "{}", host.context("b"));
+    host.pop("b", "failed");
+    assert_eq!((host.working(), host.status("C")), (vec!["d"], FrameStatus::Planned));
+    assert!(host.answers[&second].contains("f3 (B) is failed"), "{}", host.answers[&second]);
+    assert!(host.answers[&third].contains("could not be started: it waits for f3"), "{}", host.answers[&third]);
+}
+
+#[test]
+fn a_push_does_not_wait_for_frames_that_nobody_runs() {
+    let mut host = Host::new();
+    host.plan(&[("A", &[])]);
+    push_after(&mut host, "B", &["A"]);
+    assert_eq!(host.working(), ["b"], "A is planned: nobody would ever begin it for B");
+}
+
+#[test]
+fn a_push_that_would_wait_for_its_own_caller_is_refused() {
+    let mut host = Host::new();
+    for title in ["A", "B"] {
+        host.push("root", title, true);
+    }
+    let arguments = |title: &str, depends_on: &str| json!({"title": title, "successCriteria": "It works", "successCriteriaCompacted": "", "dependsOn": [depends_on]});
+    host.later("a", "stack_frame_push", arguments("Below A", "B"));
+    let count = host.stack.read(|tree| tree.len());
+    let text = host.refused("b", "stack_frame_push", arguments("Below B", "A"));
+    assert!(text.contains("frame f2 waits for this session"), "{text}");
+    assert_eq!(host.stack.read(|tree| tree.len()), count, "nothing was planned");
+    host.pop("b", "completed");
+    assert_eq!(host.working(), ["a", "below a"]);
+}
+
 #[test]
 fn a_queued_frame_that_gets_a_dependency_does_not_begin() {
     let mut host = Host::limited(1);
