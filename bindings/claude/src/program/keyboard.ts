@@ -68,7 +68,8 @@ export class Keyboard extends Transform {
 
   #pass(text: string): void {
     const words = this.#isPasting ? text.replace(/[\s\p{Cc}]+/gu, " ") : text
-    if (words !== "") this.push(words)
+    // Readline appends what comes at once to the end of the line, wherever the cursor is.
+    for (const character of words) this.push(character)
   }
 }
 

@@ -1,6 +1,7 @@
 // A person at a terminal: the program `flame` in a real pseudo-terminal, and an emulator that shows what the person sees.
 
-import { spawn as spawnChild } from "node:child_process"
+import { type ChildProcessWithoutNullStreams, spawn as spawnChild } from "node:child_process"
+import { once } from "node:events"
 import { join } from "node:path"
 import { type IPty, spawn } from "@lydell/node-pty"
 import xterm from "@xterm/headless"
@@ -91,28 +92,39 @@ export function sitDown(
   }
 }
 
+/** How to run the program without a terminal. */
+export interface RunOptions {
+  env?: Record<string, string>
+  /** What it reads from its standard input. */
+  input?: string
+  /** What is done while it runs. `output` returns what it has written so far. */
+  meanwhile?: (child: ChildProcessWithoutNullStreams, output: () => string) => void | Promise<void>
+  /** Its file. Default: the program as it is built. */
+  program?: string
+}
+
 /** Runs the program without a terminal, in the project of a world, until it ends. */
-export function flame(
+export async function flame(
   world: Pick<World, "folder" | "env">,
   words: readonly string[],
-  { env = {}, input = "" }: { env?: Record<string, string>; input?: string } = {},
+  { env = {}, input = "", meanwhile, program = FLAME }: RunOptions = {},
 ): Promise<Ended> {
-  return new Promise((resolve, reject) => {
-    const child = spawnChild(process.execPath, [FLAME, ...words], {
-      cwd: world.folder,
-      env: { ...world.env, ...env },
-      timeout: 60_000,
-    })
-    let stdout = ""
-    let stderr = ""
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      stdout += text
-    })
-    child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      stderr += text
-    })
-    child.on("error", reject)
-    child.on("close", (code) => resolve({ code: code ?? -1, stdout, stderr }))
-    child.stdin.end(input)
+  const child = spawnChild(process.execPath, [program, ...words], {
+    cwd: world.folder,
+    env: { ...world.env, ...env },
+    timeout: 60_000,
   })
+  let stdout = ""
+  let stderr = ""
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text
+  })
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text
+  })
+  const closed = once(child, "close")
+  child.stdin.end(input)
+  await meanwhile?.(child, () => stdout)
+  const [code] = await closed
+  return { code: typeof code === "number" ? code : -1, stdout, stderr }
 }
