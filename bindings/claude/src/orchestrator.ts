@@ -249,7 +249,9 @@ export class Orchestrator implements HostActions, SessionOwner {
     const frame = this.#stack.frame(event.handle)
     const { handle, title, sessionID } = frame
     if (event.kind === "callBegun") {
-      this.events.emit({ kind: "begun", frame: handle, title, parent: this.#stack.ancestors(handle)[0], sessionID })
+      const parent = this.#stack.ancestors(handle)[0]
+      const again = frame.usage !== undefined || frame.questions !== undefined
+      this.events.emit({ kind: "begun", frame: handle, title, parent, sessionID, again })
     } else if (event.kind === "invalidated") {
       const { reason } = event
       this.events.emit({

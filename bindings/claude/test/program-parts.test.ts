@@ -61,7 +61,9 @@ test("an event is one line, and says what its frame waits for", () => {
   const text = (event: Parameters<typeof lineOf>[0]) => paint(lineOf(event) ?? [], false)
   const frame = "f2"
   const title = `Ti${ESC}[2Jtle`
-  assert.equal(text({ kind: "begun", frame, title, parent: "f1", sessionID: "s" }), "f2 begun: Title (below f1)")
+  const begun = { kind: "begun", frame, title, parent: "f1", sessionID: "s" } as const
+  assert.equal(text({ ...begun, again: false }), "f2 begun: Title (below f1)")
+  assert.equal(text({ ...begun, again: true }), "f2 goes on: Title (below f1)")
   assert.equal(text({ kind: "ended", frame, title, status: "completed", results: "One\nTwo" }), "f2 completed: One")
   const stopped = { kind: "ended", frame, title, status: "blocked", results: "So far", reason: "the key" } as const
   assert.equal(text(stopped), "f2 blocked: the key")

@@ -51,7 +51,7 @@ const OPEN: readonly FrameStatus[] = ["in_progress", "blocked"]
 export const POP_STATUSES: readonly PopStatus[] = ["completed", "failed", "blocked"]
 
 /** Why something is stopped by a person. */
-export const STOPPED = "a person has stopped it"
+export const STOPPED = "by a person"
 
 /** What the results of a frame are if a person ends it without a word. */
 const ENDED = "a person has ended it"

@@ -24,7 +24,8 @@ export function lineOf(event: FlameEvent): Line | undefined {
   switch (event.kind) {
     case "begun": {
       const below = event.parent === undefined ? "" : ` (below ${event.parent})`
-      return line(toned("strong", event.frame), " begun: ", oneLine(event.title), toned("faint", below))
+      const verb = event.again ? " goes on: " : " begun: "
+      return line(toned("strong", event.frame), verb, oneLine(event.title), toned("faint", below))
     }
     case "ended":
       // What its agent waits for follows as an event of its own.
@@ -41,8 +42,8 @@ export function lineOf(event: FlameEvent): Line | undefined {
     case "compacted":
       return line(toned("strong", event.frame), ": its conversation was compacted")
     case "log":
-      if (event.level === "debug" || event.level === "info") return undefined
-      return line(toned(event.level === "error" ? "bad" : "asking", `${event.level}: `), oneLine(event.message))
+      // What the engine warns of is in the events of frames, too.
+      return event.level === "error" ? line(toned("bad", "error: "), oneLine(event.message)) : undefined
     default:
       return undefined
   }

@@ -54,9 +54,10 @@ export function sitDown(
 
   function lines(from: number, to: number): string[] {
     const { active } = screen.buffer
-    const found = Array.from({ length: to - from }, (_, index) => active.getLine(from + index)?.translateToString(true))
-    const last = found.findLastIndex((text) => text !== undefined && text !== "")
-    return found.slice(0, last + 1).map((text) => text ?? "")
+    const found = Array.from({ length: to - from }, (_, index) =>
+      (active.getLine(from + index)?.translateToString() ?? "").trimEnd(),
+    )
+    return found.slice(0, found.findLastIndex((text) => text !== "") + 1)
   }
   const sees = () => lines(screen.buffer.active.baseY, screen.buffer.active.baseY + screen.rows)
   const all = () => lines(0, screen.buffer.active.length)
