@@ -30,7 +30,9 @@ export async function canTieToParent(): Promise<boolean> {
  */
 export function spawnTied(options: SpawnOptions, onError: (text: string) => void): SpawnedProcess {
   const { command, args, cwd, env, signal } = options
-  const child = spawn("setpriv", ["--pdeathsig", "KILL", command, ...args], { cwd, env, signal, stdio: "pipe" })
+  const tied = ["--pdeathsig", "KILL", command, ...args]
+  // In a group of its own it does not get the Ctrl-C that the terminal sends to this process, which stops it in order.
+  const child = spawn("setpriv", tied, { cwd, env, signal, stdio: "pipe", detached: true })
   let words = ""
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     words = (words + text).slice(-KEPT)
