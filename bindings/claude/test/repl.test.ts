@@ -4,8 +4,8 @@ import assert from "node:assert/strict"
 import { existsSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { test } from "node:test"
-import { type Answer, call, frameOf, type ModelRequest, until, type World, within } from "./harness/index.js"
-import { flame, type Person, sitDown } from "./harness/person.js"
+import { type Answer, call, callstack, frameOf, type ModelRequest, until, type World, within } from "./harness/index.js"
+import { FLAME, flame, type Person, sitDown } from "./harness/person.js"
 
 const ESC = "\u001b"
 const CTRL_C = "\u0003"
@@ -230,6 +230,22 @@ test("Ctrl-C ends a run so that it can be resumed", () =>
     assert.equal(await person.ended(), 130)
     assert.match(person.all().at(-1) ?? "", /^stopped; `flame resume` goes on/)
   }))
+
+test("Ctrl-C of a terminal stops a run in order whose output goes to another program", () =>
+  within(
+    () => ({ text: "The first words", hang: "stream" }),
+    async (world) => {
+      const line = `"${process.execPath}" "${FLAME}" --json "Build a shop" | cat; echo "ended with \${PIPESTATUS[0]}"`
+      const person = sitDown(world, ["-c", line], { program: "bash" })
+      await until(() => person.written().includes("The first words"), "the session has words")
+      person.type(CTRL_C)
+      await person.waitFor(/^ended with 130$/)
+      await person.ended()
+      await world.settled()
+      // The terminal has sent the signal to all processes; that of the session has kept its words.
+      assert.match((await callstack(world.folder, "show", "f1")).stdout, /The first words/)
+    },
+  ))
 
 test("a simple terminal gets lines without escape sequences, and so does a pipe", () =>
   within(

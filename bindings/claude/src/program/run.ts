@@ -76,8 +76,7 @@ async function runOnce(work: Work, begin: Begin): Promise<number> {
     reporter.event(event)
   })
   const interrupts = new Interrupts(() => stopAll(work, flame))
-  // Whoever reads the output does not want more of it.
-  streams.output.on("error", () => void interrupts.end(Exit.failed))
+  endWithReader(streams, interrupts, Exit.failed)
   try {
     const outcomes = [await begin(flame)].flat()
     if (interrupts.isStopping) return await never()
@@ -93,6 +92,13 @@ async function stopAll({ options, reporter }: Work, flame: Flame): Promise<void>
   await flame.stop(STOPPED)
   await flame.close()
   reporter.notice(`stopped; \`${sameCommand(options)}resume\` goes on`)
+}
+
+/** Stops everything when nobody reads the output any more: a pipe is closed, or the terminal is gone. */
+function endWithReader({ output }: Streams, interrupts: Interrupts, code: ExitCode): void {
+  output.on("error", () => {
+    if (!interrupts.isStopping) void interrupts.end(code)
+  })
 }
 
 /** What interrupts the program ends it. */
@@ -129,8 +135,7 @@ async function withTerminal(work: Work, use: (terminal: Terminal, flame: Flame) 
     await terminal.end(code)
     await flame.close()
   })
-  // The terminal is gone.
-  streams.output.on("error", () => void interrupts.end(Exit.hangup))
+  endWithReader(streams, interrupts, Exit.hangup)
   try {
     const code = await use(terminal, flame)
     return interrupts.isStopping ? await never() : code
@@ -174,7 +179,7 @@ async function converseInLines(work: Work): Promise<number> {
   }
   flame.on((event) => reporter.event(event))
   const interrupts = new Interrupts(() => stopAll(work, flame))
-  streams.output.on("error", () => void interrupts.end(Exit.failed))
+  endWithReader(streams, interrupts, Exit.failed)
   try {
     for await (const words of typed) {
       await dialogue.execute(words)

@@ -69,7 +69,7 @@ export class Terminal {
       say: (lines) => this.#print(lines),
       complain: (failure) => this.#complain(failure),
       ended: (outcomes) => this.#ended(outcomes),
-      quit: () => void this.#quit(Exit.done),
+      quit: () => void this.#quit(this.#codeOfQuit),
     })
     this.#seen = this.#dialogue.seen
   }
@@ -97,6 +97,11 @@ export class Terminal {
     await this.#quit(code)
   }
 
+  /** A person who leaves a run before its end interrupts it. */
+  get #codeOfQuit(): ExitCode {
+    return this.#isOneRun ? Exit.interrupted : Exit.done
+  }
+
   async #runOnce(run: Promise<Outcome | Outcome[]>): Promise<void> {
     const end = await this.#dialogue.track(run)
     if (this.#isStopping) return
@@ -107,6 +112,8 @@ export class Terminal {
     const { input, output, flame, permissions } = this.#parts
     const keyboard = new Keyboard(input)
     output.write(MARK_PASTES)
+    // Also when the program ends by an error.
+    process.on("exit", this.#unmark)
     const over = new Promise<ExitCode>((resolve) => {
       this.#leave = (code) => {
         this.#close(keyboard)
@@ -129,7 +136,7 @@ export class Terminal {
         this.#screen.clear()
         this.#draw([])
       },
-      onEnd: () => void this.#quit(Exit.done),
+      onEnd: () => void this.#quit(this.#codeOfQuit),
     })
     input.pipe(keyboard)
     this.#print(greeting)
@@ -145,7 +152,12 @@ export class Terminal {
     this.#editor = undefined
     input.unpipe(keyboard).pause()
     output.off("resize", this.#resized)
-    output.write(UNMARK_PASTES)
+    process.off("exit", this.#unmark)
+    this.#unmark()
+  }
+
+  readonly #unmark = (): void => {
+    this.#parts.output.write(UNMARK_PASTES)
   }
 
   readonly #resized = (): void => this.#draw([])
@@ -213,7 +225,7 @@ export class Terminal {
     if (wasWorking) await this.#stop()
     this.#isStopping = true
     this.#leave(code)
-    if (wasWorking) this.#parts.output.write(`stopped; \`${this.#parts.command}resume\` goes on\n`)
+    if (wasWorking) this.tell(`stopped; \`${this.#parts.command}resume\` goes on`)
   }
 
   #ended(outcomes: readonly Outcome[]): void {
@@ -230,7 +242,7 @@ export class Terminal {
   #suspend(): void {
     const { input, output } = this.#parts
     this.#screen.erase()
-    output.write(UNMARK_PASTES)
+    this.#unmark()
     input.setRawMode(false)
     process.once("SIGCONT", () => {
       input.setRawMode(true)

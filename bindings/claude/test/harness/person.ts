@@ -33,15 +33,16 @@ export interface Person {
   kill(signal: string): void
 }
 
-/** Starts the program at a terminal, in the project of a world. */
+/** Starts the program, or another one, at a terminal, in the project of a world. */
 export function sitDown(
   world: World,
   words: readonly string[],
-  { columns = 80, rows = 24, env = {} }: { columns?: number; rows?: number; env?: Record<string, string> } = {},
+  { env = {}, program }: { env?: Record<string, string>; program?: string } = {},
 ): Person {
+  const [columns, rows] = [80, 24]
   const screen = new xterm.Terminal({ cols: columns, rows, scrollback: 5000, allowProposedApi: true })
   const options = { cols: columns, rows, cwd: world.folder, env: { ...world.env, TERM: "xterm-256color", ...env } }
-  const pty: IPty = spawn(process.execPath, [FLAME, ...words], options)
+  const pty: IPty = spawn(program ?? process.execPath, program === undefined ? [FLAME, ...words] : [...words], options)
   let written = ""
   let code: number | undefined
   pty.onData((text) => {
