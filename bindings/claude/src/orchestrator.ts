@@ -48,8 +48,12 @@ export class Orchestrator implements HostActions, SessionOwner {
   readonly #begun = new Set<Handle>()
   /** Sessions that have a turn, each with what ends the wait between two prompts of it. */
   readonly #turns = new Map<string, AbortController>()
+  /** The frames of those sessions. A model's answer has hundreds of pieces, and each is told with its frame. */
+  readonly #handles = new Map<string, Handle>()
   /** Those who wait until no session has a turn. */
   readonly #idle = new Set<() => void>()
+  /** The tools that sessions are offered: the settings of an orchestrator do not change. */
+  #tools: readonly Tool[] | undefined
   /** The last revision of the stack whose events were told. */
   #told: number
   #isClosed = false
@@ -173,6 +177,7 @@ export class Orchestrator implements HostActions, SessionOwner {
     try {
       let prompt: string | undefined = text
       while (prompt !== undefined) {
+        this.#checkSpendable(sessionID)
         const { text: words }: { text: string } = await this.#driver.send(sessionID, prompt)
         turn.signal.throwIfAborted()
         prompt = await this.#obey(sessionID, this.isWorking(sessionID) ? signalsIn(words) : [], turn.signal)
@@ -186,6 +191,7 @@ export class Orchestrator implements HostActions, SessionOwner {
       throw error
     } finally {
       this.#turns.delete(sessionID)
+      this.#handles.delete(sessionID)
       if (this.#turns.size === 0) this.#tellIdle()
     }
   }
@@ -218,7 +224,8 @@ export class Orchestrator implements HostActions, SessionOwner {
   // What a driver asks of its owner.
 
   get tools(): readonly Tool[] {
-    return this.#stack.offeredTools()
+    this.#tools ??= this.#stack.offeredTools()
+    return this.#tools
   }
 
   context(sessionID: string): SessionContext | undefined {
@@ -237,7 +244,8 @@ export class Orchestrator implements HostActions, SessionOwner {
       this.#checkBudget(frame)
     }
     await done
-    this.tellChanges()
+    // These two are frequent, and change no frame's status.
+    if (event.kind !== "messageFinished" && event.kind !== "toolExecuted") this.tellChanges()
   }
 
   tell(sessionID: string, news: SessionNews): void {
@@ -277,6 +285,13 @@ export class Orchestrator implements HostActions, SessionOwner {
     return answers.length === 0 ? undefined : answers.join("\n\n")
   }
 
+  /** @throws SessionError if a session may not spend any more, so that it costs no further request. */
+  #checkSpendable(sessionID: string): void {
+    const handle = this.#handleOf(sessionID)
+    const overspent = handle === undefined ? undefined : this.#limits.overspent(handle)
+    if (overspent !== undefined) throw new SessionError(`${overspent.frame} may not go on: ${overspent.reason}`)
+  }
+
   #checkBudget(handle: Handle): void {
     const overspent = this.#limits.overspent(handle)
     if (overspent === undefined) return
@@ -291,12 +306,31 @@ export class Orchestrator implements HostActions, SessionOwner {
     const frame = this.#stack.frame(event.handle)
     const { handle, title, sessionID } = frame
     if (event.kind === "callBegun") {
-      this.events.emit({ kind: "begun", frame: handle, title, parent: this.#stack.ancestors(handle)[0], sessionID })
+      const parent = this.#stack.ancestors(handle)[0]
+      const again = frame.usage !== undefined || frame.questions !== undefined
+      this.events.emit({ kind: "begun", frame: handle, title, parent, sessionID, again })
     } else if (event.kind === "invalidated") {
-      this.events.emit({ kind: "ended", frame: handle, title, status: "invalidated", results: event.reason })
+      const { reason } = event
+      this.events.emit({
+        kind: "ended",
+        frame: handle,
+        title,
+        status: "invalidated",
+        results: frame.results ?? "",
+        reason,
+      })
     } else if (event.status !== "in_progress") {
       const question = questionOf(frame)
-      this.events.emit({ kind: "ended", frame: handle, title, status: event.status, results: frame.results ?? "" })
+      const reason = interruptionOf(frame)
+      const { status } = event
+      this.events.emit({
+        kind: "ended",
+        frame: handle,
+        title,
+        status,
+        results: frame.results ?? "",
+        ...(reason !== undefined && { reason }),
+      })
       if (question !== undefined) this.events.emit({ kind: "waiting", frame: handle, title, question })
     }
   }
@@ -327,7 +361,11 @@ export class Orchestrator implements HostActions, SessionOwner {
   }
 
   #handleOf(sessionID: string): Handle | undefined {
-    return this.#frameOf(sessionID)?.handle
+    const known = this.#handles.get(sessionID)
+    if (known !== undefined) return known
+    const handle = this.#frameOf(sessionID)?.handle
+    if (handle !== undefined && this.#turns.has(sessionID)) this.#handles.set(sessionID, handle)
+    return handle
   }
 
   #frameOf(sessionID: string): Frame | undefined {
@@ -337,4 +375,10 @@ export class Orchestrator implements HostActions, SessionOwner {
       return undefined
     }
   }
+}
+
+/** Returns why the work on a blocked frame was interrupted or stopped; undefined if its agent has blocked it. */
+function interruptionOf({ status, questions }: Frame): string | undefined {
+  const last = questions?.at(-1)
+  return status === "blocked" && last?.interruption === true ? last.question : undefined
 }

@@ -22,6 +22,7 @@ export {
 export { callstack, type Ended, PROGRAM } from "./programs.js"
 export {
   byFrame,
+  happened,
   pop,
   push,
   type Running,

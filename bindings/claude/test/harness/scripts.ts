@@ -5,7 +5,7 @@ import { join } from "node:path"
 import type { Frame } from "callstack-core"
 import { Flame, type FlameEvent, type FlameOptions } from "callstack-flame"
 import { type Answer, call, frameOf, type ModelRequest, type ToolCall } from "./model.js"
-import { type World, type WorldOptions, type WorldScript, within } from "./world.js"
+import { until, type World, type WorldOptions, type WorldScript, within } from "./world.js"
 
 /** An answer, or what chooses it when the request has come. */
 export type Step = Answer | ((request: ModelRequest, world: World) => Answer | Promise<Answer>)
@@ -117,4 +117,10 @@ export function stableOf({ system }: ModelRequest): string {
 /** Returns the volatile parts of contexts among the messages of a request, oldest first. */
 export function volatilesOf({ messages }: ModelRequest): string[] {
   return messages.flatMap(({ text }) => text.match(/<stack-now>[\s\S]*?<\/stack-now>/g) ?? [])
+}
+
+/** Waits for the first event of a kind about a frame. */
+export function happened({ events }: Running, kind: FlameEvent["kind"], frame: string): Promise<FlameEvent> {
+  const find = () => events.find((event) => event.kind === kind && event.frame === frame)
+  return until(find, `${kind} ${frame}`)
 }

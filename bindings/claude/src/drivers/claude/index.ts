@@ -54,7 +54,7 @@ export class ClaudeDriver implements SessionDriver {
   readonly defaultTools = ["Read", "Write", "Edit", "Bash", "Glob", "Grep"]
   readonly #options: ClaudeOptions
   #opened: Opened | undefined
-  /** New sessions that had no turn yet. */
+  /** New sessions that had no turn yet, and so have no transcript and no process. */
   readonly #fresh = new Set<string>()
   /** Sessions of open frames that had a turn in this process: what runs of them was left by nobody else. */
   readonly #own = new Set<string>()
@@ -117,6 +117,7 @@ export class ClaudeDriver implements SessionDriver {
 
   async messages(sessionID: string): Promise<readonly SessionMessage[]> {
     const { sdk, owner } = this.#loaded()
+    if (this.#fresh.has(sessionID)) return []
     return messagesOf(await sdk.getSessionMessages(sessionID, { dir: owner.directory }))
   }
 
@@ -127,10 +128,12 @@ export class ClaudeDriver implements SessionDriver {
         isDone = true
         return Promise.resolve({})
       }
-      await this.#turn(work, "/compact", (options) => ({
-        ...options,
-        hooks: { ...options.hooks, PostCompact: [...(options.hooks?.PostCompact ?? []), { hooks: [done] }] },
-      }))
+      // The next prompt brings the context, as each prompt does.
+      const SessionStart = this.#options.hooks?.SessionStart ?? []
+      await this.#turn(work, "/compact", (options) => {
+        const PostCompact = [...(options.hooks?.PostCompact ?? []), { hooks: [done] }]
+        return { ...options, hooks: { ...options.hooks, SessionStart, PostCompact } }
+      })
       return isDone
     })
   }
@@ -208,7 +211,14 @@ export class ClaudeDriver implements SessionDriver {
 
   #sessionOptions(sessionID: string, limits: SessionLimits, running: RunningTurn): Options {
     const { owner, protocol, isTied } = this.#ready()
-    const { permissionMode = "default", canUseTool, allowedTools = [], mcpServers, hooks = {}, env } = this.#options
+    const {
+      permissionMode = "default",
+      canUseTool,
+      allowedTools = [],
+      mcpServers = {},
+      hooks = {},
+      env,
+    } = this.#options
     const { settingSources = [], additionalDirectories, pathToClaudeCodeExecutable, instructions } = this.#options
     const { frame, model, maxTurns, maxBudgetUsd, tools } = limits
     const sent = new SentContexts(owner, sessionID)
@@ -221,8 +231,8 @@ export class ClaudeDriver implements SessionDriver {
       settingSources,
       permissionMode,
       tools: tools.filter((tool) => !tool.startsWith("mcp__")),
-      mcpServers: { ...mcpServers, [SERVER]: stackServer(protocol, owner, sessionID) },
-      allowedTools: [...allowedTools, ...owner.tools.map(({ name }) => PREFIX + name)],
+      mcpServers: { ...namedServers(mcpServers, tools), [SERVER]: stackServer(protocol, owner, sessionID) },
+      allowedTools: [...allowedTools],
       hooks: sessionHooks(owner, sessionID, sent, limits, hooks),
       ...(canUseTool && {
         canUseTool: (tool, input, { title, blockedPath, toolUseID, signal }) =>
@@ -233,10 +243,20 @@ export class ClaudeDriver implements SessionDriver {
       ...(maxTurns !== undefined && { maxTurns }),
       ...(maxBudgetUsd !== undefined && { maxBudgetUsd }),
       ...(additionalDirectories && { additionalDirectories: [...additionalDirectories] }),
-      ...(pathToClaudeCodeExecutable !== undefined && { pathToClaudeCodeExecutable }),
+      // By their standard input, the sessions of the SDK's own program learn of servers whose environment nobody else may see.
+      ...(pathToClaudeCodeExecutable === undefined
+        ? { mcpServersDelivery: "initialize" }
+        : { pathToClaudeCodeExecutable }),
       systemPrompt: systemPrompt(sent.system(), instructions),
     }
   }
+}
+
+/** Returns the servers of which a session may use a tool. The tools of the others are not shown to it. */
+function namedServers(servers: NonNullable<ClaudeOptions["mcpServers"]>, tools: readonly string[]) {
+  const isNamed = (server: string) =>
+    tools.some((tool) => tool === `mcp__${server}` || tool.startsWith(`mcp__${server}__`))
+  return Object.fromEntries(Object.entries(servers).filter(([server]) => isNamed(server)))
 }
 
 /** Work in a session, of one turn or several, and how it is ended. */
@@ -338,7 +358,7 @@ function endOf({ result, error, interruption, errors }: EndedTurn): TurnEnd {
 function problemOf(result: SDKResultMessage): string {
   switch (result.subtype) {
     case "success":
-      return result.result
+      return result.result.replace(/\s*\n\s*/g, " ")
     case "error_max_turns":
       return `${result.errors.join("; ")}; a frame that goes on gets as many again`
     case "error_max_budget_usd":
