@@ -222,8 +222,8 @@ export class Flame {
   }
 
   /**
-   * Stops everything that this orchestrator runs, or what runs at or below one frame: parents before children, so that nobody
-   * goes on. The frames are blocked with the reason, keep what they have said, and can be resumed.
+   * Stops everything that this orchestrator runs, or what runs at or below one frame: all sessions at the same time, so that
+   * none asks its model again. The frames are blocked with the reason, keep what they have said, and can be resumed.
    */
   async stop(reason = "its orchestrator was stopped", frame?: FrameRef): Promise<void> {
     this.#checkOpen()
