@@ -233,6 +233,7 @@ test("without the SDK, the message says what to install", () =>
       cpSync(join(own, "dist"), join(packages, "callstack-flame/dist"), { recursive: true })
       cpSync(join(own, "package.json"), join(packages, "callstack-flame/package.json"))
       symlinkSync(join(own, "../node"), join(packages, "callstack-core"))
+      symlinkSync(join(own, "../opencode"), join(packages, "opencode-callstack"))
       const code = `
       import { Flame } from "callstack-flame"
       const flame = new Flame()
