@@ -222,8 +222,8 @@ export class Flame {
   }
 
   /**
-   * Stops everything that this orchestrator runs, or what runs at or below one frame: parents before children, so that nobody
-   * goes on. The frames are blocked with the reason, keep what they have said, and can be resumed.
+   * Stops everything that this orchestrator runs, or what runs at or below one frame: all sessions at the same time, so that
+   * none asks its model again. The frames are blocked with the reason, keep what they have said, and can be resumed.
    */
   async stop(reason = "its orchestrator was stopped", frame?: FrameRef): Promise<void> {
     this.#checkOpen()
@@ -263,14 +263,12 @@ export class Flame {
   }
 
   async #close(): Promise<void> {
-    try {
-      await this.#orchestrator.stop("its orchestrator was closed")
-    } finally {
-      this.#closing.abort()
-      await this.#driver.close()
-      await Promise.allSettled(this.#operations)
-      this.#orchestrator.close()
-    }
+    // A stack that cannot be written does not keep sessions alive: their frames are interrupted then.
+    await this.#orchestrator.host.attempt("stop", () => this.#orchestrator.stop("its orchestrator was closed"))
+    this.#closing.abort()
+    await this.#driver.close()
+    await Promise.allSettled(this.#operations)
+    this.#orchestrator.close()
   }
 
   /** Does something as soon as sessions can run. */
@@ -427,7 +425,11 @@ export class Flame {
       const running = this.stack.frames({ relation: "subtree", frame: handle, status: "in_progress" }).filter(isCalled)
       if (running.length > 0) {
         for (const frame of running) this.#tellRunner(frame)
-        await this.#wait(running.map((frame) => frame.handle))
+        const handles = running.map((frame) => frame.handle)
+        await this.#wait(handles)
+        // That process may have been killed meanwhile.
+        const wasKilled = (other: Handle) => other !== handle && this.stack.frame(other).interruptedAt !== undefined
+        await this.#goOn(handles.filter(wasKilled), isStopped)
       } else if (!isInterrupted(this.stack.frame(handle))) {
         return
       } else if (await this.#hasBegun(handle)) {
