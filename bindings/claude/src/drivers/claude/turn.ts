@@ -49,9 +49,11 @@ export class Turn {
   #unfinished: Unfinished | undefined
   /** When the next request is sent: when the process is ready, or tools have answered. */
   #asked = Date.now()
-  /** The calls of tools that have no result yet, by their IDs. */
-  readonly #calls = new Set<string>()
+  /** The tools whose calls have no result yet, by the IDs of the calls. */
+  readonly #calls = new Map<string, string>()
   #counted: Counted = NOTHING
+  /** True if the conversation was compacted. No message shows the request for the summary. */
+  #isCompacted = false
   #interruption: TurnResult["interruption"]
   #timer: NodeJS.Timeout | undefined
   /** Reports that have not returned. The turn ends after them. */
@@ -83,6 +85,7 @@ export class Turn {
     }
     clearTimeout(this.#timer)
     this.#finish()
+    for (const call of [...this.#calls.keys()]) this.#toolEnded(call, true)
     if (result !== undefined) this.#settle(result)
     await Promise.all(this.#reports)
     return { result, error: this.#failure ?? error, interruption: this.#interruption }
@@ -108,7 +111,7 @@ export class Turn {
       case "system":
         if (message.subtype === "init") this.#asked = Date.now()
         if (message.subtype === "api_retry") this.#retry(message)
-        if (message.subtype === "compact_boundary") this.#owner.tell(this.sessionID, { kind: "compacted" })
+        if (message.subtype === "compact_boundary") this.#compacted()
         break
       default:
       // The SDK has some 40 kinds of messages, and gets new ones. The others say nothing that is needed here.
@@ -154,7 +157,7 @@ export class Turn {
     this.#unfinished.parts.push(...message.content)
     for (const block of message.content) {
       if (block.type !== "tool_use") continue
-      this.#calls.add(block.id)
+      this.#calls.set(block.id, block.name)
       this.#owner.tell(this.sessionID, { kind: "tool", tool: block.name, input: block.input })
     }
   }
@@ -164,8 +167,8 @@ export class Turn {
     this.#finish()
     this.#asked = Date.now()
     for (const part of Array.isArray(content) ? content : []) {
-      if (typeof part === "object" && part !== null && "tool_use_id" in part)
-        this.#calls.delete(String(part.tool_use_id))
+      if (typeof part !== "object" || part === null || !("tool_use_id" in part)) continue
+      this.#toolEnded(String(part.tool_use_id), "is_error" in part && part.is_error === true)
     }
     const message = {
       id,
@@ -177,11 +180,26 @@ export class Turn {
     this.#report({ kind: "messageFinished", sessionID: this.sessionID, message })
   }
 
+  /** Tells that a tool has ended. What has succeeded, a hook has reported before the model sees it. */
+  #toolEnded(toolCallID: string, failed: boolean): void {
+    const { sessionID } = this
+    const tool = this.#calls.get(toolCallID)
+    if (tool === undefined) return
+    this.#calls.delete(toolCallID)
+    this.#owner.tell(sessionID, { kind: "toolEnded", tool, failed })
+    if (failed) this.#report({ kind: "toolExecuted", sessionID, toolCallID, tool, failed })
+  }
+
   #retry({ attempt, retry_delay_ms: delay, error_status, error }: SDKAPIRetryMessage): void {
     const status = error_status ?? undefined
     this.#owner.tell(this.sessionID, { kind: "retry", status, error, attempt, delay })
     this.#listen(delay)
     if (status === 401 || status === 403) this.#stop("refused")
+  }
+
+  #compacted(): void {
+    this.#isCompacted = true
+    this.#owner.tell(this.sessionID, { kind: "compacted" })
   }
 
   /** Reports the request that a message answers, once. */
@@ -216,7 +234,10 @@ export class Turn {
     })
   }
 
-  /** Reports what the turn has cost, and the tokens of requests that no message has shown: those that broke off. */
+  /**
+   * Reports what the turn has cost, and the tokens of requests that no message has shown: those that broke off, and those for
+   * the summaries of compactions.
+   */
   #settle(result: SDKResultMessage): void {
     const { sessionID } = this
     this.#owner.tell(sessionID, { kind: "cost", session: result.session_id, costUsd: result.total_cost_usd })
@@ -227,7 +248,7 @@ export class Turn {
     const all = [model, ...others].reduce((total, name) => sum(total, ofModel(since[name])), NOTHING)
     const rest = minus(all, this.#counted)
     if (Object.values(rest).every((count) => count === 0)) return
-    const request = { model, ...rest, failed: true }
+    const request = { model, ...rest, failed: !this.#isCompacted }
     const messageID = `rest-${result.uuid}`
     this.#report({ kind: "message", sessionID, messageID, role: "assistant", text: "", request, summary: true })
   }
