@@ -5,10 +5,13 @@ import type { SessionNews } from "./driver.js"
 
 /** Something that has happened. `frame` is the handle of the frame that it is about. */
 export type FlameEvent =
-  /** The session of a frame began to work, or went on. */
-  | { kind: "begun"; frame: Handle; title: string; parent: Handle | undefined; sessionID: string }
-  /** A frame was completed, failed, blocked or invalidated, by whomever. */
-  | { kind: "ended"; frame: Handle; title: string; status: FrameStatus; results: string }
+  /** The session of a frame began to work. `again`: it had worked before, and goes on. */
+  | { kind: "begun"; frame: Handle; title: string; parent: Handle | undefined; sessionID: string; again: boolean }
+  /**
+   * A frame was completed, failed, blocked or invalidated, by whomever. `reason`: why, if its agent has not ended it: it was
+   * interrupted, stopped or invalidated.
+   */
+  | { kind: "ended"; frame: Handle; title: string; status: FrameStatus; results: string; reason?: string }
   /** A frame waits for a person. Answer with {@link Flame.answer}, or with `callstack answer` in another terminal. */
   | { kind: "waiting"; frame: Handle; title: string; question: string }
   /** A model has answered a request. */

@@ -334,6 +334,8 @@ export class Flame {
 
   /** Waits for the end of a frame, and for people whom it, or a frame below it, asks. */
   async #settle(handle: Handle, isStopped: () => boolean): Promise<Outcome> {
+    const since = this.stack.info().revision
+    const seen = new Set<Handle>()
     for (;;) {
       const report = await this.#wait([handle])
       const frame = this.stack.frame(handle)
@@ -341,6 +343,11 @@ export class Flame {
       // After a stop, the words of a parent are read before those of its children.
       await this.#wait(below.filter(isInterrupted).map((blocked) => blocked.handle))
       const waiting = this.#questions(below)
+      const missed = frame.status === "blocked" && !isStopped() ? this.#withMissedResults(below, since, seen) : []
+      if (missed.length > 0) {
+        await this.#goOn(missed, isStopped)
+        continue
+      }
       const isOver = frame.status !== "blocked" || waiting.length === 0
       if (isOver || !this.#waitsForAnswers || isStopped()) return { frame, report, waiting }
       const answered = await this.#anyAnswered(waiting, isStopped)
@@ -349,6 +356,25 @@ export class Flame {
       await this.#wait(answered)
       await this.#goOn(this.#interruptedAbove(answered, handle), isStopped)
     }
+  }
+
+  /**
+   * The blocked frames that were salvaged while a child of theirs still worked, and whose conversations do not have its results.
+   * `seen` are the children that have made a frame go on before. Nobody goes on with what was stopped since a revision.
+   */
+  #withMissedResults(blocked: readonly Frame[], since: number, seen: Set<Handle>): Handle[] {
+    const stopped = new Set(this.stack.history({ kind: "stopped", since }).map((event) => event.handle))
+    return blocked.flatMap((frame) => {
+      const { handle } = frame
+      if (!isInterrupted(frame) || [handle, ...this.stack.ancestors(handle)].some((above) => stopped.has(above)))
+        return []
+      const children = this.stack.frames({ relation: "children", frame: handle })
+      const missed = children.filter(
+        (child) => isFinished(child) && child.deliveredAt === undefined && !seen.has(child.handle),
+      )
+      for (const child of missed) seen.add(child.handle)
+      return missed.length > 0 ? [handle] : []
+    })
   }
 
   /** Waits until the question of one of these frames is not open any more. Returns those frames; none after a stop. */
@@ -455,6 +481,10 @@ export class Flame {
 /** True if a process runs a frame. */
 function isCalled({ call, interruptedAt }: Frame): boolean {
   return call !== undefined && interruptedAt === undefined
+}
+
+function isFinished({ status }: Frame): boolean {
+  return status === "completed" || status === "failed"
 }
 
 function isOpen({ status }: Frame): boolean {

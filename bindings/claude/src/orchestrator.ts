@@ -306,14 +306,31 @@ export class Orchestrator implements HostActions, SessionOwner {
     const frame = this.#stack.frame(event.handle)
     const { handle, title, sessionID } = frame
     if (event.kind === "callBegun") {
-      this.events.emit({ kind: "begun", frame: handle, title, parent: this.#stack.ancestors(handle)[0], sessionID })
+      const parent = this.#stack.ancestors(handle)[0]
+      const again = frame.usage !== undefined || frame.questions !== undefined
+      this.events.emit({ kind: "begun", frame: handle, title, parent, sessionID, again })
     } else if (event.kind === "invalidated") {
-      this.events.emit({ kind: "ended", frame: handle, title, status: "invalidated", results: event.reason })
+      const { reason } = event
+      this.events.emit({
+        kind: "ended",
+        frame: handle,
+        title,
+        status: "invalidated",
+        results: frame.results ?? "",
+        reason,
+      })
     } else if (event.status !== "in_progress") {
       const question = questionOf(frame)
-      // A frame that somebody has stopped has no results until its last words are read, but a reason.
-      const results = frame.results ?? frame.questions?.at(-1)?.question ?? ""
-      this.events.emit({ kind: "ended", frame: handle, title, status: event.status, results })
+      const reason = interruptionOf(frame)
+      const { status } = event
+      this.events.emit({
+        kind: "ended",
+        frame: handle,
+        title,
+        status,
+        results: frame.results ?? "",
+        ...(reason !== undefined && { reason }),
+      })
       if (question !== undefined) this.events.emit({ kind: "waiting", frame: handle, title, question })
     }
   }
@@ -358,4 +375,10 @@ export class Orchestrator implements HostActions, SessionOwner {
       return undefined
     }
   }
+}
+
+/** Returns why the work on a blocked frame was interrupted or stopped; undefined if its agent has blocked it. */
+function interruptionOf({ status, questions }: Frame): string | undefined {
+  const last = questions?.at(-1)
+  return status === "blocked" && last?.interruption === true ? last.question : undefined
 }

@@ -47,10 +47,10 @@ export class Turn {
   readonly #silence: number
   #query: Query | undefined
   #unfinished: Unfinished | undefined
-  /** When the next request is sent: when the process is ready, or tools have answered. */
-  #asked = Date.now()
   /** The tools whose calls have no result yet, by the IDs of the calls. */
   readonly #calls = new Map<string, string>()
+  /** When the next request is sent: when the process is ready, or tools have answered. */
+  #asked = Date.now()
   #counted: Counted = NOTHING
   /** True if the conversation was compacted. No message shows the request for the summary. */
   #isCompacted = false
