@@ -32,6 +32,11 @@ export interface FlameOptions extends FrameLimits {
   maxConcurrent?: number
   /** After how many milliseconds the work on a frame is stopped. 0, the default: never. */
   timeLimit?: number
+  /**
+   * Whether `state.json` and `frames/` beside the database are kept up to date, for programs that read these files. It doubles
+   * the work for each request. Default false: the program `callstack` and this library read the database.
+   */
+  mirror?: boolean
   /** Whether the work on a frame goes on while it waits for a person: until somebody has answered. Default true. */
   waitForAnswers?: boolean
   /** More settings of the engine's host: which tools are offered, contexts, suggestions. */
@@ -116,7 +121,7 @@ export class Flame {
     this.#waitsForAnswers = options.waitForAnswers ?? true
     // Each wait listens to it.
     setMaxListeners(0, this.#closing.signal)
-    this.stack = Stack.open(folder)
+    this.stack = Stack.open(folder, { mirror: options.mirror ?? false })
     const limits = { model, maxTurns, maxTokens, maxBudgetUsd, tools: options.tools ?? this.#driver.defaultTools }
     this.#limits = new Limits(this.stack, folder, given(limits))
     this.#orchestrator = new Orchestrator({
