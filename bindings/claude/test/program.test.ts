@@ -6,6 +6,8 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { test } from "node:test"
 import { Stack } from "callstack-core"
+import { type Actions, runCommandLine } from "../src/program/command-line.js"
+import { Failure } from "../src/program/failure.js"
 import {
   type Answer,
   call,
@@ -26,6 +28,9 @@ const push = (title: string) =>
   call("mcp__stack__stack_frame_push", { title, successCriteria: title, successCriteriaCompacted: title })
 const pop = (results: string, more: object = {}) =>
   call("mcp__stack__stack_frame_pop", { status: "completed", results, resultsCompacted: "", ...more })
+
+/** A command line that reaches an action is not wrong. */
+const NO_ACTIONS = new Proxy({} as Actions, { get: (_, name) => assert.fail(`the action ${String(name)} was reached`) })
 
 /** A script by frame: the answers of each, in order, and the last one again and again. */
 function byFrame(frames: Record<string, readonly (Answer | ((world: World) => Answer))[]>) {
@@ -86,11 +91,16 @@ test("a wrong command line is refused before anything is done", () =>
       [["run", "--permission-mode", "all", "A goal"], /--permission-mode.*acceptEdits/],
     ]
     for (const [words, message] of wrong) {
-      const { code, stdout, stderr } = await flame(place, words)
-      assert.deepEqual([code, stdout], [2, ""], words.join(" "))
-      assert.match(stderr, message)
-      assert.doesNotMatch(stderr, /^\s+at /m)
+      await assert.rejects(runCommandLine(words, NO_ACTIONS, { isInteractive: false, version: "0" }), (error) => {
+        assert.ok(error instanceof Failure)
+        const next = error.nextStep === undefined ? "" : `\nnext: ${error.nextStep}`
+        assert.match(`error: ${error.message}${next}`, message)
+        return error.exit === 2
+      })
     }
+    const plain = await flame(place, ["statsu"])
+    assert.deepEqual([plain.code, plain.stdout], [2, ""])
+    assert.match(plain.stderr, /^error: there is no command `statsu`\nnext: .*flame run statsu\n$/)
     const { code, stderr } = await flame(place, ["--json", "tree", "f1", "f2"])
     assert.equal(code, 2)
     assert.equal(dataOf<{ code: string }>(stderr, "error")[0]?.code, "arguments")
@@ -274,6 +284,7 @@ test("how a root ends decides the exit code", () =>
 
       assert.match((await flame(world, ["run"])).stderr, /^error: no root is planned/)
       await flame(world, ["init", "A planned goal"])
+      assert.equal((await flame(world, ["run", "--title", "Other"])).code, 2)
       assert.equal((await flame(world, ["run"])).code, 0)
       await world.settled()
     },
