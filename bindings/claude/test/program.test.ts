@@ -292,8 +292,7 @@ test("how a root ends decides the exit code", () =>
 
 test("signals stop everything so that it can be resumed", () =>
   within(
-    (request) =>
-      request.lastUser.includes("interrupted") ? { calls: [pop("Done after all")] } : { text: "Wait", hang: "stream" },
+    () => ({ text: "Wait", hang: "stream" }),
     async (world) => {
       const whenWorking = async () => {
         const before = world.model.asked.length
@@ -313,5 +312,21 @@ test("signals stop everything so that it can be resumed", () =>
         await world.settled()
         assert.match((await flame(world, ["status"])).stdout, /^f1 can go on: Build a shop\n/)
       }
+      // A session that does not react keeps the program from stopping, until the second signal.
+      let said = ""
+      const ended = await flame(world, ["resume"], {
+        meanwhile: async (child) => {
+          child.stderr.on("data", (text: string) => {
+            said += text
+          })
+          await whenWorking()
+          for (const id of world.processes().filter((id) => id !== child.pid)) process.kill(id, "SIGSTOP")
+          child.kill("SIGINT")
+          await until(() => said.includes("stopping"), "the program stops")
+          child.kill("SIGINT")
+        },
+      })
+      assert.deepEqual([ended.code, ended.stderr], [130, "stopping; once more ends at once\n"])
+      await world.settled()
     },
   ))
