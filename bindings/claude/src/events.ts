@@ -37,6 +37,8 @@ const KEPT = 10_000
 /** Those who listen to events. */
 export class Events {
   readonly #listeners = new Set<Listener>()
+  /** Listeners that have thrown. The process is warned once of each. */
+  readonly #failing = new WeakSet<Listener>()
 
   /** Adds a listener, and returns a function that removes it. */
   on(listener: Listener): () => void {
@@ -44,17 +46,21 @@ export class Events {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Tells all listeners. What one throws does not reach the others. */
+  /** Tells all listeners. What one throws becomes a warning of the process, and reaches nobody else. */
   emit(event: FlameEvent): void {
     for (const listener of this.#listeners) {
       try {
         listener(event)
       } catch (error) {
-        queueMicrotask(() => {
-          throw error
-        })
+        this.#warn(listener, `a listener has failed at an event "${event.kind}": ${String(error)}`)
       }
     }
+  }
+
+  #warn(listener: Listener, message: string): void {
+    if (this.#failing.has(listener)) return
+    this.#failing.add(listener)
+    process.emitWarning(message, "FlameWarning")
   }
 
   /** Returns the events from now on, until the reader leaves the loop or `signal` is aborted. */

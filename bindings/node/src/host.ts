@@ -140,9 +140,16 @@ export class Host {
     return answer
   }
 
+  /** Answers the tool call that waits for a call. Does nothing if none waits. */
+  #deliver(call: number, text: string): void {
+    this.#waiting.get(call)?.(text)
+    this.#waiting.delete(call)
+  }
+
   async #perform(effects: readonly Effect[], takePrompt?: TakePrompt): Promise<void> {
     this.#schedule()
-    for (const effect of effects) await this.#performOne(effect, takePrompt)
+    // A failure of one effect must not keep the others from being carried out: one of them may answer a tool call.
+    for (const effect of effects) await this.attempt(effect.kind, () => this.#performOne(effect, takePrompt))
   }
 
   async #performOne(effect: Effect, takePrompt?: TakePrompt): Promise<void> {
@@ -161,9 +168,7 @@ export class Host {
         // The prompt lasts until the child has finished. An event tells the engine about the end.
         return this.background("prompt", () => this.#prompt(effect))
       case "answer":
-        this.#waiting.get(effect.call)?.(effect.text)
-        this.#waiting.delete(effect.call)
-        return
+        return this.#deliver(effect.call, effect.text)
       case "abortSession":
         return this.#actions.abort(effect.sessionID)
       case "compactSession":
@@ -180,13 +185,12 @@ export class Host {
   }
 
   async #create({ call, parentID, title }: Extract<Effect, { kind: "createSession" }>): Promise<void> {
-    let sessionID: string
     try {
-      sessionID = await this.#actions.createSession(parentID, title)
+      const sessionID = await this.#actions.createSession(parentID, title)
+      await this.report({ kind: "callStarted", call, sessionID })
     } catch (error) {
-      return this.report({ kind: "callEnded", call, error: messageOf(error) })
+      await this.#end(call, messageOf(error))
     }
-    await this.report({ kind: "callStarted", call, sessionID })
   }
 
   async #prompt({ call, sessionID, callerID, text }: Extract<Effect, { kind: "prompt" }>): Promise<void> {
@@ -198,7 +202,18 @@ export class Host {
     } catch (problem) {
       error = messageOf(problem)
     }
-    await this.report({ kind: "callEnded", call, error })
+    await this.#end(call, error)
+  }
+
+  /** Reports the end of a call. If the engine cannot record it, the tool call that waits gets the reason as its answer. */
+  async #end(call: number, error: string | undefined): Promise<void> {
+    try {
+      await this.report({ kind: "callEnded", call, error })
+    } catch (problem) {
+      const ended = error === undefined ? "The call has ended" : `The call has ended with an error: ${error}`
+      this.#deliver(call, `${ended}. It could not be recorded: ${messageOf(problem)}`)
+      throw problem
+    }
   }
 
   /** Starts a compaction, for which nobody waits except the next prompt of the session. */
@@ -213,7 +228,9 @@ export class Host {
     }
     const compaction = this.attempt("compaction", work)
     this.#compactions.set(sessionID, compaction)
-    void compaction.then(() => this.#compactions.delete(sessionID))
+    void compaction.then(() => {
+      if (this.#compactions.get(sessionID) === compaction) this.#compactions.delete(sessionID)
+    })
   }
 
   /** Sets the timer for the next poll of the engine. A poll before the deadline is harmless and sets the timer again. */
@@ -228,5 +245,5 @@ export class Host {
 }
 
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  return error instanceof Error ? error.message || error.name : String(error)
 }

@@ -1,15 +1,24 @@
-// A host with sessions: events, effects, tools, and contexts of sessions.
+// A host with sessions: events, effects, tools, and contexts of sessions; and the class that carries effects out.
 
 import assert from "node:assert/strict"
-import { test } from "node:test"
-import { type Effect, type HostEvent, Stack, type ToolNames } from "callstack-core"
+import { type TestContext, test } from "node:test"
+import {
+  type Effect,
+  Host,
+  type HostActions,
+  type HostEvent,
+  type HostSettings,
+  type LogLevel,
+  type SessionMessage,
+  Stack,
+  type ToolNames,
+} from "callstack-core"
 import { fails, folder } from "./common.js"
 
 const pick = <Kind extends Effect["kind"]>(effects: readonly Effect[], kind: Kind) =>
   effects.filter((effect): effect is Extract<Effect, { kind: Kind }> => effect.kind === kind)
 
-function shop(): Stack {
-  const stack = Stack.open(folder())
+function shop(stack = Stack.open(folder())): Stack {
   assert.deepEqual(stack.configure({ calls: { maxDepth: 1 }, autonomy: { level: "manual" } }), [])
   stack.report({ kind: "sessionCreated", sessionID: "ses_1", title: "Shop" })
   stack.report({ kind: "message", sessionID: "ses_1", messageID: "m1", role: "user", text: "Build a shop" })
@@ -114,4 +123,177 @@ test("invalid events and settings are rejected", () => {
   assert.match(stack.configure({ calls: { maxDepth: -1 } })[0] ?? "", /`calls.maxDepth`/)
   assert.match(stack.tool("ses_1", "stack_frame_posh").text ?? "", /there is no such tool/)
   stack.close()
+})
+
+const CART = { title: "Cart", successCriteria: "Totals", successCriteriaCompacted: "totals" }
+
+/** A host whose sessions are records in memory. A test replaces what a session does with its prompt. */
+class Sessions implements HostActions {
+  readonly host: Host
+  readonly titles = new Map<string, string>()
+  readonly prompts: { sessionID: string; text: string; callerID: string }[] = []
+  readonly aborted: string[] = []
+  readonly compacted: string[] = []
+  readonly lines: string[] = []
+  /** What a session does with a prompt. */
+  work: (sessionID: string) => Promise<void> = () => Promise.resolve()
+
+  constructor(stack: Stack, settings: HostSettings = {}) {
+    this.host = new Host(stack, this)
+    this.host.configure({ calls: { maxDepth: 1 }, autonomy: { level: "manual" }, ...settings })
+  }
+
+  push(signal?: AbortSignal): ReturnType<Host["tool"]> {
+    return this.host.tool("ses_1", "stack_frame_push", CART, signal)
+  }
+
+  log(level: LogLevel, message: string): void {
+    this.lines.push(`${level}: ${message}`)
+  }
+
+  createSession(parentID: string, title: string): Promise<string> {
+    const sessionID = `ses_${this.titles.size + 2}`
+    this.titles.set(sessionID, `${parentID} ${title}`)
+    return Promise.resolve(sessionID)
+  }
+
+  describeSession(): Promise<undefined> {
+    return Promise.resolve(undefined)
+  }
+
+  messages(): Promise<SessionMessage[]> {
+    return Promise.resolve([{ id: "m2", role: "assistant", text: "Half of the totals work" }])
+  }
+
+  prompt(sessionID: string, text: string, callerID: string): Promise<void> {
+    this.prompts.push({ sessionID, text, callerID })
+    return this.work(sessionID)
+  }
+
+  abort(sessionID: string): Promise<void> {
+    this.aborted.push(sessionID)
+    return Promise.resolve()
+  }
+
+  compact(sessionID: string): Promise<boolean> {
+    this.compacted.push(sessionID)
+    return Promise.resolve(false)
+  }
+}
+
+/** Starts such a host, and keeps the process awake: the timer of a host does not. */
+function sessions(t: TestContext, settings?: HostSettings): Sessions {
+  const awake = setInterval(() => undefined, 1000)
+  const started = new Sessions(shop(Stack.inMemory()), settings)
+  t.after(() => {
+    clearInterval(awake)
+    started.host.close()
+  })
+  return started
+}
+
+test("Host creates a session for a push, prompts it, and answers the tool call at its end", async (t) => {
+  const shop = sessions(t)
+  shop.work = async (sessionID) => {
+    const pop = { status: "completed", results: "It adds up", resultsCompacted: "adds up" }
+    assert.equal((await shop.host.tool(sessionID, "stack_frame_pop", pop)).isError, false)
+  }
+  const { text, isError } = await shop.push()
+  assert.equal(isError, false)
+  assert.match(text, /^f2 \(Cart\) is completed\.\nResults: It adds up\n/)
+  assert.deepEqual([...shop.titles], [["ses_2", "ses_1 Cart"]])
+  assert.deepEqual(
+    shop.prompts.map(({ sessionID, callerID }) => [sessionID, callerID]),
+    [["ses_2", "ses_1"]],
+  )
+  assert.match(shop.prompts[0]?.text ?? "", /frame f2: Cart/)
+  assert.equal(shop.host.stack.frame("f2").sessionID, "ses_2")
+  assert.match(shop.host.context("ses_1")?.volatile ?? "", /<current-frame id="f1"/)
+  assert.ok(shop.lines.includes("info: Frame completed"), shop.lines.join("\n"))
+})
+
+test("Host answers a push whose prompt rejects with the error and the last words", async (t) => {
+  const shop = sessions(t)
+  shop.work = () => Promise.reject(new Error("the model is overloaded"))
+  const { text } = await shop.push()
+  assert.match(
+    text,
+    /^f2 \(Cart\) is blocked\.\nResults so far: \[[^\]]*the model is overloaded[^\]]*\] Half of the totals/,
+  )
+})
+
+test("Host answers a push whose session cannot be created", async (t) => {
+  const shop = sessions(t)
+  shop.createSession = () => Promise.reject(new Error("the disk of the host is full"))
+  const { text } = await shop.push()
+  assert.match(text, /the disk of the host is full/)
+  assert.deepEqual(shop.prompts, [])
+})
+
+test("Host ends the session of a tool call that is aborted, at once or later", async (t) => {
+  const shop = sessions(t)
+  const abort = new AbortController()
+  let end: () => void = () => undefined
+  shop.work = () => {
+    abort.abort()
+    return new Promise((resolve) => (end = resolve))
+  }
+  shop.abort = (sessionID) => {
+    shop.aborted.push(sessionID)
+    return Promise.resolve(end())
+  }
+  const { text } = await shop.push(abort.signal)
+  assert.deepEqual(shop.aborted, ["ses_2"])
+  assert.match(text, /^f2 \(Cart\) is blocked\.\nResults so far: \[[^\]]*its caller was aborted/)
+  const again = await shop.push(abort.signal)
+  assert.match(again.text, /^f3 \(Cart\) could not be started: its caller was aborted\./)
+  assert.equal(shop.prompts.length, 1)
+})
+
+test("Host reports a compaction that fails, and the child is salvaged without a summary", async (t) => {
+  const shop = sessions(t)
+  shop.compact = (sessionID) => {
+    shop.compacted.push(sessionID)
+    return Promise.reject(new Error("no model for summaries"))
+  }
+  const { text } = await shop.push()
+  assert.deepEqual(shop.compacted, ["ses_2"])
+  assert.match(text, /^f2 \(Cart\) is blocked\.\nResults so far: \[[^\]]*\] Half of the totals work/)
+  await new Promise(setImmediate)
+  assert.ok(shop.lines.includes("error: compaction failed: no model for summaries"), shop.lines.join("\n"))
+})
+
+test("Host polls when a time limit has passed, and an abort that fails does not keep the answer back", async (t) => {
+  const shop = sessions(t, { calls: { timeLimit: 20 } })
+  let end: () => void = () => undefined
+  shop.work = () => new Promise((resolve) => (end = resolve))
+  shop.abort = () => {
+    end()
+    return Promise.reject(new Error("no such session"))
+  }
+  const { text } = await shop.push()
+  assert.match(text, /^f2 \(Cart\) is blocked\.\nResults so far: \[[^\]]*its time limit of 20 ms was exceeded/)
+  assert.ok(shop.lines.includes("error: abortSession failed: no such session"), shop.lines.join("\n"))
+})
+
+test("Host answers a push that the engine cannot record", async (t) => {
+  const shop = sessions(t)
+  const { host } = shop
+  shop.createSession = () => {
+    host.stack.close()
+    return Promise.resolve("ses_2")
+  }
+  const { text } = await shop.push()
+  assert.match(text, /It could not be recorded: this stack has been closed/)
+})
+
+test("a closed Host does nothing, and can be closed again", async (t) => {
+  const shop = sessions(t)
+  shop.host.close()
+  shop.host.close()
+  await shop.host.report({ kind: "sessionIdle", sessionID: "ses_1" })
+  await shop.host.poll()
+  assert.equal(shop.host.context("ses_1"), undefined)
+  assert.match((await shop.push()).text, /^stack_frame_push: this stack has been closed/)
+  assert.deepEqual(shop.prompts, [])
 })

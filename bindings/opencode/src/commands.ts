@@ -3,10 +3,9 @@
 
 import type { Config } from "@opencode-ai/plugin"
 import type { Part, TextPart } from "@opencode-ai/sdk"
-import type { Stack } from "callstack-core"
+import type { HostAnswer, Stack } from "callstack-core"
 import { messageOf } from "./events.js"
 import type { Host } from "./host.js"
-import type { Answer } from "./titles.js"
 import { usageTables } from "./usage.js"
 
 /** The session in which a person has typed a command. */
@@ -14,7 +13,7 @@ interface Place {
   sessionID: string
   stack: Stack
   /** Calls a tool of the engine. */
-  tool: (name: string, args: object) => Promise<Answer>
+  tool: (name: string, args: object) => Promise<HostAnswer>
 }
 
 interface Command {
@@ -24,7 +23,7 @@ interface Command {
   /** Whether it changes the stack. */
   changes: boolean
   /** Carries it out; undefined if an argument is missing. `text` is what was typed behind the name. */
-  run: (place: Place, text: string) => Promise<Answer> | Answer | undefined
+  run: (place: Place, text: string) => Promise<HostAnswer> | HostAnswer | undefined
 }
 
 /** A part of a message to which OpenCode adds its IDs. */
@@ -200,11 +199,11 @@ export class Commands {
     parts.splice(0, parts.length, ...(message as TextPart[]))
   }
 
-  async #answer(name: string, command: Command, sessionID: string, text: string): Promise<Answer> {
-    const host = this.#host
-    const tool = (tool: string, args: object) => host.tool(sessionID, tool, args, new AbortController().signal)
+  async #answer(name: string, command: Command, sessionID: string, text: string): Promise<HostAnswer> {
+    const { engine } = this.#host
+    const tool = (tool: string, args: object) => engine.tool(sessionID, tool, args)
     try {
-      const answer = await command.run({ sessionID, stack: host.stack, tool }, text)
+      const answer = await command.run({ sessionID, stack: engine.stack, tool }, text)
       return answer ?? { text: `Nothing was done. Usage: /${name} ${command.usage}`, isError: true }
     } catch (error) {
       return { text: messageOf(error), isError: true }
@@ -212,13 +211,8 @@ export class Commands {
   }
 }
 
-/** Whether a message is for people alone: it shows something that no model gets. */
-export function isForPeople(parts: readonly Part[]): boolean {
-  return parts.some((part) => part.type === "text" && part.ignored === true)
-}
-
 /** Returns what the model is told of a command. It does not get what a person only looks at. */
-function note(name: string, { changes }: Command, { text, isError }: Answer): string {
+function note(name: string, { changes }: Command, { text, isError }: HostAnswer): string {
   const what = isError
     ? `The person's command /${name} was refused, and nothing has changed: ${text.trim()}`
     : changes

@@ -2,7 +2,7 @@
 
 import type { Message, Part } from "@opencode-ai/sdk"
 import type { SessionContext } from "callstack-core"
-import type { Host } from "./host.js"
+import type { Adapter } from "./adapter.js"
 
 /** OpenCode's helper agents. Their requests get no context. */
 const HELPERS = ["title", "summary", "compaction"]
@@ -17,13 +17,13 @@ interface Entry {
 export class Context {
   /** Sessions whose next request is for a compaction; it gets no context. */
   readonly compacting = new Set<string>()
-  readonly #host: Host
+  readonly #adapter: Adapter
   /** The contexts of requests in preparation, by session, so that both parts come from the same revision. */
   readonly #begun = new Map<string, SessionContext | undefined>()
   #helperPrompts: Promise<string[]> | undefined
 
-  constructor(host: Host) {
-    this.#host = host
+  constructor(adapter: Adapter) {
+    this.#adapter = adapter
   }
 
   /** Requests the prompts of the helper agents early, so that {@link Context.addStable} does not wait for them. */
@@ -38,17 +38,18 @@ export class Context {
   async addStable(sessionID: string, system: string[]): Promise<void> {
     const prompts = await this.prepare()
     if (prompts.some((prompt) => system[0]?.startsWith(prompt))) return
-    const context = this.#begun.has(sessionID) ? this.#begun.get(sessionID) : this.#host.context(sessionID)
+    const begun = this.#begun.has(sessionID)
+    const context = begun ? this.#begun.get(sessionID) : await this.#adapter.engine.context(sessionID)
     this.#begun.delete(sessionID)
     if (context !== undefined) system.push(context.stable)
   }
 
   /** Adds the volatile part after the newest message, for this request only. */
-  addVolatile(messages: Entry[]): void {
+  async addVolatile(messages: Entry[]): Promise<void> {
     const sessionID = messages[0]?.info.sessionID
     if (sessionID === undefined || this.compacting.delete(sessionID)) return
     const user = messages.findLast(({ info }) => info.role === "user")
-    const context = this.#host.context(sessionID)
+    const context = await this.#adapter.engine.context(sessionID)
     this.#begun.set(sessionID, context)
     if (user === undefined || context === undefined) return
     const messageID = `${user.info.id}-stack`
@@ -64,7 +65,7 @@ export class Context {
   }
 
   async #readHelperPrompts(): Promise<string[]> {
-    const { data } = await this.#host.client.app.agents()
+    const { data } = await this.#adapter.client.app.agents()
     if (data === undefined) throw new Error("OpenCode did not return its list of agents")
     const helpers = data.filter(({ name }) => HELPERS.includes(name))
     return helpers.map(({ prompt }) => prompt ?? "").filter((prompt) => prompt !== "")

@@ -3,10 +3,10 @@
 import { isAbsolute, relative, sep } from "node:path"
 import type { Event, Message, Part } from "@opencode-ai/sdk"
 import type { FileChange, HostEvent, SessionMessage } from "callstack-core"
-import type { Host } from "./host.js"
+import type { Adapter } from "./adapter.js"
 
 /** Converts an event of OpenCode; returns undefined for an event that the engine does not use. */
-export async function hostEvent(event: Event, host: Host): Promise<HostEvent | undefined> {
+export async function hostEvent(event: Event, adapter: Adapter): Promise<HostEvent | undefined> {
   switch (event.type) {
     case "session.created":
     case "session.updated": {
@@ -17,11 +17,11 @@ export async function hostEvent(event: Event, host: Host): Promise<HostEvent | u
     case "session.idle":
       return { kind: "sessionIdle", sessionID: event.properties.sessionID }
     case "session.deleted":
-      host.requests.forget(event.properties.info.id)
+      adapter.requests.forget(event.properties.info.id)
       return { kind: "sessionDeleted", sessionID: event.properties.info.id }
     case "session.status": {
       const { sessionID, status } = event.properties
-      const request = status.type === "retry" ? host.requests.failed(sessionID) : undefined
+      const request = status.type === "retry" ? adapter.requests.failed(sessionID) : undefined
       if (status.type !== "retry" || request === undefined) return undefined
       // OpenCode repeats the request for the same message. Of such an event only the request counts.
       const messageID = `retry-${status.next}-${status.attempt}`
@@ -33,7 +33,7 @@ export async function hostEvent(event: Event, host: Host): Promise<HostEvent | u
     }
     case "session.compacted": {
       const { sessionID } = event.properties
-      return { kind: "sessionCompacted", sessionID, messages: await host.messages(sessionID) }
+      return { kind: "sessionCompacted", sessionID, messages: await adapter.messages(sessionID) }
     }
     case "message.updated": {
       const { info } = event.properties
@@ -47,8 +47,8 @@ export async function hostEvent(event: Event, host: Host): Promise<HostEvent | u
         role: "assistant",
         text: "",
         tokens: used,
-        contextLimit: host.limits.get(sessionID),
-        request: host.requests.answered(info),
+        contextLimit: adapter.limits.get(sessionID),
+        request: adapter.requests.answered(info),
         summary,
       }
     }
@@ -71,12 +71,24 @@ export function sessionMessage({ info, parts }: { info: Message; parts: Part[] }
   return { id: info.id, role: info.role, text: textOf(parts), summary, unfinished, time: info.time.created, parts }
 }
 
+/** Whether the newest compaction of a session has left a summary. OpenCode says that it is done also when it has failed. */
+export function isCompacted(messages: readonly { info: Message }[]): boolean {
+  const infos = messages.flatMap(({ info }) => (info.role === "assistant" && info.summary === true ? [info] : []))
+  const newest = infos.at(-1)
+  return newest !== undefined && newest.error === undefined
+}
+
 /** Returns the text of a message: its text parts, one per line, without those that OpenCode or the plugin generated. */
 export function textOf(parts: readonly Part[]): string {
   const texts = parts.map((part) =>
     part.type === "text" && part.synthetic !== true && part.ignored !== true ? part.text : "",
   )
   return texts.filter((text) => text !== "").join("\n")
+}
+
+/** Whether a message is for people alone: it shows something that no model gets. */
+export function isForPeople(parts: readonly Part[]): boolean {
+  return parts.some((part) => part.type === "text" && part.ignored === true)
 }
 
 /** Returns the path of the file with which a tool was called: relative to the project's folder if the file is inside it. */

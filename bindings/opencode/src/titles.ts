@@ -1,16 +1,9 @@
 // The titles of tool calls: one line that tells a person what has happened.
 
-import type { Frame, FrameRef, Stack } from "callstack-core"
+import type { Frame, FrameRef, HostAnswer, Stack } from "callstack-core"
 
 /** What a title looks up. */
 type Frames = Pick<Stack, "frame">
-
-/** The answer to a tool call. */
-export interface Answer {
-  text: string
-  /** Whether it explains why nothing was done. */
-  isError: boolean
-}
 
 /** The arguments of a tool call, which the engine checks. */
 type Arguments = Readonly<Record<string, unknown>>
@@ -24,7 +17,7 @@ export function waits(tool: string, args: Arguments): boolean {
 }
 
 /** Returns the title of a call that has been answered, such as `push f4 Shopping cart → completed: Cart::total()`. */
-export function titleOf(frames: Frames, tool: string, args: Arguments, { text, isError }: Answer): string {
+export function titleOf(frames: Frames, tool: string, args: Arguments, { text, isError }: HostAnswer): string {
   const lines = text.split("\n")
   const said = line(lines[0] ?? "")
   if (isError) return said

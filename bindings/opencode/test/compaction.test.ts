@@ -4,7 +4,7 @@ import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { test } from "node:test"
-import { byTask, call, contextOf, done, scenario, task, until } from "./harness/index.js"
+import { answers, byTask, call, contextOf, done, scenario, task, until } from "./harness/index.js"
 
 const SUMMARY = "Lexer and parser are written in src, the printer is left; run the tests with make test"
 
@@ -152,6 +152,20 @@ test("a requested checkpoint is made when the session is idle", async (t) => {
     request?.messages.map(({ text }) => text).join("\n") ?? "",
     /A checkpoint was requested[\s\S]*Special request: Mind the seed 42\n/,
   )
+})
+
+test("a child whose summary fails is salvaged with its last words, and its parent goes on", async (t) => {
+  const { server, frames } = await scenario(
+    t,
+    byTask({
+      "Build a compiler": [call("stack_frame_push", task("Lexer")), (request) => ({ text: answers(request)[0] ?? "" })],
+      "frame f2": [{ text: "The lexer reads names" }],
+    }),
+    { summary: () => ({ status: 400, text: "no summaries today" }) },
+  )
+  const { text } = await server.prompt("Build a compiler")
+  assert.match(text, /^f2 \(Lexer\) is blocked\.\nResults so far: \[[^\]]*\] The lexer reads names/)
+  assert.equal(frames().get("Lexer")?.status, "blocked")
 })
 
 test("a child that is compacted during its work keeps its frame and finishes it", async (t) => {

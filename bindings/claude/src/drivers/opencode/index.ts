@@ -1,0 +1,318 @@
+// The driver for OpenCode: frames are sessions of its server, in which a bridge connects them with the orchestrator.
+
+import type { Event, OpencodeClient, PermissionRequest, SessionPromptData } from "@opencode-ai/sdk/v2"
+import type { HostEvent, SessionContext, SessionMessage } from "callstack-core"
+import { isCompacted, messageOf, sessionMessage, textOf } from "opencode-callstack/adapter"
+import { type SessionDriver, SessionError, type SessionOwner, type Summary, type TurnEnd } from "../../driver.js"
+import { answered, RequestError } from "./client.js"
+import { Connection } from "./connection.js"
+import type { OpenCodeOptions } from "./options.js"
+import { askForText, readText } from "./summary.js"
+import { READ_AND_WRITE, toolSwitches } from "./tools.js"
+import { ANSWERED, COMPACTED, PROBLEM, type Purpose, reported, Turn, told } from "./turn.js"
+
+export type { OpenCodeOptions } from "./options.js"
+
+type Body = Omit<NonNullable<SessionPromptData["body"]>, "parts">
+
+/** How often an abort is repeated, and how long a late error is waited for, in milliseconds. */
+const ABORT_INTERVAL = 300
+const PROBLEM_LATENESS = 1000
+
+/** Runs frames as sessions of an OpenCode server. The package @opencode-ai/sdk must be installed beside this one. */
+export class OpenCodeDriver implements SessionDriver {
+  readonly toolPrefix = ""
+  readonly defaultTools = READ_AND_WRITE
+  readonly #options: OpenCodeOptions
+  #connection: Connection | undefined
+  /** The sessions of the orchestrator, and of subagents in them. A server that runs already has others too. */
+  readonly #sessions = new Set<string>()
+  /** Sessions that are being created. */
+  readonly #starting = new Set<Promise<string>>()
+  readonly #turns = new Map<string, Turn>()
+  /** What sessions have cost, in US dollars, as the orchestrator was told. */
+  readonly #costs = new Map<string, number>()
+
+  constructor(options: OpenCodeOptions = {}) {
+    if (options.model !== undefined) modelOf(options.model)
+    if (options.url !== undefined && options.bridge === undefined) {
+      throw new Error("the option `url` needs the option `bridge`: the port and the token that the server's plugin has")
+    }
+    this.#options = options
+  }
+
+  async open(owner: SessionOwner): Promise<void> {
+    const connection = await Connection.open(owner, this.#options, {
+      report: async ({ event }) => ({ prompts: await this.#report(event) }),
+      context: async ({ sessionID }) => ({ context: (await this.#context(sessionID)) ?? null }),
+      tool: ({ sessionID, name, args }, signal) => {
+        if (this.#sessions.has(sessionID)) return owner.tool(sessionID, name, args, signal)
+        return Promise.resolve({ text: `${name}: the orchestrator has no frame for this session`, isError: true })
+      },
+    })
+    this.#connection = connection
+    await connection.listen((event) => this.#take(event))
+  }
+
+  isOwn(sessionID: string): boolean {
+    return /^ses_\w+$/.test(sessionID)
+  }
+
+  async start(parentID: string | undefined, title: string): Promise<string> {
+    const { client } = this.#ready()
+    const parent = parentID !== undefined && this.isOwn(parentID) ? { parentID } : {}
+    const starting = answered(client.session.create({ ...parent, title })).then(({ id }) => {
+      this.#sessions.add(id)
+      return id
+    })
+    this.#starting.add(starting)
+    try {
+      return await starting
+    } finally {
+      this.#starting.delete(starting)
+    }
+  }
+
+  send(sessionID: string, prompt: string): Promise<TurnEnd> {
+    return this.#run(sessionID, "work", async (turn) => {
+      const { client, owner } = this.#ready()
+      const limits = owner.limits(sessionID)
+      const tools = await toolSwitches(client, [...limits.tools, ...owner.tools.map(({ name }) => name)])
+      turn.limits = limits
+      turn.costBefore = limits.maxBudgetUsd === undefined ? 0 : await this.#cost(sessionID)
+      const parts = await this.#prompt(sessionID, turn, prompt, { tools, ...this.#mode(limits.model) })
+      return { text: textOf(parts) || turn.words }
+    })
+  }
+
+  async interrupt(sessionID: string): Promise<void> {
+    const turn = this.#turns.get(sessionID)
+    if (turn === undefined) return
+    turn.failure ??= new SessionError("the session was stopped")
+    // A prompt that is just beginning is not aborted the first time.
+    while (this.#turns.get(sessionID) === turn && !turn.hasSeen(ANSWERED)) {
+      await this.#abort(sessionID)
+      await turn.seen([ANSWERED], ABORT_INTERVAL)
+    }
+  }
+
+  async messages(sessionID: string): Promise<readonly SessionMessage[]> {
+    if (!this.isOwn(sessionID)) return []
+    const { data = [] } = await this.#ready().client.session.messages({ sessionID })
+    return entriesOf(data).map(sessionMessage)
+  }
+
+  compact(sessionID: string): Promise<boolean> {
+    return this.#run(sessionID, "compaction", async (turn) => {
+      const { client } = this.#ready()
+      const { model } = await answered(client.session.get({ sessionID }))
+      if (model === undefined) return false
+      const { id: modelID, providerID } = model
+      await answered(client.session.summarize({ sessionID, providerID, modelID }))
+      const isDone = isCompacted(entriesOf(await answered(client.session.messages({ sessionID }))))
+      if (isDone) await turn.seen([COMPACTED])
+      return isDone
+    })
+  }
+
+  summarize(sessionID: string, prompt: string): Promise<Summary | undefined> {
+    return this.#run(sessionID, "summary", async (turn) => {
+      const { client, owner } = this.#ready()
+      const tools = await toolSwitches(client, [])
+      const parts = await this.#prompt(sessionID, turn, askForText(prompt), {
+        tools,
+        ...this.#mode(owner.limits(sessionID).model),
+      })
+      return readText(textOf(parts))
+    })
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled([...this.#turns.keys()].map((sessionID) => this.interrupt(sessionID)))
+    await this.#connection?.close()
+    this.#connection = undefined
+  }
+
+  #ready(): Connection {
+    if (this.#connection === undefined) throw new SessionError("the driver for OpenCode is not open")
+    return this.#connection
+  }
+
+  /** Runs a turn of a session. @throws SessionError */
+  async #run<Result>(sessionID: string, purpose: Purpose, work: (turn: Turn) => Promise<Result>): Promise<Result> {
+    const connection = this.#ready()
+    if (this.#turns.has(sessionID)) throw new SessionError(`session ${sessionID} has a turn already`)
+    const turn = new Turn(purpose)
+    this.#turns.set(sessionID, turn)
+    this.#sessions.add(sessionID)
+    try {
+      return await work(turn)
+    } catch (error) {
+      throw turn.failure ?? (await connection.sessionError(error))
+    } finally {
+      turn.note(ANSWERED)
+      await this.#cost(sessionID).catch(() => undefined)
+      this.#turns.delete(sessionID)
+    }
+  }
+
+  /** Prompts a session. Returns the parts of the last message. */
+  async #prompt(sessionID: string, turn: Turn, text: string, body: Body): Promise<Entry["parts"]> {
+    if (turn.failure !== undefined) throw turn.failure
+    const { client } = this.#ready()
+    try {
+      const { info, parts } = await answered(
+        client.session.prompt({ sessionID, ...body, parts: [{ type: "text", text }] }),
+      )
+      turn.note(ANSWERED)
+      // Nothing of the turn comes after its end.
+      await turn.seen([told(info.id), reported(info.id)])
+      if (turn.failure !== undefined) throw turn.failure
+      if (info.error !== undefined && !turn.isOver) throw failureOf(info.error)
+      return parts as Entry["parts"]
+    } catch (error) {
+      if (!(error instanceof RequestError) || error.isConnection) throw error
+      // The answer only says that something is wrong; an event says what.
+      await turn.seen([PROBLEM], PROBLEM_LATENESS)
+      throw turn.problem === undefined ? error : failureOf(turn.problem)
+    }
+  }
+
+  #mode(model = this.#options.model): Pick<Body, "agent" | "model"> {
+    const { agent } = this.#options
+    return { ...(agent !== undefined && { agent }), ...(model !== undefined && { model: modelOf(model) }) }
+  }
+
+  async #abort(sessionID: string): Promise<void> {
+    await answered(this.#ready().client.session.abort({ sessionID }))
+  }
+
+  /** Returns what a session has cost so far, and tells the orchestrator. */
+  async #cost(sessionID: string): Promise<number> {
+    const { cost = 0 } = await answered(this.#ready().client.session.get({ sessionID }))
+    this.#tellCost(sessionID, cost)
+    return cost
+  }
+
+  #tellCost(sessionID: string, costUsd: number): void {
+    if (costUsd <= (this.#costs.get(sessionID) ?? 0)) return
+    this.#costs.set(sessionID, costUsd)
+    this.#ready().owner.tell(sessionID, { kind: "cost", session: sessionID, costUsd })
+  }
+
+  /** Returns the context for a request that is being prepared; undefined if the session has none, or its turn is ended. */
+  async #context(sessionID: string): Promise<SessionContext | undefined> {
+    if (!this.#sessions.has(sessionID)) return undefined
+    const { owner } = this.#ready()
+    const turn = this.#turns.get(sessionID)
+    if (turn?.purpose === "work" && (await this.#isAtEnd(sessionID, turn, owner))) {
+      await this.#abort(sessionID)
+      return undefined
+    }
+    return owner.context(sessionID)
+  }
+
+  /** Whether a turn ends before its next request: its frame has ended, or has reached a limit. */
+  async #isAtEnd(sessionID: string, turn: Turn, owner: SessionOwner): Promise<boolean> {
+    turn.requests += 1
+    // What the model would still say after a pop, nobody hears.
+    turn.isOver = !owner.isWorking(sessionID)
+    const { frame, maxTurns, maxBudgetUsd } = turn.limits ?? owner.limits(sessionID)
+    if (maxTurns !== undefined && turn.requests > maxTurns) {
+      turn.failure ??= new SessionError(
+        `frame ${frame} has had its ${maxTurns} turns; a frame that goes on gets as many again`,
+      )
+    }
+    if (maxBudgetUsd !== undefined) {
+      const spent = (await this.#cost(sessionID)) - turn.costBefore
+      if (spent >= maxBudgetUsd) {
+        turn.failure ??= new SessionError(
+          `the budget of frame ${frame} is spent: ${spent.toFixed(4)} of ${maxBudgetUsd} US dollars`,
+        )
+      }
+    }
+    return turn.isOver || turn.failure !== undefined
+  }
+
+  /** Reports an event of the bridge to the engine. Returns texts for the prompt of a compaction. */
+  async #report(event: HostEvent): Promise<string[]> {
+    if (!("sessionID" in event && (await this.#concerns(event)))) return []
+    const { owner } = this.#ready()
+    const turn = this.#turns.get(event.sessionID)
+    const prompts: string[] = []
+    const report = turn === undefined ? event : adapted(event, turn)
+    if (report !== undefined) await owner.report(report, (text) => prompts.push(text))
+    if (event.kind === "sessionCompacted") turn?.note(COMPACTED)
+    if (event.kind === "messageFinished") {
+      if (turn !== undefined && event.message.role === "assistant") turn.words = event.message.text || turn.words
+      turn?.note(reported(event.message.id))
+    }
+    return prompts
+  }
+
+  /** Whether an event is about a session of the orchestrator. */
+  async #concerns(event: Extract<HostEvent, { sessionID: string }>): Promise<boolean> {
+    if (event.kind !== "sessionCreated") return this.#sessions.has(event.sessionID)
+    await Promise.allSettled(this.#starting)
+    // The engine knows the sessions that were started for it, and learns of those of subagents.
+    const isSubagent =
+      !this.#sessions.has(event.sessionID) && event.parentID !== undefined && this.#sessions.has(event.parentID)
+    if (isSubagent) this.#sessions.add(event.sessionID)
+    return isSubagent
+  }
+
+  /** Takes an event of the server. */
+  #take(event: Event): void {
+    const sessionID = "sessionID" in event.properties ? event.properties.sessionID : undefined
+    if (this.#connection === undefined || typeof sessionID !== "string" || !this.#sessions.has(sessionID)) return
+    const { client, owner } = this.#connection
+    const news = this.#turns.get(sessionID)?.take(event)
+    if (news !== undefined) owner.tell(sessionID, news)
+    if (event.type === "session.updated") this.#tellCost(sessionID, event.properties.info.cost ?? 0)
+    if (event.type === "session.compacted") owner.tell(sessionID, { kind: "compacted" })
+    if (event.type === "permission.asked") void refuse(client, event.properties)
+    if (event.type === "question.asked") void client.question.reject({ requestID: event.properties.id })
+  }
+}
+
+/** Refuses what a session asks a person for: nobody would answer. */
+async function refuse(client: OpencodeClient, { id: requestID, permission }: PermissionRequest): Promise<void> {
+  const message = `Nobody can be asked for the permission ${permission} here. Do without it, or report that you are blocked.`
+  await client.permission.reply({ requestID, reply: "reject", message })
+}
+
+/** A message as the adapter knows it, in the first version of the SDK's types. */
+type Entry = Parameters<typeof sessionMessage>[0]
+
+function entriesOf(messages: readonly unknown[]): Entry[] {
+  return messages as Entry[]
+}
+
+/** Returns an event as the engine needs it; undefined if the engine must not know it. */
+function adapted(event: HostEvent, turn: Turn): HostEvent | undefined {
+  if (event.kind !== "message") return event
+  // The question for a summary is no task, and its answer no step of the work.
+  if (turn.purpose === "summary") return event.role === "user" ? undefined : { ...event, summary: true }
+  // The request that was being prepared when the frame had ended was never sent.
+  if ((turn.isOver || turn.failure !== undefined) && event.request?.failed === true)
+    return { ...event, request: undefined }
+  return event
+}
+
+/** Returns an error of OpenCode as one of a session. */
+function failureOf(error: unknown): SessionError {
+  const { name, data } = error as { name?: string; data?: { statusCode?: number } }
+  const isRefused = name === "ProviderAuthError" || data?.statusCode === 401 || data?.statusCode === 403
+  const message = isRefused
+    ? `the provider refuses the key: ${messageOf(error)}; set a valid one, or log in with \`opencode auth login\``
+    : messageOf(error)
+  return new SessionError(message, { isFatal: isRefused, cause: error })
+}
+
+/** Takes apart OpenCode's name of a model. @throws Error if it has another form. */
+function modelOf(name: string): { providerID: string; modelID: string } {
+  const [, providerID = "", modelID = ""] = /^([^/]+)\/(.+)$/.exec(name) ?? []
+  if (modelID === "")
+    throw new SessionError(`the model ${name} has no provider: OpenCode names models as provider/model`)
+  return { providerID, modelID }
+}

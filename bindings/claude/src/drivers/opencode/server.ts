@@ -1,0 +1,82 @@
+// A server of OpenCode that the driver starts for itself.
+
+import { type ChildProcess, spawn } from "node:child_process"
+import { setTimeout as sleep } from "node:timers/promises"
+
+/** How long a server may take to start and to end, in milliseconds. */
+const START_TIME = 60_000
+const END_TIME = 5000
+/** How much of its output is kept, in characters. */
+const KEPT = 4000
+
+/** What a server is started with. */
+export interface ServerOptions {
+  program: string
+  directory: string
+  env: NodeJS.ProcessEnv
+}
+
+/** A running server. */
+export class OpenCodeServer {
+  /** Its address. */
+  readonly url: string
+  readonly #process: ChildProcess
+  readonly #ended: Promise<string>
+  readonly #kill = () => this.#process.kill("SIGKILL")
+
+  private constructor(url: string, process_: ChildProcess, ended: Promise<string>) {
+    this.url = url
+    this.#process = process_
+    this.#ended = ended
+    process.once("exit", this.#kill)
+  }
+
+  /** Starts a server on a free port of loopback. */
+  static async start({ program, directory, env }: ServerOptions): Promise<OpenCodeServer> {
+    const words = ["serve", "--hostname", "127.0.0.1", "--port", "0"]
+    // In a group of its own: what a person types to stop the orchestrator must not stop the server before its sessions.
+    const process_ = spawn(program, words, { cwd: directory, env, stdio: ["ignore", "pipe", "pipe"], detached: true })
+    let output = ""
+    const listening = new Promise<string>((resolve) => {
+      const read = (text: string) => {
+        output = (output + text).slice(-KEPT)
+        const [, url] = /listening on (http:\S+)\n/.exec(output) ?? []
+        if (url !== undefined) resolve(url)
+      }
+      process_.stdout.setEncoding("utf8").on("data", read)
+      process_.stderr.setEncoding("utf8").on("data", read)
+    })
+    const ended = new Promise<string>((resolve) => {
+      process_.on("error", (error) => resolve(`${program} cannot be started: ${error.message}`))
+      process_.on("exit", (code, signal) =>
+        resolve(`OpenCode's server has ended (${signal ?? code}): ${lastLine(output)}`),
+      )
+    })
+    const problem = Promise.race([
+      ended,
+      sleep(START_TIME, `OpenCode's server did not start within a minute: ${lastLine(output)}`, { ref: false }),
+    ])
+    const started = await Promise.race([listening.then((url) => ({ url })), problem])
+    if (typeof started === "object") return new OpenCodeServer(started.url, process_, ended)
+    process_.kill("SIGKILL")
+    throw new Error(`${started}; install OpenCode (npm install -g opencode-ai), or name it with the option \`program\``)
+  }
+
+  /** Says how it has ended; undefined if it runs. A process whose connections are gone gets a moment to end. */
+  end(): Promise<string | undefined> {
+    return Promise.race([this.#ended, sleep(1000, undefined, { ref: false })])
+  }
+
+  /** Ends it, and waits for that. */
+  async stop(): Promise<void> {
+    process.off("exit", this.#kill)
+    const force = setTimeout(this.#kill, END_TIME)
+    this.#process.kill("SIGTERM")
+    await this.#ended
+    clearTimeout(force)
+  }
+}
+
+function lastLine(output: string): string {
+  return output.trim().split("\n").at(-1) ?? ""
+}

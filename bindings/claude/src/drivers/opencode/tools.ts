@@ -1,0 +1,31 @@
+// Which of the server's tools a prompt may use. OpenCode is told which ones it may not use.
+
+import type { OpencodeClient } from "@opencode-ai/sdk/v2"
+import { answered } from "./client.js"
+
+/** The tools with which a session reads and changes the project, by their names in OpenCode. */
+export const READ_AND_WRITE: readonly string[] = ["read", "write", "edit", "apply_patch", "bash", "glob", "grep"]
+
+/** For OpenCode these are one tool: it offers one or the other to a model, and refuses all or none. */
+const WRITERS = ["write", "edit", "apply_patch"]
+/** OpenCode's answer to a call of an unknown tool. No model sees it among its tools. */
+const INVALID = "invalid"
+
+/** Returns which tools are switched off and on in a prompt. `allowed` are the names of tools, those of the stack too. */
+export async function toolSwitches(
+  client: OpencodeClient,
+  allowed: readonly string[],
+): Promise<Record<string, boolean>> {
+  const [names, servers] = await Promise.all([answered(client.tool.ids()), answered(client.mcp.status())])
+  const mayWrite = allowed.some((name) => WRITERS.includes(name))
+  const isAllowed = (name: string) => allowed.includes(name) || (mayWrite && WRITERS.includes(name)) || name === INVALID
+  const off = names.filter((name) => !isAllowed(name))
+  const prefixes = Object.keys(servers).map((server) => `${server.replace(/[^a-zA-Z0-9_-]/g, "_")}_`)
+  // The tools of other servers have no list: all are off, but those that are named.
+  const on = allowed.filter((name) => prefixes.some((prefix) => name.startsWith(prefix)))
+  return Object.fromEntries([
+    ...off.map((name) => [name, false]),
+    ...prefixes.map((prefix) => [`${prefix}*`, false]),
+    ...on.map((name) => [name, true]),
+  ])
+}

@@ -1,0 +1,125 @@
+// A turn of a session: what is known of it while it runs, and the news in OpenCode's events.
+
+import type { Event, Part } from "@opencode-ai/sdk/v2"
+import type { SessionError, SessionLimits, SessionNews } from "../../driver.js"
+
+/** What a turn is for. */
+export type Purpose = "work" | "summary" | "compaction"
+
+/** How long events may come later than what they are about, in milliseconds. */
+const LATENESS = 5000
+
+/** A turn that a session has now. */
+export class Turn {
+  readonly purpose: Purpose
+  /** The requests to the model so far, the one that is being prepared among them. */
+  requests = 0
+  /** What it may do and spend; undefined: not known yet. */
+  limits: SessionLimits | undefined
+  /** What the session had cost before it, in US dollars. */
+  costBefore = 0
+  /** Why the driver has ended it. */
+  failure: SessionError | undefined
+  /** True if the driver has ended it because its frame has ended. */
+  isOver = false
+  /** The last words of the model. */
+  words = ""
+  /** The error of the session of which OpenCode has told. */
+  problem: unknown
+  /** What has been seen. */
+  readonly #seen = new Set<string>()
+  /** Those who wait until something has been seen. */
+  readonly #waiting = new Set<() => void>()
+  readonly #textParts = new Set<string>()
+  readonly #calls = new Set<string>()
+
+  constructor(purpose: Purpose) {
+    this.purpose = purpose
+  }
+
+  /** Notes that something has been seen. */
+  note(what: string): void {
+    this.#seen.add(what)
+    for (const look of this.#waiting) look()
+  }
+
+  /** Whether something has been seen. */
+  hasSeen(what: string): boolean {
+    return this.#seen.has(what)
+  }
+
+  /** Waits until all of these have been seen, or are too late. */
+  seen(all: readonly string[], lateness = LATENESS): Promise<void> {
+    return new Promise((resolve) => {
+      const end = () => {
+        clearTimeout(late)
+        this.#waiting.delete(look)
+        resolve()
+      }
+      const late = setTimeout(end, lateness)
+      const look = () => {
+        if (all.every((what) => this.#seen.has(what))) end()
+      }
+      this.#waiting.add(look)
+      look()
+    })
+  }
+
+  /** Notes what an event says about the turn. Returns the news in it; undefined if there are none. */
+  take(event: Event): SessionNews | undefined {
+    switch (event.type) {
+      case "message.updated": {
+        const { info } = event.properties
+        if (info.role === "assistant" && info.time.completed !== undefined) this.note(told(info.id))
+        return undefined
+      }
+      case "message.part.delta": {
+        const { partID, field, delta } = event.properties
+        return field === "text" && this.#textParts.has(partID) ? { kind: "text", text: delta } : undefined
+      }
+      case "message.part.updated":
+        return this.#takePart(event.properties.part)
+      case "session.status": {
+        const { status } = event.properties
+        if (status.type !== "retry") return undefined
+        const delay = Math.max(0, status.next - Date.now())
+        return { kind: "retry", status: undefined, error: status.message, attempt: status.attempt, delay }
+      }
+      case "session.error":
+        this.problem = event.properties.error
+        this.note(PROBLEM)
+        return undefined
+      default:
+        return undefined
+    }
+  }
+
+  #takePart(part: Part): SessionNews | undefined {
+    if (part.type === "text") this.#textParts.add(part.id)
+    if (part.type !== "tool") return undefined
+    const { tool, callID, state } = part
+    if (state.status === "running" && !this.#calls.has(callID)) {
+      this.#calls.add(callID)
+      return { kind: "tool", tool, input: state.input }
+    }
+    const isEnd = (state.status === "completed" || state.status === "error") && this.#calls.delete(callID)
+    return isEnd ? { kind: "toolEnded", tool, failed: state.status === "error" } : undefined
+  }
+}
+
+/** The prompt has been answered. */
+export const ANSWERED = "answered"
+/** The conversation has been compacted, and the engine knows it. */
+export const COMPACTED = "compacted"
+/** OpenCode has told of an error of the session. */
+export const PROBLEM = "problem"
+
+/** An event has told that a message is complete. */
+export function told(messageID: string): string {
+  return `told ${messageID}`
+}
+
+/** The bridge has reported that a message is finished. */
+export function reported(messageID: string): string {
+  return `reported ${messageID}`
+}

@@ -1,0 +1,156 @@
+// OpenCode's sessions as the engine sees them: what is known of them, and the hooks that report them. For this plugin, whose
+// engine is in OpenCode's process, and for orchestrators, whose engine is in another one (`opencode-callstack/adapter`).
+
+import type { Hooks, PluginInput } from "@opencode-ai/plugin"
+import type { Event } from "@opencode-ai/sdk"
+import type { Host, HostAnswer, SessionContext, SessionMessage, Tool } from "callstack-core"
+import { Context } from "./context.js"
+import {
+  answerOf,
+  changesOf,
+  childOf,
+  hostEvent,
+  isCompacted,
+  isForPeople,
+  messageOf,
+  pathOf,
+  sessionMessage,
+  textOf,
+} from "./events.js"
+import { Requests } from "./requests.js"
+
+export { isCompacted, messageOf, sessionMessage, textOf }
+
+/** What the hooks need of the engine: the class `Host` of callstack-core has it. */
+export interface Engine extends Pick<Host, "attempt" | "report" | "tool"> {
+  /** Returns the present context of a session; undefined if it has none. */
+  context(sessionID: string): SessionContext | undefined | Promise<SessionContext | undefined>
+}
+
+/** The agent and the model of a session. */
+export interface Mode {
+  agent?: string | undefined
+  model?: { providerID: string; modelID: string } | undefined
+}
+
+/** Connects an engine with OpenCode. */
+export abstract class Adapter {
+  readonly client: PluginInput["client"]
+  readonly directory: string
+  abstract readonly engine: Engine
+  /** The requests to models that have no answer yet. */
+  readonly requests = new Requests()
+  /** The mode of each session, by session ID. */
+  readonly modes = new Map<string, Mode>()
+  /** The context window of each session's model, in tokens, by session ID. */
+  readonly limits = new Map<string, number | undefined>()
+
+  constructor({ client, directory }: PluginInput) {
+    this.client = client
+    this.directory = directory
+  }
+
+  /** Wraps a hook so that it never throws: a failure is logged, and OpenCode continues without the hook. */
+  safe<Input, Output>(
+    name: string,
+    hook: (input: Input, output: Output) => void | Promise<void>,
+  ): (input: Input, output: Output) => Promise<void> {
+    return (input, output) => this.engine.attempt(name, () => hook(input, output))
+  }
+
+  /** Returns the messages of a session; none if it does not exist. */
+  async messages(sessionID: string): Promise<SessionMessage[]> {
+    const { data } = await this.client.session.messages({ path: { id: sessionID } })
+    return (data ?? []).map(sessionMessage)
+  }
+
+  /** Reports a message that is finished, with all its parts. */
+  async reportFinished(sessionID: string, messageID: string): Promise<void> {
+    const { data } = await this.client.session.message({ path: { id: sessionID, messageID } })
+    if (data === undefined) return
+    await this.engine.report({ kind: "messageFinished", sessionID, message: sessionMessage(data) })
+  }
+
+  /** Writes a line to OpenCode's log. */
+  log(level: "debug" | "info" | "warn" | "error", message: string, extra: Record<string, unknown>): void {
+    const body = { service: "callstack", level, message: `[stack] ${message}`, extra }
+    void this.client.app.log({ body }).catch(() => undefined)
+  }
+}
+
+/** The answer to a call of a tool that has been made, and the title under which OpenCode shows the call. */
+export type Answered = (name: string, args: Record<string, unknown>, answer: HostAnswer) => string
+
+/** Returns the hooks that report sessions to the engine, offer its tools, and add its contexts to requests. */
+export function hooks(adapter: Adapter, tools: readonly Tool[], answered: Answered = () => ""): Hooks {
+  const { engine } = adapter
+  const context = new Context(adapter)
+  const report = adapter.safe("event", async ({ event }: { event: Event }) => {
+    // OpenCode does not wait for this hook.
+    void context.prepare()
+    const reported = await hostEvent(event, adapter)
+    if (reported !== undefined) await engine.report(reported)
+    if (reported?.kind === "message" && reported.summary !== true) {
+      await adapter.reportFinished(reported.sessionID, reported.messageID)
+    }
+  })
+  const schemas = new Map(tools.map((tool) => [tool.name, tool.parameters]))
+  return {
+    tool: Object.fromEntries(tools.map((tool) => [tool.name, definition(engine, tool, answered)])),
+    // OpenCode would mark all arguments as required.
+    "tool.definition": adapter.safe("tool.definition", ({ toolID }, output) => {
+      const schema = schemas.get(toolID)
+      if (schema !== undefined) (output as { jsonSchema?: object }).jsonSchema = schema
+    }),
+    event: (input) => report(input, undefined),
+    "chat.message": adapter.safe("chat.message", async ({ sessionID, agent, model }, { message, parts }) => {
+      adapter.modes.set(sessionID, { agent: agent ?? message.agent, model: model ?? message.model })
+      // A command of a person is no task for the agent, and no answer to a question of its frame.
+      if (!isForPeople(parts)) {
+        await engine.report({ kind: "message", sessionID, messageID: message.id, role: "user", text: textOf(parts) })
+      }
+      await engine.report({ kind: "messageFinished", sessionID, message: sessionMessage({ info: message, parts }) })
+    }),
+    "experimental.chat.messages.transform": adapter.safe("messages.transform", async (_, { messages }) => {
+      try {
+        await context.addVolatile(messages)
+      } finally {
+        adapter.requests.prepare(messages)
+      }
+    }),
+    "experimental.chat.system.transform": adapter.safe("system.transform", async ({ sessionID, model }, { system }) => {
+      if (sessionID === undefined) return
+      adapter.limits.set(sessionID, model.limit?.context)
+      await context.addStable(sessionID, system)
+    }),
+    "experimental.session.compacting": adapter.safe("session.compacting", async ({ sessionID }, output) => {
+      context.compacting.add(sessionID)
+      await engine.report({ kind: "sessionCompacting", sessionID }, (text) => output.context.push(text))
+    }),
+    "tool.execute.before": adapter.safe("tool.execute.before", ({ sessionID }) =>
+      adapter.requests.toolCalled(sessionID),
+    ),
+    "tool.execute.after": adapter.safe("tool.execute.after", async ({ tool, sessionID, callID, args }, output) => {
+      const path = pathOf(adapter.directory, args, output?.metadata)
+      const changes = changesOf(adapter.directory, output?.metadata)
+      const childID = childOf(output?.metadata)
+      const answer = childID === undefined ? undefined : answerOf(output.output)
+      await engine.report({ kind: "toolExecuted", sessionID, toolCallID: callID, tool, path, changes, childID, answer })
+    }),
+  }
+}
+
+type Definition = NonNullable<Hooks["tool"]>[string]
+
+/** Returns a tool in the form that OpenCode registers. The engine checks the arguments. */
+function definition(engine: Engine, { name, description, parameters }: Tool, answered: Answered): Definition {
+  return {
+    description,
+    args: parameters.properties as Definition["args"],
+    execute: async (args, context) => {
+      const answer = await engine.tool(context.sessionID, name, args, context.abort)
+      // OpenCode 1.18 ignores a title that a plugin sets earlier, with `context.metadata`.
+      return { title: answered(name, args, answer), output: answer.text }
+    },
+  }
+}
