@@ -8,39 +8,14 @@ import { test } from "node:test"
 import { Stack } from "callstack-core"
 import { type Actions, runCommandLine } from "../src/program/command-line.js"
 import { Failure } from "../src/program/failure.js"
-import {
-  type Answer,
-  call,
-  callstack,
-  frameOf,
-  type ModelRequest,
-  PROGRAM,
-  until,
-  type World,
-  within,
-} from "./harness/index.js"
-import { FLAME, flame } from "./harness/person.js"
+import { byFrame, call, callstack, PROGRAM, pop, push, stack, until, within, write } from "./harness/index.js"
+import { FLAME, flame, sessionsOf } from "./harness/person.js"
 
 const ESC = "\u001b"
 const MODULES = join(import.meta.dirname, "../../../node_modules")
 
-const push = (title: string) =>
-  call("mcp__stack__stack_frame_push", { title, successCriteria: title, successCriteriaCompacted: title })
-const pop = (results: string, more: object = {}) =>
-  call("mcp__stack__stack_frame_pop", { status: "completed", results, resultsCompacted: "", ...more })
-
 /** A command line that reaches an action is not wrong. */
 const NO_ACTIONS = new Proxy({} as Actions, { get: (_, name) => assert.fail(`the action ${String(name)} was reached`) })
-
-/** A script by frame: the answers of each, in order, and the last one again and again. */
-function byFrame(frames: Record<string, readonly (Answer | ((world: World) => Answer))[]>) {
-  const steps = new Map(Object.entries(frames).map(([frame, answers]) => [frame, [...answers]]))
-  return (request: ModelRequest, world: World): Answer => {
-    const left = steps.get(frameOf(request) ?? "")
-    const answer = left !== undefined && left.length > 1 ? left.shift() : left?.[0]
-    return typeof answer === "function" ? answer(world) : (answer ?? {})
-  }
-}
 
 /** A folder without a model, for commands that run nothing. */
 async function inFolder(use: (place: { folder: string; env: Record<string, string> }) => Promise<void>): Promise<void> {
@@ -202,7 +177,7 @@ test("a run writes plain lines, JSON, or its results alone", () =>
   within(
     byFrame({
       f1: [
-        ({ folder }) => ({ calls: [call("Write", { file_path: join(folder, "a.ts"), content: "a" })] }),
+        (_, world) => ({ calls: [write(world, "a.ts")] }),
         { calls: [push(`Ca${ESC}]0;x\u0007rt`)] },
         { calls: [pop("The shop is built\nIt sells")] },
       ],
@@ -247,14 +222,19 @@ test("a run writes plain lines, JSON, or its results alone", () =>
 test("how a root ends decides the exit code", () =>
   within(
     byFrame({
-      f1: [{ calls: [pop("It cannot be done", { status: "failed" })] }],
+      f1: [{ calls: [pop("It cannot be done", "failed")] }],
       f2: [
-        { calls: [pop("", { status: "blocked", question: "Which database?" })] },
+        {
+          calls: [
+            stack("frame_pop", { status: "blocked", results: "", resultsCompacted: "", question: "Which database?" }),
+          ],
+        },
         { calls: [pop("With PostgreSQL")] },
       ],
-      f3: [{ calls: [call("Bash", { command: "true" })] }],
-      f4: [{ calls: [call("Bash", { command: "true" })] }],
-      f5: [{ status: 401, text: "invalid x-api-key" }],
+      // The SDK asks several times: the model for a summary, and an API that has failed.
+      f3: Array(5).fill({ calls: [call("Bash", { command: "true" })] }),
+      f4: Array(5).fill({ calls: [call("Bash", { command: "true" })] }),
+      f5: Array(5).fill({ status: 401, text: "invalid x-api-key" }),
       f6: [{ calls: [pop("Planned and done")] }],
     }),
     async (world) => {
@@ -320,7 +300,7 @@ test("signals stop everything so that it can be resumed", () =>
             said += text
           })
           await whenWorking()
-          for (const id of world.processes().filter((id) => id !== child.pid)) process.kill(id, "SIGSTOP")
+          for (const id of sessionsOf(world)) process.kill(id, "SIGSTOP")
           child.kill("SIGINT")
           await until(() => said.includes("stopping"), "the program stops")
           child.kill("SIGINT")

@@ -126,8 +126,7 @@ export async function runOptions(
 
 /** Loads the driver for a server of OpenCode. */
 async function openCode({ model }: RunOptions): Promise<SessionDriver> {
-  const module = "../drivers/opencode/index.js"
-  const { OpenCodeDriver }: { OpenCodeDriver: new (options: object) => SessionDriver } = await import(module)
+  const { OpenCodeDriver } = await import("../drivers/opencode/index.js")
   return new OpenCodeDriver(given({ model }))
 }
 

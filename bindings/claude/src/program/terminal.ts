@@ -105,7 +105,7 @@ export class Terminal {
   async #runOnce(run: Promise<Outcome | Outcome[]>): Promise<void> {
     const end = await this.#dialogue.track(run)
     if (this.#isStopping) return
-    await this.#quit(end instanceof Failure ? end.exit : exitOfRun(end, this.#isOverspent))
+    await this.#finish(end instanceof Failure ? end.exit : exitOfRun(end, this.#isOverspent))
   }
 
   #open(greeting: readonly Line[]): Promise<ExitCode> {
@@ -219,13 +219,19 @@ export class Terminal {
     this.#isStopping = false
   }
 
+  /** Stops what runs and leaves, before everything has ended by itself. */
   async #quit(code: ExitCode): Promise<void> {
     if (this.#isStopping) return
-    const wasWorking = this.#dialogue.isWorking
-    if (wasWorking) await this.#stop()
+    await this.#finish(code)
+    const { flame, command } = this.#parts
+    const isOpen = (["in_progress", "blocked"] as const).some((status) => flame.stack.handles({ status }).length > 0)
+    if (isOpen) this.tell(`stopped; \`${command}resume\` goes on`)
+  }
+
+  async #finish(code: ExitCode): Promise<void> {
+    if (this.#parts.flame.status().length > 0) await this.#stop()
     this.#isStopping = true
     this.#leave(code)
-    if (wasWorking) this.tell(`stopped; \`${this.#parts.command}resume\` goes on`)
   }
 
   #ended(outcomes: readonly Outcome[]): void {
