@@ -222,8 +222,8 @@ export class Flame {
   }
 
   /**
-   * Stops everything that this orchestrator runs, or what runs at or below one frame: parents before children, so that nobody
-   * goes on. The frames are blocked with the reason, keep what they have said, and can be resumed.
+   * Stops everything that this orchestrator runs, or what runs at or below one frame: all sessions at the same time, so that
+   * none asks its model again. The frames are blocked with the reason, keep what they have said, and can be resumed.
    */
   async stop(reason = "its orchestrator was stopped", frame?: FrameRef): Promise<void> {
     this.#checkOpen()
@@ -263,14 +263,12 @@ export class Flame {
   }
 
   async #close(): Promise<void> {
-    try {
-      await this.#orchestrator.stop("its orchestrator was closed")
-    } finally {
-      this.#closing.abort()
-      await this.#driver.close()
-      await Promise.allSettled(this.#operations)
-      this.#orchestrator.close()
-    }
+    // A stack that cannot be written does not keep sessions alive: their frames are interrupted then.
+    await this.#orchestrator.host.attempt("stop", () => this.#orchestrator.stop("its orchestrator was closed"))
+    this.#closing.abort()
+    await this.#driver.close()
+    await Promise.allSettled(this.#operations)
+    this.#orchestrator.close()
   }
 
   /** Does something as soon as sessions can run. */
@@ -334,6 +332,8 @@ export class Flame {
 
   /** Waits for the end of a frame, and for people whom it, or a frame below it, asks. */
   async #settle(handle: Handle, isStopped: () => boolean): Promise<Outcome> {
+    const since = this.stack.info().revision
+    const seen = new Set<Handle>()
     for (;;) {
       const report = await this.#wait([handle])
       const frame = this.stack.frame(handle)
@@ -341,6 +341,11 @@ export class Flame {
       // After a stop, the words of a parent are read before those of its children.
       await this.#wait(below.filter(isInterrupted).map((blocked) => blocked.handle))
       const waiting = this.#questions(below)
+      const missed = frame.status === "blocked" && !isStopped() ? this.#withMissedResults(below, since, seen) : []
+      if (missed.length > 0) {
+        await this.#goOn(missed, isStopped)
+        continue
+      }
       const isOver = frame.status !== "blocked" || waiting.length === 0
       if (isOver || !this.#waitsForAnswers || isStopped()) return { frame, report, waiting }
       const answered = await this.#anyAnswered(waiting, isStopped)
@@ -349,6 +354,25 @@ export class Flame {
       await this.#wait(answered)
       await this.#goOn(this.#interruptedAbove(answered, handle), isStopped)
     }
+  }
+
+  /**
+   * The blocked frames that were salvaged while a child of theirs still worked, and whose conversations do not have its results.
+   * `seen` are the children that have made a frame go on before. Nobody goes on with what was stopped since a revision.
+   */
+  #withMissedResults(blocked: readonly Frame[], since: number, seen: Set<Handle>): Handle[] {
+    const stopped = new Set(this.stack.history({ kind: "stopped", since }).map((event) => event.handle))
+    return blocked.flatMap((frame) => {
+      const { handle } = frame
+      if (!isInterrupted(frame) || [handle, ...this.stack.ancestors(handle)].some((above) => stopped.has(above)))
+        return []
+      const children = this.stack.frames({ relation: "children", frame: handle })
+      const missed = children.filter(
+        (child) => isFinished(child) && child.deliveredAt === undefined && !seen.has(child.handle),
+      )
+      for (const child of missed) seen.add(child.handle)
+      return missed.length > 0 ? [handle] : []
+    })
   }
 
   /** Waits until the question of one of these frames is not open any more. Returns those frames; none after a stop. */
@@ -401,7 +425,11 @@ export class Flame {
       const running = this.stack.frames({ relation: "subtree", frame: handle, status: "in_progress" }).filter(isCalled)
       if (running.length > 0) {
         for (const frame of running) this.#tellRunner(frame)
-        await this.#wait(running.map((frame) => frame.handle))
+        const handles = running.map((frame) => frame.handle)
+        await this.#wait(handles)
+        // That process may have been killed meanwhile.
+        const wasKilled = (other: Handle) => other !== handle && this.stack.frame(other).interruptedAt !== undefined
+        await this.#goOn(handles.filter(wasKilled), isStopped)
       } else if (!isInterrupted(this.stack.frame(handle))) {
         return
       } else if (await this.#hasBegun(handle)) {
@@ -455,6 +483,10 @@ export class Flame {
 /** True if a process runs a frame. */
 function isCalled({ call, interruptedAt }: Frame): boolean {
   return call !== undefined && interruptedAt === undefined
+}
+
+function isFinished({ status }: Frame): boolean {
+  return status === "completed" || status === "failed"
 }
 
 function isOpen({ status }: Frame): boolean {

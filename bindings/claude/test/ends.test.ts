@@ -11,6 +11,7 @@ import {
   push,
   running,
   stack,
+  until,
   volatilesOf,
 } from "./harness/index.js"
 
@@ -149,6 +150,33 @@ test("a frame that fails is an answer for its parent, which goes on", () => {
       assert.equal(flame.stack.frame("f2").status, "failed")
       assert.match(answers[0]?.text ?? "", /f2 \(Index\) is failed[\s\S]*does not fit into memory/)
       assert.match(answers[1]?.text ?? "", /f3 \(Index\) is completed[\s\S]*by prefix/)
+    },
+  )
+})
+
+test("a parent goes on although its child was answered before the parent was blocked", () => {
+  const summary = { summary: "Invoices wait for a rate of the person who knows", artifacts: [], decisions: [] }
+  const ask = { status: "blocked", question: "Which rate?", results: "Totals exist", resultsCompacted: "Totals exist" }
+  let isDone: () => boolean = () => false
+  return running(
+    {
+      f1: [
+        { calls: [push("Invoices")] },
+        { text: "I cannot go on without the rate." },
+        async (_, { folder }) => {
+          await callstack(folder, "answer", "f2", "7 percent")
+          await until(() => isDone(), "f2 is completed")
+          return { calls: [call("StructuredOutput", summary)] }
+        },
+        { calls: [pop("Invoices are done")] },
+      ],
+      f2: [{ calls: [stack("frame_pop", ask)] }, { calls: [pop("Invoices with 7 percent")] }],
+    },
+    async (all) => {
+      isDone = () => all.events.some((e) => e.kind === "ended" && e.frame === "f2" && e.status === "completed")
+      const { frame } = await all.flame.run("Write invoices")
+      assert.deepEqual([frame.status, frame.results], ["completed", "Invoices are done"])
+      await happened(all, "ended", "f1")
     },
   )
 })

@@ -68,7 +68,7 @@ test("callstack stop, invalidate and pop reach sessions that run, and their pare
       assert.match(results[1] ?? "", /f3 \(Invalidated\) is invalidated/)
       assert.match(results[2] ?? "", /f4 \(Popped\) is completed[\s\S]*Done by hand/)
       const ended = all.events.flatMap((event) =>
-        event.kind === "ended" ? [[event.frame, event.status, event.results]] : [],
+        event.kind === "ended" ? [[event.frame, event.status, event.reason ?? event.results]] : [],
       )
       assert.deepEqual(ended, [
         ["f2", "blocked", "It was stopped: too slow"],

@@ -69,6 +69,11 @@ export class ClaudeDriver implements SessionDriver {
         "CLAUDE_CONFIG_DIR must be set in the environment of this process, where transcripts are read, not in `env`",
       )
     }
+    for (const [name, server] of Object.entries(options.mcpServers ?? {})) {
+      if (typeof server !== "function" && server.type === "sdk") {
+        throw new Error(`the server ${name} can serve one session only: give a function that makes one for each turn`)
+      }
+    }
     this.#options = options
   }
 
@@ -256,7 +261,8 @@ export class ClaudeDriver implements SessionDriver {
 function namedServers(servers: NonNullable<ClaudeOptions["mcpServers"]>, tools: readonly string[]) {
   const isNamed = (server: string) =>
     tools.some((tool) => tool === `mcp__${server}` || tool.startsWith(`mcp__${server}__`))
-  return Object.fromEntries(Object.entries(servers).filter(([server]) => isNamed(server)))
+  const named = Object.entries(servers).filter(([server]) => isNamed(server))
+  return Object.fromEntries(named.map(([name, server]) => [name, typeof server === "function" ? server() : server]))
 }
 
 /** Work in a session, of one turn or several, and how it is ended. */
