@@ -166,33 +166,39 @@ export class Flame {
       parent: parent ?? null,
       ...(dependsOn && { dependsOn: [...dependsOn] }),
     })
-    this.#limits.set(handle, given(limits))
+    if (parent === undefined) this.#limits.begin(handle, given(limits))
+    else this.#limits.set(handle, given(limits))
     this.#orchestrator.tellChanges()
     return handle
   }
 
   /**
-   * Runs a planned frame, or goes on with one that is blocked or was interrupted, also beside others that run. The agent of its
-   * parent learns how it ends. Returns when the frame is finished; or blocked, if neither it nor a frame below it waits for a
+   * Runs a planned frame, or goes on with one that is blocked or was interrupted, also beside others that run, and sets the limits
+   * that are given. The agent of its parent learns how it ends. Returns when the frame is finished; or blocked, if neither it nor a frame below it waits for a
    * person, or if {@link FlameOptions.waitForAnswers} is false.
    *
    * @throws Error with the engine's explanation if the frame cannot be run: for example, another process runs it.
    */
-  activate(frame: FrameRef, { answer }: { answer?: string } = {}): Promise<Outcome> {
-    return this.#operate((isStopped) => this.#activate(this.stack.resolve(frame), isStopped, answer))
+  activate(frame: FrameRef, { answer, ...limits }: { answer?: string } & FrameLimits = {}): Promise<Outcome> {
+    return this.#operate((isStopped) => {
+      const handle = this.stack.resolve(frame)
+      this.#limits.set(handle, given(limits))
+      return this.#activate(handle, isStopped, answer)
+    })
   }
 
   /**
    * Goes on with everything that was interrupted or stopped, leaf first, so that each frame finds the results of its children;
    * and with what was answered meanwhile. What another process runs is waited for. Returns how the trees ended in which
-   * something was open.
+   * something was open. Roots keep the limits with which they were begun, except for those that are given here.
    */
-  resume(): Promise<Outcome[]> {
+  resume(limits: FrameLimits = {}): Promise<Outcome[]> {
     return this.#operate(async (isStopped) => {
       const open = this.#ownFrames()
       const pending = open.filter(isInterrupted)
       const waiting = open.filter((frame) => questionOf(frame) !== undefined)
       const roots = new Set([...pending, ...waiting].map(({ handle }) => this.stack.ancestors(handle).at(-1) ?? handle))
+      for (const root of roots) this.#limits.set(root, given(limits))
       await this.#goOn(
         pending.map(({ handle }) => handle),
         isStopped,
