@@ -10,7 +10,7 @@ import { Stack } from "callstack-core"
 import type { SessionDriver } from "./driver.js"
 import { ClaudeDriver, type ClaudeOptions } from "./drivers/claude/index.js"
 import type { FlameEvent, Listener } from "./events.js"
-import { type FrameLimits, Limits, questionOf } from "./limits.js"
+import { checkLimits, type FrameLimits, Limits, questionOf } from "./limits.js"
 import { Orchestrator } from "./orchestrator.js"
 import { titleOf } from "./titles.js"
 
@@ -132,11 +132,14 @@ export class Flame {
       ownSession: this.#ownSession,
     })
     const prefix = this.#driver.toolPrefix
-    this.#orchestrator.host.configure({
+    const problems = this.#orchestrator.host.configure({
       ...settings,
       context: { tools: { prefix }, ...settings?.context, ...(budget && { budget }) },
       calls: { ...settings?.calls, ...given({ maxDepth, maxConcurrent, timeLimit }) },
     })
+    if (problems.length === 0) return
+    this.#orchestrator.close()
+    throw new RangeError(problems.join("; "))
   }
 
   /** Calls the listener for every event from now on. Returns a function that ends that. */
@@ -156,23 +159,33 @@ export class Flame {
 
   /** Plans a frame and runs it: see {@link Flame.plan} and {@link Flame.activate}. */
   push(plan: FramePlan): Promise<Outcome> {
-    return this.#operate((isStopped) => this.#activate(this.plan(plan), isStopped))
+    return this.#operate((isStopped) => {
+      const handle = this.plan(plan)
+      this.#limits.begin(handle, {})
+      return this.#activate(handle, isStopped)
+    })
   }
 
   /**
    * Plans a frame, which {@link Flame.activate}, or the agent of its parent, begins. Returns its handle.
    *
-   * @throws CallstackError `unknown_frame`, `parent_closed`, `dependency`.
+   * @throws CallstackError `unknown_frame`, `parent_closed`, `dependency`; RangeError for a limit that is not positive.
    */
   plan({ goal, title, successCriteria, parent, dependsOn, ...limits }: FramePlan): Handle {
+    checkLimits(limits)
     const handle = this.stack.plan({
       title: title ?? titleOf(goal),
       successCriteria: successCriteria ?? goal,
       parent: parent ?? null,
       ...(dependsOn && { dependsOn: [...dependsOn] }),
     })
-    if (parent === undefined) this.#limits.begin(handle, given(limits))
-    else this.#limits.set(handle, given(limits))
+    try {
+      this.#limits.set(handle, given(limits))
+    } catch (error) {
+      // Without its limits it might do more than was allowed.
+      this.stack.invalidate(handle, "its limits could not be recorded")
+      throw error
+    }
     this.#orchestrator.tellChanges()
     return handle
   }
@@ -187,7 +200,8 @@ export class Flame {
   activate(frame: FrameRef, { answer, ...limits }: { answer?: string } & FrameLimits = {}): Promise<Outcome> {
     return this.#operate((isStopped) => {
       const handle = this.stack.resolve(frame)
-      this.#limits.set(handle, given(limits))
+      if (this.stack.frame(handle).status === "planned") this.#limits.begin(handle, given(limits))
+      else this.#limits.set(handle, given(limits))
       return this.#activate(handle, isStopped, answer)
     })
   }

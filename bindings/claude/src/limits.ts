@@ -3,7 +3,7 @@
 
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import type { Frame, Handle, ModelUsage, Stack } from "callstack-core"
+import type { Frame, Handle, ModelRequest, ModelUsage, Stack } from "callstack-core"
 import type { SessionLimits } from "./driver.js"
 
 /** Limits of a frame. Those of `maxTokens` and `maxBudgetUsd` are for the frame and all frames below it. */
@@ -20,50 +20,90 @@ export interface FrameLimits {
   maxBudgetUsd?: number
 }
 
+/** The limits of a root, which always names its tools. */
+type RootLimits = FrameLimits & { tools: readonly string[] }
+
 /** The file of a frame. */
-interface Entry extends FrameLimits {
+interface Entry {
   /** When the frame was created: the file of another stack in the same place does not count. */
   createdAt: number
+  limits: FrameLimits
   /** What each session of the frame has cost, in US dollars, by its ID. */
   costs: Record<string, number>
 }
+
+/** What is known of a frame. */
+interface Known {
+  entry: Entry
+  /** When its file was read, in milliseconds since the Unix epoch. */
+  readAt: number
+}
+
+/** After how many milliseconds a file is read again: another process may have changed it. */
+const READ_INTERVAL = 1000
 
 /** The limits and costs of the frames of a stack. */
 export class Limits {
   readonly #stack: Stack
   readonly #folder: string
-  readonly #defaults: FrameLimits & { tools: readonly string[] }
-  readonly #entries = new Map<Handle, Entry>()
+  readonly #defaults: RootLimits
+  readonly #known = new Map<Handle, Known>()
+  /** What the turns that run have used, in {@link weightOf} units, by frame. Their costs are told when they end. */
+  readonly #open = new Map<Handle, number>()
+  /** The price of such a unit in the last turn that has ended, in US dollars. Before that nothing is estimated. */
+  #price = 0
 
-  /** `defaults` are the limits of each root. */
-  constructor(stack: Stack, folder: string, defaults: FrameLimits & { tools: readonly string[] }) {
+  /** `defaults` are the limits of each new root. */
+  constructor(stack: Stack, folder: string, defaults: RootLimits) {
+    checkLimits(defaults)
     this.#stack = stack
     this.#folder = join(folder, "flame")
     this.#defaults = defaults
   }
 
-  /** Records the limits of a new root: these, and the defaults. They hold also when another process goes on with it. */
-  begin(root: Handle, limits: FrameLimits): void {
-    this.set(root, { ...this.#defaults, ...limits })
+  /** Records the limits of a frame that begins for the first time. A root has the defaults where it has none of its own. */
+  begin(handle: Handle, limits: FrameLimits): void {
+    const isRoot = this.#stack.ancestors(handle).length === 0
+    this.set(handle, isRoot ? { ...this.#defaults, ...this.#entry(handle).limits, ...limits } : limits)
   }
 
-  /** Sets limits of a frame. The others stay as they are. */
+  /**
+   * Sets limits of a frame. The others stay as they are.
+   *
+   * @throws RangeError for a number that is not positive.
+   */
   set(handle: Handle, limits: FrameLimits): void {
-    if (Object.keys(limits).length > 0) this.#change(handle, (entry) => ({ ...entry, ...limits }))
+    checkLimits(limits)
+    if (Object.keys(limits).length === 0) return
+    this.#change(handle, (entry) => ({ ...entry, limits: { ...entry.limits, ...limits } }))
   }
 
-  /** Records what a session of a frame has cost so far. */
+  /** Notes a request of a turn that runs. */
+  spend(handle: Handle, request: ModelRequest): void {
+    this.#open.set(handle, (this.#open.get(handle) ?? 0) + weightOf(request))
+  }
+
+  /** Records what a session of a frame has cost so far. It is told when a turn has ended. */
   cost(handle: Handle, sessionID: string, costUsd: number): void {
-    if (this.#entry(handle).costs[sessionID] === costUsd) return
+    const { costs } = this.#read(handle)
+    const used = this.#open.get(handle) ?? 0
+    const spent = costUsd - (costs[sessionID] ?? 0)
+    if (used > 0 && spent > 0) this.#price = spent / used
+    this.#open.delete(handle)
+    if (spent === 0) return
     this.#change(handle, (entry) => ({ ...entry, costs: { ...entry.costs, [sessionID]: costUsd } }))
   }
 
-  /** Returns what a frame has cost, in US dollars, without the frames below it. */
+  /**
+   * Returns what a frame has cost, in US dollars, without the frames below it. Of a turn that runs only the tokens are known: its
+   * cost is estimated.
+   */
   own(handle: Handle): number {
-    return Object.values(this.#entry(handle).costs).reduce((sum, cost) => sum + cost, 0)
+    const told = Object.values(this.#entry(handle).costs).reduce((sum, cost) => sum + cost, 0)
+    return told + (this.#open.get(handle) ?? 0) * this.#price
   }
 
-  /** Returns what a frame and all frames below it have cost, in US dollars. */
+  /** Returns what a frame and all frames below it have cost, in US dollars: see {@link Limits.own}. */
   total(handle: Handle): number {
     const handles = this.#stack.handles({ relation: "subtree", frame: handle })
     return handles.reduce((sum, below) => sum + this.own(below), 0)
@@ -93,13 +133,16 @@ export class Limits {
       const tokens =
         maxTokens === undefined ? 0 : this.#stack.usage(frame).total.reduce((sum, usage) => sum + tokensOf(usage), 0)
       if (maxTokens !== undefined && tokens >= maxTokens) {
-        return { frame, reason: `its budget of ${maxTokens} tokens is spent: ${tokens} with all frames below it` }
+        return {
+          frame,
+          reason: `its budget of ${maxTokens} tokens is spent: ${tokens} with all frames below it; a larger maxTokens lets it go on`,
+        }
       }
       const cost = maxBudgetUsd === undefined ? 0 : this.total(frame)
       if (maxBudgetUsd !== undefined && cost >= maxBudgetUsd) {
         return {
           frame,
-          reason: `its budget of ${maxBudgetUsd} US dollars is spent: ${cost.toFixed(4)} with all frames below it`,
+          reason: `its budget of ${maxBudgetUsd} US dollars is spent: ${cost.toFixed(4)} with all frames below it; a larger maxBudgetUsd lets it go on`,
         }
       }
     }
@@ -110,35 +153,57 @@ export class Limits {
   #line(handle: Handle): [Handle, FrameLimits][] {
     const line = [handle, ...this.#stack.ancestors(handle)]
     return line.map((above, index) => {
-      const own = this.#entry(above)
-      return [above, index === line.length - 1 ? { ...this.#defaults, ...own } : own]
+      const { limits } = this.#entry(above)
+      return [above, index === line.length - 1 ? { ...this.#defaults, ...limits } : limits]
     })
   }
 
   #entry(handle: Handle): Entry {
-    const known = this.#entries.get(handle) ?? this.#read(handle)
-    this.#entries.set(handle, known)
-    return known
+    const known = this.#known.get(handle)
+    const now = Date.now()
+    if (known !== undefined && now - known.readAt < READ_INTERVAL) return known.entry
+    const entry = this.#read(handle)
+    this.#known.set(handle, { entry, readAt: now })
+    return entry
   }
 
   #read(handle: Handle): Entry {
-    const { createdAt } = this.#stack.frame(handle)
-    return readEntry(this.#file(handle), createdAt) ?? { createdAt, costs: {} }
+    const createdAt = this.#known.get(handle)?.entry.createdAt ?? this.#stack.frame(handle).createdAt
+    return readEntry(this.#file(handle), createdAt) ?? { createdAt, limits: {}, costs: {} }
   }
 
-  /** Changes the file of a frame. Another process may have changed it since it was read. */
+  /** Changes the file of a frame, as it is now: another process may have changed it. */
   #change(handle: Handle, change: (entry: Entry) => Entry): void {
     const file = this.#file(handle)
     const entry = change(this.#read(handle))
     mkdirSync(this.#folder, { recursive: true })
     writeFileSync(`${file}.${process.pid}`, `${JSON.stringify(entry)}\n`)
     renameSync(`${file}.${process.pid}`, file)
-    this.#entries.set(handle, entry)
+    this.#known.set(handle, { entry, readAt: Date.now() })
   }
 
   #file(handle: Handle): string {
     return join(this.#folder, `${handle}.json`)
   }
+}
+
+/** @throws RangeError for a limit that is not a positive number. */
+export function checkLimits({ maxTurns, maxTokens, maxBudgetUsd }: FrameLimits): void {
+  for (const [name, value] of Object.entries({ maxTurns, maxTokens, maxBudgetUsd })) {
+    if (value === undefined || (value > 0 && Number.isFinite(value))) continue
+    throw new RangeError(`${name} is ${value}; give a positive number, or leave it out for no limit`)
+  }
+}
+
+/** The tokens of a request, each with its usual price in relation to that of an uncached token of a prompt. */
+function weightOf({
+  uncachedInput = 0,
+  cacheRead = 0,
+  cacheWrite = 0,
+  output = 0,
+  reasoning = 0,
+}: ModelRequest): number {
+  return uncachedInput + 0.1 * cacheRead + 1.25 * cacheWrite + 5 * (output + reasoning)
 }
 
 /** Returns the tools that both sets allow. The name of a server, `mcp__shop`, stands for all of its tools. */

@@ -1,7 +1,7 @@
 // What frames may spend: turns, dollars and tokens; and what they have cost.
 
 import assert from "node:assert/strict"
-import { writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import test from "node:test"
 import type { ModelUsage } from "callstack-core"
@@ -12,6 +12,7 @@ import {
   type ModelRequest,
   pop,
   push,
+  readJson,
   running,
   stack,
   type Usage,
@@ -83,6 +84,54 @@ test("a frame over its dollars is stopped with all below it, and its parent lear
     },
   )
 })
+
+test("the dollars of sessions that run count, also those of a parent that waits", () =>
+  running(
+    {
+      f1: [{ calls: [push("First")], usage: { output: 60_000 } }, { calls: [push("Second"), push("Third")] }],
+      f2: [{ calls: [pop("First is done")], usage: { output: 1000 } }],
+      f3: [read, { hang: "headers" }],
+      f4: [(request, world) => ({ ...read(request, world), usage: { output: 60_000 } }), { hang: "headers" }],
+    },
+    async ({ flame, world }) => {
+      writeFileSync(join(world.folder, "a.ts"), "// nothing\n")
+      const { frame } = await flame.run("Spend a dollar")
+      assert.match(frame.results ?? "", /its budget of 1 US dollars is spent: 1\.2/)
+      for (const handle of ["f3", "f4"]) assert.equal(flame.stack.frame(handle).status, "blocked")
+      const { totalCostUsd } = flame.usage("f1")
+      assert.ok(totalCostUsd < 1.3, `${totalCostUsd} dollars were spent`)
+    },
+    { maxBudgetUsd: 1 },
+  ))
+
+test("what another process has spent counts, and its limits hold", () =>
+  running({ f1: [{ calls: [pop("Done")] }] }, async ({ flame, world }) => {
+    const root = flame.plan({ goal: "Share a budget", maxTokens: 5000 })
+    const other = new Flame({ directory: world.folder, tools: ["Read"] })
+    await other.activate(root)
+    await other.close()
+    flame.stack.refresh()
+    await until(() => flame.usage(root).totalCostUsd > 0, "the cost is seen here")
+    const { limits } = readJson<{ limits: object }>(
+      readFileSync(join(world.folder, ".callstack/flame/f1.json"), "utf8"),
+    )
+    assert.deepEqual(limits, { tools: ["Read"], maxTokens: 5000 })
+    assert.deepEqual(
+      world.model.asked[0]?.tools.filter((tool) => !tool.startsWith("mcp__")),
+      ["Read"],
+    )
+  }))
+
+test("wrong limits are refused before anything is planned", () =>
+  running({}, async ({ flame, world }) => {
+    for (const limits of [{ maxTokens: Number.NaN }, { maxTurns: 0 }, { maxBudgetUsd: -1 }]) {
+      assert.throws(() => flame.plan({ goal: "Nothing", ...limits }), /give a positive number/)
+      assert.throws(() => new Flame({ directory: world.folder, ...limits }), /give a positive number/)
+    }
+    assert.throws(() => new Flame({ directory: world.folder, maxConcurrent: 1.5 }), /maxConcurrent|invalid/)
+    assert.equal(flame.stack.handles().length, 0)
+    await flame.close()
+  }))
 
 test("a subtree over its tokens is stopped and keeps what it has", () => {
   const results: string[] = []

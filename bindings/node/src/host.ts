@@ -68,10 +68,12 @@ export class Host {
     this.#actions = actions
   }
 
-  /** Applies settings. Invalid values are logged and ignored. */
-  configure(settings: HostSettings): void {
-    for (const message of this.stack.configure(settings)) this.#actions.log("warn", message, {})
+  /** Applies settings. Invalid values are ignored. Returns a message for each, and logs it. */
+  configure(settings: HostSettings): string[] {
+    const problems = this.stack.configure(settings)
+    for (const message of problems) this.#actions.log("warn", message, {})
     this.#schedule()
+    return problems
   }
 
   /** Starts work that nobody waits for. If it fails, the failure is logged with this name. */
