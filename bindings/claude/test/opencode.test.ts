@@ -173,6 +173,7 @@ test("a child that does not pop is summarized, and its parent goes on", () =>
         },
       ],
       f2: [
+        { status: 529, text: "overloaded", headers: { "retry-after-ms": "1" } },
         { text: "The lexer reads names." },
         (request) => {
           assert.deepEqual(request.tools, [])
@@ -186,12 +187,15 @@ test("a child that does not pop is summarized, and its parent goes on", () =>
         },
       ],
     },
-    async ({ flame }) => {
+    async ({ flame, events }) => {
       const { frame } = await flame.run("Write a compiler", { title: "Compiler" })
       assert.equal(frame.status, "completed")
       assert.equal(flame.stack.frame("f2").status, "blocked")
+      const [retry] = of(events, "retry")
+      assert.deepEqual([retry?.frame, retry?.attempt], ["f2", 1])
+      assert.match(retry?.error ?? "", /overloaded/i)
       const [usage] = flame.usage("f2").own
-      assert.deepEqual([usage?.requests, usage?.failed], [2, 0])
+      assert.deepEqual([usage?.requests, usage?.failed], [3, 1])
     },
   ))
 
@@ -228,6 +232,8 @@ test("what is stopped keeps its words, and goes on in its sessions", () =>
         outcomes.map(({ frame }) => [frame.status, frame.results]),
         [["completed", "It compiles"]],
       )
+      const [usage] = flame.usage("f2").own
+      assert.deepEqual([usage?.requests, usage?.failed], [2, 1], "the aborted request was sent")
     },
   ))
 

@@ -16,6 +16,8 @@ const BRIDGE = new URL("./bridge.js", import.meta.url)
 /** How often OpenCode is asked to load the bridge, and how long it may say hello after that, in milliseconds. */
 const ATTEMPTS = 5
 const GREETING_TIME = 1000
+/** How long the stream of events stays closed when it has broken off, in milliseconds. */
+const REOPEN_TIME = 500
 
 /** What the connection does with calls of the bridge, besides the first one. */
 export type SessionHandlers = Omit<Handlers, "hello">
@@ -76,16 +78,16 @@ export class Connection {
     const { signal } = this.#closing
     await new Promise<void>((resolve) => {
       const read = async () => {
-        while (!signal.aborted) {
-          // When the stream breaks off, it is opened again: the client does that by itself, and waits longer each time.
-          const { stream } = await this.client.event.subscribe({}, { signal, sseDefaultRetryDelay: 500 })
+        // A stream that breaks off is opened again here: between its own attempts, the client would keep this process awake.
+        for (; !signal.aborted; await sleep(REOPEN_TIME, undefined, { signal })) {
+          const { stream } = await this.client.event.subscribe({}, { signal, sseMaxRetryAttempts: 1 })
           for await (const event of stream) {
             resolve()
             take(event)
           }
         }
       }
-      read().catch(() => undefined)
+      read().catch(() => resolve())
     })
   }
 

@@ -231,7 +231,8 @@ export class OpenCodeDriver implements SessionDriver {
         )
       }
     }
-    return turn.isOver || turn.failure !== undefined
+    turn.isCut = turn.isOver || turn.failure !== undefined
+    return turn.isCut
   }
 
   /** Reports an event of the bridge to the engine. Returns texts for the prompt of a compaction. */
@@ -293,9 +294,8 @@ function adapted(event: HostEvent, turn: Turn): HostEvent | undefined {
   if (event.kind !== "message") return event
   // The question for a summary is no task, and its answer no step of the work.
   if (turn.purpose === "summary") return event.role === "user" ? undefined : { ...event, summary: true }
-  // The request that was being prepared when the frame had ended was never sent.
-  if ((turn.isOver || turn.failure !== undefined) && event.request?.failed === true)
-    return { ...event, request: undefined }
+  // A request that was not sent has left an empty message.
+  if (turn.isCut && event.request?.failed === true) return undefined
   return event
 }
 
