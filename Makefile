@@ -30,7 +30,7 @@ SONAME := -C link-arg=-Wl,-soname,libcallstack.so.$(basename $(VERSION))
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent bindings program check test test-rust test-c test-node test-view lint bench bench-node bench-opencode bench-tokens bench-relevance bench-view trajectory-reader plugin soak fuzz native install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent demo-flame bindings program check test test-rust test-c test-node test-view lint bench bench-node bench-opencode bench-tokens bench-flame bench-relevance bench-view trajectory-reader plugin soak fuzz native install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -45,6 +45,10 @@ demo-engine:
 # The demo of both agents that manage their own memory, each with a scripted model.
 demo-agent: $(PYTHON)
 	scripts/demo-agent
+
+# The demo of the orchestrator: the real Claude Agent SDK with a scripted model, so it needs no key.
+demo-flame:
+	scripts/demo-flame
 
 # The last step of building the library uses one core, so the lints run beside it.
 test:
@@ -116,6 +120,12 @@ bench-opencode: native $(NODE_MODULES)
 bench-tokens: export STACK_BENCH_SUBTASKS ?= 2,4,6,12,40
 bench-tokens: native $(NODE_MODULES)
 	$(NPM) run bench:tokens --prefix bindings
+
+# The orchestrator with the real Claude Agent SDK: tokens on the stack and in one session, what it adds for each frame and
+# request, and its memory over 501 frames. Takes five minutes, fewer with fewer areas: make bench-flame FLAME_BENCH_AREAS=4
+bench-flame: export FLAME_BENCH_AREAS ?= 20
+bench-flame: native $(NODE_MODULES)
+	$(NPM) run bench:flame --prefix bindings
 
 # How well contexts find what tasks really depended on, for each plan of the tests and as means over the plans.
 bench-relevance:

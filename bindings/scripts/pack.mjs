@@ -16,6 +16,7 @@ const licenses = { "LICENSE-MIT": "LICENSE-MIT", "LICENSE-APACHE": "LICENSE-APAC
 const packages = {
   "bindings/node": { ...licenses, dist: "bindings/node/dist" },
   "bindings/opencode": { ...licenses, dist: "bindings/opencode/dist" },
+  "bindings/claude": { ...licenses, dist: "bindings/claude/dist" },
   "bindings/node/platforms/linux-x64": { ...licenses, "libcallstack.so": "target/capi/release/libcallstack_core.so" },
 }
 

@@ -5,10 +5,13 @@ import type { SessionNews } from "./driver.js"
 
 /** Something that has happened. `frame` is the handle of the frame that it is about. */
 export type FlameEvent =
-  /** The session of a frame began to work, or went on. */
-  | { kind: "begun"; frame: Handle; title: string; parent: Handle | undefined; sessionID: string }
-  /** A frame was completed, failed, blocked or invalidated, by whomever. */
-  | { kind: "ended"; frame: Handle; title: string; status: FrameStatus; results: string }
+  /** The session of a frame began to work. `again`: it had worked before, and goes on. */
+  | { kind: "begun"; frame: Handle; title: string; parent: Handle | undefined; sessionID: string; again: boolean }
+  /**
+   * A frame was completed, failed, blocked or invalidated, by whomever. `reason`: why, if its agent has not ended it: it was
+   * interrupted, stopped or invalidated.
+   */
+  | { kind: "ended"; frame: Handle; title: string; status: FrameStatus; results: string; reason?: string }
   /** A frame waits for a person. Answer with {@link Flame.answer}, or with `callstack answer` in another terminal. */
   | { kind: "waiting"; frame: Handle; title: string; question: string }
   /** A model has answered a request. */
@@ -34,6 +37,8 @@ const KEPT = 10_000
 /** Those who listen to events. */
 export class Events {
   readonly #listeners = new Set<Listener>()
+  /** Listeners that have thrown. The process is warned once of each. */
+  readonly #failing = new WeakSet<Listener>()
 
   /** Adds a listener, and returns a function that removes it. */
   on(listener: Listener): () => void {
@@ -41,17 +46,21 @@ export class Events {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Tells all listeners. What one throws does not reach the others. */
+  /** Tells all listeners. What one throws becomes a warning of the process, and reaches nobody else. */
   emit(event: FlameEvent): void {
     for (const listener of this.#listeners) {
       try {
         listener(event)
       } catch (error) {
-        queueMicrotask(() => {
-          throw error
-        })
+        this.#warn(listener, `a listener has failed at an event "${event.kind}": ${String(error)}`)
       }
     }
+  }
+
+  #warn(listener: Listener, message: string): void {
+    if (this.#failing.has(listener)) return
+    this.#failing.add(listener)
+    process.emitWarning(message, "FlameWarning")
   }
 
   /** Returns the events from now on, until the reader leaves the loop or `signal` is aborted. */

@@ -1,6 +1,8 @@
 // The public class of the orchestrator.
 
 import { randomUUID } from "node:crypto"
+import { setMaxListeners } from "node:events"
+import { statSync } from "node:fs"
 import { resolve } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Budget, Frame, FrameRef, FrameUsage, Handle, HostSettings, PopStatus } from "callstack-core"
@@ -94,19 +96,26 @@ export class Flame {
   readonly #driver: SessionDriver
   readonly #limits: Limits
   readonly #orchestrator: Orchestrator
-  readonly #ownSession = `flame-${randomUUID()}`
+  readonly #ownSession = `flame-${process.pid}-${randomUUID()}`
   readonly #closing = new AbortController()
   readonly #waitsForAnswers: boolean
+  /** What runs, goes on or waits in the name of a caller. */
+  readonly #operations = new Set<Promise<unknown>>()
   #opened: Promise<void> | undefined
-  #stops = 0
+  #closed: Promise<void> | undefined
 
-  /** @throws CallstackError if the stack cannot be opened. */
+  /** @throws Error if the project's folder does not exist; CallstackError if the stack cannot be opened. */
   constructor(options: FlameOptions = {}) {
     const directory = resolve(options.directory ?? ".")
+    if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
+      throw new Error(`the project's folder ${directory} does not exist; create it, or name another one`)
+    }
     const folder = resolve(directory, options.folder ?? ".callstack")
     const { model, maxTurns, maxTokens, maxBudgetUsd, maxDepth, maxConcurrent, timeLimit, budget, settings } = options
     this.#driver = options.driver ?? new ClaudeDriver(options.claude)
     this.#waitsForAnswers = options.waitForAnswers ?? true
+    // Each wait listens to it.
+    setMaxListeners(0, this.#closing.signal)
     this.stack = Stack.open(folder)
     const limits = { model, maxTurns, maxTokens, maxBudgetUsd, tools: options.tools ?? this.#driver.defaultTools }
     this.#limits = new Limits(this.stack, folder, given(limits))
@@ -141,9 +150,8 @@ export class Flame {
   }
 
   /** Plans a frame and runs it: see {@link Flame.plan} and {@link Flame.activate}. */
-  async push(plan: FramePlan): Promise<Outcome> {
-    await this.#open()
-    return this.activate(this.plan(plan))
+  push(plan: FramePlan): Promise<Outcome> {
+    return this.#operate((isStopped) => this.#activate(this.plan(plan), isStopped))
   }
 
   /**
@@ -170,25 +178,27 @@ export class Flame {
    *
    * @throws Error with the engine's explanation if the frame cannot be run: for example, another process runs it.
    */
-  async activate(frame: FrameRef, { answer }: { answer?: string } = {}): Promise<Outcome> {
-    await this.#open()
-    const handle = this.stack.resolve(frame)
-    await this.#begin(handle, answer)
-    return this.#settle(handle)
+  activate(frame: FrameRef, { answer }: { answer?: string } = {}): Promise<Outcome> {
+    return this.#operate((isStopped) => this.#activate(this.stack.resolve(frame), isStopped, answer))
   }
 
   /**
    * Goes on with everything that was interrupted or stopped, leaf first, so that each frame finds the results of its children;
-   * and with what was answered meanwhile. Returns how the trees ended in which something was open.
+   * and with what was answered meanwhile. What another process runs is waited for. Returns how the trees ended in which
+   * something was open.
    */
-  async resume(): Promise<Outcome[]> {
-    await this.#open()
-    const open = this.#ownFrames()
-    const pending = open.filter(isInterrupted)
-    const waiting = open.filter((frame) => questionOf(frame) !== undefined)
-    const roots = new Set([...pending, ...waiting].map(({ handle }) => this.stack.ancestors(handle).at(-1) ?? handle))
-    await this.#goOn(pending.map(({ handle }) => handle))
-    return Promise.all([...roots].map((root) => this.#settle(root)))
+  resume(): Promise<Outcome[]> {
+    return this.#operate(async (isStopped) => {
+      const open = this.#ownFrames()
+      const pending = open.filter(isInterrupted)
+      const waiting = open.filter((frame) => questionOf(frame) !== undefined)
+      const roots = new Set([...pending, ...waiting].map(({ handle }) => this.stack.ancestors(handle).at(-1) ?? handle))
+      await this.#goOn(
+        pending.map(({ handle }) => handle),
+        isStopped,
+      )
+      return Promise.all([...roots].map((root) => this.#settle(root, isStopped)))
+    })
   }
 
   /**
@@ -216,8 +226,9 @@ export class Flame {
    * goes on. The frames are blocked with the reason, keep what they have said, and can be resumed.
    */
   async stop(reason = "its orchestrator was stopped", frame?: FrameRef): Promise<void> {
-    if (frame === undefined) this.#stops += 1
-    await this.#orchestrator.stop(reason, frame === undefined ? undefined : this.stack.resolve(frame))
+    this.#checkOpen()
+    const handle = frame === undefined ? undefined : this.stack.resolve(frame)
+    await this.#track(this.#orchestrator.stop(reason, handle))
   }
 
   /** Returns the frames whose sessions work now, oldest first. */
@@ -245,18 +256,47 @@ export class Flame {
     return { own, total, ownCostUsd: this.#limits.own(handle), totalCostUsd: this.#limits.total(handle) }
   }
 
-  /** Stops everything, as {@link Flame.stop}, ends all sessions and closes the stack. */
-  async close(): Promise<void> {
-    if (this.#closing.signal.aborted) return
-    this.#closing.abort()
-    await this.#orchestrator.stop("its orchestrator was closed")
-    await this.#driver.close()
-    this.#orchestrator.host.close()
+  /** Stops everything, as {@link Flame.stop}, ends all sessions and closes the stack. What waits for frames returns before. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
   }
 
-  #open(): Promise<void> {
+  async #close(): Promise<void> {
+    try {
+      await this.#orchestrator.stop("its orchestrator was closed")
+    } finally {
+      this.#closing.abort()
+      await this.#driver.close()
+      await Promise.allSettled(this.#operations)
+      this.#orchestrator.close()
+    }
+  }
+
+  /** Does something as soon as sessions can run. */
+  #operate<Result>(work: (isStopped: () => boolean) => Promise<Result>): Promise<Result> {
+    const { stops } = this.#orchestrator
+    const isStopped = () => stops !== this.#orchestrator.stops
+    return this.#track(this.#open().then(() => work(isStopped)))
+  }
+
+  /** Makes {@link Flame.close} wait for the end of an operation. */
+  #track<Result>(operation: Promise<Result>): Promise<Result> {
+    const forget = () => this.#operations.delete(operation)
+    this.#operations.add(operation)
+    operation.then(forget, forget)
+    return operation
+  }
+
+  async #open(): Promise<void> {
+    this.#checkOpen()
     this.#opened ??= this.#connect()
-    return this.#opened
+    await this.#opened
+    this.#checkOpen()
+  }
+
+  #checkOpen(): void {
+    if (this.#closed !== undefined) throw new Error("this orchestrator is closed; make a new one")
   }
 
   async #connect(): Promise<void> {
@@ -274,6 +314,12 @@ export class Flame {
     }
   }
 
+  /** Runs a frame, unless everything was stopped before it began. */
+  async #activate(handle: Handle, isStopped: () => boolean, answer?: string): Promise<Outcome> {
+    if (!isStopped()) await this.#begin(handle, answer)
+    return this.#settle(handle, isStopped)
+  }
+
   /** Begins a frame in the name of its parent's session, whose agent then learns how it ends, or in the orchestrator's own. */
   async #begin(handle: Handle, answer?: string): Promise<void> {
     const [above] = this.stack.ancestors(handle)
@@ -282,36 +328,67 @@ export class Flame {
     await this.#orchestrator.begin(handle, hasSession ? parent.sessionID : this.#ownSession, answer)
   }
 
+  #wait(handles: readonly Handle[]): Promise<string> {
+    return this.#orchestrator.wait(handles, this.#closing.signal)
+  }
+
   /** Waits for the end of a frame, and for people whom it, or a frame below it, asks. */
-  async #settle(handle: Handle): Promise<Outcome> {
-    const stops = this.#stops
+  async #settle(handle: Handle, isStopped: () => boolean): Promise<Outcome> {
+    const since = this.stack.info().revision
+    const seen = new Set<Handle>()
     for (;;) {
-      const report = await this.#orchestrator.wait([handle], this.#closing.signal)
+      const report = await this.#wait([handle])
       const frame = this.stack.frame(handle)
       const below = this.stack.frames({ relation: "subtree", frame: handle, status: "blocked" })
+      // After a stop, the words of a parent are read before those of its children.
+      await this.#wait(below.filter(isInterrupted).map((blocked) => blocked.handle))
       const waiting = this.#questions(below)
-      const isOver = frame.status !== "blocked" || waiting.length === 0
-      if (isOver || !this.#waitsForAnswers || stops !== this.#stops || this.#closing.signal.aborted) {
-        return { frame, report, waiting }
+      const missed = frame.status === "blocked" && !isStopped() ? this.#withMissedResults(below, since, seen) : []
+      if (missed.length > 0) {
+        await this.#goOn(missed, isStopped)
+        continue
       }
-      const answered = await this.#anyAnswered(waiting, stops)
+      const isOver = frame.status !== "blocked" || waiting.length === 0
+      if (isOver || !this.#waitsForAnswers || isStopped()) return { frame, report, waiting }
+      const answered = await this.#anyAnswered(waiting, isStopped)
+      if (answered.length === 0) continue
       await this.#orchestrator.host.poll()
-      await this.#orchestrator.wait(answered, this.#closing.signal)
-      await this.#goOn(this.#interruptedAbove(answered, handle))
+      await this.#wait(answered)
+      await this.#goOn(this.#interruptedAbove(answered, handle), isStopped)
     }
   }
 
-  /** Waits until the question of one of these frames is not open any more. Returns the frames of which that is true. */
-  async #anyAnswered(waiting: Outcome["waiting"], stops: number): Promise<Handle[]> {
-    for (;;) {
+  /**
+   * The blocked frames that were salvaged while a child of theirs still worked, and whose conversations do not have its results.
+   * `seen` are the children that have made a frame go on before. Nobody goes on with what was stopped since a revision.
+   */
+  #withMissedResults(blocked: readonly Frame[], since: number, seen: Set<Handle>): Handle[] {
+    const stopped = new Set(this.stack.history({ kind: "stopped", since }).map((event) => event.handle))
+    return blocked.flatMap((frame) => {
+      const { handle } = frame
+      if (!isInterrupted(frame) || [handle, ...this.stack.ancestors(handle)].some((above) => stopped.has(above)))
+        return []
+      const children = this.stack.frames({ relation: "children", frame: handle })
+      const missed = children.filter(
+        (child) => isFinished(child) && child.deliveredAt === undefined && !seen.has(child.handle),
+      )
+      for (const child of missed) seen.add(child.handle)
+      return missed.length > 0 ? [handle] : []
+    })
+  }
+
+  /** Waits until the question of one of these frames is not open any more. Returns those frames; none after a stop. */
+  async #anyAnswered(waiting: Outcome["waiting"], isStopped: () => boolean): Promise<Handle[]> {
+    while (!isStopped()) {
       this.stack.refresh()
       this.#orchestrator.tellChanges()
       const isAnswered = ({ frame, question }: Outcome["waiting"][number]) =>
         questionOf(this.stack.frame(frame)) !== question
       const answered = waiting.filter(isAnswered).map(({ frame }) => frame)
-      if (answered.length > 0 || stops !== this.#stops || this.#closing.signal.aborted) return answered
-      await sleep(LOOK_INTERVAL, undefined, { ref: true })
+      if (answered.length > 0) return answered
+      await sleep(LOOK_INTERVAL)
     }
+    return []
   }
 
   /** The frames between answered ones and `top`, which were salvaged while they waited for them. */
@@ -326,24 +403,58 @@ export class Flame {
   }
 
   /** Goes on with interrupted frames, each when those below it have ended. A frame that cannot go on is logged. */
-  async #goOn(handles: readonly Handle[]): Promise<void> {
+  async #goOn(handles: readonly Handle[], isStopped: () => boolean): Promise<void> {
     const works = new Map<Handle, Promise<void>>()
     const work = (handle: Handle): Promise<void> => {
       const known = works.get(handle)
       if (known !== undefined) return known
       const below = new Set(this.stack.handles({ relation: "subtree", frame: handle }))
       const first = handles.filter((other) => other !== handle && below.has(other))
+      const { host } = this.#orchestrator
       const started = Promise.all(first.map(work)).then(() =>
-        this.#orchestrator.host.attempt(`resume ${handle}`, async () => {
-          if (!isInterrupted(this.stack.frame(handle))) return
-          await this.#begin(handle)
-          await this.#orchestrator.wait([handle], this.#closing.signal)
-        }),
+        host.attempt(`resume ${handle}`, () => this.#goOnWith(handle, isStopped)),
       )
       works.set(handle, started)
       return started
     }
     await Promise.all(handles.map(work))
+  }
+
+  /** Goes on with an interrupted frame, once nobody runs anything below it: another process may have been faster. */
+  async #goOnWith(handle: Handle, isStopped: () => boolean): Promise<void> {
+    while (!isStopped()) {
+      this.stack.refresh()
+      const running = this.stack.frames({ relation: "subtree", frame: handle, status: "in_progress" }).filter(isCalled)
+      if (running.length > 0) {
+        for (const frame of running) this.#tellRunner(frame)
+        await this.#wait(running.map((frame) => frame.handle))
+      } else if (!isInterrupted(this.stack.frame(handle))) {
+        return
+      } else if (await this.#hasBegun(handle)) {
+        await this.#wait([handle])
+        return
+      }
+    }
+  }
+
+  /** Begins a frame. Returns false if another process has begun it meanwhile. */
+  async #hasBegun(handle: Handle): Promise<boolean> {
+    try {
+      await this.#begin(handle)
+      return true
+    } catch (error) {
+      if (isCalled(this.stack.frame(handle))) return false
+      throw error
+    }
+  }
+
+  /** Logs who runs a frame: the session in whose name its tree was begun names the process. */
+  #tellRunner({ handle, call }: Frame): void {
+    const line = [handle, ...this.stack.ancestors(handle)].map((above) => this.stack.frame(above).call?.caller ?? "")
+    const found = line.map((caller) => /^flame-(\d+)-/.exec(caller)?.[1]).find((id) => id !== undefined)
+    const who = found === undefined ? "another process" : `process ${found}`
+    const message = `${who} runs ${handle}; this one waits for its end`
+    this.#orchestrator.log("info", message, { handle, process: Number(found ?? 0), host: call?.host ?? "" })
   }
 
   async #changed(): Promise<void> {
@@ -365,6 +476,15 @@ export class Flame {
     const depth = ({ handle }: Frame) => this.stack.ancestors(handle).length
     return own.sort((a, b) => depth(a) - depth(b))
   }
+}
+
+/** True if a process runs a frame. */
+function isCalled({ call, interruptedAt }: Frame): boolean {
+  return call !== undefined && interruptedAt === undefined
+}
+
+function isFinished({ status }: Frame): boolean {
+  return status === "completed" || status === "failed"
 }
 
 function isOpen({ status }: Frame): boolean {

@@ -32,6 +32,9 @@ export interface Parts {
   ownSession: string
 }
 
+/** The interval of a timer that does nothing, in milliseconds. */
+const ALIVE_INTERVAL = 60_000
+
 /** Runs the frames of a stack as sessions of a driver. */
 export class Orchestrator implements HostActions, SessionOwner {
   readonly directory: string
@@ -45,10 +48,16 @@ export class Orchestrator implements HostActions, SessionOwner {
   readonly #begun = new Set<Handle>()
   /** Sessions that have a turn, each with what ends the wait between two prompts of it. */
   readonly #turns = new Map<string, AbortController>()
+  /** The frames of those sessions. A model's answer has hundreds of pieces, and each is told with its frame. */
+  readonly #handles = new Map<string, Handle>()
   /** Those who wait until no session has a turn. */
   readonly #idle = new Set<() => void>()
+  /** The tools that sessions are offered: the settings of an orchestrator do not change. */
+  #tools: readonly Tool[] | undefined
   /** The last revision of the stack whose events were told. */
   #told: number
+  #isClosed = false
+  #stops = 0
 
   constructor({ stack, driver, limits, directory, ownSession }: Parts) {
     this.#stack = stack
@@ -65,19 +74,41 @@ export class Orchestrator implements HostActions, SessionOwner {
     return [...this.#turns.keys()]
   }
 
+  /** How often everything was stopped: also by an error after which no session can go on. */
+  get stops(): number {
+    return this.#stops
+  }
+
   /** Begins a frame in the name of a session, which does not wait for it. Rejects with the engine's explanation. */
   async begin(handle: Handle, callerID: string, answer?: string): Promise<void> {
     const args = { sessionID: handle, background: true, ...(answer !== undefined && { answer }) }
     this.#begun.add(handle)
     const { text, isError } = await this.call(callerID, "stack_frame_activate", args)
-    if (isError) throw new Error(text)
+    if (!isError) return
+    // Whoever runs it, a stop of this orchestrator must not reach it.
+    this.#begun.delete(handle)
+    throw new Error(text)
   }
 
-  /** Waits until nobody runs these frames any more. Returns the engine's report on them. */
+  /** Waits until nobody runs these frames any more, in whatever process. Returns the engine's report on them. */
   async wait(handles: readonly Handle[], signal: AbortSignal): Promise<string> {
-    const { text } = await this.call(this.#ownSession, "stack_wait", { frames: handles }, signal)
-    for (const handle of handles) this.#begun.delete(handle)
-    return text
+    // Nothing else keeps this process alive while another one runs the frames.
+    const alive = setInterval(() => undefined, ALIVE_INTERVAL)
+    let aborted: () => void = () => undefined
+    const abort = new Promise<HostAnswer>((resolve) => {
+      // The engine answers an aborted wait at once, unless the stack cannot be written.
+      aborted = () => setImmediate(() => resolve({ text: "The wait was aborted.", isError: false }))
+    })
+    if (signal.aborted) aborted()
+    signal.addEventListener("abort", aborted)
+    try {
+      const answer = this.call(this.#ownSession, "stack_wait", { frames: handles }, signal)
+      return (await Promise.race([answer, abort])).text
+    } finally {
+      clearInterval(alive)
+      signal.removeEventListener("abort", aborted)
+      for (const handle of handles) this.#begun.delete(handle)
+    }
   }
 
   /**
@@ -85,15 +116,26 @@ export class Orchestrator implements HostActions, SessionOwner {
    * what they have, and can be resumed. Returns when no session of theirs has a turn.
    */
   async stop(reason: string, frame?: Handle): Promise<void> {
-    for (const handle of frame === undefined ? this.#begun : [frame]) this.#stack.stop(handle, reason)
-    await this.host.poll()
-    this.tellChanges()
-    if (frame !== undefined || this.#turns.size === 0) return
-    await new Promise<void>((resolve) => this.#idle.add(resolve))
+    if (frame === undefined) this.#stops += 1
+    try {
+      for (const handle of frame === undefined ? this.#running() : [frame]) this.#stack.stop(handle, reason)
+      await this.host.poll()
+      this.tellChanges()
+    } finally {
+      // Also the sessions whose frames have ended already, and all of them if the stack cannot be written.
+      if (frame === undefined) await this.#endTurns()
+    }
+  }
+
+  /** Closes the stack. */
+  close(): void {
+    this.#isClosed = true
+    this.host.close()
   }
 
   /** Tells what has changed in the stack since the last time, by whomever. */
   tellChanges(): void {
+    if (this.#isClosed) return
     const events = this.#stack.history({ since: this.#told })
     this.#told = events.at(-1)?.revision ?? this.#told
     for (const event of events) this.#tellChange(event)
@@ -135,6 +177,7 @@ export class Orchestrator implements HostActions, SessionOwner {
     try {
       let prompt: string | undefined = text
       while (prompt !== undefined) {
+        this.#checkSpendable(sessionID)
         const { text: words }: { text: string } = await this.#driver.send(sessionID, prompt)
         turn.signal.throwIfAborted()
         prompt = await this.#obey(sessionID, this.isWorking(sessionID) ? signalsIn(words) : [], turn.signal)
@@ -148,13 +191,18 @@ export class Orchestrator implements HostActions, SessionOwner {
       throw error
     } finally {
       this.#turns.delete(sessionID)
+      this.#handles.delete(sessionID)
       if (this.#turns.size === 0) this.#tellIdle()
     }
   }
 
+  /**
+   * Ends the turn of a session, and of all others whose frames were blocked with its frame: at the same time, so that none asks
+   * its model again while another one ends.
+   */
   async abort(sessionID: string): Promise<void> {
-    this.#turns.get(sessionID)?.abort(new SessionError("the session was stopped"))
-    await this.#driver.interrupt(sessionID)
+    const isBlocked = (other: string) => this.#frameOf(other)?.status === "blocked"
+    await this.#interrupt(new Set([sessionID, ...[...this.#turns.keys()].filter(isBlocked)]))
   }
 
   async compact(sessionID: string): Promise<boolean> {
@@ -176,7 +224,8 @@ export class Orchestrator implements HostActions, SessionOwner {
   // What a driver asks of its owner.
 
   get tools(): readonly Tool[] {
-    return this.#stack.offeredTools()
+    this.#tools ??= this.#stack.offeredTools()
+    return this.#tools
   }
 
   context(sessionID: string): SessionContext | undefined {
@@ -195,7 +244,8 @@ export class Orchestrator implements HostActions, SessionOwner {
       this.#checkBudget(frame)
     }
     await done
-    this.tellChanges()
+    // These two are frequent, and change no frame's status.
+    if (event.kind !== "messageFinished" && event.kind !== "toolExecuted") this.tellChanges()
   }
 
   tell(sessionID: string, news: SessionNews): void {
@@ -235,6 +285,13 @@ export class Orchestrator implements HostActions, SessionOwner {
     return answers.length === 0 ? undefined : answers.join("\n\n")
   }
 
+  /** @throws SessionError if a session may not spend any more, so that it costs no further request. */
+  #checkSpendable(sessionID: string): void {
+    const handle = this.#handleOf(sessionID)
+    const overspent = handle === undefined ? undefined : this.#limits.overspent(handle)
+    if (overspent !== undefined) throw new SessionError(`${overspent.frame} may not go on: ${overspent.reason}`)
+  }
+
   #checkBudget(handle: Handle): void {
     const overspent = this.#limits.overspent(handle)
     if (overspent === undefined) return
@@ -249,14 +306,53 @@ export class Orchestrator implements HostActions, SessionOwner {
     const frame = this.#stack.frame(event.handle)
     const { handle, title, sessionID } = frame
     if (event.kind === "callBegun") {
-      this.events.emit({ kind: "begun", frame: handle, title, parent: this.#stack.ancestors(handle)[0], sessionID })
+      const parent = this.#stack.ancestors(handle)[0]
+      const again = frame.usage !== undefined || frame.questions !== undefined
+      this.events.emit({ kind: "begun", frame: handle, title, parent, sessionID, again })
     } else if (event.kind === "invalidated") {
-      this.events.emit({ kind: "ended", frame: handle, title, status: "invalidated", results: event.reason })
+      const { reason } = event
+      this.events.emit({
+        kind: "ended",
+        frame: handle,
+        title,
+        status: "invalidated",
+        results: frame.results ?? "",
+        reason,
+      })
     } else if (event.status !== "in_progress") {
       const question = questionOf(frame)
-      this.events.emit({ kind: "ended", frame: handle, title, status: event.status, results: frame.results ?? "" })
+      const reason = interruptionOf(frame)
+      const { status } = event
+      this.events.emit({
+        kind: "ended",
+        frame: handle,
+        title,
+        status,
+        results: frame.results ?? "",
+        ...(reason !== undefined && { reason }),
+      })
       if (question !== undefined) this.events.emit({ kind: "waiting", frame: handle, title, question })
     }
+  }
+
+  /** The frames that this orchestrator runs. */
+  #running(): Set<Handle> {
+    const working = this.working.flatMap((sessionID) => this.#handleOf(sessionID) ?? [])
+    return new Set([...this.#begun, ...working])
+  }
+
+  async #interrupt(sessions: Iterable<string>): Promise<void> {
+    const ends = [...sessions].map((sessionID) => {
+      this.#turns.get(sessionID)?.abort(new SessionError("the session was stopped"))
+      return this.#driver.interrupt(sessionID)
+    })
+    await Promise.all(ends)
+  }
+
+  /** Ends the turns of all sessions, and waits for their ends. */
+  async #endTurns(): Promise<void> {
+    await this.#interrupt(this.working)
+    if (this.#turns.size > 0) await new Promise<void>((resolve) => this.#idle.add(resolve))
   }
 
   #tellIdle(): void {
@@ -265,7 +361,11 @@ export class Orchestrator implements HostActions, SessionOwner {
   }
 
   #handleOf(sessionID: string): Handle | undefined {
-    return this.#frameOf(sessionID)?.handle
+    const known = this.#handles.get(sessionID)
+    if (known !== undefined) return known
+    const handle = this.#frameOf(sessionID)?.handle
+    if (handle !== undefined && this.#turns.has(sessionID)) this.#handles.set(sessionID, handle)
+    return handle
   }
 
   #frameOf(sessionID: string): Frame | undefined {
@@ -275,4 +375,10 @@ export class Orchestrator implements HostActions, SessionOwner {
       return undefined
     }
   }
+}
+
+/** Returns why the work on a blocked frame was interrupted or stopped; undefined if its agent has blocked it. */
+function interruptionOf({ status, questions }: Frame): string | undefined {
+  const last = questions?.at(-1)
+  return status === "blocked" && last?.interruption === true ? last.question : undefined
 }

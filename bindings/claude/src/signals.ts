@@ -13,38 +13,52 @@ const STATUSES: Readonly<Record<string, PopStatus>> = {
   FRAME_BLOCKED: "blocked",
 }
 
-const SIGNAL = /^(?:\*\*)?(PUSH_FRAME|FRAME_COMPLETE|FRAME_FAILED|FRAME_BLOCKED):(?:\*\*)?[ \t]*(.*)$/
+/** A signal begins its line, also in bold. */
+const SIGNAL = /^(\*\*)?(PUSH_FRAME|FRAME_COMPLETE|FRAME_FAILED|FRAME_BLOCKED):(\*\*)?[ \t]*(.*)$/
 const FENCE = /^ {0,3}(`{3,}|~{3,})/
 
-/**
- * Returns the signals in the last message of a turn: all pushes, or the first signal that ends the frame. An end behind a push
- * is ignored, because the agent has not seen the child's results. Code blocks and quoted lines have no signals. The text of a
- * signal goes on until the next signal; the goal of a push is its line alone.
- */
-export function signalsIn(text: string): Signal[] {
-  const found = [...parts(text)]
-  const pushes = found.filter(({ word }) => word === "PUSH_FRAME").map(({ lines }) => lines[0]?.trim() ?? "")
-  const goals = pushes.filter((goal) => goal !== "")
-  if (goals.length > 0) return goals.map((goal) => ({ kind: "push", goal }))
-  for (const { word, lines } of found) {
-    const status = STATUSES[word]
-    if (status !== undefined) return [{ kind: "pop", status, text: lines.join("\n").trim() }]
-  }
-  return []
+/** A line with a signal. */
+interface Found {
+  word: string
+  /** The rest of the line. */
+  rest: string
+  /** The number of the line. */
+  line: number
 }
 
-/** Returns each signal with its lines. */
-function parts(text: string): { word: string; lines: string[] }[] {
-  const found: { word: string; lines: string[] }[] = []
+/**
+ * Returns the signals in the last message of a turn. The first one decides: if it ends the frame, it is the only one, and the
+ * text behind it, to the end of the message, is its text, whatever that looks like. If it is a push, all pushes count, each
+ * with the goal on its line, and no end, because the agent has not seen the results of the children. Code blocks and quoted
+ * lines have no signals.
+ */
+export function signalsIn(text: string): Signal[] {
+  const lines = text.split(/\r?\n/)
+  const found = signalLines(lines)
+  const [first] = found
+  const status = first && STATUSES[first.word]
+  if (first === undefined || status === undefined) return pushes(found)
+  return [{ kind: "pop", status, text: [first.rest, ...lines.slice(first.line + 1)].join("\n").trim() }]
+}
+
+function pushes(found: readonly Found[]): Signal[] {
+  const goals = found.filter(({ word }) => word === "PUSH_FRAME").map(({ rest }) => rest.trim())
+  return goals.filter((goal) => goal !== "").map((goal) => ({ kind: "push", goal }))
+}
+
+/** Returns the lines with signals outside of code blocks. */
+function signalLines(lines: readonly string[]): Found[] {
+  const found: Found[] = []
   let fence: string | undefined
-  for (const line of text.split(/\r?\n/)) {
-    const mark = FENCE.exec(line)?.[1]
-    const signal = fence === undefined ? SIGNAL.exec(line) : null
-    if (signal?.[1] !== undefined) found.push({ word: signal[1], lines: [signal[2] ?? ""] })
-    else found.at(-1)?.lines.push(line)
+  for (const [line, text] of lines.entries()) {
+    const mark = FENCE.exec(text)?.[1]
+    const [, bold, word, closed, rest = ""] = (fence === undefined && SIGNAL.exec(text)) || []
+    // In bold to its end: the mark behind it is none of its words.
+    const isBold = bold !== undefined && closed === undefined
+    if (word !== undefined) found.push({ word, rest: isBold ? rest.replace(/\*\*\s*$/, "") : rest, line })
     if (mark === undefined) continue
     if (fence === undefined) fence = mark
-    else if (mark.startsWith(fence) && line.trim() === mark) fence = undefined
+    else if (mark.startsWith(fence) && text.trim() === mark) fence = undefined
   }
   return found
 }

@@ -20,4 +20,20 @@ export {
   withoutReminders,
 } from "./model.js"
 export { callstack, type Ended, PROGRAM } from "./programs.js"
+export {
+  byFrame,
+  happened,
+  pop,
+  push,
+  type Running,
+  type RunningOptions,
+  running,
+  type Step,
+  type Steps,
+  stableOf,
+  stack,
+  treeOf,
+  volatilesOf,
+  write,
+} from "./scripts.js"
 export { makeWorld, until, type World, type WorldOptions, type WorldScript, within } from "./world.js"

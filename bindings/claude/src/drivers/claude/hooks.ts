@@ -14,6 +14,8 @@ import { PREFIX } from "./tools.js"
 type Hooks = Partial<Record<HookEvent, HookCallbackMatcher[]>>
 type InputOf<Name extends HookInput["hook_event_name"]> = Extract<HookInput, { hook_event_name: Name }>
 
+/** The tool by which a session gives the summary that it is asked for. The SDK adds it to turns with a form of output. */
+const OUTPUT_TOOL = "StructuredOutput"
 /** Which parameters of tools name the file that they change. */
 const PATHS = ["file_path", "notebook_path"]
 
@@ -69,18 +71,13 @@ export function sessionHooks(
     PreToolUse: [{ ...hook("PreToolUse", (input) => guard(input, limits)), onFailure: "block" }],
     PostToolUse: [
       hook("PostToolUse", async (input) => {
-        await reportTool(owner, sessionID, input, false)
+        await reportTool(owner, sessionID, input)
         // What the model would still say after a pop, nobody hears: a request less.
         if (!owner.isWorking(sessionID)) return { continue: false, stopReason: "the frame has ended" }
         return withContext("PostToolUse", sent.news())
       }),
     ],
-    PostToolUseFailure: [
-      hook("PostToolUseFailure", async (input) => {
-        await reportTool(owner, sessionID, input, true)
-        return withContext("PostToolUseFailure", sent.news())
-      }),
-    ],
+    PostToolUseFailure: [hook("PostToolUseFailure", () => withContext("PostToolUseFailure", sent.news()))],
     PreCompact: [
       hook("PreCompact", async () => {
         let systemMessage = ""
@@ -126,22 +123,26 @@ function withContext(hookEventName: ContextEvent, additionalContext: string | un
   return additionalContext === undefined ? {} : { hookSpecificOutput: { hookEventName, additionalContext } }
 }
 
-/** Refuses a tool that is not among those of the frame. */
+/** Allows the tools of the stack, and refuses a tool that is not among those of the frame. */
 function guard({ tool_name: tool }: InputOf<"PreToolUse">, { frame, tools }: SessionLimits): SyncHookJSONOutput {
-  if (tool.startsWith(PREFIX) || tools.some((name) => name === tool || tool.startsWith(`${name}__`))) return {}
-  const permissionDecisionReason = `frame ${frame} may not use ${tool}; its tools are ${tools.join(", ") || "those of the stack"}`
-  return { hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision: "deny", permissionDecisionReason } }
+  if (tool.startsWith(PREFIX)) return decided("allow", "it is a tool of the stack")
+  if (tool === OUTPUT_TOOL || tools.some((name) => name === tool || tool.startsWith(`${name}__`))) return {}
+  const own = tools.join(", ") || "those of the stack"
+  return decided("deny", `frame ${frame} may not use ${tool}; its tools are ${own}`)
 }
 
+function decided(permissionDecision: "allow" | "deny", permissionDecisionReason: string): SyncHookJSONOutput {
+  return { hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision, permissionDecisionReason } }
+}
+
+/** Reports a tool that has succeeded, with its file. */
 async function reportTool(
   owner: SessionOwner,
   sessionID: string,
-  { tool_name: tool, tool_use_id: toolCallID, tool_input }: InputOf<"PostToolUse"> | InputOf<"PostToolUseFailure">,
-  failed: boolean,
+  { tool_name: tool, tool_use_id: toolCallID, tool_input }: InputOf<"PostToolUse">,
 ): Promise<void> {
-  owner.tell(sessionID, { kind: "toolEnded", tool, failed })
   const path = pathOf(owner.directory, tool_input)
-  await owner.report({ kind: "toolExecuted", sessionID, toolCallID, tool, path, failed })
+  await owner.report({ kind: "toolExecuted", sessionID, toolCallID, tool, path })
 }
 
 /** Returns the file with which a tool was called: relative to the project's folder if the file is inside it. */

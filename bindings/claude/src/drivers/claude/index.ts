@@ -1,7 +1,8 @@
 // The driver for the Claude Agent SDK: a session is a conversation of the SDK, a turn of it one query.
 
+import type { ChildProcess } from "node:child_process"
 import { randomUUID } from "node:crypto"
-import type { Options, SDKResultMessage } from "@anthropic-ai/claude-agent-sdk"
+import type { Options, Query, SDKResultMessage, SpawnedProcess, SpawnOptions } from "@anthropic-ai/claude-agent-sdk"
 import type { SessionMessage } from "callstack-core"
 import {
   type SessionDriver,
@@ -13,11 +14,12 @@ import {
 } from "../../driver.js"
 import { SentContexts, sessionHooks } from "./hooks.js"
 import type { ClaudeOptions } from "./options.js"
-import { canTieToParent, killLeftovers, spawnTied } from "./processes.js"
+import { canTieToParent, ended, killLeftovers, spawnSession } from "./processes.js"
 import { askAbout, askSession, readSummary, SUMMARY_SCHEMA } from "./summary.js"
 import { loadProtocol, PREFIX, type ProtocolModules, SERVER, stackServer } from "./tools.js"
 import { formatTranscript, messagesOf } from "./transcript.js"
 import { Turn, type TurnResult } from "./turn.js"
+import { Watchdog } from "./watchdog.js"
 
 export type { CanUseTool, ClaudeOptions, PermissionRequest } from "./options.js"
 
@@ -32,6 +34,9 @@ interface Opened {
   isTied: boolean
 }
 
+/** A turn that has ended, with the last words of its process's standard error. */
+type EndedTurn = TurnResult & { errors: string }
+
 /** The time without a word from the model after which a turn is interrupted, in milliseconds, and how often it is repeated. */
 const SILENCE = 180_000
 const REPETITIONS = 2
@@ -40,6 +45,8 @@ const TRANSCRIPT_TOKENS = 20_000
 const SUMMARY_TURNS = 6
 /** How long an interrupted turn may take to end before its process is killed, in milliseconds. */
 const GRACE = 5000
+/** Why a turn has ended that somebody else has ended. */
+const STOPPED = "the session was stopped"
 
 /** Runs frames as sessions of the Claude Agent SDK, which must be installed beside this package. */
 export class ClaudeDriver implements SessionDriver {
@@ -47,11 +54,13 @@ export class ClaudeDriver implements SessionDriver {
   readonly defaultTools = ["Read", "Write", "Edit", "Bash", "Glob", "Grep"]
   readonly #options: ClaudeOptions
   #opened: Opened | undefined
-  /** New sessions that had no turn yet. */
+  /** New sessions that had no turn yet, and so have no transcript and no process. */
   readonly #fresh = new Set<string>()
-  /** Sessions that had a turn in this process, so that no other process can have left anything running of them. */
+  /** Sessions of open frames that had a turn in this process: what runs of them was left by nobody else. */
   readonly #own = new Set<string>()
-  readonly #running = new Map<string, RunningTurn>()
+  readonly #works = new Map<string, Work>()
+  readonly #watchdog = new Watchdog()
+  #isClosed = false
 
   constructor(options: ClaudeOptions = {}) {
     const config = options.env?.["CLAUDE_CONFIG_DIR"]
@@ -59,6 +68,11 @@ export class ClaudeDriver implements SessionDriver {
       throw new Error(
         "CLAUDE_CONFIG_DIR must be set in the environment of this process, where transcripts are read, not in `env`",
       )
+    }
+    for (const [name, server] of Object.entries(options.mcpServers ?? {})) {
+      if (typeof server !== "function" && server.type === "sdk") {
+        throw new Error(`the server ${name} can serve one session only: give a function that makes one for each turn`)
+      }
     }
     this.#options = options
   }
@@ -90,111 +104,126 @@ export class ClaudeDriver implements SessionDriver {
     return Promise.resolve(sessionID)
   }
 
-  async send(sessionID: string, prompt: string): Promise<TurnEnd> {
-    let words = prompt
-    for (let repetition = 0; ; repetition += 1) {
-      const turn = await this.#turn(sessionID, words, (options) => options)
-      if (turn.interruption !== "silence" || repetition === REPETITIONS) return endOf(turn)
-      words = "The connection to the model was silent, and your turn was interrupted. Go on."
-    }
+  send(sessionID: string, prompt: string): Promise<TurnEnd> {
+    return this.#work(sessionID, async (work) => {
+      let words = prompt
+      for (let repetition = 0; ; repetition += 1) {
+        const turn = await this.#turn(work, words, (options) => options)
+        const isOver = work.isEnded || repetition === REPETITIONS
+        if (turn.interruption !== "silence" || isOver) return endOf(turn)
+        words = "The connection to the model was silent, and your turn was interrupted. Go on."
+      }
+    })
   }
 
   async interrupt(sessionID: string): Promise<void> {
-    await this.#running.get(sessionID)?.end()
+    await this.#works.get(sessionID)?.end()
   }
 
   async messages(sessionID: string): Promise<readonly SessionMessage[]> {
-    const { sdk, owner } = this.#ready()
+    const { sdk, owner } = this.#loaded()
+    if (this.#fresh.has(sessionID)) return []
     return messagesOf(await sdk.getSessionMessages(sessionID, { dir: owner.directory }))
   }
 
-  async compact(sessionID: string): Promise<boolean> {
-    let isDone = false
-    await this.#turn(sessionID, "/compact", (options) => {
+  compact(sessionID: string): Promise<boolean> {
+    return this.#work(sessionID, async (work) => {
+      let isDone = false
       const done = () => {
         isDone = true
         return Promise.resolve({})
       }
-      return {
-        ...options,
-        hooks: { ...options.hooks, PostCompact: [...(options.hooks?.PostCompact ?? []), { hooks: [done] }] },
-      }
+      // The next prompt brings the context, as each prompt does.
+      const SessionStart = this.#options.hooks?.SessionStart ?? []
+      await this.#turn(work, "/compact", (options) => {
+        const PostCompact = [...(options.hooks?.PostCompact ?? []), { hooks: [done] }]
+        return { ...options, hooks: { ...options.hooks, SessionStart, PostCompact } }
+      })
+      return isDone
     })
-    return isDone
   }
 
-  async summarize(sessionID: string, prompt: string): Promise<Summary | undefined> {
-    const forSummary = (options: Options): Options => {
-      const { mcpServers: _, allowedTools: __, ...rest } = options
-      return {
-        ...rest,
-        tools: [],
-        maxTurns: SUMMARY_TURNS,
-        outputFormat: { type: "json_schema", schema: SUMMARY_SCHEMA },
+  summarize(sessionID: string, prompt: string): Promise<Summary | undefined> {
+    return this.#work(sessionID, async (work) => {
+      const { result, interruption } = await this.#turn(work, askSession(prompt), forSummary)
+      const summary = readSummary(result)
+      if (summary !== undefined || work.isEnded || interruption === "refused") return summary
+      const transcript = formatTranscript(await this.messages(sessionID), TRANSCRIPT_TOKENS)
+      const outside = (options: Options): Options => {
+        const { resume: _, systemPrompt: __, hooks: ___, ...rest } = forSummary(options)
+        return { ...rest, persistSession: false, sessionId: randomUUID() }
       }
-    }
-    const { result } = await this.#turn(sessionID, askSession(prompt), forSummary)
-    const summary = readSummary(result)
-    if (summary !== undefined) return summary
-    const transcript = formatTranscript(await this.messages(sessionID), TRANSCRIPT_TOKENS)
-    const outside = (options: Options): Options => {
-      const { resume: _, systemPrompt: __, hooks: ___, ...rest } = forSummary(options)
-      return { ...rest, persistSession: false, sessionId: randomUUID() }
-    }
-    return readSummary((await this.#turn(sessionID, askAbout(transcript, prompt), outside)).result)
+      return readSummary((await this.#turn(work, askAbout(transcript, prompt), outside)).result)
+    })
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#running.values()].map((turn) => turn.end()))
+    this.#isClosed = true
+    await Promise.all([...this.#works.values()].map((work) => work.end()))
+    this.#watchdog.close()
   }
 
-  #ready(): Opened {
-    if (this.#opened === undefined) throw new Error("the driver is not open")
+  #loaded(): Opened {
+    if (this.#opened === undefined) throw new SessionError("no session can run: open the driver first")
     return this.#opened
   }
 
-  /** Runs one turn of a session, with changed options. */
-  async #turn(
-    sessionID: string,
-    prompt: string,
-    change: (options: Options) => Options,
-  ): Promise<TurnResult & { errors: string }> {
-    const { owner, sdk } = this.#ready()
-    if (this.#running.has(sessionID)) throw new SessionError(`session ${sessionID} has a turn already`)
-    const running = new RunningTurn(new Turn(owner, sessionID, this.#options.silenceTimeout ?? SILENCE))
-    this.#running.set(sessionID, running)
+  #ready(): Opened {
+    if (this.#isClosed) throw new SessionError("no session can run: the driver is closed")
+    return this.#loaded()
+  }
+
+  /** Works in a session, on which nothing else works meanwhile. */
+  async #work<Result>(sessionID: string, work: (work: Work) => Promise<Result>): Promise<Result> {
+    const { owner } = this.#ready()
+    if (this.#works.has(sessionID)) throw new SessionError(`session ${sessionID} has a turn already`)
+    const current = new Work(sessionID)
+    this.#works.set(sessionID, current)
+    this.#watchdog.add(sessionID)
     try {
-      const limits = owner.limits(sessionID)
-      const place = await this.#place(sessionID)
-      const options = change({ ...this.#sessionOptions(sessionID, limits, running), ...place })
-      await owner.report({ kind: "messageFinished", sessionID, message: promptMessage(prompt) })
-      if (running.isEnded)
-        return {
-          result: undefined,
-          error: new SessionError("the session was stopped"),
-          interruption: undefined,
-          errors: "",
-        }
-      return { ...(await running.run(sdk.query({ prompt, options }))), errors: running.errors }
+      return await work(current)
     } finally {
-      this.#running.delete(sessionID)
-      running.finish()
+      this.#works.delete(sessionID)
+      this.#watchdog.remove(sessionID)
+      if (!owner.isWorking(sessionID)) this.#own.delete(sessionID)
+      current.finish()
     }
+  }
+
+  /** Runs one turn of a session, with changed options. */
+  async #turn(work: Work, prompt: string, change: (options: Options) => Options): Promise<EndedTurn> {
+    const { owner, sdk } = this.#ready()
+    const { sessionID } = work
+    const running = new RunningTurn(new Turn(owner, sessionID, this.#options.silenceTimeout ?? SILENCE))
+    work.turn = running
+    const limits = owner.limits(sessionID)
+    const place = await this.#place(sessionID)
+    const options = change({ ...this.#sessionOptions(sessionID, limits, running), ...place })
+    await owner.report({ kind: "messageFinished", sessionID, message: promptMessage(prompt) })
+    if (!work.isEnded) return running.run(() => sdk.query({ prompt, options }))
+    return { result: undefined, error: new SessionError(STOPPED), interruption: undefined, errors: "" }
   }
 
   /** Where a turn goes on: in the transcript of the session, or in a new one. */
   async #place(sessionID: string): Promise<Pick<Options, "resume" | "sessionId">> {
     const { owner, sdk } = this.#ready()
-    if (!(this.#fresh.delete(sessionID) || this.#own.has(sessionID))) await killLeftovers(sessionID)
-    const isNew =
-      !this.#own.has(sessionID) && (await sdk.getSessionInfo(sessionID, { dir: owner.directory })) === undefined
+    const isFresh = this.#fresh.delete(sessionID)
+    if (!(isFresh || this.#own.has(sessionID))) await killLeftovers(sessionID)
     this.#own.add(sessionID)
+    const isNew = isFresh || (await sdk.getSessionInfo(sessionID, { dir: owner.directory })) === undefined
     return isNew ? { sessionId: sessionID } : { resume: sessionID }
   }
 
   #sessionOptions(sessionID: string, limits: SessionLimits, running: RunningTurn): Options {
     const { owner, protocol, isTied } = this.#ready()
-    const { permissionMode = "default", canUseTool, allowedTools = [], mcpServers, hooks = {}, env } = this.#options
+    const {
+      permissionMode = "default",
+      canUseTool,
+      allowedTools = [],
+      mcpServers = {},
+      hooks = {},
+      env,
+    } = this.#options
     const { settingSources = [], additionalDirectories, pathToClaudeCodeExecutable, instructions } = this.#options
     const { frame, model, maxTurns, maxBudgetUsd, tools } = limits
     const sent = new SentContexts(owner, sessionID)
@@ -207,58 +236,100 @@ export class ClaudeDriver implements SessionDriver {
       settingSources,
       permissionMode,
       tools: tools.filter((tool) => !tool.startsWith("mcp__")),
-      mcpServers: { ...mcpServers, [SERVER]: stackServer(protocol, owner, sessionID) },
-      allowedTools: [...allowedTools, ...owner.tools.map(({ name }) => PREFIX + name)],
+      mcpServers: { ...namedServers(mcpServers, tools), [SERVER]: stackServer(protocol, owner, sessionID) },
+      allowedTools: [...allowedTools],
       hooks: sessionHooks(owner, sessionID, sent, limits, hooks),
       ...(canUseTool && {
         canUseTool: (tool, input, { title, blockedPath, toolUseID, signal }) =>
           canUseTool(tool, input, { frame, title, blockedPath, toolUseID, signal }),
       }),
-      ...(isTied && { spawnClaudeCodeProcess: (options) => spawnTied(options, running.noteError) }),
+      spawnClaudeCodeProcess: (options) => running.spawn(options, isTied),
       ...(model !== undefined && { model }),
       ...(maxTurns !== undefined && { maxTurns }),
       ...(maxBudgetUsd !== undefined && { maxBudgetUsd }),
       ...(additionalDirectories && { additionalDirectories: [...additionalDirectories] }),
-      ...(pathToClaudeCodeExecutable !== undefined && { pathToClaudeCodeExecutable }),
+      // By their standard input, the sessions of the SDK's own program learn of servers whose environment nobody else may see.
+      ...(pathToClaudeCodeExecutable === undefined
+        ? { mcpServersDelivery: "initialize" }
+        : { pathToClaudeCodeExecutable }),
       systemPrompt: systemPrompt(sent.system(), instructions),
     }
   }
 }
 
-/** A turn that runs, and how it is ended. */
-class RunningTurn {
-  readonly controller = new AbortController()
-  readonly #turn: Turn
-  readonly #finished: Promise<void>
+/** Returns the servers of which a session may use a tool. The tools of the others are not shown to it. */
+function namedServers(servers: NonNullable<ClaudeOptions["mcpServers"]>, tools: readonly string[]) {
+  const isNamed = (server: string) =>
+    tools.some((tool) => tool === `mcp__${server}` || tool.startsWith(`mcp__${server}__`))
+  const named = Object.entries(servers).filter(([server]) => isNamed(server))
+  return Object.fromEntries(named.map(([name, server]) => [name, typeof server === "function" ? server() : server]))
+}
+
+/** Work in a session, of one turn or several, and how it is ended. */
+class Work {
+  readonly sessionID: string
+  /** The turn that runs now, or ran last. */
+  turn: RunningTurn | undefined
+  isEnded = false
   /** Tells those who wait for the end. */
   finish: () => void = () => undefined
-  /** The last words of the process's standard error. */
-  errors = ""
-  isEnded = false
+  readonly #finished: Promise<void>
 
-  constructor(turn: Turn) {
-    this.#turn = turn
+  constructor(sessionID: string) {
+    this.sessionID = sessionID
     this.#finished = new Promise((resolve) => {
       this.finish = resolve
     })
   }
 
-  readonly noteError = (text: string): void => {
-    this.errors = text
-  }
-
-  run(query: Parameters<Turn["read"]>[0]): Promise<TurnResult> {
-    return this.#turn.read(query)
-  }
-
-  /** Interrupts the turn, so that its words are kept, and waits for its end. A process that does not end is killed. */
+  /** Interrupts the work, so that its words are kept, and waits for its end. A process that does not end is killed. */
   async end(): Promise<void> {
     this.isEnded = true
-    const kill = setTimeout(() => this.controller.abort(), GRACE)
-    await this.#turn.interrupt()
+    const kill = setTimeout(() => this.turn?.controller.abort(), GRACE)
+    await this.turn?.interrupt()
     await this.#finished
     clearTimeout(kill)
   }
+}
+
+/** A turn that runs in a process. */
+class RunningTurn {
+  readonly controller = new AbortController()
+  readonly #turn: Turn
+  #process: ChildProcess | undefined
+  #errors = ""
+
+  constructor(turn: Turn) {
+    this.#turn = turn
+  }
+
+  spawn(options: SpawnOptions, isTied: boolean): SpawnedProcess {
+    const onError = (text: string) => {
+      this.#errors = text
+    }
+    const child = spawnSession(options, { isTied, onError })
+    this.#process = child
+    return child
+  }
+
+  /** Runs the turn to its end, and to that of its process. */
+  async run(start: () => Query): Promise<EndedTurn> {
+    try {
+      const turn = await this.#turn.read(start())
+      return { ...turn, errors: this.#errors }
+    } finally {
+      if (this.#process !== undefined) await ended(this.#process)
+    }
+  }
+
+  interrupt(): Promise<void> {
+    return this.#turn.interrupt()
+  }
+}
+
+/** Returns the options of a turn that only summarizes: it has no tools. */
+function forSummary({ mcpServers: _, allowedTools: __, ...rest }: Options): Options {
+  return { ...rest, tools: [], maxTurns: SUMMARY_TURNS, outputFormat: { type: "json_schema", schema: SUMMARY_SCHEMA } }
 }
 
 /** The system prompt of a turn: `snapshot: false` makes each turn send the newest. */
@@ -273,7 +344,7 @@ function promptMessage(text: string): SessionMessage {
 }
 
 /** Returns how a turn has ended. @throws SessionError if it has ended with an error. */
-function endOf({ result, error, interruption, errors }: TurnResult & { errors: string }): TurnEnd {
+function endOf({ result, error, interruption, errors }: EndedTurn): TurnEnd {
   if (interruption === "refused") {
     throw new SessionError(
       "the API refuses the key: set ANTHROPIC_API_KEY to a valid one, or log in with `claude login`",
@@ -293,13 +364,13 @@ function endOf({ result, error, interruption, errors }: TurnResult & { errors: s
 function problemOf(result: SDKResultMessage): string {
   switch (result.subtype) {
     case "success":
-      return result.result
+      return result.result.replace(/\s*\n\s*/g, " ")
     case "error_max_turns":
       return `${result.errors.join("; ")}; a frame that goes on gets as many again`
     case "error_max_budget_usd":
       return `its budget is spent: ${result.errors.join("; ")}`
     case "error_during_execution":
-      return result.terminal_reason?.startsWith("aborted") ? "the session was stopped" : result.errors.join("; ")
+      return result.terminal_reason?.startsWith("aborted") ? STOPPED : result.errors.join("; ")
     default:
       return result.errors.join("; ")
   }

@@ -40,8 +40,12 @@ export interface ClaudeOptions {
   allowedTools?: readonly string[]
   /** Text before the context of each frame in the system prompt. `"claude_code"`: the system prompt of Claude Code. */
   instructions?: string | "claude_code"
-  /** Further servers of tools. A session may use their tools if the limits of its frame name them: `mcp__server__tool`. */
-  mcpServers?: Readonly<Record<string, McpServerConfig>>
+  /**
+   * Further servers of tools. A session sees those of which the limits of its frame name a tool, as `mcp__server__tool`, or the
+   * server, as `mcp__server`. A server inside this process (`type: "sdk"`) serves one turn at a time: give a function that makes
+   * one for each.
+   */
+  mcpServers?: Readonly<Record<string, McpServerConfig | (() => McpServerConfig)>>
   /** Further hooks. A hook of PreToolUse that throws refuses the call. */
   hooks?: Partial<Record<HookEvent, HookCallbackMatcher[]>>
   /**

@@ -1,10 +1,10 @@
 // The processes of sessions: they must not outlive this process, nor work beside a newer one of the same session.
 
-import { execFile, spawn } from "node:child_process"
+import { type ChildProcess, type ChildProcessWithoutNullStreams, execFile, spawn } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
-import type { SpawnedProcess, SpawnOptions } from "@anthropic-ai/claude-agent-sdk"
+import type { SpawnOptions } from "@anthropic-ai/claude-agent-sdk"
 
 /** How much of the errors that a process has written is kept, in characters. */
 const KEPT = 2000
@@ -12,6 +12,11 @@ const KEPT = 2000
 const DEATH_TIME = 5000
 
 const run = promisify(execFile)
+
+/** The words by which processes of a session are known: arguments of its own, and the variable of what its tools start. */
+export function marksOf(sessionID: string): string[] {
+  return [`--session-id=${sessionID}`, `--resume=${sessionID}`, `CLAUDE_CODE_SESSION_ID=${sessionID}`]
+}
 
 /** True if the kernel can kill sessions when this process dies: on Linux, by `setpriv`. */
 export async function canTieToParent(): Promise<boolean> {
@@ -24,71 +29,92 @@ export async function canTieToParent(): Promise<boolean> {
   }
 }
 
+/** How a session's process is started. */
+export interface Spawning {
+  /** Whether the kernel kills it when this process dies, however that happens. */
+  isTied: boolean
+  /** Gets the last words of its standard error. */
+  onError: (text: string) => void
+}
+
 /**
- * Starts a session's process so that the kernel kills it when this process dies, however that happens. `onError` gets the last
- * words of its standard error.
+ * Starts a session's process. It has a group of its own: a Ctrl-C at the terminal reaches this process alone, which then
+ * interrupts its sessions.
  */
-export function spawnTied(options: SpawnOptions, onError: (text: string) => void): SpawnedProcess {
-  const { command, args, cwd, env, signal } = options
-  const child = spawn("setpriv", ["--pdeathsig", "KILL", command, ...args], { cwd, env, signal, stdio: "pipe" })
-  let words = ""
+export function spawnSession(options: SpawnOptions, { isTied, onError }: Spawning): ChildProcessWithoutNullStreams {
+  const { cwd, env, signal } = options
+  const words = isTied ? ["setpriv", "--pdeathsig", "KILL", options.command] : [options.command]
+  const [command = "", ...args] = [...words, ...options.args]
+  const detached = process.platform !== "win32"
+  const child = spawn(command, args, { cwd, env, signal, detached, stdio: "pipe" })
+  let errors = ""
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    words = (words + text).slice(-KEPT)
-    onError(words)
+    errors = (errors + text).slice(-KEPT)
+    onError(errors)
   })
   return child
 }
 
-/** Kills what an earlier process has left running of a session, and waits for its end. */
+/** Waits until a process has ended, or could not be started. One that does not end is killed. */
+export async function ended(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  const kill = setTimeout(() => child.kill("SIGKILL"), DEATH_TIME)
+  await new Promise<void>((resolve) => child.once("exit", () => resolve()))
+  clearTimeout(kill)
+}
+
+/**
+ * Kills what an earlier process has left running of a session, and waits for its end: its own process, and on Linux also what
+ * its tools have started.
+ */
 export async function killLeftovers(sessionID: string): Promise<void> {
   for (const end = Date.now() + DEATH_TIME; Date.now() < end; await sleep(20)) {
     const left = await processesOf(sessionID)
     if (left.length === 0) return
-    for (const id of left) {
-      try {
-        process.kill(id, "SIGKILL")
-      } catch {
-        // It has ended meanwhile.
-      }
-    }
+    for (const id of left) kill(id)
   }
-  throw new Error(`a process of session ${sessionID} does not end: ${(await processesOf(sessionID)).join(", ")}`)
+  throw new Error(
+    `processes of session ${sessionID} do not end: ${(await processesOf(sessionID)).join(", ")}; end them and resume again`,
+  )
 }
 
-/** The processes that run a session: those with its ID behind an option of the SDK's program. */
-async function processesOf(sessionID: string): Promise<number[]> {
-  const found: number[] = []
-  for (const [id, words] of await commandLines()) {
-    const isSession = words.some(
-      (word, index) => word === sessionID && /^--(session-id|resume)$/.test(words[index - 1] ?? ""),
-    )
-    const hasIt = words.includes(`--session-id=${sessionID}`) || words.includes(`--resume=${sessionID}`)
-    if (id !== process.pid && (isSession || hasIt)) found.push(id)
-  }
-  return found
-}
-
-async function commandLines(): Promise<[number, string[]][]> {
-  if (process.platform === "linux")
-    return readdirSync("/proc")
-      .filter((name) => /^\d+$/.test(name))
-      .flatMap(commandLine)
-  if (process.platform === "win32") return []
-  const { stdout } = await run("ps", ["-axo", "pid=,args="], { maxBuffer: 64 * 1024 * 1024 })
-  return stdout.split("\n").map((line) => {
-    const [id = "", ...words] = line.trim().split(/\s+/)
-    return [Number(id), words]
-  })
-}
-
-function commandLine(id: string): [number, string[]][] {
+function kill(id: number): void {
   try {
-    const status = readFileSync(`/proc/${id}/stat`, "latin1")
-    // A zombie works no more.
-    if (/^\d+ \(.*\) Z /s.test(status)) return []
-    return [[Number(id), readFileSync(`/proc/${id}/cmdline`, "latin1").split("\0")]]
+    process.kill(id, "SIGKILL")
   } catch {
     // It has ended meanwhile, or belongs to somebody else.
-    return []
+  }
+}
+
+async function processesOf(sessionID: string): Promise<number[]> {
+  if (process.platform === "win32") return []
+  const found = process.platform === "linux" ? processesInProc(sessionID) : await processesInList(sessionID)
+  return found.filter((id) => id !== process.pid)
+}
+
+function processesInProc(sessionID: string): number[] {
+  const marks = new Set(marksOf(sessionID))
+  const isMarked = (id: string, file: string) =>
+    contentOf(id, file)
+      .split("\0")
+      .some((word) => marks.has(word))
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && (isMarked(name, "cmdline") || isMarked(name, "environ")))
+    .map(Number)
+}
+
+async function processesInList(sessionID: string): Promise<number[]> {
+  const marks = marksOf(sessionID)
+  const { stdout } = await run("ps", ["-axo", "pid=,args="], { maxBuffer: 64 * 1024 * 1024 })
+  const lines = stdout.split("\n").map((line) => line.trim().split(/\s+/))
+  return lines.filter((words) => words.some((word) => marks.includes(word))).map(([id]) => Number(id))
+}
+
+/** Reads a file about a process; empty if the process has ended, or belongs to somebody else. That of a zombie is empty, too. */
+function contentOf(id: string, file: string): string {
+  try {
+    return readFileSync(`/proc/${id}/${file}`, "latin1")
+  } catch {
+    return ""
   }
 }

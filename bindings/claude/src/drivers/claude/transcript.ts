@@ -8,15 +8,19 @@ const BYTES_PER_TOKEN = 3
 /** The longest text of one part in a transcript for a summary, in characters. */
 const LONGEST_PART = 2000
 
+/** What the SDK names as the model of messages that it has written itself, such as the words of an error. */
+const NO_MODEL = "<synthetic>"
+
 /** A block of a message. */
 type Block = Record<string, unknown>
 
-/** Returns the messages of a transcript. The blocks of one message of the model are joined. */
+/** Returns the messages of a transcript, without those of the SDK. The blocks of one message of the model are joined. */
 export function messagesOf(entries: readonly TranscriptEntry[]): SessionMessage[] {
   const messages: (SessionMessage & { parts: Block[] })[] = []
   for (const { type, uuid, message } of entries) {
     if (type === "system") continue
-    const { id = uuid, content } = message as { id?: string; content: unknown }
+    const { id = uuid, model, content } = message as { id?: string; model?: string; content: unknown }
+    if (model === NO_MODEL) continue
     const parts = blocksOf(content)
     const last = messages.at(-1)
     if (type === "assistant" && last?.id === id) {

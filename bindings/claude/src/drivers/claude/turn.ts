@@ -28,6 +28,8 @@ type Counted = Required<Pick<ModelRequest, "uncachedInput" | "cacheRead" | "cach
 interface Unfinished {
   id: string
   model: string
+  /** When its request was sent, and when the answer began. */
+  asked: number
   begun: number
   text: string
   parts: unknown[]
@@ -45,9 +47,13 @@ export class Turn {
   readonly #silence: number
   #query: Query | undefined
   #unfinished: Unfinished | undefined
-  /** The calls of tools that have no result yet, by their IDs. */
-  readonly #calls = new Set<string>()
+  /** The tools whose calls have no result yet, by the IDs of the calls. */
+  readonly #calls = new Map<string, string>()
+  /** When the next request is sent: when the process is ready, or tools have answered. */
+  #asked = Date.now()
   #counted: Counted = NOTHING
+  /** True if the conversation was compacted. No message shows the request for the summary. */
+  #isCompacted = false
   #interruption: TurnResult["interruption"]
   #timer: NodeJS.Timeout | undefined
   /** Reports that have not returned. The turn ends after them. */
@@ -79,6 +85,7 @@ export class Turn {
     }
     clearTimeout(this.#timer)
     this.#finish()
+    for (const call of [...this.#calls.keys()]) this.#toolEnded(call, true)
     if (result !== undefined) this.#settle(result)
     await Promise.all(this.#reports)
     return { result, error: this.#failure ?? error, interruption: this.#interruption }
@@ -102,8 +109,9 @@ export class Turn {
         if (message.parent_tool_use_id === null) this.#answered(message.uuid ?? "", message.message.content)
         break
       case "system":
+        if (message.subtype === "init") this.#asked = Date.now()
         if (message.subtype === "api_retry") this.#retry(message)
-        if (message.subtype === "compact_boundary") this.#owner.tell(this.sessionID, { kind: "compacted" })
+        if (message.subtype === "compact_boundary") this.#compacted()
         break
       default:
       // The SDK has some 40 kinds of messages, and gets new ones. The others say nothing that is needed here.
@@ -116,7 +124,7 @@ export class Turn {
       case "message_start": {
         this.#finish()
         const { id, model, usage } = event.message
-        this.#unfinished = newMessage(id, model, countOf(usage))
+        this.#unfinished = newMessage(id, model, countOf(usage), this.#asked)
         break
       }
       case "content_block_delta":
@@ -140,7 +148,7 @@ export class Turn {
     if (error !== undefined) return
     if (this.#unfinished?.id !== message.id) {
       this.#finish()
-      const whole = newMessage(message.id, message.model, countOf(message.usage))
+      const whole = newMessage(message.id, message.model, countOf(message.usage), this.#asked)
       whole.text = message.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
       if (whole.text !== "") this.#owner.tell(this.sessionID, { kind: "text", text: whole.text })
       this.#unfinished = whole
@@ -149,7 +157,7 @@ export class Turn {
     this.#unfinished.parts.push(...message.content)
     for (const block of message.content) {
       if (block.type !== "tool_use") continue
-      this.#calls.add(block.id)
+      this.#calls.set(block.id, block.name)
       this.#owner.tell(this.sessionID, { kind: "tool", tool: block.name, input: block.input })
     }
   }
@@ -157,9 +165,10 @@ export class Turn {
   /** Takes the results of tools, which the log keeps. */
   #answered(id: string, content: unknown): void {
     this.#finish()
+    this.#asked = Date.now()
     for (const part of Array.isArray(content) ? content : []) {
-      if (typeof part === "object" && part !== null && "tool_use_id" in part)
-        this.#calls.delete(String(part.tool_use_id))
+      if (typeof part !== "object" || part === null || !("tool_use_id" in part)) continue
+      this.#toolEnded(String(part.tool_use_id), "is_error" in part && part.is_error === true)
     }
     const message = {
       id,
@@ -171,6 +180,16 @@ export class Turn {
     this.#report({ kind: "messageFinished", sessionID: this.sessionID, message })
   }
 
+  /** Tells that a tool has ended. What has succeeded, a hook has reported before the model sees it. */
+  #toolEnded(toolCallID: string, failed: boolean): void {
+    const { sessionID } = this
+    const tool = this.#calls.get(toolCallID)
+    if (tool === undefined) return
+    this.#calls.delete(toolCallID)
+    this.#owner.tell(sessionID, { kind: "toolEnded", tool, failed })
+    if (failed) this.#report({ kind: "toolExecuted", sessionID, toolCallID, tool, failed })
+  }
+
   #retry({ attempt, retry_delay_ms: delay, error_status, error }: SDKAPIRetryMessage): void {
     const status = error_status ?? undefined
     this.#owner.tell(this.sessionID, { kind: "retry", status, error, attempt, delay })
@@ -178,11 +197,16 @@ export class Turn {
     if (status === 401 || status === 403) this.#stop("refused")
   }
 
+  #compacted(): void {
+    this.#isCompacted = true
+    this.#owner.tell(this.sessionID, { kind: "compacted" })
+  }
+
   /** Reports the request that a message answers, once. */
   #count(message: Unfinished): void {
     if (message.isCounted) return
     message.isCounted = true
-    const { id: messageID, model, counted, begun, text } = message
+    const { id: messageID, model, counted, asked, text } = message
     this.#counted = sum(this.#counted, counted)
     const { uncachedInput, cacheRead, cacheWrite, output } = counted
     this.#report({
@@ -192,7 +216,7 @@ export class Turn {
       role: "assistant",
       text,
       tokens: uncachedInput + cacheRead + cacheWrite + output,
-      request: { model, ...counted, duration: Date.now() - begun },
+      request: { model, ...counted, duration: Date.now() - asked },
     })
   }
 
@@ -210,7 +234,10 @@ export class Turn {
     })
   }
 
-  /** Reports what the turn has cost, and the tokens of requests that no message has shown: those that broke off. */
+  /**
+   * Reports what the turn has cost, and the tokens of requests that no message has shown: those that broke off, and those for
+   * the summaries of compactions.
+   */
   #settle(result: SDKResultMessage): void {
     const { sessionID } = this
     this.#owner.tell(sessionID, { kind: "cost", session: result.session_id, costUsd: result.total_cost_usd })
@@ -221,7 +248,7 @@ export class Turn {
     const all = [model, ...others].reduce((total, name) => sum(total, ofModel(since[name])), NOTHING)
     const rest = minus(all, this.#counted)
     if (Object.values(rest).every((count) => count === 0)) return
-    const request = { model, ...rest, failed: true }
+    const request = { model, ...rest, failed: !this.#isCompacted }
     const messageID = `rest-${result.uuid}`
     this.#report({ kind: "message", sessionID, messageID, role: "assistant", text: "", request, summary: true })
   }
@@ -252,8 +279,8 @@ export class Turn {
   }
 }
 
-function newMessage(id: string, model: string, counted: Counted): Unfinished {
-  return { id, model, begun: Date.now(), text: "", parts: [], counted, isCounted: false }
+function newMessage(id: string, model: string, counted: Counted, asked: number): Unfinished {
+  return { id, model, asked, begun: Date.now(), text: "", parts: [], counted, isCounted: false }
 }
 
 /** The tokens of a message of the API. */

@@ -1,0 +1,154 @@
+// The commands and options of the command line.
+
+import { readFileSync } from "node:fs"
+import { Command, CommanderError } from "commander"
+import { EXIT_HELP, Exit } from "./exit.js"
+import { Failure } from "./failure.js"
+import {
+  addGoalOptions,
+  addPlaceOptions,
+  addRunOptions,
+  type GoalOptions,
+  type PlaceOptions,
+  type RunOptions,
+} from "./options.js"
+
+/** What the commands do. Each returns the exit code. */
+export interface Actions {
+  /** `flame GOAL` and `flame run [GOAL]`. */
+  run(goal: string, options: RunOptions & GoalOptions): Promise<number>
+  resume(options: RunOptions): Promise<number>
+  repl(options: RunOptions): Promise<number>
+  init(goal: string, options: PlaceOptions & GoalOptions): Promise<number>
+  status(options: PlaceOptions): Promise<number>
+  tree(frame: string | undefined, options: PlaceOptions): Promise<number>
+  usage(frame: string | undefined, options: PlaceOptions): Promise<number>
+  answer(frame: string, text: string, options: PlaceOptions): Promise<number>
+  stop(frame: string | undefined, options: PlaceOptions): Promise<number>
+  view(options: PlaceOptions, more: readonly string[]): Promise<number>
+}
+
+const EXAMPLES = `Examples:
+  flame "Build a REST API with authentication"    runs the goal as a tree of frames
+  flame                                           at a terminal: a dialogue, in which you push, pop and answer
+  flame --no-wait --json "Update the docs"        for scripts: JSON on each line, and no questions
+  flame answer f3 "Take PostgreSQL"               answers a frame that waits for you
+  flame resume                                    goes on with what was stopped`
+
+/** Reads the command line and does what it says. Returns the exit code. */
+export async function runCommandLine(
+  words: readonly string[],
+  actions: Actions,
+  isInteractive: boolean,
+): Promise<number> {
+  let code: number = Exit.done
+  const program = commandLine(actions, isInteractive, (result) => {
+    code = result
+  })
+  try {
+    await program.parseAsync([...words], { from: "user" })
+    return code
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    if (error.exitCode === 0) return Exit.done
+    throw misused(error)
+  }
+}
+
+function commandLine(actions: Actions, isInteractive: boolean, done: (code: number) => void): Command {
+  const { version }: { version: string } = JSON.parse(
+    readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+  )
+  const program = new Command("flame")
+    .description("Runs a goal as a tree of frames, each in a session of its own.")
+    .usage('[options] "GOAL"\n       flame [options] COMMAND')
+    .argument("[goal...]", "what is to be done; without it, at a terminal, a dialogue begins")
+    .version(version, "-V, --version", "write the version")
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({ writeErr: () => undefined })
+    .addHelpText("after", `\n${EXIT_HELP}\n\n${EXAMPLES}\n\n\`flame COMMAND --help\` explains a command.`)
+  addRunOptions(addGoalOptions(addPlaceOptions(program))).action(async (goal: string[]) => {
+    const options: RunOptions & GoalOptions = program.opts()
+    if (goal.length === 0 && !isInteractive) throw nothingToDo()
+    if (goal.length === 1 && !/\s/.test(goal[0] ?? "")) throw oneWord(goal[0] ?? "")
+    done(goal.length === 0 ? await actions.repl(options) : await actions.run(goal.join(" "), options))
+  })
+
+  /** Adds a command. Its options may stand before its name, too. */
+  function add<Options extends PlaceOptions>(
+    usage: string,
+    description: string,
+    kind: "place" | "goal" | "run" | "run goal",
+    action: (values: (string | string[] | undefined)[], options: Options) => Promise<number>,
+  ): Command {
+    const command = addPlaceOptions(program.command(usage).description(description))
+    if (kind.includes("goal")) addGoalOptions(command)
+    if (kind.includes("run")) addRunOptions(command)
+    return command.action(async () => {
+      done(await action(command.processedArgs, merged(program, command)))
+    })
+  }
+
+  const joined = (words: string | string[] | undefined) => [words ?? []].flat().join(" ")
+  const one = (word: string | string[] | undefined) => (typeof word === "string" ? word : undefined)
+  add<RunOptions & GoalOptions>(
+    "run [goal...]",
+    "run a goal as a new root, or a root that was planned",
+    "run goal",
+    ([goal], options) => actions.run(joined(goal), options),
+  )
+  add<RunOptions>("resume", "go on with everything that was stopped, interrupted or answered", "run", (_, options) =>
+    actions.resume(options),
+  )
+  add<RunOptions>("repl", "hold a dialogue, in which you push, pop and answer while frames run", "run", (_, options) =>
+    actions.repl(options),
+  )
+  add<PlaceOptions & GoalOptions>("init <goal...>", "plan a root, and run nothing", "goal", ([goal], options) =>
+    actions.init(joined(goal), options),
+  )
+  add("status", "show which frames work and which wait for you", "place", (_, options) => actions.status(options))
+  add("tree [frame]", "show all frames, or those below a frame", "place", ([frame], options) =>
+    actions.tree(one(frame), options),
+  )
+  add("usage [frame]", "show requests, tokens and costs of all trees, or of a frame", "place", ([frame], options) =>
+    actions.usage(one(frame), options),
+  )
+  add("answer <frame> <text...>", "answer a frame that waits for you", "place", ([frame, text], options) =>
+    actions.answer(joined(frame), joined(text), options),
+  )
+  add("stop [frame]", "stop what runs, or what runs at or below a frame", "place", ([frame], options) =>
+    actions.stop(one(frame), options),
+  )
+  add(
+    "view [options...]",
+    "show the stack as a page with a flame chart, by `callstack view`",
+    "place",
+    ([more], options) => actions.view(options, [more ?? []].flat()),
+  ).allowUnknownOption()
+  return program
+}
+
+/** The options of a command, with those that stand before its name. */
+function merged<Options>(program: Command, command: Command): Options {
+  const own = Object.entries(command.opts()).filter(([name]) => command.getOptionValueSource(name) !== "default")
+  return { ...program.opts(), ...Object.fromEntries(own) } as Options
+}
+
+function misused(cause: CommanderError): Failure {
+  const message = cause.message.replace(/^error: /, "")
+  return new Failure(Exit.usage, "arguments", message, { next: "`flame --help` explains the commands", cause })
+}
+
+function nothingToDo(): Failure {
+  return new Failure(Exit.usage, "arguments", "there is no goal, and no terminal for a dialogue", {
+    next: '`flame "GOAL"` runs a goal, `flame --help` explains the commands',
+  })
+}
+
+/** A word alone may be a mistyped command, which must not begin a run. */
+function oneWord(word: string): Failure {
+  return new Failure(Exit.usage, "arguments", `there is no command \`${word}\``, {
+    next: `\`flame --help\` lists the commands; if it is a goal: flame run ${word}`,
+  })
+}

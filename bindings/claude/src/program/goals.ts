@@ -1,0 +1,28 @@
+// What a run is about: a new goal, or a root that was planned before.
+
+import type { Handle, Stack } from "callstack-core"
+import { Exit } from "./exit.js"
+import { Failure } from "./failure.js"
+
+/** A planned root, or the goal of a new one. */
+export interface RootToRun {
+  frame: Handle | undefined
+  goal: string
+}
+
+/** Reads what a person wants to run: a goal, the handle of a planned frame, or nothing for the only planned root. */
+export function rootToRun(stack: Stack, text: string): RootToRun {
+  if (/^f\d+$/.test(text)) return { frame: text, goal: "" }
+  if (text !== "") return { frame: undefined, goal: text }
+  const planned = stack.handles({ relation: "roots", status: "planned" })
+  const [only, ...others] = planned
+  if (only === undefined) {
+    throw new Failure(Exit.refused, "no_planned_root", "no root is planned, and no goal is given", {
+      next: "give a goal: `run GOAL`; or go on with what was stopped: `resume`",
+    })
+  }
+  if (others.length === 0) return { frame: only, goal: "" }
+  throw new Failure(Exit.refused, "ambiguous_frame", `several roots are planned: ${planned.join(", ")}`, {
+    next: `name one: run ${only}`,
+  })
+}

@@ -1,0 +1,68 @@
+#!/usr/bin/env node
+// The program `flame`: an orchestrator for people and scripts.
+
+import { runCommandLine } from "./command-line.js"
+import { Exit } from "./exit.js"
+import { failureOf } from "./failure.js"
+import type { PlaceOptions, RunOptions } from "./options.js"
+import { sameCommand, stackFolder } from "./options.js"
+import { JsonReporter, LineReporter, type Reporter } from "./reporters.js"
+
+const { stdin: input, stdout: output, stderr: error, env } = process
+const streams = { output, error, env }
+
+function reporterOf(options: RunOptions): Reporter {
+  if (options.json === true) return new JsonReporter(streams)
+  return new LineReporter(streams, options.quiet === true ? "results" : "events", sameCommand(options))
+}
+
+/** The commands load what they need: help must not wait for the library. */
+const run = () => import("./run.js")
+const look = () => import("./look.js")
+const work = (options: RunOptions) => ({ options, input, streams, reporter: reporterOf(options) })
+const place = (options: PlaceOptions) => ({ options, streams, reporter: reporterOf(options) })
+
+async function main(words: readonly string[]): Promise<number> {
+  try {
+    return await runCommandLine(
+      words,
+      {
+        run: async (goal, options) => (await run()).run(work(options), goal, options),
+        resume: async (options) => {
+          ;(await look()).demandStack(place(options))
+          return (await run()).resume(work(options))
+        },
+        repl: async (options) => (await run()).converse(work(options)),
+        init: async (goal, options) => (await look()).planRoot(place(options), goal, options),
+        status: async (options) => (await look()).showStatus(place(options)),
+        tree: async (frame, options) => (await look()).showTree(place(options), frame),
+        usage: async (frame, options) => (await look()).showUsage(place(options), frame),
+        answer: async (frame, text, options) => (await look()).answer(place(options), frame, text),
+        stop: async (frame, options) => (await look()).stop(place(options), frame),
+        view: async (options, more) => {
+          ;(await look()).demandStack(place(options))
+          return (await import("./view.js")).showView(stackFolder(options, env), more)
+        },
+      },
+      input.isTTY === true && output.isTTY === true,
+    )
+  } catch (problem) {
+    const failure = failureOf(problem)
+    reporterOf({ json: words.includes("--json") }).complain(failure)
+    return failure.exit
+  }
+}
+
+// A reader that has enough is no failure. Commands that run frames stop them first.
+output.on("error", () => {
+  if (output.listenerCount("error") === 1) process.exit(Exit.done)
+})
+error.on("error", () => undefined)
+for (const kind of ["uncaughtException", "unhandledRejection"] as const) {
+  process.on(kind, (problem: unknown) => {
+    reporterOf({}).complain(failureOf(problem))
+    process.exit(Exit.failed)
+  })
+}
+
+process.exit(await main(process.argv.slice(2)))

@@ -1,0 +1,175 @@
+// The options of the command line, and what the library gets from them.
+
+import { resolve } from "node:path"
+import { type Command, InvalidArgumentError, Option } from "commander"
+import type { SessionDriver } from "../driver.js"
+import type { CanUseTool, ClaudeOptions } from "../drivers/claude/index.js"
+import type { FlameOptions } from "../flame.js"
+
+/** Options of all commands. */
+export interface PlaceOptions {
+  directory?: string
+  folder?: string
+  json?: boolean
+}
+
+/** Options of commands that run frames. */
+export interface RunOptions extends PlaceOptions {
+  model?: string
+  tools?: string[]
+  allow?: string[]
+  permissionMode?: NonNullable<ClaudeOptions["permissionMode"]>
+  maxDepth?: number
+  maxConcurrent?: number
+  maxTurns?: number
+  maxTokens?: number
+  maxBudgetUsd?: number
+  timeLimit?: number
+  budget?: number
+  driver?: "claude" | "opencode"
+  url?: string
+  wait?: boolean
+  quiet?: boolean
+}
+
+/** What a new root is about. */
+export interface GoalOptions {
+  title?: string
+  criteria?: string
+}
+
+/** The permission modes of the Claude Agent SDK. */
+const MODES: readonly NonNullable<ClaudeOptions["permissionMode"]>[] = [
+  "default",
+  "acceptEdits",
+  "plan",
+  "dontAsk",
+  "auto",
+  "bypassPermissions",
+]
+
+/** The units of a time, in milliseconds. */
+const UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 }
+
+/** Adds the options of all commands. */
+export function addPlaceOptions(command: Command): Command {
+  return command
+    .option("-C, --directory <folder>", "the project, in which sessions work (default: the current folder)")
+    .option("--folder <folder>", "the folder of the stack (default: $CALLSTACK_DIR, else .callstack in the project)")
+    .option("--json", "write JSON: an event, or an answer, on each line")
+}
+
+/** Adds the options of a new root. */
+export function addGoalOptions(command: Command): Command {
+  return command
+    .option("--title <text>", "a short name of the root (default: the beginning of the goal)")
+    .option("--criteria <text>", "what must be true when the goal is reached (default: the goal)")
+}
+
+/** Adds the options of commands that run frames. */
+export function addRunOptions(command: Command): Command {
+  return command
+    .option("-m, --model <name>", "the model of frames (default: that of the driver)")
+    .option("--tools <names>", "the tools of frames besides those of the stack, as A,B,C", listOf)
+    .option("--allow <rule>", "allow a tool without a question, as 'Bash(npm test:*)'; can be repeated", collect)
+    .addOption(new Option("--permission-mode <mode>", "what is allowed without a question").choices(MODES))
+    .option("--max-depth <count>", "how many ancestors a frame may have", wholeFrom(0))
+    .option("--max-concurrent <count>", "how many sessions work at the same time; 0: no limit", wholeFrom(0))
+    .option("--max-turns <count>", "turns of the model in one prompt", wholeFrom(1))
+    .option("--max-tokens <count>", "tokens of a root with everything below it", wholeFrom(1))
+    .option("--max-budget-usd <amount>", "US dollars for a root with everything below it", amount)
+    .option("--time-limit <time>", "how long the work on a frame may take, as 90s, 30m or 2h", time)
+    .option("--budget <tokens>", "the size of a context", wholeFrom(1))
+    .addOption(new Option("--driver <name>", "what runs the sessions").choices(["claude", "opencode"]))
+    .option("--url <address>", "the address of a running OpenCode server (default: one is started)")
+    .option("--no-wait", "end when a frame waits for a person, instead of waiting for the answer")
+    .option("-q, --quiet", "write the results alone")
+}
+
+/** Returns the folder of the stack. */
+export function stackFolder({ directory, folder }: PlaceOptions, env: NodeJS.ProcessEnv): string {
+  const given = folder ?? (env["CALLSTACK_DIR"] || undefined)
+  return given === undefined ? resolve(directory ?? ".", ".callstack") : resolve(given)
+}
+
+/** Returns the beginning of a command that is advised: it works on the same stack. */
+export function sameCommand({ directory, folder }: PlaceOptions): string {
+  const options = [
+    ...(directory === undefined ? [] : ["--directory", quoted(directory)]),
+    ...(folder === undefined ? [] : ["--folder", quoted(folder)]),
+  ]
+  return ["flame", ...options, ""].join(" ")
+}
+
+/** Returns the options of the library for a stack that nothing runs. */
+export function placeOptions(options: PlaceOptions, env: NodeJS.ProcessEnv): FlameOptions {
+  return { directory: resolve(options.directory ?? "."), folder: stackFolder(options, env) }
+}
+
+/** Returns the options of the library for runs. */
+export async function runOptions(
+  options: RunOptions,
+  env: NodeJS.ProcessEnv,
+  canUseTool: CanUseTool,
+): Promise<FlameOptions> {
+  const { model, tools, maxDepth, maxConcurrent, maxTurns, maxTokens, maxBudgetUsd, timeLimit, budget } = options
+  const { permissionMode, allow, wait } = options
+  const limits = { model, tools, maxDepth, maxConcurrent, maxTurns, maxTokens, maxBudgetUsd, timeLimit }
+  return {
+    ...placeOptions(options, env),
+    ...given(limits),
+    ...(budget !== undefined && { budget: { total: budget } }),
+    ...(wait === false && { waitForAnswers: false }),
+    ...(options.driver === "opencode"
+      ? { driver: await openCode(options) }
+      : { claude: { canUseTool, ...given({ permissionMode, allowedTools: allow }) } }),
+  }
+}
+
+/** Loads the driver for a server of OpenCode. */
+async function openCode({ model, url }: RunOptions): Promise<SessionDriver> {
+  const module = "../drivers/opencode/index.js"
+  const { OpenCodeDriver }: { OpenCodeDriver: new (options: object) => SessionDriver } = await import(module)
+  return new OpenCodeDriver(given({ model, url }))
+}
+
+function given<Values extends object>(values: Values): { [Key in keyof Values]: Exclude<Values[Key], undefined> } {
+  const entries = Object.entries(values).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(entries) as { [Key in keyof Values]: Exclude<Values[Key], undefined> }
+}
+
+function quoted(word: string): string {
+  return /^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}
+
+function listOf(text: string): string[] {
+  return text
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "")
+}
+
+function collect(rule: string, before: readonly string[] = []): string[] {
+  return [...before, rule]
+}
+
+function wholeFrom(least: number): (text: string) => number {
+  return (text) => {
+    const number = Number(text)
+    if (/^\d+$/.test(text) && Number.isSafeInteger(number) && number >= least) return number
+    throw new InvalidArgumentError(`It must be a whole number of at least ${least}.`)
+  }
+}
+
+function amount(text: string): number {
+  const number = Number(text)
+  if (/^\d*\.?\d+$/.test(text) && number > 0) return number
+  throw new InvalidArgumentError("It must be a number above 0, such as 2.50.")
+}
+
+function time(text: string): number {
+  const [, number = "", unit = ""] = /^(\d+)([smh])$/.exec(text) ?? []
+  const milliseconds = Number(number) * (UNITS[unit] ?? 0)
+  if (milliseconds > 0) return milliseconds
+  throw new InvalidArgumentError("It must be a number with a unit, such as 90s, 30m or 2h.")
+}

@@ -1,0 +1,211 @@
+// The commands that run frames: at a terminal as a dialogue, else with lines for people, logs or programs.
+
+import { createInterface } from "node:readline"
+import type { Stack } from "callstack-core"
+import { Flame, type FramePlan, type Outcome } from "../flame.js"
+import { STOPPED } from "./commands.js"
+import { Dialogue } from "./dialogue.js"
+import { Exit, type ExitCode, exitOfRun } from "./exit.js"
+import type { Failure } from "./failure.js"
+import { rootToRun } from "./goals.js"
+import { History, historyFile } from "./history.js"
+import { Interrupts } from "./interrupts.js"
+import { isCapable, type Line, line, toned } from "./lines.js"
+import { type GoalOptions, type RunOptions, runOptions, sameCommand, stackFolder } from "./options.js"
+import { NOBODY, Permissions, refuseAll, requestLines } from "./permissions.js"
+import type { Reporter, Streams } from "./reporters.js"
+import { outcomeLines, statusLines } from "./reports.js"
+import { Terminal } from "./terminal.js"
+import { oneLine } from "./text.js"
+import { writeView } from "./view.js"
+import { takeWarnings } from "./warnings.js"
+
+/** What a command that runs frames has. */
+export interface Work {
+  options: RunOptions
+  input: NodeJS.ReadStream
+  streams: Streams & { output: NodeJS.WriteStream }
+  reporter: Reporter
+}
+
+/** What a run begins. */
+type Begin = (flame: Flame) => Promise<Outcome | Outcome[]>
+
+/** `flame GOAL`, `flame run` */
+export function run(work: Work, text: string, { title, criteria }: GoalOptions): Promise<number> {
+  const more: Omit<FramePlan, "goal"> = {
+    ...(title !== undefined && { title }),
+    ...(criteria !== undefined && { successCriteria: criteria }),
+  }
+  return runOnce(work, (flame) => beginRoot(flame, text, more))
+}
+
+/** `flame resume` */
+export function resume(work: Work): Promise<number> {
+  return runOnce(work, async (flame) => {
+    const outcomes = await flame.resume()
+    if (outcomes.length === 0) work.reporter.notice("nothing was stopped, interrupted or answered")
+    return outcomes
+  })
+}
+
+/** `flame repl` */
+export function converse(work: Work): Promise<number> {
+  return isDialogue(work) ? converseAtTerminal(work) : converseInLines(work)
+}
+
+/** True if a person can type while frames run. */
+export function isDialogue({ options, input, streams }: Omit<Work, "reporter">): boolean {
+  const isTerminal = input.isTTY === true && isCapable(streams.output, streams.env)
+  return isTerminal && options.json !== true && options.quiet !== true
+}
+
+async function beginRoot(flame: Flame, text: string, more: Omit<FramePlan, "goal">): Promise<Outcome> {
+  const { frame, goal } = rootToRun(flame.stack, text)
+  return await (frame === undefined ? flame.run(goal, more) : flame.activate(frame))
+}
+
+async function runOnce(work: Work, begin: Begin): Promise<number> {
+  if (isDialogue(work)) return withTerminal(work, (terminal, flame) => terminal.run(() => begin(flame)))
+  const { reporter, streams } = work
+  let isOverspent = false
+  takeWarnings((text) => reporter.notice(text))
+  const flame = await openFlame(work, refusing(reporter))
+  flame.on((event) => {
+    isOverspent ||= event.kind === "overspent"
+    reporter.event(event)
+  })
+  const interrupts = new Interrupts(() => stopAll(work, flame))
+  endWithReader(streams, interrupts, Exit.failed)
+  try {
+    const outcomes = [await begin(flame)].flat()
+    if (interrupts.isStopping) return await never()
+    reporter.outcomes(flame, outcomes)
+    return exitOfRun(outcomes, isOverspent)
+  } finally {
+    await flame.close()
+  }
+}
+
+async function stopAll({ options, reporter }: Work, flame: Flame): Promise<void> {
+  reporter.notice("stopping; once more ends at once")
+  await flame.stop(STOPPED)
+  await flame.close()
+  reporter.notice(`stopped; \`${sameCommand(options)}resume\` goes on`)
+}
+
+/** Stops everything when nobody reads the output any more: a pipe is closed, or the terminal is gone. */
+function endWithReader({ output }: Streams, interrupts: Interrupts, code: ExitCode): void {
+  output.on("error", () => {
+    if (!interrupts.isStopping) void interrupts.end(code)
+  })
+}
+
+/** What interrupts the program ends it. */
+function never(): Promise<never> {
+  return new Promise(() => undefined)
+}
+
+function converseAtTerminal(work: Work): Promise<number> {
+  return withTerminal(work, (terminal, flame) => {
+    const isOpen = (stack: Stack) =>
+      [stack.frames({ status: "in_progress" }), stack.frames({ status: "blocked" })].flat()
+    const hint = line(toned("faint", "`help` shows the commands, `quit` leaves"))
+    const open = isOpen(flame.stack).length > 0 ? [...statusLines(flame), line(toned("faint", "`resume` goes on"))] : []
+    return terminal.converse([...open, hint])
+  })
+}
+
+async function withTerminal(work: Work, use: (terminal: Terminal, flame: Flame) => Promise<ExitCode>): Promise<number> {
+  const { options, input, streams } = work
+  const permissions = new Permissions()
+  const flame = await openFlame(work, permissions.ask)
+  const terminal = new Terminal({
+    input,
+    output: streams.output,
+    env: streams.env,
+    flame,
+    permissions,
+    history: new History(historyFile(streams.env)),
+    view: () => viewOf(work),
+    command: sameCommand(options),
+  })
+  takeWarnings((text) => terminal.tell(text))
+  const interrupts = new Interrupts(async (code) => {
+    await terminal.end(code)
+    await flame.close()
+  })
+  endWithReader(streams, interrupts, Exit.hangup)
+  try {
+    const code = await use(terminal, flame)
+    return interrupts.isStopping ? await never() : code
+  } finally {
+    await flame.close()
+  }
+}
+
+/** A dialogue without escape sequences: for scripts, and for terminals that understand none. */
+async function converseInLines(work: Work): Promise<number> {
+  const { input, reporter, streams } = work
+  const codes: ExitCode[] = []
+  let hasQuit = false
+  const permissions = new Permissions()
+  const flame = await openFlame(work, input.isTTY === true ? permissions.ask : refusing(reporter))
+  takeWarnings((text) => reporter.notice(text))
+  const typed = createInterface({ input, terminal: false })
+  const complain = (failure: Failure) => {
+    codes.push(failure.exit)
+    reporter.complain(failure)
+  }
+  const dialogue = new Dialogue({
+    flame,
+    permissions,
+    complain,
+    say: (lines) => reporter.answer("answer", { text: textOf(lines) }, lines),
+    ended: (outcomes) => {
+      codes.push(exitOfRun(outcomes, false))
+      const lines = outcomes.flatMap((outcome) => outcomeLines(outcome, flame.usage(outcome.frame.handle), ""))
+      if (work.options.json === true) reporter.outcomes(flame, outcomes)
+      else reporter.answer("outcome", {}, lines)
+    },
+    view: () => viewOf(work),
+    quit: () => {
+      hasQuit = true
+      typed.close()
+    },
+  })
+  permissions.onChange = (news) => {
+    if (news !== undefined) dialogue.say(...requestLines(news))
+  }
+  flame.on((event) => reporter.event(event))
+  const interrupts = new Interrupts(() => stopAll(work, flame))
+  endWithReader(streams, interrupts, Exit.failed)
+  try {
+    for await (const words of typed) {
+      await dialogue.execute(words)
+      if (hasQuit) break
+    }
+    if (!hasQuit) await dialogue.finished()
+    if (interrupts.isStopping) return await never()
+    return codes.find((code) => code !== Exit.done) ?? Exit.done
+  } finally {
+    await flame.close()
+  }
+}
+
+async function openFlame({ options, streams }: Work, canUseTool: Parameters<typeof runOptions>[2]): Promise<Flame> {
+  return new Flame(await runOptions(options, streams.env, canUseTool))
+}
+
+/** Refuses all permissions, and tells the person so. */
+function refusing(reporter: Reporter): ReturnType<typeof refuseAll> {
+  return refuseAll((frame, tool) => reporter.notice(`${frame}: ${oneLine(tool)} was refused: ${NOBODY}`))
+}
+
+function viewOf({ options, streams }: Work): Promise<string> {
+  return writeView(stackFolder(options, streams.env), options.directory ?? ".")
+}
+
+function textOf(lines: readonly Line[]): string {
+  return lines.map((pieces) => pieces.map(({ text }) => text).join("")).join("\n")
+}

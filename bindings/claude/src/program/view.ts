@@ -1,0 +1,45 @@
+// The program `callstack view`, which writes a page with a flame chart of a stack.
+
+import { spawn } from "node:child_process"
+import { Exit } from "./exit.js"
+import { Failure } from "./failure.js"
+
+/** Runs `callstack view` on a stack, with the terminal of this program. Returns its exit code. */
+export function showView(folder: string, options: readonly string[]): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn("callstack", ["--stack", folder, "view", ...options], { stdio: "inherit" })
+    child.on("error", (error) => reject(withoutProgram(error)))
+    child.on("close", (code) => resolve(code ?? Exit.interrupted))
+  })
+}
+
+/** Writes the page, beside the work of this program. Returns what `callstack view` says. */
+export function writeView(folder: string, directory: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn("callstack", ["--stack", folder, "view"], {
+      cwd: directory,
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true,
+    })
+    let words = ""
+    const take = (text: string) => {
+      words += text
+    }
+    child.stdout.setEncoding("utf8").on("data", take)
+    child.stderr.setEncoding("utf8").on("data", take)
+    child.on("error", (error) => reject(withoutProgram(error)))
+    child.on("close", (code) => {
+      if (code === 0) resolve(words)
+      else reject(new Failure(Exit.failed, "view", words.trim().replace(/^error: /, "")))
+    })
+  })
+}
+
+function withoutProgram(cause: NodeJS.ErrnoException): Failure {
+  if (cause.code !== "ENOENT")
+    return new Failure(Exit.failed, "io", `callstack cannot be started: ${cause.message}`, { cause })
+  return new Failure(Exit.failed, "no_program", "the program `callstack` is not installed, which draws the page", {
+    next: "install it from the repository of callstack-core: cargo install --path cli",
+    cause,
+  })
+}

@@ -1,0 +1,13 @@
+// Gives the driver `sdk.ts` in place of the Claude Agent SDK. Loaded by `--import`, before everything else.
+
+import { register } from "node:module"
+
+const hooks = `
+export function resolve(specifier, context, next) {
+  const isDriver = /\\/drivers\\/claude\\/index\\.js$/.test(context.parentURL ?? "")
+  if (!isDriver || specifier !== "@anthropic-ai/claude-agent-sdk") return next(specifier, context)
+  return { url: ${JSON.stringify(new URL("./sdk.js", import.meta.url).href)}, shortCircuit: true }
+}
+`
+
+register(`data:text/javascript,${encodeURIComponent(hooks)}`)

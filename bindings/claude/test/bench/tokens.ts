@@ -1,0 +1,48 @@
+// Prints what a job costs on the stack and in one session of the same SDK: peak prompt, all prompts, and cost index.
+// STACK_BENCH_SUBTASKS: the number of sub-tasks. Default 12.
+
+import { type Part, PRICES, type Totals } from "./count.js"
+import { STEPS } from "./job.js"
+import { measure, oneSession, stack, stackWithoutHeader } from "./record.js"
+
+const subtasks = Number(process.env["STACK_BENCH_SUBTASKS"] ?? "12")
+if (!Number.isInteger(subtasks) || subtasks < 1 || subtasks > 99)
+  throw new Error(`STACK_BENCH_SUBTASKS is not a number from 1 to 99: ${process.env["STACK_BENCH_SUBTASKS"]}`)
+const one = await measure(oneSession, subtasks)
+const ways: [string, Totals][] = [
+  [oneSession.name, one],
+  [stack.name, await measure(stack, subtasks)],
+  [stackWithoutHeader.name, await measure(stackWithoutHeader, subtasks)],
+]
+
+console.log(`One job of ${subtasks} sub-tasks with ${STEPS} steps each; a step reads a file, 3 KB of tool output.`)
+console.log(
+  "Tokens are o200k tokens of tools, system prompt and messages. The cache holds prompts up to the marks of earlier requests.",
+)
+console.log(`Cost index = ${PRICES.uncached} × uncached + ${PRICES.read} × read + ${PRICES.written} × written.\n`)
+console.log("| way | requests | largest prompt | all prompts | cost index |\n|---|---:|---:|---:|---:|")
+for (const [name, totals] of ways) {
+  const { requests, peak, input, cost } = totals
+  console.log(
+    `| ${name} | ${requests} | ${figure(peak, one.peak)} | ${figure(input, one.input)} | ${figure(cost, one.cost)} |`,
+  )
+}
+console.log("\nWhere the tokens of all prompts are:\n")
+const parts = Object.keys(one.parts) as Part[]
+console.log(`| way | first prompt | ${parts.join(" | ")} | read | written |`)
+console.log(`|---|${"---:|".repeat(parts.length + 3)}`)
+for (const [name, totals] of ways) {
+  const figures = [totals.first, ...parts.map((part) => totals.parts[part]), totals.read, totals.written]
+  console.log(`| ${name} | ${figures.map(short).join(" | ")} |`)
+}
+
+/** A number of tokens, and its share of that of one session. */
+function figure(value: number, all: number): string {
+  return value === all ? short(value) : `${short(value)} (${((100 * value) / all).toFixed(0)} %)`
+}
+
+/** A number with three digits. */
+function short(tokens: number): string {
+  const [value, unit] = tokens < 999_500 ? [tokens / 1_000, "k"] : [tokens / 1_000_000, "M"]
+  return `${value.toPrecision(Math.max(3, Math.floor(Math.log10(Math.max(value, 1))) + 1))}${unit}`
+}

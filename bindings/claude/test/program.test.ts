@@ -1,0 +1,306 @@
+// The program `flame` without a terminal: its commands, exit codes, lines and JSON, with real sessions where frames run.
+
+import assert from "node:assert/strict"
+import { cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { test } from "node:test"
+import { Stack } from "callstack-core"
+import {
+  type Answer,
+  call,
+  callstack,
+  frameOf,
+  type ModelRequest,
+  PROGRAM,
+  until,
+  type World,
+  within,
+} from "./harness/index.js"
+import { FLAME, flame } from "./harness/person.js"
+
+const ESC = "\u001b"
+const MODULES = join(import.meta.dirname, "../../../node_modules")
+
+const push = (title: string) =>
+  call("mcp__stack__stack_frame_push", { title, successCriteria: title, successCriteriaCompacted: title })
+const pop = (results: string, more: object = {}) =>
+  call("mcp__stack__stack_frame_pop", { status: "completed", results, resultsCompacted: "", ...more })
+
+/** A script by frame: the answers of each, in order, and the last one again and again. */
+function byFrame(frames: Record<string, readonly (Answer | ((world: World) => Answer))[]>) {
+  const steps = new Map(Object.entries(frames).map(([frame, answers]) => [frame, [...answers]]))
+  return (request: ModelRequest, world: World): Answer => {
+    const left = steps.get(frameOf(request) ?? "")
+    const answer = left !== undefined && left.length > 1 ? left.shift() : left?.[0]
+    return typeof answer === "function" ? answer(world) : (answer ?? {})
+  }
+}
+
+/** A folder without a model, for commands that run nothing. */
+async function inFolder(use: (place: { folder: string; env: Record<string, string> }) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(realpathSync(tmpdir()), "flame-program-"))
+  try {
+    await use({ folder, env: { PATH: process.env["PATH"] ?? "", HOME: folder, LANG: "C.UTF-8" } })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** The data of the envelopes of a kind. */
+function dataOf<T>(text: string, kind: string): T[] {
+  const envelopes = text
+    .trimEnd()
+    .split("\n")
+    .map((words): { schemaVersion: number; kind: string; data: T } => JSON.parse(words))
+  assert.deepEqual([...new Set(envelopes.map(({ schemaVersion }) => schemaVersion))], [1])
+  return envelopes.filter((envelope) => envelope.kind === kind).map(({ data }) => data)
+}
+
+test("help names the commands and the exit codes", () =>
+  inFolder(async (place) => {
+    const help = await flame(place, ["--help"])
+    assert.deepEqual([help.code, help.stderr], [0, ""])
+    for (const word of ["run", "resume", "repl", "init", "status", "tree", "usage", "answer", "stop", "view"])
+      assert.match(help.stdout, new RegExp(`^  ${word} `, "m"))
+    assert.match(help.stdout, /Exit codes:\n {2}0 .*\n {2}1 .*\n {2}2 /)
+    assert.match((await flame(place, ["run", "--help"])).stdout, /--max-budget-usd/)
+    assert.doesNotMatch((await flame(place, ["tree", "--help"])).stdout, /--max-budget-usd/)
+    assert.match((await flame(place, ["--version"])).stdout, /^\d+\.\d+\.\d+\n$/)
+    assert.equal(existsSync(join(place.folder, ".callstack")), false)
+  }))
+
+test("a wrong command line is refused before anything is done", () =>
+  inFolder(async (place) => {
+    const wrong: [string[], RegExp][] = [
+      [["--nonsense", "Build a shop"], /^error: unknown option '--nonsense'/],
+      [["statsu"], /^error: there is no command `statsu`\nnext: .*flame run statsu/],
+      [[], /^error: there is no goal, and no terminal/],
+      [["tree", "f1", "f2"], /^error: too many arguments/],
+      [["answer", "f1"], /^error: missing required argument 'text'/],
+      [["tree", "--model", "m"], /^error: unknown option '--model'/],
+      [["run", "--max-depth", "many", "A goal"], /--max-depth.*whole number/],
+      [["run", "--max-turns", "0", "A goal"], /--max-turns.*at least 1/],
+      [["run", "--max-budget-usd", "-1", "A goal"], /--max-budget-usd.*above 0/],
+      [["run", "--time-limit", "90", "A goal"], /--time-limit.*unit/],
+      [["run", "--permission-mode", "all", "A goal"], /--permission-mode.*acceptEdits/],
+    ]
+    for (const [words, message] of wrong) {
+      const { code, stdout, stderr } = await flame(place, words)
+      assert.deepEqual([code, stdout], [2, ""], words.join(" "))
+      assert.match(stderr, message)
+      assert.doesNotMatch(stderr, /^\s+at /m)
+    }
+    const { code, stderr } = await flame(place, ["--json", "tree", "f1", "f2"])
+    assert.equal(code, 2)
+    assert.equal(dataOf<{ code: string }>(stderr, "error")[0]?.code, "arguments")
+    assert.equal(existsSync(join(place.folder, ".callstack")), false)
+  }))
+
+test("commands that look need a stack, and a mistyped folder begins none", () =>
+  inFolder(async (place) => {
+    for (const words of [["tree"], ["status"], ["usage"], ["answer", "f1", "Yes"], ["stop"], ["view"], ["resume"]]) {
+      const { code, stderr } = await flame(place, [...words, "--folder", "nowhere"])
+      assert.equal(code, 1, words.join(" "))
+      assert.match(stderr, /^error: there is no stack in .*nowhere\nnext: /)
+    }
+    assert.equal(existsSync(join(place.folder, "nowhere")), false)
+  }))
+
+test("a stack is planned, shown and steered while nothing runs", () =>
+  inFolder(async (place) => {
+    const planned = await flame(place, [
+      "init",
+      "Build",
+      "a shop",
+      "--title",
+      `Shop${ESC}[2J`,
+      "--criteria",
+      "It sells",
+    ])
+    assert.deepEqual([planned.code, planned.stdout], [0, "f1 is planned: Shop\nnext: flame run\n"])
+    const stack = Stack.open(join(place.folder, ".callstack"))
+    assert.equal(stack.frame("f1").successCriteria, "It sells")
+    stack.activate("f1")
+    stack.push({ title: "Taxes", parent: "f1" })
+    stack.block("f2", "Which rate?\nThe user knows")
+    stack.recordUsage("f1", { model: "m", uncachedInput: 1200, output: 34 })
+    stack.close()
+
+    const tree = await flame(place, ["tree"])
+    assert.match(tree.stdout, /^\[>\] f1 Shop.* {2}<-- ACTIVE\n`-- \[\?\] f2 Taxes/)
+    assert.match((await flame(place, ["tree", "f2"])).stdout, /^\[\?\] f2 Taxes/)
+    const status = await flame(place, ["status"])
+    assert.equal(status.stdout, "f1 in_progress: Shop�[2J\nf2 waits for you: Which rate?\n".replace("�[2J", ""))
+    const usage = await flame(place, ["usage", "f1"])
+    assert.match(usage.stdout, /^f1 Shop\n {2}alone .*requests.*\n {2}m +1 +1,200 .* 34\n {2}with all below it/)
+    for (const { stdout } of [tree, status, usage]) assert.doesNotMatch(stdout, /(?!\n)\p{Cc}/u)
+
+    const json = await Promise.all(["tree", "status", "usage"].map((word) => flame(place, [word, "--json"])))
+    const [frames] = dataOf<{ frames: { handle: string }[] }>(json[0]?.stdout ?? "", "tree")
+    assert.deepEqual(
+      frames?.frames.map(({ handle }) => handle),
+      ["f1", "f2"],
+    )
+    const [now] = dataOf<{ waiting: object[] }>(json[1]?.stdout ?? "", "status")
+    assert.deepEqual(now?.waiting, [{ frame: "f2", question: "Which rate?\nThe user knows" }])
+    const [used] = dataOf<{ usage: { frame: string; totalCostUsd: number }[] }>(json[2]?.stdout ?? "", "usage")
+    assert.deepEqual(
+      used?.usage.map(({ frame, totalCostUsd }) => [frame, totalCostUsd]),
+      [["f1", 0]],
+    )
+
+    const unknown = await flame(place, ["tree", "f9"])
+    assert.deepEqual([unknown.code, unknown.stdout], [4, ""])
+    assert.match(unknown.stderr, /^error: .*f9.*\nnext: `flame tree`/)
+    const answered = await flame(place, ["answer", "f2", "20", "%"])
+    assert.match(answered.stdout, /^f2 is answered: Taxes\nnext: .*flame resume\n/)
+    assert.equal((await flame(place, ["answer", "f1", "Yes"])).code, 4)
+    assert.match((await callstack(place.folder, "show", "f2")).stdout, /20 %/)
+    assert.equal((await flame(place, ["stop"])).stdout, "nothing runs\n")
+  }))
+
+test("a page is drawn by the program callstack, if it is installed", () =>
+  inFolder(async (place) => {
+    await flame(place, ["init", "Build a shop"])
+    const missing = await flame(place, ["view"], { env: { PATH: "/nonexistent" } })
+    assert.equal(missing.code, 1)
+    assert.match(missing.stderr, /^error: the program `callstack` is not installed.*\nnext: .*cargo install/)
+    const PATH = `${dirname(PROGRAM)}:${place.env["PATH"]}`
+    const drawn = await flame(place, ["view", "page.html"], { env: { PATH } })
+    assert.deepEqual([drawn.code, drawn.stderr], [0, ""])
+    assert.ok(existsSync(join(place.folder, "page.html")))
+    assert.equal((await flame(place, ["view", "--nonsense"], { env: { PATH } })).code, 2)
+  }))
+
+test("without the SDK the program says what to install", () =>
+  inFolder(async (place) => {
+    const modules = join(place.folder, "node_modules")
+    mkdirSync(modules)
+    for (const name of ["callstack-core", "commander"])
+      symlinkSync(realpathSync(join(MODULES, name)), join(modules, name))
+    cpSync(join(dirname(FLAME), ".."), join(place.folder, "dist"), { recursive: true })
+    cpSync(join(dirname(FLAME), "../../package.json"), join(place.folder, "package.json"))
+    const program = join(place.folder, "dist/program/main.js")
+    assert.equal((await flame(place, ["--help"], { program })).code, 0)
+    const { code, stdout, stderr } = await flame(place, ["Build a shop"], { program })
+    assert.deepEqual([code, stdout], [1, ""])
+    assert.match(stderr, /^error: .*npm install @anthropic-ai\/claude-agent-sdk @modelcontextprotocol\/sdk zod\n$/)
+  }))
+
+test("a run writes plain lines, JSON, or its results alone", () =>
+  within(
+    byFrame({
+      f1: [
+        ({ folder }) => ({ calls: [call("Write", { file_path: join(folder, "a.ts"), content: "a" })] }),
+        { calls: [push(`Ca${ESC}]0;x\u0007rt`)] },
+        { calls: [pop("The shop is built\nIt sells")] },
+      ],
+      f2: [{ calls: [pop("Cart in cart.ts\nand its tests")] }],
+      f3: [{ text: `wo${ESC}[2Jrds`, calls: [pop("Third")] }],
+      f4: [{ calls: [pop("Fourth\nwith more")] }],
+    }),
+    async (world) => {
+      const plain = await flame(world, ["Build", "a shop"])
+      const lines = plain.stdout.split("\n")
+      assert.deepEqual(lines.slice(0, 9), [
+        "f1 begun: Build a shop",
+        "f2 begun: Cart (below f1)",
+        "f2 completed: Cart in cart.ts",
+        "f1 completed: The shop is built",
+        "",
+        "The shop is built",
+        "It sells",
+        "",
+        lines[8],
+      ])
+      assert.match(lines[8] ?? "", /^f1: 4 requests, 440 tokens, \$0\.\d{4}$/)
+      // Nobody can be asked: the model and the person are told so.
+      assert.match(plain.stderr, /^f1: Write was refused: nobody can be asked.*--permission-mode acceptEdits.*--tools/)
+      assert.match(world.model.asked[1]?.news[0]?.text ?? "", /nobody can be asked/)
+      assert.equal(existsSync(join(world.folder, "a.ts")), false)
+
+      const json = await flame(world, ["Build more", "--json"])
+      assert.deepEqual([json.code, json.stderr], [0, ""])
+      const events = dataOf<{ kind: string; frame?: string }>(json.stdout, "event").map(({ kind }) => kind)
+      for (const kind of ["begun", "text", "tool", "usage", "ended"]) assert.ok(events.includes(kind), kind)
+      const [outcome] = dataOf<{ frame: { handle: string; status: string }; usage: object }>(json.stdout, "outcome")
+      assert.deepEqual([outcome?.frame.handle, outcome?.frame.status], ["f3", "completed"])
+
+      const quiet = await flame(world, ["--quiet", "run", "And more"])
+      assert.deepEqual([quiet.code, quiet.stdout, quiet.stderr], [0, "Fourth\nwith more\n", ""])
+      for (const { stdout } of [plain, json, quiet]) assert.doesNotMatch(stdout, /(?!\n)\p{Cc}/u)
+      await world.settled()
+    },
+  ))
+
+test("how a root ends decides the exit code", () =>
+  within(
+    byFrame({
+      f1: [{ calls: [pop("It cannot be done", { status: "failed" })] }],
+      f2: [
+        { calls: [pop("", { status: "blocked", question: "Which database?" })] },
+        { calls: [pop("With PostgreSQL")] },
+      ],
+      f3: [{ calls: [call("Bash", { command: "true" })] }],
+      f4: [{ calls: [call("Bash", { command: "true" })] }],
+      f5: [{ status: 401, text: "invalid x-api-key" }],
+      f6: [{ calls: [pop("Planned and done")] }],
+    }),
+    async (world) => {
+      assert.equal((await flame(world, ["An impossible goal"])).code, 1)
+
+      const waits = await flame(world, ["--no-wait", "Store orders"])
+      assert.equal(waits.code, 6)
+      assert.match(waits.stdout, /^f2 waits for you: Which database\?\n/m)
+      assert.match(waits.stdout, /^next: flame answer f2 TEXT, then flame resume\n$/m)
+      await flame(world, ["answer", "f2", "PostgreSQL"])
+      const resumed = await flame(world, ["resume"])
+      assert.equal(resumed.code, 0)
+      assert.match(resumed.stdout, /^f2 completed: With PostgreSQL$/m)
+      const nothing = await flame(world, ["resume"])
+      assert.deepEqual([nothing.code, nothing.stderr], [0, "nothing was stopped, interrupted or answered\n"])
+
+      const turns = await flame(world, ["--max-turns", "1", "Turn and turn"])
+      assert.equal(turns.code, 3, turns.stdout)
+      const tokens = await flame(world, ["--max-tokens", "50", "Think a lot"])
+      assert.equal(tokens.code, 3, tokens.stdout)
+      assert.match(tokens.stdout, /^f4 is stopped: its budget of 50 tokens is spent/m)
+
+      const refused = await flame(world, ["Use a wrong key"])
+      assert.equal(refused.code, 1)
+      assert.match(refused.stdout, /^f5 blocked: .*ANTHROPIC_API_KEY.*claude login/m)
+      assert.doesNotMatch(refused.stderr, /^\s+at /m)
+
+      assert.match((await flame(world, ["run"])).stderr, /^error: no root is planned/)
+      await flame(world, ["init", "A planned goal"])
+      assert.equal((await flame(world, ["run"])).code, 0)
+      await world.settled()
+    },
+  ))
+
+test("signals stop everything so that it can be resumed", () =>
+  within(
+    (request) =>
+      request.lastUser.includes("interrupted") ? { calls: [pop("Done after all")] } : { text: "Wait", hang: "stream" },
+    async (world) => {
+      const whenWorking = async () => {
+        const before = world.model.asked.length
+        await until(() => world.model.asked.length > before, "the model is asked")
+      }
+      const codes = { SIGTERM: 143, SIGHUP: 129, SIGINT: 130 } as const
+      for (const [index, [signal, code]] of Object.entries(codes).entries()) {
+        const words = index === 0 ? ["Build a shop"] : ["resume"]
+        const ended = await flame(world, words, {
+          meanwhile: async (child) => {
+            await whenWorking()
+            child.kill(signal as keyof typeof codes)
+          },
+        })
+        assert.equal(ended.code, code)
+        assert.match(ended.stderr, /^stopping; once more ends at once\nstopped; `flame resume` goes on\n$/)
+        await world.settled()
+        assert.match((await flame(world, ["status"])).stdout, /^f1 can go on: Build a shop\n/)
+      }
+    },
+  ))
