@@ -380,6 +380,10 @@ test("in a server that runs already, sessions of others are left alone, and it o
     async (world) => {
       const { config, env, program } = openCodeIn(world)
       const bridge = { port: await freePort(), token: "a token of this test" }
+      const variables = {
+        CALLSTACK_FLAME_URL: `http://127.0.0.1:${bridge.port}`,
+        CALLSTACK_FLAME_TOKEN: bridge.token,
+      }
       const plugin = [createRequire(import.meta.url).resolve("callstack-flame/bridge")]
       const server = await OpenCodeServer.start({
         program,
@@ -389,8 +393,7 @@ test("in a server that runs already, sessions of others are left alone, and it o
           ...env,
           OPENCODE_CONFIG_CONTENT: JSON.stringify({ ...config, plugin }),
           OPENCODE_SERVER_PASSWORD: "secret",
-          CALLSTACK_FLAME_URL: `http://127.0.0.1:${bridge.port}`,
-          CALLSTACK_FLAME_TOKEN: bridge.token,
+          ...variables,
         },
       })
       const url = server.url.replace("//", "//opencode:secret@")
@@ -401,8 +404,13 @@ test("in a server that runs already, sessions of others are left alone, and it o
         return data?.parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("")
       }
       const foreign = (await client.session.create({ title: "Foreign" })).data?.id ?? ""
-      for (const goal of ["Write a compiler", "Write a linker"]) {
-        const flame = new Flame({ directory: world.folder, driver: new OpenCodeDriver({ url, bridge }) })
+      Object.assign(process.env, variables)
+      const [named, unnamed] = [new OpenCodeDriver({ url, bridge }), new OpenCodeDriver({ url })]
+      for (const [goal, driver] of [
+        ["Write a compiler", named],
+        ["Write a linker", unnamed],
+      ] as const) {
+        const flame = new Flame({ directory: world.folder, driver })
         const { frame } = await flame.run(goal)
         assert.equal(frame.status, "completed")
         if (goal === "Write a compiler") {

@@ -6,7 +6,7 @@ import { isCompacted, messageOf, sessionMessage, textOf } from "opencode-callsta
 import { type SessionDriver, SessionError, type SessionOwner, type Summary, type TurnEnd } from "../../driver.js"
 import { answered, RequestError } from "./client.js"
 import { Connection } from "./connection.js"
-import type { OpenCodeOptions } from "./options.js"
+import { bridgeOf, type OpenCodeOptions } from "./options.js"
 import { askForText, readText } from "./summary.js"
 import { READ_AND_WRITE, toolSwitches } from "./tools.js"
 import { ANSWERED, COMPACTED, PROBLEM, type Purpose, reported, Turn, told } from "./turn.js"
@@ -35,10 +35,8 @@ export class OpenCodeDriver implements SessionDriver {
 
   constructor(options: OpenCodeOptions = {}) {
     if (options.model !== undefined) modelOf(options.model)
-    if (options.url !== undefined && options.bridge === undefined) {
-      throw new Error("the option `url` needs the option `bridge`: the port and the token that the server's plugin has")
-    }
-    this.#options = options
+    const bridge = bridgeOf(options)
+    this.#options = { ...options, ...(bridge && { bridge }) }
   }
 
   async open(owner: SessionOwner): Promise<void> {
