@@ -122,7 +122,7 @@ bench-tokens: native $(NODE_MODULES)
 	$(NPM) run bench:tokens --prefix bindings
 
 # The orchestrator with the real Claude Agent SDK: tokens on the stack and in one session, what it adds for each frame and
-# request, and its memory over 501 frames. Takes five minutes, fewer with fewer areas: make bench-flame FLAME_BENCH_AREAS=4
+# request, and its memory over 501 frames. Takes 13 minutes on two busy cores, fewer with fewer areas: make bench-flame FLAME_BENCH_AREAS=4
 bench-flame: export FLAME_BENCH_AREAS ?= 20
 bench-flame: native $(NODE_MODULES)
 	$(NPM) run bench:flame --prefix bindings

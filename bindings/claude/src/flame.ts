@@ -32,6 +32,11 @@ export interface FlameOptions extends FrameLimits {
   maxConcurrent?: number
   /** After how many milliseconds the work on a frame is stopped. 0, the default: never. */
   timeLimit?: number
+  /**
+   * Whether `state.json` and `frames/` beside the database are kept up to date, for programs that read these files. It doubles
+   * the work for each request. Default false: the program `callstack` and this library read the database.
+   */
+  mirror?: boolean
   /** Whether the work on a frame goes on while it waits for a person: until somebody has answered. Default true. */
   waitForAnswers?: boolean
   /** More settings of the engine's host: which tools are offered, contexts, suggestions. */
@@ -116,7 +121,7 @@ export class Flame {
     this.#waitsForAnswers = options.waitForAnswers ?? true
     // Each wait listens to it.
     setMaxListeners(0, this.#closing.signal)
-    this.stack = Stack.open(folder)
+    this.stack = Stack.open(folder, { mirror: options.mirror ?? false })
     const limits = { model, maxTurns, maxTokens, maxBudgetUsd, tools: options.tools ?? this.#driver.defaultTools }
     this.#limits = new Limits(this.stack, folder, given(limits))
     this.#orchestrator = new Orchestrator({
@@ -166,33 +171,39 @@ export class Flame {
       parent: parent ?? null,
       ...(dependsOn && { dependsOn: [...dependsOn] }),
     })
-    this.#limits.set(handle, given(limits))
+    if (parent === undefined) this.#limits.begin(handle, given(limits))
+    else this.#limits.set(handle, given(limits))
     this.#orchestrator.tellChanges()
     return handle
   }
 
   /**
-   * Runs a planned frame, or goes on with one that is blocked or was interrupted, also beside others that run. The agent of its
-   * parent learns how it ends. Returns when the frame is finished; or blocked, if neither it nor a frame below it waits for a
+   * Runs a planned frame, or goes on with one that is blocked or was interrupted, also beside others that run, and sets the limits
+   * that are given. The agent of its parent learns how it ends. Returns when the frame is finished; or blocked, if neither it nor a frame below it waits for a
    * person, or if {@link FlameOptions.waitForAnswers} is false.
    *
    * @throws Error with the engine's explanation if the frame cannot be run: for example, another process runs it.
    */
-  activate(frame: FrameRef, { answer }: { answer?: string } = {}): Promise<Outcome> {
-    return this.#operate((isStopped) => this.#activate(this.stack.resolve(frame), isStopped, answer))
+  activate(frame: FrameRef, { answer, ...limits }: { answer?: string } & FrameLimits = {}): Promise<Outcome> {
+    return this.#operate((isStopped) => {
+      const handle = this.stack.resolve(frame)
+      this.#limits.set(handle, given(limits))
+      return this.#activate(handle, isStopped, answer)
+    })
   }
 
   /**
    * Goes on with everything that was interrupted or stopped, leaf first, so that each frame finds the results of its children;
    * and with what was answered meanwhile. What another process runs is waited for. Returns how the trees ended in which
-   * something was open.
+   * something was open. Roots keep the limits with which they were begun, except for those that are given here.
    */
-  resume(): Promise<Outcome[]> {
+  resume(limits: FrameLimits = {}): Promise<Outcome[]> {
     return this.#operate(async (isStopped) => {
       const open = this.#ownFrames()
       const pending = open.filter(isInterrupted)
       const waiting = open.filter((frame) => questionOf(frame) !== undefined)
       const roots = new Set([...pending, ...waiting].map(({ handle }) => this.stack.ancestors(handle).at(-1) ?? handle))
+      for (const root of roots) this.#limits.set(root, given(limits))
       await this.#goOn(
         pending.map(({ handle }) => handle),
         isStopped,
@@ -222,8 +233,8 @@ export class Flame {
   }
 
   /**
-   * Stops everything that this orchestrator runs, or what runs at or below one frame: parents before children, so that nobody
-   * goes on. The frames are blocked with the reason, keep what they have said, and can be resumed.
+   * Stops everything that this orchestrator runs, or what runs at or below one frame: all sessions at the same time, so that
+   * none asks its model again. The frames are blocked with the reason, keep what they have said, and can be resumed.
    */
   async stop(reason = "its orchestrator was stopped", frame?: FrameRef): Promise<void> {
     this.#checkOpen()
@@ -263,14 +274,12 @@ export class Flame {
   }
 
   async #close(): Promise<void> {
-    try {
-      await this.#orchestrator.stop("its orchestrator was closed")
-    } finally {
-      this.#closing.abort()
-      await this.#driver.close()
-      await Promise.allSettled(this.#operations)
-      this.#orchestrator.close()
-    }
+    // A stack that cannot be written does not keep sessions alive: their frames are interrupted then.
+    await this.#orchestrator.host.attempt("stop", () => this.#orchestrator.stop("its orchestrator was closed"))
+    this.#closing.abort()
+    await this.#driver.close()
+    await Promise.allSettled(this.#operations)
+    this.#orchestrator.close()
   }
 
   /** Does something as soon as sessions can run. */
@@ -427,7 +436,11 @@ export class Flame {
       const running = this.stack.frames({ relation: "subtree", frame: handle, status: "in_progress" }).filter(isCalled)
       if (running.length > 0) {
         for (const frame of running) this.#tellRunner(frame)
-        await this.#wait(running.map((frame) => frame.handle))
+        const handles = running.map((frame) => frame.handle)
+        await this.#wait(handles)
+        // That process may have been killed meanwhile.
+        const wasKilled = (other: Handle) => other !== handle && this.stack.frame(other).interruptedAt !== undefined
+        await this.#goOn(handles.filter(wasKilled), isStopped)
       } else if (!isInterrupted(this.stack.frame(handle))) {
         return
       } else if (await this.#hasBegun(handle)) {

@@ -42,18 +42,20 @@ export class Limits {
     this.#defaults = defaults
   }
 
-  /** Sets the limits of a frame. */
+  /** Records the limits of a new root: these, and the defaults. They hold also when another process goes on with it. */
+  begin(root: Handle, limits: FrameLimits): void {
+    this.set(root, { ...this.#defaults, ...limits })
+  }
+
+  /** Sets limits of a frame. The others stay as they are. */
   set(handle: Handle, limits: FrameLimits): void {
-    if (Object.values(limits).some((value) => value !== undefined)) {
-      this.#write(handle, { ...this.#entry(handle), ...limits })
-    }
+    if (Object.keys(limits).length > 0) this.#change(handle, (entry) => ({ ...entry, ...limits }))
   }
 
   /** Records what a session of a frame has cost so far. */
   cost(handle: Handle, sessionID: string, costUsd: number): void {
-    const entry = this.#entry(handle)
-    if (entry.costs[sessionID] === costUsd) return
-    this.#write(handle, { ...entry, costs: { ...entry.costs, [sessionID]: costUsd } })
+    if (this.#entry(handle).costs[sessionID] === costUsd) return
+    this.#change(handle, (entry) => ({ ...entry, costs: { ...entry.costs, [sessionID]: costUsd } }))
   }
 
   /** Returns what a frame has cost, in US dollars, without the frames below it. */
@@ -79,7 +81,7 @@ export class Limits {
     return {
       frame: handle,
       model: nearest("model"),
-      tools: tools.reduce((own, above) => own.filter((tool) => above.includes(tool))),
+      tools: tools.reduce(commonTools),
       maxTurns: nearest("maxTurns"),
       maxBudgetUsd: left.length === 0 ? undefined : Math.min(...left),
     }
@@ -104,7 +106,7 @@ export class Limits {
     return undefined
   }
 
-  /** Returns a frame and its ancestors, each with its limits. A root has the defaults where it has none of its own. */
+  /** Returns a frame and its ancestors, each with its limits. A root that others have begun has the defaults. */
   #line(handle: Handle): [Handle, FrameLimits][] {
     const line = [handle, ...this.#stack.ancestors(handle)]
     return line.map((above, index) => {
@@ -114,16 +116,20 @@ export class Limits {
   }
 
   #entry(handle: Handle): Entry {
-    const known = this.#entries.get(handle)
-    if (known !== undefined) return known
-    const { createdAt } = this.#stack.frame(handle)
-    const read = readEntry(this.#file(handle), createdAt) ?? { createdAt, costs: {} }
-    this.#entries.set(handle, read)
-    return read
+    const known = this.#entries.get(handle) ?? this.#read(handle)
+    this.#entries.set(handle, known)
+    return known
   }
 
-  #write(handle: Handle, entry: Entry): void {
+  #read(handle: Handle): Entry {
+    const { createdAt } = this.#stack.frame(handle)
+    return readEntry(this.#file(handle), createdAt) ?? { createdAt, costs: {} }
+  }
+
+  /** Changes the file of a frame. Another process may have changed it since it was read. */
+  #change(handle: Handle, change: (entry: Entry) => Entry): void {
     const file = this.#file(handle)
+    const entry = change(this.#read(handle))
     mkdirSync(this.#folder, { recursive: true })
     writeFileSync(`${file}.${process.pid}`, `${JSON.stringify(entry)}\n`)
     renameSync(`${file}.${process.pid}`, file)
@@ -133,6 +139,13 @@ export class Limits {
   #file(handle: Handle): string {
     return join(this.#folder, `${handle}.json`)
   }
+}
+
+/** Returns the tools that both sets allow. The name of a server, `mcp__shop`, stands for all of its tools. */
+function commonTools(own: readonly string[], above: readonly string[]): readonly string[] {
+  const covers = (tools: readonly string[]) => (tool: string) =>
+    tools.some((name) => tool === name || tool.startsWith(`${name}__`))
+  return [...new Set([...own.filter(covers(above)), ...above.filter(covers(own))])]
 }
 
 /** Returns the tokens of requests, of prompts and answers. */
@@ -152,8 +165,9 @@ function readEntry(file: string, createdAt: number): Entry | undefined {
   let text: string
   try {
     text = readFileSync(file, "utf8")
-  } catch {
-    return undefined
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined
+    throw error
   }
   try {
     const entry = JSON.parse(text) as Entry

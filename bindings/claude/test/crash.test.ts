@@ -206,7 +206,15 @@ test("where nothing ends an orphaned session, its tools are refused, and a resum
   })
 })
 
-test("of two orchestrators that resume one tree, one runs each session, and both see the end", () => {
+/** Kills an orchestrator, and waits until another one has asked the model for the child. */
+async function asksOnceKilled(world: World, host: HostProcess): Promise<void> {
+  const asked = asksAgain(world, (request) => frameOf(request) === "f2")
+  host.child.kill("SIGKILL")
+  await host.end
+  await asked
+}
+
+test("of several orchestrators that resume one tree, one runs each session, and all see the end", () => {
   const tree: Work = { title: "Root", children: [{ title: "Child", files: ["child.txt"] }] }
   let release: () => void = () => undefined
   let held: Promise<void> | undefined
@@ -220,11 +228,17 @@ test("of two orchestrators that resume one tree, one runs each session, and both
     held = new Promise((resolve) => {
       release = resolve
     })
-    const hosts = [startHost(world), startHost(world)]
-    const isWaiting = (line: { kind: string; message?: string }) =>
-      /^another process runs f2; /.test(line.message ?? "")
-    await until(() => hosts.some(({ lines }) => lines.some(isWaiting)), "one waits for the other")
+    const isWaiting = ({ lines }: HostProcess) =>
+      lines.some((line) => line.kind === "log" && /^another process runs f2; /.test(line.message))
+    const pair = [startHost(world), startHost(world)]
+    await until(() => pair.some(isWaiting), "one waits for the other")
+    const [second, first] = isWaiting(pair[0] as HostProcess) ? pair : pair.toReversed()
+    // The one that waits takes over, and another one waits for it.
+    await asksOnceKilled(world, first as HostProcess)
+    const third = startHost(world)
+    await until(() => isWaiting(third), "a third one waits")
     release()
+    const hosts = [second as HostProcess, third]
     for (const host of hosts) {
       const [outcome] = await host.outcomes()
       assert.equal(outcome?.frame.results, "Results of Root.")

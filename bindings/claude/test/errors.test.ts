@@ -2,16 +2,18 @@
 
 import assert from "node:assert/strict"
 import { execFile } from "node:child_process"
-import { cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { chmodSync, cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { after, test } from "node:test"
 import { promisify } from "node:util"
+import { Stack } from "callstack-core"
 import { Flame, type FlameEvent, type FlameOptions } from "callstack-flame"
 import { agent, startHost, type Work, workOf } from "./harness/hosts.js"
 import { type Answer, call, frameOf, type ModelRequest, type World, type WorldScript, within } from "./harness/index.js"
 import { pop, push } from "./harness/scripts.js"
 
 const NO_PRLIMIT = process.platform !== "linux"
+const NO_OTHER_USER = NO_PRLIMIT || process.getuid?.() !== 0
 const unhandled: unknown[] = []
 process.on("unhandledRejection", (error) => unhandled.push(error))
 after(() => assert.deepEqual(unhandled, []))
@@ -102,21 +104,28 @@ test("a refused key stops all frames at once", () => {
   })
 })
 
-test("a busy API is asked again, and the delays are told", () => {
+test("a busy API is asked again, and a transcript that is gone is begun anew", () => {
   const tree: Work = { title: "Root" }
   const script = (request: ModelRequest, world: World): Answer | undefined => {
     if (request.number === 1) return { status: 429, text: "slow down", headers: { "retry-after": "1" } }
     if (request.number === 2) return { status: 529, text: "overloaded" }
-    return agent(tree, request, world)
+    return request.number === 3 ? { hang: "headers" } : agent(tree, request, world)
   }
-  return withFlame(script, async (flame, _, events) => {
-    const { frame } = await flame.run("Root")
-    assert.equal(frame.status, "completed")
+  return withFlame(script, async (flame, world, events) => {
+    const running = flame.run("Root")
+    const { session } = await world.model.waitFor(({ number }) => number === 3)
     const retries = events.flatMap((event) => (event.kind === "retry" ? [[event.status, event.attempt]] : []))
     assert.deepEqual(retries, [
       [429, 1],
       [529, 2],
     ])
+    await flame.stop()
+    assert.equal((await running).frame.status, "blocked")
+    rmSync(world.transcript(session))
+    const [outcome] = await flame.resume()
+    assert.equal(outcome?.frame.status, "completed")
+    assert.deepEqual(new Set(world.model.asked.map((request) => request.session)), new Set([session]))
+    assert.equal(world.model.asked.length, 4)
   })
 })
 
@@ -146,25 +155,6 @@ test("silence of a model is noticed while no tool runs, and the turn is repeated
     },
     { claude: { silenceTimeout: 6000, allowedTools: ["Bash"] } },
   )
-})
-
-test("a transcript that is gone is begun anew in the same session", () => {
-  const tree: Work = { title: "Root" }
-  const script = (request: ModelRequest, world: World) =>
-    request.number === 1 ? { hang: "headers" as const } : agent(tree, request, world)
-  return withFlame(script, async (flame, world) => {
-    const running = flame.run("Root")
-    const { session } = await world.model.waitFor(() => true)
-    await flame.stop()
-    assert.equal((await running).frame.status, "blocked")
-    rmSync(world.transcript(session))
-    const [outcome] = await flame.resume()
-    assert.equal(outcome?.frame.status, "completed")
-    assert.deepEqual(
-      world.model.asked.map((request) => request.session),
-      [session, session],
-    )
-  })
 })
 
 test("a project's folder that does not exist, and a stack that is none, are named", () =>
@@ -216,6 +206,23 @@ test("a disk that is full is told to the agent, a stop still ends everything, an
   })
 })
 
+test("a stack that may not be written is named, and the orchestrator can be closed", { skip: NO_OTHER_USER }, () => {
+  const nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+  return within(
+    () => undefined,
+    async (world) => {
+      Stack.open(join(world.folder, ".callstack")).close()
+      chmodSync(world.root, 0o755)
+      const host = startHost(world, { goal: "Root", through: nobody })
+      const failed = await host.line(({ kind }) => kind === "failed", "the error")
+      assert.match(JSON.stringify(failed), /cannot write .*stack\.db.*: it is read-only/)
+      assert.equal(await host.end, 0)
+      assert.equal(host.errors, "")
+      await world.settled()
+    },
+  )
+})
+
 test("without the SDK, the message says what to install", () =>
   within(
     () => undefined,
@@ -226,6 +233,7 @@ test("without the SDK, the message says what to install", () =>
       cpSync(join(own, "dist"), join(packages, "callstack-flame/dist"), { recursive: true })
       cpSync(join(own, "package.json"), join(packages, "callstack-flame/package.json"))
       symlinkSync(join(own, "../node"), join(packages, "callstack-core"))
+      symlinkSync(join(own, "../opencode"), join(packages, "opencode-callstack"))
       const code = `
       import { Flame } from "callstack-flame"
       const flame = new Flame()

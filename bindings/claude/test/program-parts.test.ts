@@ -71,6 +71,10 @@ test("an event is one line, and says what its frame waits for", () => {
   // The question of the agent follows as an event of its own.
   assert.equal(lineOf({ kind: "ended", frame, title, status: "blocked", results: "So far" }), undefined)
   assert.equal(lineOf({ kind: "text", frame, text: "word" }), undefined)
+  const log = { kind: "log", frame: undefined, message: "process 7 runs f2", data: {} } as const
+  assert.equal(text({ ...log, level: "error" }), "error: process 7 runs f2")
+  assert.equal(lineOf({ ...log, level: "info" }), undefined)
+  assert.equal(text({ ...log, level: "info", data: { process: 7 } }), "process 7 runs f2")
 })
 
 /** A screen on an emulated terminal. */

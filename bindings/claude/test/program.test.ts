@@ -6,36 +6,16 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { test } from "node:test"
 import { Stack } from "callstack-core"
-import {
-  type Answer,
-  call,
-  callstack,
-  frameOf,
-  type ModelRequest,
-  PROGRAM,
-  until,
-  type World,
-  within,
-} from "./harness/index.js"
-import { FLAME, flame } from "./harness/person.js"
+import { type Actions, runCommandLine } from "../src/program/command-line.js"
+import { Failure } from "../src/program/failure.js"
+import { byFrame, call, callstack, PROGRAM, pop, push, stack, until, within, write } from "./harness/index.js"
+import { FLAME, flame, sessionsOf } from "./harness/person.js"
 
 const ESC = "\u001b"
 const MODULES = join(import.meta.dirname, "../../../node_modules")
 
-const push = (title: string) =>
-  call("mcp__stack__stack_frame_push", { title, successCriteria: title, successCriteriaCompacted: title })
-const pop = (results: string, more: object = {}) =>
-  call("mcp__stack__stack_frame_pop", { status: "completed", results, resultsCompacted: "", ...more })
-
-/** A script by frame: the answers of each, in order, and the last one again and again. */
-function byFrame(frames: Record<string, readonly (Answer | ((world: World) => Answer))[]>) {
-  const steps = new Map(Object.entries(frames).map(([frame, answers]) => [frame, [...answers]]))
-  return (request: ModelRequest, world: World): Answer => {
-    const left = steps.get(frameOf(request) ?? "")
-    const answer = left !== undefined && left.length > 1 ? left.shift() : left?.[0]
-    return typeof answer === "function" ? answer(world) : (answer ?? {})
-  }
-}
+/** A command line that reaches an action is not wrong. */
+const NO_ACTIONS = new Proxy({} as Actions, { get: (_, name) => assert.fail(`the action ${String(name)} was reached`) })
 
 /** A folder without a model, for commands that run nothing. */
 async function inFolder(use: (place: { folder: string; env: Record<string, string> }) => Promise<void>): Promise<void> {
@@ -86,11 +66,16 @@ test("a wrong command line is refused before anything is done", () =>
       [["run", "--permission-mode", "all", "A goal"], /--permission-mode.*acceptEdits/],
     ]
     for (const [words, message] of wrong) {
-      const { code, stdout, stderr } = await flame(place, words)
-      assert.deepEqual([code, stdout], [2, ""], words.join(" "))
-      assert.match(stderr, message)
-      assert.doesNotMatch(stderr, /^\s+at /m)
+      await assert.rejects(runCommandLine(words, NO_ACTIONS, { isInteractive: false, version: "0" }), (error) => {
+        assert.ok(error instanceof Failure)
+        const next = error.nextStep === undefined ? "" : `\nnext: ${error.nextStep}`
+        assert.match(`error: ${error.message}${next}`, message)
+        return error.exit === 2
+      })
     }
+    const plain = await flame(place, ["statsu"])
+    assert.deepEqual([plain.code, plain.stdout], [2, ""])
+    assert.match(plain.stderr, /^error: there is no command `statsu`\nnext: .*flame run statsu\n$/)
     const { code, stderr } = await flame(place, ["--json", "tree", "f1", "f2"])
     assert.equal(code, 2)
     assert.equal(dataOf<{ code: string }>(stderr, "error")[0]?.code, "arguments")
@@ -192,7 +177,7 @@ test("a run writes plain lines, JSON, or its results alone", () =>
   within(
     byFrame({
       f1: [
-        ({ folder }) => ({ calls: [call("Write", { file_path: join(folder, "a.ts"), content: "a" })] }),
+        (_, world) => ({ calls: [write(world, "a.ts")] }),
         { calls: [push(`Ca${ESC}]0;x\u0007rt`)] },
         { calls: [pop("The shop is built\nIt sells")] },
       ],
@@ -237,14 +222,19 @@ test("a run writes plain lines, JSON, or its results alone", () =>
 test("how a root ends decides the exit code", () =>
   within(
     byFrame({
-      f1: [{ calls: [pop("It cannot be done", { status: "failed" })] }],
+      f1: [{ calls: [pop("It cannot be done", "failed")] }],
       f2: [
-        { calls: [pop("", { status: "blocked", question: "Which database?" })] },
+        {
+          calls: [
+            stack("frame_pop", { status: "blocked", results: "", resultsCompacted: "", question: "Which database?" }),
+          ],
+        },
         { calls: [pop("With PostgreSQL")] },
       ],
-      f3: [{ calls: [call("Bash", { command: "true" })] }],
-      f4: [{ calls: [call("Bash", { command: "true" })] }],
-      f5: [{ status: 401, text: "invalid x-api-key" }],
+      // The SDK asks several times: the model for a summary, and an API that has failed.
+      f3: Array(5).fill({ calls: [call("Bash", { command: "true" })] }),
+      f4: Array(5).fill({ calls: [call("Bash", { command: "true" })] }),
+      f5: Array(5).fill({ status: 401, text: "invalid x-api-key" }),
       f6: [{ calls: [pop("Planned and done")] }],
     }),
     async (world) => {
@@ -274,6 +264,7 @@ test("how a root ends decides the exit code", () =>
 
       assert.match((await flame(world, ["run"])).stderr, /^error: no root is planned/)
       await flame(world, ["init", "A planned goal"])
+      assert.equal((await flame(world, ["run", "--title", "Other"])).code, 2)
       assert.equal((await flame(world, ["run"])).code, 0)
       await world.settled()
     },
@@ -281,8 +272,7 @@ test("how a root ends decides the exit code", () =>
 
 test("signals stop everything so that it can be resumed", () =>
   within(
-    (request) =>
-      request.lastUser.includes("interrupted") ? { calls: [pop("Done after all")] } : { text: "Wait", hang: "stream" },
+    () => ({ text: "Wait", hang: "stream" }),
     async (world) => {
       const whenWorking = async () => {
         const before = world.model.asked.length
@@ -302,5 +292,21 @@ test("signals stop everything so that it can be resumed", () =>
         await world.settled()
         assert.match((await flame(world, ["status"])).stdout, /^f1 can go on: Build a shop\n/)
       }
+      // A session that does not react keeps the program from stopping, until the second signal.
+      let said = ""
+      const ended = await flame(world, ["resume"], {
+        meanwhile: async (child) => {
+          child.stderr.on("data", (text: string) => {
+            said += text
+          })
+          await whenWorking()
+          for (const id of sessionsOf(world)) process.kill(id, "SIGSTOP")
+          child.kill("SIGINT")
+          await until(() => said.includes("stopping"), "the program stops")
+          child.kill("SIGINT")
+        },
+      })
+      assert.deepEqual([ended.code, ended.stderr], [130, "stopping; once more ends at once\n"])
+      await world.settled()
     },
   ))

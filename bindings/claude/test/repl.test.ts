@@ -4,16 +4,28 @@ import assert from "node:assert/strict"
 import { existsSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { test } from "node:test"
-import { type Answer, call, callstack, frameOf, type ModelRequest, until, type World, within } from "./harness/index.js"
-import { FLAME, flame, type Person, sitDown } from "./harness/person.js"
+import {
+  type Answer,
+  call,
+  callstack,
+  frameOf,
+  type ModelRequest,
+  pop,
+  stack,
+  until,
+  type World,
+  within,
+  write,
+} from "./harness/index.js"
+import { FLAME, flame, type Person, sessionsOf, sitDown } from "./harness/person.js"
 
 const ESC = "\u001b"
 const CTRL_C = "\u0003"
 const CTRL_D = "\u0004"
 const UP = `${ESC}[A`
 
-const pop = (results: string, more: object = {}) =>
-  call("mcp__stack__stack_frame_pop", { status: "completed", results, resultsCompacted: "", ...more })
+/** A call that asks the person. */
+const ask = (question: string) => stack("frame_pop", { status: "blocked", results: "", resultsCompacted: "", question })
 
 /** Answers that a test gives when it wants to. */
 class Script {
@@ -79,7 +91,7 @@ test("a person pushes, answers and pops while frames run, and what is typed surv
     person.type("\r")
     await person.waitFor(/^f2 begun: Write the tests \(below f1\)/)
 
-    script.give("f2", { calls: [pop("", { status: "blocked", question: "Which runner?\nThe person knows" })] })
+    script.give("f2", { calls: [ask("Which runner?\nThe person knows")] })
     await person.waitFor(/^f2 waits for you: Write the tests/)
     await person.waitFor(/^ {2}The person knows$/)
     person.type("answer node:test\r")
@@ -101,7 +113,7 @@ test("a person pushes, answers and pops while frames run, and what is typed surv
     person.type("quit\r")
     assert.equal(await person.ended(), 0)
     // Nothing of the lower end is left behind.
-    assert.equal(person.all().at(-1), "flame> quit")
+    assert.equal(person.all().at(-1), "flame> quit", person.all().join("\n"))
     for (const words of ["f2 begun", "f2 goes on"])
       assert.equal(person.all().filter((shown) => shown.startsWith(words)).length, 1)
   }))
@@ -168,16 +180,14 @@ test("Ctrl-C stops what runs, and a second one leaves at once", () =>
     await person.waitFor(/^f1 blocked: Build a shop/)
     await person.waitFor(/^ {2}It was stopped: by a person$/)
     await person.waitFor(/^next: resume/)
-    await world.settled(1)
+    await until(() => sessionsOf(world).length === 0, "no session is left")
 
     script.give("f1", { hang: "headers" })
     const asked = world.model.asked.length
     person.type("resume\r")
     await until(() => world.model.asked.length > asked, "f1 asks the model again")
     // A session that does not react keeps the program from stopping.
-    const sessions = world
-      .processes()
-      .filter((id) => readFileSync(`/proc/${id}/cmdline`, "latin1").includes("--resume"))
+    const sessions = sessionsOf(world)
     assert.notEqual(sessions.length, 0)
     for (const id of sessions) process.kill(id, "SIGSTOP")
     person.type(CTRL_C)
@@ -190,10 +200,9 @@ test("Ctrl-C stops what runs, and a second one leaves at once", () =>
 
 test("a run at a terminal asks for permissions, and ends with its root", () =>
   atTerminal([`Build${ESC}]0;pwned\u0007${ESC}[2J a shop`], async (person, script, world) => {
-    const write = (name: string) =>
-      call("Write", { file_path: join(world.folder, name), content: `${name}${ESC}[5m\n` })
+    const writing = (name: string) => write(world, name, `${name}${ESC}[5m\n`)
     await person.waitFor(/^f1 begun: Build a shop/)
-    script.give("f1", { calls: [write("refused.ts")] })
+    script.give("f1", { calls: [writing("refused.ts")] })
     await person.waitFor(/^f1 asks to use Write/)
     await person.waitFor(/^ {2}content: refused\.ts$/)
     await person.prompt(/^f1 Write\? y\/n\/always>$/)
@@ -204,11 +213,11 @@ test("a run at a terminal asks for permissions, and ends with its root", () =>
     person.resize(100, 30)
     person.type("o\r")
     await person.prompt(/^f1>$/)
-    script.give("f1", { calls: [write("allowed.ts")] })
+    script.give("f1", { calls: [writing("allowed.ts")] })
     await person.prompt(/^f1 Write\? y\/n\/always>$/)
     person.type("always\r")
     await until(() => existsSync(join(world.folder, "allowed.ts")), "the file is written")
-    script.give("f1", { calls: [write("again.ts")] })
+    script.give("f1", { calls: [writing("again.ts")] })
     await until(() => existsSync(join(world.folder, "again.ts")), "the second file is written without a question")
     script.give("f1", { calls: [pop(`The shop ${ESC}[31mis built\nand sells`)] })
     assert.equal(await person.ended(), 0)

@@ -163,6 +163,7 @@ test("frames that run are stopped, popped and invalidated one by one, and their 
     const running = flame.run("Root")
     await until(() => words.size === 3, "all children work")
     const handleOf = (title: string) => flame.stack.frames().find((frame) => frame.title === title)?.handle ?? "none"
+    await assert.rejects(flame.answer(handleOf("Stopped"), "yes"), /waits for no answer/)
     await flame.stop("enough", handleOf("Stopped"))
     await flame.pop(handleOf("Popped"), "completed", "A person has done it")
     flame.stack.invalidate(handleOf("Invalidated"), "not needed")

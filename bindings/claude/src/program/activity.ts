@@ -12,28 +12,43 @@ const KEPT = 400
 /** The longest part of a line that a title takes, in columns. */
 const TITLE = 40
 
+/** What a frame does. */
+interface Doing {
+  /** The end of what its model writes. */
+  text: string
+  /** The tools that run. */
+  tools: { name: string; words: string }[]
+  isRetrying: boolean
+}
+
 /** Follows what frames do. */
 export class Activities {
-  readonly #doing = new Map<Handle, { kind: "text" | "tool" | "retry"; text: string }>()
+  readonly #doing = new Map<Handle, Doing>()
 
   /** Takes an event. Returns true if a live line may have changed. */
   take(event: FlameEvent): boolean {
     switch (event.kind) {
       case "text": {
-        const doing = this.#doing.get(event.frame)
-        const before = doing?.kind === "text" ? doing.text : ""
-        this.#doing.set(event.frame, { kind: "text", text: (before + event.text).slice(-KEPT) })
+        const doing = this.#of(event.frame)
+        doing.text = (doing.text + event.text).slice(-KEPT)
+        doing.isRetrying = false
         return true
       }
-      case "tool":
-        this.#doing.set(event.frame, { kind: "tool", text: callOf(event.tool, event.input) })
+      case "tool": {
+        const doing = this.#of(event.frame)
+        doing.tools.push({ name: event.tool, words: callOf(event.tool, event.input) })
+        doing.text = ""
         return true
+      }
+      case "toolEnded": {
+        const { tools } = this.#of(event.frame)
+        const index = tools.findIndex(({ name }) => name === event.tool)
+        if (index >= 0) tools.splice(index, 1)
+        return true
+      }
       case "retry":
-        this.#doing.set(event.frame, { kind: "retry", text: "waits to ask the model again" })
+        this.#of(event.frame).isRetrying = true
         return true
-      case "toolEnded":
-        if (this.#doing.get(event.frame)?.kind === "text") return false
-        return this.#doing.delete(event.frame)
       case "begun":
       case "ended":
         this.#doing.delete(event.frame)
@@ -46,11 +61,18 @@ export class Activities {
   /** Returns the line of a frame that works. */
   lineOf({ frame, title }: Running, columns: number): string {
     const head = `${frame} ${cut(oneLine(title), Math.min(TITLE, Math.floor(columns / 2)))}: `
-    const doing = this.#doing.get(frame)
-    const room = columns - widthOf(head)
-    if (doing === undefined || room < 2) return cut(`${head}thinks`, columns)
-    const text = oneLine(doing.text)
-    return head + (doing.kind === "text" ? cutStart(text, room) : cut(text, room))
+    const { text, tools, isRetrying } = this.#of(frame)
+    const room = Math.max(2, columns - widthOf(head))
+    const tool = tools.at(-1)
+    if (isRetrying) return head + cut("waits to ask the model again", room)
+    if (tool !== undefined) return head + cut(oneLine(tool.words), room)
+    return head + (text.trim() === "" ? "thinks" : cutStart(oneLine(text), room))
+  }
+
+  #of(frame: Handle): Doing {
+    const doing = this.#doing.get(frame) ?? { text: "", tools: [], isRetrying: false }
+    this.#doing.set(frame, doing)
+    return doing
   }
 }
 

@@ -1,6 +1,5 @@
 // The commands and options of the command line.
 
-import { readFileSync } from "node:fs"
 import { Command, CommanderError } from "commander"
 import { EXIT_HELP, Exit } from "./exit.js"
 import { Failure } from "./failure.js"
@@ -28,6 +27,14 @@ export interface Actions {
   view(options: PlaceOptions, more: readonly string[]): Promise<number>
 }
 
+/** What the command line depends on besides its words. */
+export interface Surroundings {
+  /** Whether there is a terminal for a dialogue. */
+  isInteractive: boolean
+  /** The version of the package. */
+  version: string
+}
+
 const EXAMPLES = `Examples:
   flame "Build a REST API with authentication"    runs the goal as a tree of frames
   flame                                           at a terminal: a dialogue, in which you push, pop and answer
@@ -39,10 +46,10 @@ const EXAMPLES = `Examples:
 export async function runCommandLine(
   words: readonly string[],
   actions: Actions,
-  isInteractive: boolean,
+  surroundings: Surroundings,
 ): Promise<number> {
   let code: number = Exit.done
-  const program = commandLine(actions, isInteractive, (result) => {
+  const program = commandLine(actions, surroundings, (result) => {
     code = result
   })
   try {
@@ -55,10 +62,11 @@ export async function runCommandLine(
   }
 }
 
-function commandLine(actions: Actions, isInteractive: boolean, done: (code: number) => void): Command {
-  const { version }: { version: string } = JSON.parse(
-    readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
-  )
+function commandLine(
+  actions: Actions,
+  { isInteractive, version }: Surroundings,
+  done: (code: number) => void,
+): Command {
   const program = new Command("flame")
     .description("Runs a goal as a tree of frames, each in a session of its own.")
     .usage('[options] "GOAL"\n       flame [options] COMMAND')

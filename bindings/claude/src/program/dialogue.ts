@@ -3,7 +3,7 @@
 import type { Flame, Outcome } from "../flame.js"
 import { commandIn, commandOf, type Desk, type Seen } from "./commands.js"
 import { Exit } from "./exit.js"
-import { Failure, failureOf } from "./failure.js"
+import { Failure, failureOf, inDialogue } from "./failure.js"
 import type { Line } from "./lines.js"
 import type { Asked, Decision, Permissions } from "./permissions.js"
 import { oneLine } from "./text.js"
@@ -52,7 +52,7 @@ export class Dialogue implements Desk {
       const { name, text } = commandIn(typed)
       await commandOf(name).run(this, text, seen)
     } catch (error) {
-      this.#parts.complain(failureOf(error))
+      this.#complain(failureOf(error))
     }
   }
 
@@ -70,7 +70,7 @@ export class Dialogue implements Desk {
     this.#works.add(work)
     const end = await work
     this.#works.delete(work)
-    if (end instanceof Failure) this.#parts.complain(end)
+    if (end instanceof Failure) this.#complain(end)
     else this.#parts.ended(end)
     return end
   }
@@ -84,6 +84,10 @@ export class Dialogue implements Desk {
     if (asked === undefined) throw new Failure(Exit.refused, "no_request", "no frame asks for a permission")
     if (this.#parts.permissions.decide(asked, decision)) return
     throw new Failure(Exit.refused, "withdrawn", `${asked.frame} does not ask to use ${oneLine(asked.tool)} any more`)
+  }
+
+  #complain(failure: Failure): void {
+    this.#parts.complain(inDialogue(failure))
   }
 
   view(): Promise<string> {

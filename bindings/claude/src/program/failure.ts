@@ -50,6 +50,14 @@ const NEXT: Partial<Record<ErrorCode, string>> = {
   replaced: "`callstack doctor` says what is damaged and what can be saved",
 }
 
+/** Returns a failure as it is told in a dialogue, where commands are typed without the name of the program. */
+export function inDialogue(failure: Failure): Failure {
+  const { exit, code, message, nextStep, cause } = failure
+  return nextStep === undefined
+    ? failure
+    : new Failure(exit, code, message, { next: nextStep.replaceAll("`flame ", "`"), cause })
+}
+
 /** Returns what to tell a person, or a program, about an error. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error

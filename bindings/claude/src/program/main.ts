@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // The program `flame`: an orchestrator for people and scripts.
 
+import { readFileSync } from "node:fs"
 import { runCommandLine } from "./command-line.js"
 import { Exit } from "./exit.js"
 import { failureOf } from "./failure.js"
@@ -44,13 +45,19 @@ async function main(words: readonly string[]): Promise<number> {
           return (await import("./view.js")).showView(stackFolder(options, env), more)
         },
       },
-      input.isTTY === true && output.isTTY === true,
+      { isInteractive: input.isTTY === true && output.isTTY === true, version: versionOf() },
     )
   } catch (problem) {
     const failure = failureOf(problem)
     reporterOf({ json: words.includes("--json") }).complain(failure)
     return failure.exit
   }
+}
+
+function versionOf(): string {
+  const manifest = readFileSync(new URL("../../package.json", import.meta.url), "utf8")
+  const { version }: { version: string } = JSON.parse(manifest)
+  return version
 }
 
 // A reader that has enough is no failure. Commands that run frames stop them first.

@@ -27,7 +27,6 @@ export interface RunOptions extends PlaceOptions {
   timeLimit?: number
   budget?: number
   driver?: "claude" | "opencode"
-  url?: string
   wait?: boolean
   quiet?: boolean
 }
@@ -81,7 +80,6 @@ export function addRunOptions(command: Command): Command {
     .option("--time-limit <time>", "how long the work on a frame may take, as 90s, 30m or 2h", time)
     .option("--budget <tokens>", "the size of a context", wholeFrom(1))
     .addOption(new Option("--driver <name>", "what runs the sessions").choices(["claude", "opencode"]))
-    .option("--url <address>", "the address of a running OpenCode server (default: one is started)")
     .option("--no-wait", "end when a frame waits for a person, instead of waiting for the answer")
     .option("-q, --quiet", "write the results alone")
 }
@@ -127,10 +125,9 @@ export async function runOptions(
 }
 
 /** Loads the driver for a server of OpenCode. */
-async function openCode({ model, url }: RunOptions): Promise<SessionDriver> {
-  const module = "../drivers/opencode/index.js"
-  const { OpenCodeDriver }: { OpenCodeDriver: new (options: object) => SessionDriver } = await import(module)
-  return new OpenCodeDriver(given({ model, url }))
+async function openCode({ model }: RunOptions): Promise<SessionDriver> {
+  const { OpenCodeDriver } = await import("../drivers/opencode/index.js")
+  return new OpenCodeDriver(given({ model }))
 }
 
 function given<Values extends object>(values: Values): { [Key in keyof Values]: Exclude<Values[Key], undefined> } {

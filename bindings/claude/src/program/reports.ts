@@ -43,7 +43,9 @@ export function lineOf(event: FlameEvent): Line | undefined {
       return line(toned("strong", event.frame), ": its conversation was compacted")
     case "log":
       // What the engine warns of is in the events of frames, too.
-      return event.level === "error" ? line(toned("bad", "error: "), oneLine(event.message)) : undefined
+      if (event.level === "error") return line(toned("bad", "error: "), oneLine(event.message))
+      // Another process runs a frame, for which this one waits.
+      return "process" in event.data ? line(oneLine(event.message)) : undefined
     default:
       return undefined
   }

@@ -6,7 +6,7 @@ import { Flame, type FramePlan, type Outcome } from "../flame.js"
 import { STOPPED } from "./commands.js"
 import { Dialogue } from "./dialogue.js"
 import { Exit, type ExitCode, exitOfRun } from "./exit.js"
-import type { Failure } from "./failure.js"
+import { Failure } from "./failure.js"
 import { rootToRun } from "./goals.js"
 import { History, historyFile } from "./history.js"
 import { Interrupts } from "./interrupts.js"
@@ -62,6 +62,9 @@ export function isDialogue({ options, input, streams }: Omit<Work, "reporter">):
 
 async function beginRoot(flame: Flame, text: string, more: Omit<FramePlan, "goal">): Promise<Outcome> {
   const { frame, goal } = rootToRun(flame.stack, text)
+  if (frame !== undefined && Object.keys(more).length > 0) {
+    throw new Failure(Exit.usage, "arguments", "--title and --criteria are for a new root: a planned one has its own")
+  }
   return await (frame === undefined ? flame.run(goal, more) : flame.activate(frame))
 }
 

@@ -105,7 +105,9 @@ export class Terminal {
   async #runOnce(run: Promise<Outcome | Outcome[]>): Promise<void> {
     const end = await this.#dialogue.track(run)
     if (this.#isStopping) return
-    await this.#quit(end instanceof Failure ? end.exit : exitOfRun(end, this.#isOverspent))
+    // What the person has begun beside it may still run.
+    if (this.#parts.flame.status().length > 0) await this.#stop()
+    this.#leave(end instanceof Failure ? end.exit : exitOfRun(end, this.#isOverspent))
   }
 
   #open(greeting: readonly Line[]): Promise<ExitCode> {
@@ -114,13 +116,14 @@ export class Terminal {
     output.write(MARK_PASTES)
     // Also when the program ends by an error.
     process.on("exit", this.#unmark)
+    const ignore = flame.on((event) => this.#take(event))
     const over = new Promise<ExitCode>((resolve) => {
       this.#leave = (code) => {
+        ignore()
         this.#close(keyboard)
         resolve(code)
       }
     })
-    flame.on((event) => this.#take(event))
     permissions.onChange = (news) => this.#print(news === undefined ? [] : requestLines(news))
     output.on("resize", this.#resized)
     this.#editor = new Editor({
@@ -219,16 +222,20 @@ export class Terminal {
     this.#isStopping = false
   }
 
+  /** Stops what runs and leaves, because the person or a signal says so. */
   async #quit(code: ExitCode): Promise<void> {
     if (this.#isStopping) return
-    const wasWorking = this.#dialogue.isWorking
-    if (wasWorking) await this.#stop()
+    const { flame, command } = this.#parts
+    if (flame.status().length > 0) await this.#stop()
     this.#isStopping = true
+    const isOpen = (["in_progress", "blocked"] as const).some((status) => flame.stack.handles({ status }).length > 0)
     this.#leave(code)
-    if (wasWorking) this.tell(`stopped; \`${this.#parts.command}resume\` goes on`)
+    if (isOpen) this.tell(`stopped; \`${command}resume\` goes on`)
   }
 
   #ended(outcomes: readonly Outcome[]): void {
+    // The person has left: the process of a session may end later than its frame.
+    if (this.#editor === undefined) return
     const { flame, command } = this.#parts
     const prefix = this.#isOneRun ? command : ""
     this.#print(outcomes.flatMap((outcome) => outcomeLines(outcome, flame.usage(outcome.frame.handle), prefix)))

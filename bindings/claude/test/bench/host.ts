@@ -2,7 +2,7 @@
 // Prints a line of JSON: a `Report`. node --expose-gc --import ./loader.js host.js flame|bare AREAS
 
 import { randomUUID } from "node:crypto"
-import { lstatSync, readdirSync } from "node:fs"
+import { lstatSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Options } from "@anthropic-ai/claude-agent-sdk"
 import { ClaudeDriver, Flame, type SessionDriver, type SessionOwner } from "callstack-flame"
@@ -20,6 +20,8 @@ export interface Sample {
   external: number
   /** The folder of the stack. */
   folder: number
+  /** What the process has written to files since it began. 0 where the system does not count it. */
+  written: number
 }
 
 /** What a run has shown. Times are in milliseconds. */
@@ -52,7 +54,7 @@ function frameEnded(frames: number): void {
   probe.without(() => {
     globalThis.gc?.()
     const { rss, heapUsed, external } = process.memoryUsage()
-    samples.push({ frames, resident: rss, heap: heapUsed, external, folder: sizeOf(folder) })
+    samples.push({ frames, resident: rss, heap: heapUsed, external, folder: sizeOf(folder), written: writtenBytes() })
     console.error(`${frames} frames, ${(rss / MEGABYTE).toFixed(0)} MB`)
   })
 }
@@ -162,6 +164,15 @@ function sizeOf(path: string): number {
     return readdirSync(path).reduce((sum, name) => sum + sizeOf(join(path, name)), 0)
   } catch {
     // It was removed meanwhile, or there is no stack.
+    return 0
+  }
+}
+
+/** What Linux has counted as written by this process. */
+function writtenBytes(): number {
+  try {
+    return Number(/^write_bytes: (\d+)/m.exec(readFileSync("/proc/self/io", "latin1"))?.[1])
+  } catch {
     return 0
   }
 }

@@ -2,6 +2,7 @@
 
 import { type ChildProcessWithoutNullStreams, spawn as spawnChild } from "node:child_process"
 import { once } from "node:events"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { type IPty, spawn } from "@lydell/node-pty"
 import xterm from "@xterm/headless"
@@ -92,6 +93,19 @@ export function sitDown(
       throw new Error(`the program has not ended; the terminal shows:\n${sees().join("\n")}`, { cause })
     })
   }
+}
+
+/** Returns the IDs of the processes that run sessions. */
+export function sessionsOf(world: World): number[] {
+  const words = (id: number) => {
+    try {
+      return readFileSync(`/proc/${id}/cmdline`, "latin1").split("\0")
+    } catch {
+      // It has ended meanwhile.
+      return []
+    }
+  }
+  return world.processes().filter((id) => words(id).some((word) => /^--(resume|session-id)/.test(word)))
 }
 
 /** How to run the program without a terminal. */

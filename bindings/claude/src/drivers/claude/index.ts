@@ -200,14 +200,17 @@ export class ClaudeDriver implements SessionDriver {
     const place = await this.#place(sessionID)
     const options = change({ ...this.#sessionOptions(sessionID, limits, running), ...place })
     await owner.report({ kind: "messageFinished", sessionID, message: promptMessage(prompt) })
-    if (!work.isEnded) return running.run(() => sdk.query({ prompt, options }))
+    if (!work.isEnded) {
+      this.#fresh.delete(sessionID)
+      return running.run(() => sdk.query({ prompt, options }))
+    }
     return { result: undefined, error: new SessionError(STOPPED), interruption: undefined, errors: "" }
   }
 
   /** Where a turn goes on: in the transcript of the session, or in a new one. */
   async #place(sessionID: string): Promise<Pick<Options, "resume" | "sessionId">> {
     const { owner, sdk } = this.#ready()
-    const isFresh = this.#fresh.delete(sessionID)
+    const isFresh = this.#fresh.has(sessionID)
     if (!(isFresh || this.#own.has(sessionID))) await killLeftovers(sessionID)
     this.#own.add(sessionID)
     const isNew = isFresh || (await sdk.getSessionInfo(sessionID, { dir: owner.directory })) === undefined
