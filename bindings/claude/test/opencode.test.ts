@@ -217,10 +217,12 @@ test("what is stopped keeps its words, and goes on in its sessions", () =>
         },
       ],
     },
-    async ({ flame, world, asked }) => {
+    async ({ flame, world, events, asked }) => {
       const running = flame.run("Write a compiler", { title: "Compiler" })
       await world.model.waitFor((request) => frameOf(request) === "f2", LIMIT)
-      await until(() => flame.status().length === 2, "both sessions work")
+      const words = () => of(events, "text").filter(({ frame }) => frame === "f2")
+      await until(() => words().length > 0, "the words of the child arrive")
+      assert.equal(flame.status().length, 2)
       await flame.stop("it is late")
       const { frame } = await running
       assert.equal(frame.status, "blocked")
