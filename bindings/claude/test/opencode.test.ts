@@ -1,10 +1,18 @@
 // The driver for OpenCode: the real server with the bridge in it, and a scripted model.
 
 import assert from "node:assert/strict"
-import { readFileSync } from "node:fs"
+import { spawn } from "node:child_process"
+import { existsSync, readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { type AddressInfo, createServer } from "node:net"
 import { join } from "node:path"
 import { test } from "node:test"
+import { createOpencodeClient } from "@opencode-ai/sdk/v2"
 import { Flame, type FlameEvent, type FlameOptions, OpenCodeDriver, type OpenCodeOptions } from "callstack-flame"
+import { RemoteEngine } from "../src/drivers/opencode/engine.js"
+import { Receiver } from "../src/drivers/opencode/receiver.js"
+import { OpenCodeServer } from "../src/drivers/opencode/server.js"
+import { readText } from "../src/drivers/opencode/summary.js"
 import { type Answer, call, frameOf, type ModelRequest, until, type World, within } from "./harness/index.js"
 import { openCodeIn } from "./harness/opencode.js"
 
@@ -36,6 +44,17 @@ function byFrame(steps: Steps) {
 
 /** How long a server may take to start and to ask, in milliseconds. */
 const LIMIT = 60_000
+
+/** A server of tools, as code for Node: it has the tools `add` and `list`. */
+const NOTES = ["@modelcontextprotocol/sdk/server/mcp.js", "@modelcontextprotocol/sdk/server/stdio.js", "zod"]
+  .map((name, index) => `import * as m${index} from ${JSON.stringify(import.meta.resolve(name))};`)
+  .concat(`
+    const server = new m0.McpServer({ name: "notes", version: "1.0.0" })
+    const text = (text) => ({ content: [{ type: "text", text }] })
+    server.registerTool("add", { inputSchema: { note: m2.z.string() } }, ({ note }) => text("noted: " + note))
+    server.registerTool("list", {}, () => text("nothing"))
+    await server.connect(new m1.StdioServerTransport())`)
+  .join("\n")
 
 /** The answer of a model that is still thinking when its request is aborted. */
 const endless: Answer = { text: "I begin.", hang: "stream" }
@@ -154,6 +173,7 @@ test("a child that does not pop is summarized, and its parent goes on", () =>
         },
       ],
       f2: [
+        { status: 529, text: "overloaded", headers: { "retry-after-ms": "1" } },
         { text: "The lexer reads names." },
         (request) => {
           assert.deepEqual(request.tools, [])
@@ -167,12 +187,15 @@ test("a child that does not pop is summarized, and its parent goes on", () =>
         },
       ],
     },
-    async ({ flame }) => {
+    async ({ flame, events }) => {
       const { frame } = await flame.run("Write a compiler", { title: "Compiler" })
       assert.equal(frame.status, "completed")
       assert.equal(flame.stack.frame("f2").status, "blocked")
+      const [retry] = of(events, "retry")
+      assert.deepEqual([retry?.frame, retry?.attempt], ["f2", 1])
+      assert.match(retry?.error ?? "", /overloaded/i)
       const [usage] = flame.usage("f2").own
-      assert.deepEqual([usage?.requests, usage?.failed], [2, 0])
+      assert.deepEqual([usage?.requests, usage?.failed], [3, 1])
     },
   ))
 
@@ -194,10 +217,12 @@ test("what is stopped keeps its words, and goes on in its sessions", () =>
         },
       ],
     },
-    async ({ flame, world, asked }) => {
+    async ({ flame, world, events, asked }) => {
       const running = flame.run("Write a compiler", { title: "Compiler" })
       await world.model.waitFor((request) => frameOf(request) === "f2", LIMIT)
-      await until(() => flame.status().length === 2, "both sessions work")
+      const words = () => of(events, "text").filter(({ frame }) => frame === "f2")
+      await until(() => words().length > 0, "the words of the child arrive")
+      assert.equal(flame.status().length, 2)
       await flame.stop("it is late")
       const { frame } = await running
       assert.equal(frame.status, "blocked")
@@ -209,6 +234,8 @@ test("what is stopped keeps its words, and goes on in its sessions", () =>
         outcomes.map(({ frame }) => [frame.status, frame.results]),
         [["completed", "It compiles"]],
       )
+      const [usage] = flame.usage("f2").own
+      assert.deepEqual([usage?.requests, usage?.failed], [2, 1], "the aborted request was sent")
     },
   ))
 
@@ -226,20 +253,41 @@ test("a refused key stops everything, and the reason says what to do", () =>
     },
   ))
 
-test("a frame has its tools, its model and its turns", () =>
-  scenario(
-    { f1: [{ calls: [call("read", { filePath: "." })] }, { calls: [call("read", { filePath: "." })] }] },
-    async ({ flame, world }) => {
+test("a frame has its tools, its model and its turns, and no other plugin of the stack", () => {
+  const require = createRequire(import.meta.url)
+  const look = { calls: [call("read", { filePath: "." })] }
+  return scenario(
+    { f1: [look, look], f2: [{ calls: [call("notes_add", { note: "Hello" })] }, { calls: [pop("Noted")] }] },
+    async ({ flame, world, asked }) => {
       const { frame } = await flame.run("Look around", { tools: ["read"], maxTurns: 2, model: "scripted/other" })
       assert.equal(frame.status, "blocked")
       assert.match(frame.results ?? "", /frame f1 has had its 2 turns; a frame that goes on gets as many again/)
-      for (const { tools, model } of world.model.asked) {
+      for (const { tools, model } of asked("f1")) {
         assert.deepEqual([model, tools.filter((name) => !name.startsWith("stack_"))], ["other", ["read"]])
       }
       const [usage] = flame.usage("f1").own
       assert.deepEqual([usage?.requests, usage?.failed], [2, 0], "what was not sent is not counted")
+
+      await flame.run("Note something", { tools: ["notes_add"] })
+      const [, second] = asked("f2")
+      assert.deepEqual(
+        second?.tools.filter((name) => !name.startsWith("stack_")),
+        ["notes_add"],
+      )
+      assert.equal(second?.news[0]?.text, "noted: Hello")
+      assert.ok(!existsSync(join(world.folder, ".opencode")), "opencode-callstack keeps no stack here")
     },
-  ))
+    {
+      waitForAnswers: false,
+      driver: {
+        config: {
+          plugin: [require.resolve("opencode-callstack")],
+          mcp: { notes: { type: "local", command: [process.execPath, "--input-type=module", "--eval", NOTES] } },
+        },
+      },
+    },
+  )
+})
 
 test("a checkpoint makes the conversation smaller", () =>
   scenario(
@@ -279,3 +327,174 @@ test("when the server dies, its sessions end with the reason", () =>
     assert.match(frame.results ?? "", /OpenCode's server has ended \(SIGKILL\)/)
     assert.equal(flame.stack.frame("f2").status, "blocked")
   }))
+
+test("a budget ends a prompt before its next request", () =>
+  scenario({ f1: [{ calls: [call("read", { filePath: "." })] }] }, async ({ flame, world }) => {
+    const { frame } = await flame.run("Look around", { maxBudgetUsd: 0.1 })
+    assert.equal(frame.status, "blocked")
+    assert.match(frame.results ?? "", /budget/)
+    assert.equal(world.model.asked.length, 1)
+  }))
+
+test("sessions end with an orchestrator that is killed, and another one goes on with them", () =>
+  within(
+    byFrame({
+      f1: [{ calls: [push("Lexer")] }, { calls: [pop("It compiles")] }],
+      f2: [endless, { calls: [pop("The lexer works")] }],
+    }),
+    async (world) => {
+      const { config, ...opencode } = openCodeIn(world)
+      const code = `
+        import { Flame, OpenCodeDriver } from "callstack-flame"
+        const driver = new OpenCodeDriver(${JSON.stringify({ ...opencode, config })})
+        await new Flame({ directory: ${JSON.stringify(world.folder)}, driver }).run("Write a compiler")`
+      const orchestrator = spawn(process.execPath, ["--input-type=module", "--eval", code], {
+        cwd: import.meta.dirname,
+        stdio: ["ignore", "inherit", "inherit"],
+      })
+      await world.model.waitFor((request) => frameOf(request) === "f2", LIMIT)
+      orchestrator.kill("SIGKILL")
+      await world.settled()
+      const flame = flameIn(world)
+      const outcomes = await flame.resume()
+      assert.deepEqual(
+        outcomes.map(({ frame }) => [frame.status, frame.results]),
+        [["completed", "It compiles"]],
+      )
+      assert.equal(flame.stack.frame("f2").results, "The lexer works")
+      await flame.close()
+      await world.settled()
+    },
+  ))
+
+test("in a server that runs already, sessions of others are left alone, and it outlives the orchestrators", () =>
+  within(
+    byFrame({
+      f1: [{ calls: [push("Lexer")] }, { calls: [pop("It compiles")] }],
+      f2: [{ calls: [pop("The lexer works")] }],
+      f3: [{ calls: [pop("It links")] }],
+      "no context": [
+        { calls: [push("Foreign")] },
+        (request) => ({ text: `answer: ${request.news[0]?.text}` }),
+        { text: "Still here" },
+      ],
+    }),
+    async (world) => {
+      const { config, env, program } = openCodeIn(world)
+      const bridge = { port: await freePort(), token: "a token of this test" }
+      const variables = {
+        CALLSTACK_FLAME_URL: `http://127.0.0.1:${bridge.port}`,
+        CALLSTACK_FLAME_TOKEN: bridge.token,
+      }
+      const plugin = [createRequire(import.meta.url).resolve("callstack-flame/bridge")]
+      const server = await OpenCodeServer.start({
+        program,
+        directory: world.folder,
+        env: {
+          ...process.env,
+          ...env,
+          OPENCODE_CONFIG_CONTENT: JSON.stringify({ ...config, plugin }),
+          OPENCODE_SERVER_PASSWORD: "secret",
+          ...variables,
+        },
+      })
+      const url = server.url.replace("//", "//opencode:secret@")
+      const headers = { authorization: `Basic ${btoa("opencode:secret")}` }
+      const client = createOpencodeClient({ baseUrl: server.url, directory: world.folder, headers })
+      const say = async (sessionID: string, text: string) => {
+        const { data } = await client.session.prompt({ sessionID, parts: [{ type: "text", text }] })
+        return data?.parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("")
+      }
+      const foreign = (await client.session.create({ title: "Foreign" })).data?.id ?? ""
+      Object.assign(process.env, variables)
+      const [named, unnamed] = [new OpenCodeDriver({ url, bridge }), new OpenCodeDriver({ url })]
+      for (const [goal, driver] of [
+        ["Write a compiler", named],
+        ["Write a linker", unnamed],
+      ] as const) {
+        const flame = new Flame({ directory: world.folder, driver })
+        const { frame } = await flame.run(goal)
+        assert.equal(frame.status, "completed")
+        if (goal === "Write a compiler") {
+          const answer = await say(foreign, "Build something else")
+          assert.match(answer ?? "", /^answer: stack_frame_push: the orchestrator has no frame for this session/)
+        }
+        assert.deepEqual(
+          flame.stack.frames().map(({ title }) => title),
+          goal === "Write a compiler" ? ["Write a compiler", "Lexer"] : ["Write a compiler", "Lexer", "Write a linker"],
+        )
+        await flame.close()
+      }
+      assert.equal(await say(foreign, "Are you there?"), "Still here")
+      await server.stop()
+      await world.settled()
+    },
+  ))
+
+test("what cannot work is said at once", async () => {
+  assert.throws(() => new OpenCodeDriver({ model: "gpt" }), /the model gpt has no provider/)
+  assert.throws(
+    () => new OpenCodeDriver({ url: "http://127.0.0.1:4096" }),
+    /the option `url` needs the option `bridge`/,
+  )
+  await within(
+    () => undefined,
+    async (world) => {
+      const flame = flameIn(world, { driver: { program: "opencode-is-not-here" } })
+      await assert.rejects(flame.run("Work"), /opencode-is-not-here cannot be started: .*ENOENT; install OpenCode/)
+      await flame.close()
+    },
+  )
+})
+
+test("the driver answers nobody without its token", async () => {
+  let signalled: () => void = () => undefined
+  const aborted = new Promise<void>((resolve) => {
+    signalled = resolve
+  })
+  const receiver = await Receiver.listen({
+    hello: () => Promise.resolve({ tools: [] }),
+    context: () => Promise.reject(new Error("the disk is full")),
+    report: ({ event }) => Promise.resolve({ prompts: [event.kind] }),
+    tool: (_, signal) =>
+      new Promise(() => {
+        signal.addEventListener("abort", signalled)
+      }),
+  })
+  const engine = (token: string) => new RemoteEngine({ ...receiver.address, token }, () => undefined)
+  await assert.rejects(engine("x").hello("/"), /the orchestrator has refused the call: the token is not that of this/)
+  const own = engine(receiver.address.token)
+  assert.deepEqual(await own.hello("/"), [])
+  await assert.rejects(own.context("ses_1"), /the disk is full/)
+  const prompts: string[] = []
+  await own.report({ kind: "sessionIdle", sessionID: "ses_1" }, (text) => prompts.push(text))
+  assert.deepEqual(prompts, ["sessionIdle"])
+  const abort = new AbortController()
+  const call = own.tool("ses_1", "stack_status", {}, abort.signal)
+  setTimeout(() => abort.abort(), 50)
+  assert.match((await call).text, /^stack_status: the orchestrator does not answer: the call was aborted/)
+  await aborted
+  const ended = new Promise<void>((resolve) => own.watch(resolve))
+  receiver.close()
+  await ended
+  await assert.rejects(own.hello("/"), /the orchestrator does not answer: .*ECONNREFUSED/)
+})
+
+test("a summary is read from JSON, with or without words around it, or from text", () => {
+  const given = { summary: " Half ", artifacts: ["a.ts", 7, " "], decisions: "none" }
+  const read = { text: "Half", artifacts: ["a.ts"], decisions: [] }
+  assert.deepEqual(readText(JSON.stringify(given)), read)
+  assert.deepEqual(readText(`Here {it} is:\n${JSON.stringify(given)}\nThat is all.`), read)
+  assert.deepEqual(readText(`\`\`\`json\n${JSON.stringify(given, null, 2)}\n\`\`\`\nNot {"this": 1}`), read)
+  assert.deepEqual(readText('{"other": 1}'), { text: '{"other": 1}', artifacts: [], decisions: [] })
+  assert.equal(readText(" \n"), undefined)
+})
+
+/** Returns a port of loopback that nobody uses. */
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}

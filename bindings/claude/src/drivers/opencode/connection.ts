@@ -1,6 +1,7 @@
 // The connection of the driver with OpenCode: a server, started or found, with the bridge in it, and a client.
 
 import { realpathSync } from "node:fs"
+import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import type { Event, OpencodeClient } from "@opencode-ai/sdk/v2"
 import { SessionError, type SessionOwner } from "../../driver.js"
@@ -12,8 +13,11 @@ import { OpenCodeServer } from "./server.js"
 
 /** The file of the bridge. */
 const BRIDGE = new URL("./bridge.js", import.meta.url)
-/** How long OpenCode may take to load the bridge, in milliseconds: before its first plugin it may install packages. */
-const LOAD_TIME = 120_000
+/** How often OpenCode is asked to load the bridge, and how long it may say hello after that, in milliseconds. */
+const ATTEMPTS = 5
+const GREETING_TIME = 1000
+/** How long the stream of events stays closed when it has broken off, in milliseconds. */
+const REOPEN_TIME = 500
 
 /** What the connection does with calls of the bridge, besides the first one. */
 export type SessionHandlers = Omit<Handlers, "hello">
@@ -60,11 +64,7 @@ export class Connection {
       if (url === undefined) server = await startServer(owner.directory, options, receiver, password)
       const place = server === undefined ? placeOf(url ?? "") : { url: server.url, password }
       const client = await connect({ ...place, directory: owner.directory })
-      // A server that runs already has loaded its plugins when there was no orchestrator, or another one.
-      if (server === undefined) await answered(client.instance.dispose())
-      // The first request for a folder loads its plugins.
-      await answered(client.config.get())
-      await within(greeted, LOAD_TIME, `OpenCode at ${place.url} has not loaded the bridge: ${advice(server)}`)
+      await load(client, greeted, server === undefined)
       return new Connection(owner, client, receiver, server)
     } catch (error) {
       await server?.stop()
@@ -78,16 +78,16 @@ export class Connection {
     const { signal } = this.#closing
     await new Promise<void>((resolve) => {
       const read = async () => {
-        while (!signal.aborted) {
-          // When the stream breaks off, it is opened again: the client does that by itself, and waits longer each time.
-          const { stream } = await this.client.event.subscribe({}, { signal, sseDefaultRetryDelay: 500 })
+        // A stream that breaks off is opened again here: between its own attempts, the client would keep this process awake.
+        for (; !signal.aborted; await sleep(REOPEN_TIME, undefined, { signal })) {
+          const { stream } = await this.client.event.subscribe({}, { signal, sseMaxRetryAttempts: 1 })
           for await (const event of stream) {
             resolve()
             take(event)
           }
         }
       }
-      read().catch(() => undefined)
+      read().catch(() => resolve())
     })
   }
 
@@ -146,20 +146,18 @@ function placeOf(text: string): Omit<Place, "directory"> {
   }
 }
 
-function advice(server: OpenCodeServer | undefined): string {
-  if (server !== undefined) return "its log says why (opencode serve --print-logs)"
-  return `its configuration must have the plugin callstack-flame/bridge, and its environment ${VARIABLES.url} and ${VARIABLES.token}`
-}
-
-/** Waits for a promise. @throws Error with this message if it takes longer. */
-async function within(work: Promise<void>, milliseconds: number, message: string): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(message)), milliseconds)
-  })
-  try {
-    await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
+/** Waits until OpenCode has loaded the bridge: with the first request for a folder, which it answers after that. */
+async function load(client: OpencodeClient, greeted: Promise<void>, isOld: boolean): Promise<void> {
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    // A server that runs already has loaded its plugins when there was no orchestrator, or another one. It may be so busy
+    // with the end of that one's sessions that it does not load them again the first time.
+    if (isOld) await answered(client.instance.dispose())
+    await answered(client.config.get())
+    if (await Promise.race([greeted.then(() => true), sleep(GREETING_TIME, false)])) return
   }
+  throw new Error(
+    isOld
+      ? `OpenCode has not loaded the bridge: its configuration must have the plugin callstack-flame/bridge, and its environment ${VARIABLES.url} and ${VARIABLES.token}`
+      : "OpenCode has not loaded the bridge: its log says why (in the folder that `opencode debug paths` names)",
+  )
 }

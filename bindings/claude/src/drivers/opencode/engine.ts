@@ -37,7 +37,8 @@ export class RemoteEngine implements Engine {
     }
     const sent = this.#send("GET", LIFE)
     sent.on("error", end)
-    sent.on("response", (answer: IncomingMessage) => answer.on("close", end).resume())
+    // A connection that breaks off is an error too, and Bun throws an error to which nobody listens.
+    sent.on("response", (answer: IncomingMessage) => answer.on("error", end).on("close", end).resume())
     sent.end()
     return () => {
       isWatching = false

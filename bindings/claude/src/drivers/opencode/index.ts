@@ -6,7 +6,7 @@ import { isCompacted, messageOf, sessionMessage, textOf } from "opencode-callsta
 import { type SessionDriver, SessionError, type SessionOwner, type Summary, type TurnEnd } from "../../driver.js"
 import { answered, RequestError } from "./client.js"
 import { Connection } from "./connection.js"
-import type { OpenCodeOptions } from "./options.js"
+import { bridgeOf, type OpenCodeOptions } from "./options.js"
 import { askForText, readText } from "./summary.js"
 import { READ_AND_WRITE, toolSwitches } from "./tools.js"
 import { ANSWERED, COMPACTED, PROBLEM, type Purpose, reported, Turn, told } from "./turn.js"
@@ -35,10 +35,8 @@ export class OpenCodeDriver implements SessionDriver {
 
   constructor(options: OpenCodeOptions = {}) {
     if (options.model !== undefined) modelOf(options.model)
-    if (options.url !== undefined && options.bridge === undefined) {
-      throw new Error("the option `url` needs the option `bridge`: the port and the token that the server's plugin has")
-    }
-    this.#options = options
+    const bridge = bridgeOf(options)
+    this.#options = { ...options, ...(bridge && { bridge }) }
   }
 
   async open(owner: SessionOwner): Promise<void> {
@@ -231,7 +229,8 @@ export class OpenCodeDriver implements SessionDriver {
         )
       }
     }
-    return turn.isOver || turn.failure !== undefined
+    turn.isCut = turn.isOver || turn.failure !== undefined
+    return turn.isCut
   }
 
   /** Reports an event of the bridge to the engine. Returns texts for the prompt of a compaction. */
@@ -293,9 +292,8 @@ function adapted(event: HostEvent, turn: Turn): HostEvent | undefined {
   if (event.kind !== "message") return event
   // The question for a summary is no task, and its answer no step of the work.
   if (turn.purpose === "summary") return event.role === "user" ? undefined : { ...event, summary: true }
-  // The request that was being prepared when the frame had ended was never sent.
-  if ((turn.isOver || turn.failure !== undefined) && event.request?.failed === true)
-    return { ...event, request: undefined }
+  // A request that was not sent has left an empty message.
+  if (turn.isCut && event.request?.failed === true) return undefined
   return event
 }
 

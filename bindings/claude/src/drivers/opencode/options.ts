@@ -1,5 +1,7 @@
 // The options of the driver for OpenCode.
 
+import { VARIABLES } from "./protocol.js"
+
 /** Options of an {@link OpenCodeDriver}. */
 export interface OpenCodeOptions {
   /** The model, as OpenCode names it: `provider/model`. Default: that of OpenCode's configuration. */
@@ -14,10 +16,27 @@ export interface OpenCodeOptions {
   env?: Readonly<Record<string, string | undefined>>
   /**
    * The address of a server that runs already; it may contain a user and a password. Its configuration must have the plugin
-   * `callstack-flame/bridge`, and its environment CALLSTACK_FLAME_URL and CALLSTACK_FLAME_TOKEN, the address
-   * `http://127.0.0.1:PORT` and the token of `bridge`. Default: the driver starts a server, and ends it.
+   * `callstack-flame/bridge`, and its environment CALLSTACK_FLAME_URL (`http://127.0.0.1:PORT`, where the plugin reaches the
+   * driver) and CALLSTACK_FLAME_TOKEN (a secret of both). Default: the driver starts a server, and ends it.
    */
   url?: string
-  /** Where the plugin in a server that runs already reaches the driver. */
-  bridge?: { port: number; token: string }
+  /** The same port and token for the driver. Default: those in the same variables of this process. */
+  bridge?: BridgeOptions
+}
+
+/** Where the plugin in a server that runs already reaches the driver. */
+export interface BridgeOptions {
+  port: number
+  token: string
+}
+
+/** Returns where the bridge of a server that runs already reaches the driver; undefined: in a server of the driver's own. */
+export function bridgeOf({ url, bridge }: OpenCodeOptions): BridgeOptions | undefined {
+  if (url === undefined || bridge !== undefined) return bridge
+  const { [VARIABLES.url]: address, [VARIABLES.token]: token } = process.env
+  const port = Number(address === undefined ? "" : new URL(address).port)
+  if (token !== undefined && port > 0) return { port, token }
+  throw new Error(
+    `the option \`url\` needs the option \`bridge\`, or the variables ${VARIABLES.url} and ${VARIABLES.token} that the server has`,
+  )
 }

@@ -41,7 +41,9 @@ export class OpenCodeServer {
       const read = (text: string) => {
         output = (output + text).slice(-KEPT)
         const [, url] = /listening on (http:\S+)\n/.exec(output) ?? []
-        if (url !== undefined) resolve(url)
+        if (url === undefined) return
+        output = ""
+        resolve(url)
       }
       process_.stdout.setEncoding("utf8").on("data", read)
       process_.stderr.setEncoding("utf8").on("data", read)
@@ -49,14 +51,13 @@ export class OpenCodeServer {
     const ended = new Promise<string>((resolve) => {
       process_.on("error", (error) => resolve(`${program} cannot be started: ${error.message}`))
       process_.on("exit", (code, signal) =>
-        resolve(`OpenCode's server has ended (${signal ?? code}): ${lastLine(output)}`),
+        resolve(`OpenCode's server has ended (${signal ?? code})${lastLine(output)}`),
       )
     })
-    const problem = Promise.race([
-      ended,
-      sleep(START_TIME, `OpenCode's server did not start within a minute: ${lastLine(output)}`, { ref: false }),
-    ])
-    const started = await Promise.race([listening.then((url) => ({ url })), problem])
+    const late = sleep(START_TIME, undefined, { ref: false }).then(
+      () => `OpenCode's server did not start within a minute${lastLine(output)}`,
+    )
+    const started = await Promise.race([listening.then((url) => ({ url })), ended, late])
     if (typeof started === "object") return new OpenCodeServer(started.url, process_, ended)
     process_.kill("SIGKILL")
     throw new Error(`${started}; install OpenCode (npm install -g opencode-ai), or name it with the option \`program\``)
@@ -77,6 +78,8 @@ export class OpenCodeServer {
   }
 }
 
+/** Returns the last line of an output, for the end of a sentence; empty if there is none. */
 function lastLine(output: string): string {
-  return output.trim().split("\n").at(-1) ?? ""
+  const line = output.trim().split("\n").at(-1) ?? ""
+  return line === "" ? "" : `: ${line}`
 }

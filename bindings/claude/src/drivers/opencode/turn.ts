@@ -20,8 +20,10 @@ export class Turn {
   costBefore = 0
   /** Why the driver has ended it. */
   failure: SessionError | undefined
-  /** True if the driver has ended it because its frame has ended. */
+  /** True if its frame has ended, so that the model need not say more. */
   isOver = false
+  /** True if the driver has ended it while a request was being prepared, which is not sent. */
+  isCut = false
   /** The last words of the model. */
   words = ""
   /** The error of the session of which OpenCode has told. */
