@@ -71,8 +71,8 @@ pub struct CallOptions {
     pub background: bool,
     /// Time limit in milliseconds. `None`: [`CallSettings::time_limit`]; 0: no limit.
     pub time_limit: Option<u64>,
-    /// True: the frame begins when none of its dependencies runs any more, and only if they are completed then. False: it
-    /// begins whatever its dependencies do.
+    /// True: while a dependency of the frame runs, the frame waits; then it begins if all are completed, and stays planned
+    /// otherwise. If none runs at the time of the call, it begins at once. False: it begins whatever its dependencies do.
     pub awaits_dependencies: bool,
 }
 
