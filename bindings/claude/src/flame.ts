@@ -147,8 +147,8 @@ export class Flame {
     return this.#orchestrator.events.on(listener)
   }
 
-  /** Returns the events from now on, until {@link Flame.close}. */
-  [Symbol.asyncIterator](): AsyncGenerator<FlameEvent, void, void> {
+  /** Returns the events from now on, until {@link Flame.close}. If more than 10,000 are unread, the oldest of them are dropped. */
+  [Symbol.asyncIterator](): AsyncIterableIterator<FlameEvent, void, void> {
     return this.#orchestrator.events.stream(this.#closing.signal)
   }
 
