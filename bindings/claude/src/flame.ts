@@ -213,6 +213,7 @@ export class Flame {
    */
   resume(limits: FrameLimits = {}): Promise<Outcome[]> {
     return this.#operate(async (isStopped) => {
+      await this.#orchestrator.host.poll()
       const open = this.#ownFrames()
       const pending = open.filter(isInterrupted)
       const waiting = open.filter((frame) => questionOf(frame) !== undefined)
@@ -227,7 +228,8 @@ export class Flame {
   }
 
   /**
-   * Ends a frame in the name of a person. Its session is stopped, and its caller gets the results.
+   * Ends a frame in the name of a person. Its session is stopped, and its caller gets the results. If nobody waits for them, the
+   * session of the parent gets them when somebody goes on with it: see {@link Flame.resume}.
    *
    * @throws CallstackError `transition` if the frame is not open.
    */
@@ -237,7 +239,8 @@ export class Flame {
   }
 
   /**
-   * Answers a blocked frame. Its session goes on with the answer.
+   * Answers a blocked frame. Its session goes on with the answer at once if an operation of this or another process waits for the
+   * frame. Otherwise {@link Flame.resume} or {@link Flame.activate} goes on with it.
    *
    * @throws CallstackError `not_blocked`.
    */
@@ -258,6 +261,7 @@ export class Flame {
 
   /** Returns the frames whose sessions work now, oldest first. */
   status(): Running[] {
+    this.stack.refresh()
     return this.#orchestrator.working.flatMap((sessionID) => {
       const frame = this.stack.frames({ status: "in_progress" }).find((open) => open.sessionID === sessionID)
       return frame === undefined ? [] : [{ frame: frame.handle, title: frame.title, sessionID }]
@@ -266,16 +270,19 @@ export class Flame {
 
   /** Returns the frames that wait for a person, with their questions. */
   waiting(): Outcome["waiting"] {
+    this.stack.refresh()
     return this.#questions(this.stack.frames({ status: "blocked" }))
   }
 
   /** Returns the tree as text for people, or the tree below a frame. */
   tree(frame?: FrameRef): string {
+    this.stack.refresh()
     return this.stack.outline(frame === undefined ? {} : { root: frame })
   }
 
   /** Returns the tokens and the costs of a frame, alone and with everything below it. Costs are in US dollars. */
   usage(frame: FrameRef): Usage {
+    this.stack.refresh()
     const handle = this.stack.resolve(frame)
     const { own, total } = this.stack.usage(handle)
     return { own, total, ownCostUsd: this.#limits.own(handle), totalCostUsd: this.#limits.total(handle) }
