@@ -88,7 +88,10 @@ export interface SessionDriver {
   readonly toolPrefix: string
   /** The tools of sessions, besides those of the stack, if the orchestrator names none. */
   readonly defaultTools: readonly string[]
-  /** Connects the driver with its owner. Called once, before everything else. Rejects if sessions cannot be run here. */
+  /**
+   * Connects the driver with its owner, before everything else. Rejects if sessions cannot be run here; the owner may then call
+   * it again.
+   */
   open(owner: SessionOwner): Promise<void>
   /** True if a session ID has the form of this driver's sessions: other programs may have frames in the same stack. */
   isOwn(sessionID: string): boolean

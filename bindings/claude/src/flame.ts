@@ -107,6 +107,7 @@ export class Flame {
   /** What runs, goes on or waits in the name of a caller. */
   readonly #operations = new Set<Promise<unknown>>()
   #opened: Promise<void> | undefined
+  #isDriverOpen = false
   #closed: Promise<void> | undefined
 
   /** @throws Error if the project's folder does not exist; CallstackError if the stack cannot be opened. */
@@ -321,7 +322,13 @@ export class Flame {
   async #open(): Promise<void> {
     this.#checkOpen()
     this.#opened ??= this.#connect()
-    await this.#opened
+    try {
+      await this.#opened
+    } catch (error) {
+      // The next call tries again: the person may have mended the cause.
+      this.#opened = undefined
+      throw error
+    }
     this.#checkOpen()
   }
 
@@ -330,7 +337,8 @@ export class Flame {
   }
 
   async #connect(): Promise<void> {
-    await this.#driver.open(this.#orchestrator)
+    if (!this.#isDriverOpen) await this.#driver.open(this.#orchestrator)
+    this.#isDriverOpen = true
     // Records which calls of dead processes were interrupted.
     await this.#orchestrator.host.poll()
     await this.#orchestrator.report({ kind: "sessionCreated", sessionID: this.#ownSession, title: "flame" })
