@@ -52,6 +52,8 @@ export interface SessionOwner {
   tell(sessionID: string, news: SessionNews): void
   /** True while the frame of a session is in progress: its agent has not popped it, and nobody else has ended it. */
   isWorking(sessionID: string): boolean
+  /** True while the frame of a session is in progress or blocked: its work may go on. */
+  isOpen(sessionID: string): boolean
   /** Returns what a session may do and spend now. */
   limits(sessionID: string): SessionLimits
 }

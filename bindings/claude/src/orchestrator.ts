@@ -262,6 +262,11 @@ export class Orchestrator implements HostActions, SessionOwner {
     return this.#frameOf(sessionID)?.status === "in_progress"
   }
 
+  isOpen(sessionID: string): boolean {
+    const status = this.#frameOf(sessionID)?.status
+    return status === "in_progress" || status === "blocked"
+  }
+
   limits(sessionID: string): SessionLimits {
     const frame = this.#handleOf(sessionID)
     if (frame === undefined) throw new Error(`session ${sessionID} has no frame`)

@@ -185,7 +185,7 @@ export class ClaudeDriver implements SessionDriver {
     } finally {
       this.#works.delete(sessionID)
       this.#watchdog.remove(sessionID)
-      if (!owner.isWorking(sessionID)) this.#own.delete(sessionID)
+      if (!owner.isOpen(sessionID)) this.#own.delete(sessionID)
       current.finish()
     }
   }
