@@ -1,6 +1,6 @@
 // The interface between the orchestrator and what runs its sessions: the Claude Agent SDK, or a server of OpenCode.
 
-import type { HostAnswer, HostEvent, SessionContext, SessionMessage, TakePrompt, Tool } from "callstack-core"
+import type { HostAnswer, HostEvent, LogLevel, SessionContext, SessionMessage, TakePrompt, Tool } from "callstack-core"
 
 /** What a session may do and spend. The orchestrator computes it for each turn, from the frame and all frames above it. */
 export interface SessionLimits {
@@ -48,6 +48,8 @@ export interface SessionOwner {
   tool(sessionID: string, name: string, args: object, signal: AbortSignal): Promise<HostAnswer>
   /** Reports an event to the engine. */
   report(event: HostEvent, takePrompt?: TakePrompt): Promise<void>
+  /** Writes a line to the orchestrator's log. */
+  log(level: LogLevel, message: string, data: Record<string, unknown>): void
   /** Tells of something that people or programs may want to see. */
   tell(sessionID: string, news: SessionNews): void
   /** True while the frame of a session is in progress: its agent has not popped it, and nobody else has ended it. */
