@@ -45,11 +45,11 @@ export interface FlameOptions extends FrameLimits {
 
 /** A frame for {@link Flame.plan} and {@link Flame.push}. */
 export interface FramePlan extends FrameLimits {
-  /** What is to be done. It is done when this is true, unless `successCriteria` says more. */
+  /** What is to be done. Agents see it whole, as the beginning of the criteria. */
   goal: string
   /** Short name, two to five words. Default: the beginning of the goal. */
   title?: string
-  /** The conditions that must hold when the frame is done. Default: the goal. */
+  /** More conditions that must hold when the frame is done. Default: that the goal is reached. */
   successCriteria?: string
   /** The parent; undefined: a root. */
   parent?: FrameRef | undefined
@@ -162,7 +162,11 @@ export class Flame {
     return this.#operate((isStopped) => {
       const handle = this.plan(plan)
       this.#limits.begin(handle, {})
-      return this.#activate(handle, isStopped)
+      return this.#activate(handle, isStopped).catch((error: unknown) => {
+        // Nobody asked for a frame that stays planned.
+        if (this.stack.frame(handle).status === "planned") this.stack.invalidate(handle, "it could not be begun")
+        throw error
+      })
     })
   }
 
@@ -175,7 +179,7 @@ export class Flame {
     checkLimits(limits)
     const handle = this.stack.plan({
       title: title ?? titleOf(goal),
-      successCriteria: successCriteria ?? goal,
+      successCriteria: successCriteria === undefined ? goal : `${goal}\n${successCriteria}`,
       parent: parent ?? null,
       ...(dependsOn && { dependsOn: [...dependsOn] }),
     })

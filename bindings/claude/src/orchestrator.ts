@@ -237,6 +237,10 @@ export class Orchestrator implements HostActions, SessionOwner {
     return this.call(sessionID, name, args, signal)
   }
 
+  /**
+   * Reports an event. The engine has taken it when this returns. Only who wants the prompt of a compaction waits for the effects:
+   * one of them can be to end the turn that reports.
+   */
   async report(event: HostEvent, takePrompt?: TakePrompt): Promise<void> {
     const done = this.host.report(event, takePrompt)
     const frame = "sessionID" in event ? this.#handleOf(event.sessionID) : undefined
@@ -245,7 +249,8 @@ export class Orchestrator implements HostActions, SessionOwner {
       this.#limits.spend(frame, event.request)
       this.#checkBudget(frame)
     }
-    await done
+    if (takePrompt !== undefined) await done
+    else this.host.background(event.kind, () => done)
     // These two are frequent, and change no frame's status.
     if (event.kind !== "messageFinished" && event.kind !== "toolExecuted") this.tellChanges()
   }
