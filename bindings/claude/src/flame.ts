@@ -129,6 +129,7 @@ export class Flame {
       driver: this.#driver,
       limits: this.#limits,
       directory,
+      folder,
       ownSession: this.#ownSession,
     })
     const prefix = this.#driver.toolPrefix

@@ -28,6 +28,8 @@ export interface Parts {
   limits: Limits
   /** The folder in which sessions work. */
   directory: string
+  /** The folder of the stack. */
+  folder: string
   /** The session in whose name the orchestrator begins roots and waits for frames. It has no frame. */
   ownSession: string
 }
@@ -38,6 +40,7 @@ const ALIVE_INTERVAL = 60_000
 /** Runs the frames of a stack as sessions of a driver. */
 export class Orchestrator implements HostActions, SessionOwner {
   readonly directory: string
+  readonly folder: string
   readonly host: Host
   readonly events = new Events()
   readonly #stack: Stack
@@ -59,11 +62,12 @@ export class Orchestrator implements HostActions, SessionOwner {
   #isClosed = false
   #stops = 0
 
-  constructor({ stack, driver, limits, directory, ownSession }: Parts) {
+  constructor({ stack, driver, limits, directory, folder, ownSession }: Parts) {
     this.#stack = stack
     this.#driver = driver
     this.#limits = limits
     this.directory = directory
+    this.folder = folder
     this.#ownSession = ownSession
     this.host = new Host(stack, this)
     this.#told = stack.info().revision
@@ -171,7 +175,9 @@ export class Orchestrator implements HostActions, SessionOwner {
     return sessionID === this.#ownSession ? Promise.resolve([]) : this.#driver.messages(sessionID)
   }
 
-  async prompt(sessionID: string, text: string): Promise<void> {
+  async prompt(sessionID: string, text: string, callerID: string): Promise<void> {
+    const [own, beginner] = [this.#handleOf(sessionID), this.#handleOf(callerID)]
+    if (own !== undefined && beginner !== undefined) this.#limits.restrict(own, beginner)
     const turn = new AbortController()
     this.#turns.set(sessionID, turn)
     this.tellChanges()

@@ -37,6 +37,12 @@ interface Opened {
 /** A turn that has ended, with the last words of its process's standard error. */
 type EndedTurn = TurnResult & { errors: string }
 
+/**
+ * The environment of sessions. A task in the background would keep a session alive after the end of its frame. The simple mode
+ * has no hooks, and so neither contexts nor a guard.
+ */
+const SESSION_ENVIRONMENT = { CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1", CLAUDE_CODE_SIMPLE: undefined }
+
 /** The time without a word from the model after which a turn is interrupted, in milliseconds, and how often it is repeated. */
 const SILENCE = 180_000
 const REPETITIONS = 2
@@ -176,6 +182,7 @@ export class ClaudeDriver implements SessionDriver {
   /** Works in a session, on which nothing else works meanwhile. */
   async #work<Result>(sessionID: string, work: (work: Work) => Promise<Result>): Promise<Result> {
     const { owner } = this.#ready()
+    if (!this.isOwn(sessionID)) throw new SessionError(`${sessionID} is no session of the Claude Agent SDK`)
     if (this.#works.has(sessionID)) throw new SessionError(`session ${sessionID} has a turn already`)
     const current = new Work(sessionID)
     this.#works.set(sessionID, current)
@@ -232,7 +239,7 @@ export class ClaudeDriver implements SessionDriver {
     const sent = new SentContexts(owner, sessionID)
     return {
       cwd: owner.directory,
-      env: { ...process.env, ...env },
+      env: { ...process.env, ...SESSION_ENVIRONMENT, ...env },
       abortController: running.controller,
       includePartialMessages: true,
       strictMcpConfig: true,
