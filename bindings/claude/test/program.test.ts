@@ -8,11 +8,26 @@ import { test } from "node:test"
 import { Stack } from "callstack-core"
 import { type Actions, runCommandLine } from "../src/program/command-line.js"
 import { Failure } from "../src/program/failure.js"
-import { byFrame, call, callstack, PROGRAM, pop, push, stack, until, within, write } from "./harness/index.js"
+import {
+  byFrame,
+  call,
+  callstack,
+  type ModelRequest,
+  PROGRAM,
+  pop,
+  push,
+  stack,
+  until,
+  within,
+  write,
+} from "./harness/index.js"
 import { FLAME, flame, sessionsOf } from "./harness/person.js"
 
 const ESC = "\u001b"
 const MODULES = join(import.meta.dirname, "../../../node_modules")
+
+/** A name that the SDK's program itself offers to some models. It calls it reserved, for the loading of tools, and not to be called. */
+const PLACEHOLDER = "DeferredToolPlaceholder"
 
 /** A command line that reaches an action is not wrong. */
 const NO_ACTIONS = new Proxy({} as Actions, { get: (_, name) => assert.fail(`the action ${String(name)} was reached`) })
@@ -269,6 +284,31 @@ test("how a root ends decides the exit code", () =>
       await world.settled()
     },
   ))
+
+test("the limits and the tools of a run hold for a planned root, and those of a resume for one that was stopped", () => {
+  let isPatient = false
+  const answer = () => (isPatient ? { calls: [pop("Done")] } : { calls: [call("Read", { file_path: "/none" })] })
+  return within(answer, async (world) => {
+    const toolsOf = (request: ModelRequest | undefined) =>
+      (request?.tools ?? []).filter((name) => !name.startsWith("mcp__stack__") && name !== PLACEHOLDER)
+    await flame(world, ["init", "Read a lot"])
+    assert.equal((await flame(world, ["run", "--tools", "Read", "--max-tokens", "50"])).code, 3)
+    assert.deepEqual(toolsOf(world.model.asked[0]), ["Read"])
+
+    // Without a larger limit nothing is asked.
+    const before = world.model.asked.length
+    assert.equal((await flame(world, ["resume"])).code, 3)
+    assert.equal(world.model.asked.length, before)
+    assert.equal((await flame(world, ["resume", "--max-tokens", `${before * 110 + 50}`])).code, 3)
+    assert.ok(world.model.asked.length > before)
+    isPatient = true
+    const dialogue = await flame(world, ["repl", "--max-tokens", "100000"], { input: "resume\n" })
+    assert.equal(dialogue.code, 0)
+    assert.match(dialogue.stdout, /^f1 completed: Done$/m)
+    assert.deepEqual(toolsOf(world.model.asked.at(-1)), ["Read"])
+    await world.settled()
+  })
+})
 
 test("signals stop everything so that it can be resumed", () =>
   within(

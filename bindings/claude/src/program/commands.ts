@@ -2,6 +2,7 @@
 
 import type { FrameStatus, Handle, PopStatus } from "callstack-core"
 import type { Flame, Outcome } from "../flame.js"
+import type { FrameLimits } from "../limits.js"
 import { Exit } from "./exit.js"
 import { Failure } from "./failure.js"
 import { rootToRun } from "./goals.js"
@@ -19,6 +20,8 @@ export interface Seen {
 /** What commands work on. */
 export interface Desk {
   readonly flame: Flame
+  /** The limits of roots that were given at the command line. */
+  readonly limits: FrameLimits
   /** True while a run that a command has begun has not ended. */
   readonly isWorking: boolean
   /** Tells the person something. */
@@ -63,7 +66,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     frames: ["planned"],
     run: (desk, text) => {
       const { frame, goal } = rootToRun(desk.flame.stack, text)
-      desk.follow(frame === undefined ? desk.flame.run(goal) : desk.flame.activate(frame))
+      desk.follow(frame === undefined ? desk.flame.run(goal) : desk.flame.activate(frame, rootLimits(desk, frame)))
     },
   },
   init: {
@@ -97,7 +100,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     frames: ["planned", ...OPEN],
     run: (desk, text) => {
       const [frame, answer] = firstWord(needed(text, "activate FRAME [ANSWER]"))
-      desk.follow(desk.flame.activate(frame, answer === "" ? {} : { answer }))
+      desk.follow(desk.flame.activate(frame, { ...rootLimits(desk, frame), ...(answer !== "" && { answer }) }))
     },
   },
   pop: {
@@ -132,7 +135,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   resume: {
     usage: "",
     description: "go on with everything that was stopped, interrupted or answered",
-    run: (desk) => desk.follow(desk.flame.resume()),
+    run: (desk) => desk.follow(desk.flame.resume(desk.limits)),
   },
   status: {
     usage: "",
@@ -230,6 +233,11 @@ function helpLines(text: string): Line[] {
   return Object.values(COMMANDS).map(({ description }, index) =>
     line(toned("strong", (heads[index] ?? "").padEnd(width)), `  ${description}`),
   )
+}
+
+/** The limits of the command line are for roots: a frame below one keeps its own. */
+function rootLimits({ flame, limits }: Desk, frame: Handle): FrameLimits {
+  return flame.stack.ancestors(frame).length === 0 ? limits : {}
 }
 
 function sayPlanned(desk: Desk, handle: Handle): void {

@@ -5,6 +5,7 @@ import { type Command, InvalidArgumentError, Option } from "commander"
 import type { SessionDriver } from "../driver.js"
 import type { CanUseTool, ClaudeOptions } from "../drivers/claude/index.js"
 import type { FlameOptions } from "../flame.js"
+import type { FrameLimits } from "../limits.js"
 
 /** Options of all commands. */
 export interface PlaceOptions {
@@ -104,18 +105,22 @@ export function placeOptions(options: PlaceOptions, env: NodeJS.ProcessEnv): Fla
   return { directory: resolve(options.directory ?? "."), folder: stackFolder(options, env) }
 }
 
+/** Returns the limits that were given, and no others. */
+export function limitsOf({ model, tools, maxTurns, maxTokens, maxBudgetUsd }: RunOptions): FrameLimits {
+  return given({ model, tools, maxTurns, maxTokens, maxBudgetUsd })
+}
+
 /** Returns the options of the library for runs. */
 export async function runOptions(
   options: RunOptions,
   env: NodeJS.ProcessEnv,
   canUseTool: CanUseTool,
 ): Promise<FlameOptions> {
-  const { model, tools, maxDepth, maxConcurrent, maxTurns, maxTokens, maxBudgetUsd, timeLimit, budget } = options
-  const { permissionMode, allow, wait } = options
-  const limits = { model, tools, maxDepth, maxConcurrent, maxTurns, maxTokens, maxBudgetUsd, timeLimit }
+  const { maxDepth, maxConcurrent, timeLimit, budget, permissionMode, allow, wait } = options
   return {
     ...placeOptions(options, env),
-    ...given(limits),
+    ...limitsOf(options),
+    ...given({ maxDepth, maxConcurrent, timeLimit }),
     ...(budget !== undefined && { budget: { total: budget } }),
     ...(wait === false && { waitForAnswers: false }),
     ...(options.driver === "opencode"

@@ -3,6 +3,7 @@
 import { createInterface } from "node:readline"
 import type { Stack } from "callstack-core"
 import { Flame, type FramePlan, type Outcome } from "../flame.js"
+import type { FrameLimits } from "../limits.js"
 import { STOPPED } from "./commands.js"
 import { Dialogue } from "./dialogue.js"
 import { Exit, type ExitCode, exitOfRun } from "./exit.js"
@@ -11,7 +12,7 @@ import { rootToRun } from "./goals.js"
 import { History, historyFile } from "./history.js"
 import { Interrupts } from "./interrupts.js"
 import { isCapable, type Line, line, toned } from "./lines.js"
-import { type GoalOptions, type RunOptions, runOptions, sameCommand, stackFolder } from "./options.js"
+import { type GoalOptions, limitsOf, type RunOptions, runOptions, sameCommand, stackFolder } from "./options.js"
 import { NOBODY, Permissions, refuseAll, requestLines } from "./permissions.js"
 import type { Reporter, Streams } from "./reporters.js"
 import { outcomeLines, statusLines } from "./reports.js"
@@ -37,13 +38,13 @@ export function run(work: Work, text: string, { title, criteria }: GoalOptions):
     ...(title !== undefined && { title }),
     ...(criteria !== undefined && { successCriteria: criteria }),
   }
-  return runOnce(work, (flame) => beginRoot(flame, text, more))
+  return runOnce(work, (flame) => beginRoot(flame, text, more, limitsOf(work.options)))
 }
 
 /** `flame resume` */
 export function resume(work: Work): Promise<number> {
   return runOnce(work, async (flame) => {
-    const outcomes = await flame.resume()
+    const outcomes = await flame.resume(limitsOf(work.options))
     if (outcomes.length === 0) work.reporter.notice("nothing was stopped, interrupted or answered")
     return outcomes
   })
@@ -60,12 +61,17 @@ export function isDialogue({ options, input, streams }: Omit<Work, "reporter">):
   return isTerminal && options.json !== true && options.quiet !== true
 }
 
-async function beginRoot(flame: Flame, text: string, more: Omit<FramePlan, "goal">): Promise<Outcome> {
+async function beginRoot(
+  flame: Flame,
+  text: string,
+  more: Omit<FramePlan, "goal">,
+  limits: FrameLimits,
+): Promise<Outcome> {
   const { frame, goal } = rootToRun(flame.stack, text)
   if (frame !== undefined && Object.keys(more).length > 0) {
     throw new Failure(Exit.usage, "arguments", "--title and --criteria are for a new root: a planned one has its own")
   }
-  return await (frame === undefined ? flame.run(goal, more) : flame.activate(frame))
+  return await (frame === undefined ? flame.run(goal, more) : flame.activate(frame, limits))
 }
 
 async function runOnce(work: Work, begin: Begin): Promise<number> {
@@ -128,6 +134,7 @@ async function withTerminal(work: Work, use: (terminal: Terminal, flame: Flame) 
     output: streams.output,
     env: streams.env,
     flame,
+    limits: limitsOf(options),
     permissions,
     history: new History(historyFile(streams.env)),
     view: () => viewOf(work),
@@ -162,6 +169,7 @@ async function converseInLines(work: Work): Promise<number> {
   }
   const dialogue = new Dialogue({
     flame,
+    limits: limitsOf(work.options),
     permissions,
     complain,
     say: (lines) => reporter.answer("answer", { text: textOf(lines) }, lines),

@@ -3,6 +3,7 @@
 import type { ReadStream, WriteStream } from "node:tty"
 import type { FlameEvent } from "../events.js"
 import type { Flame, Outcome } from "../flame.js"
+import type { FrameLimits } from "../limits.js"
 import { Activities } from "./activity.js"
 import { commandIn, type Seen, STOPPED } from "./commands.js"
 import { type Candidate, commonStart, complete } from "./completion.js"
@@ -25,6 +26,8 @@ export interface TerminalParts {
   output: WriteStream
   env: NodeJS.ProcessEnv
   flame: Flame
+  /** The limits of roots that were given at the command line. */
+  limits: FrameLimits
   permissions: Permissions
   history: History
   view: () => Promise<string>
@@ -57,13 +60,14 @@ export class Terminal {
   #leave: (code: ExitCode) => void = () => undefined
 
   constructor(parts: TerminalParts) {
-    const { output, env, flame, permissions, view } = parts
+    const { output, env, flame, limits, permissions, view } = parts
     this.#parts = parts
     this.#hasColours = showsColours(output, env)
     const look = (tone: "faint" | "strong") => (text: string) => paint([toned(tone, text)], this.#hasColours)
     this.#screen = new Screen(output, { live: look("faint"), label: look("strong") })
     this.#dialogue = new Dialogue({
       flame,
+      limits,
       permissions,
       view,
       say: (lines) => this.#print(lines),
