@@ -1,8 +1,9 @@
 // The commands that a person types while frames run. What decides is the library; a command reads words and shows answers.
 
-import type { FrameStatus, Handle, PopStatus } from "callstack-core"
+import type { FrameStatus, Handle } from "callstack-core"
 import type { Flame, Outcome } from "../flame.js"
 import type { FrameLimits } from "../limits.js"
+import { endingIn } from "./endings.js"
 import { Exit } from "./exit.js"
 import { Failure } from "./failure.js"
 import { rootToRun } from "./goals.js"
@@ -49,9 +50,6 @@ export interface Command {
 
 const ALL: readonly FrameStatus[] = ["planned", "in_progress", "blocked", "completed", "failed", "invalidated"]
 const OPEN: readonly FrameStatus[] = ["in_progress", "blocked"]
-
-/** The statuses that a pop gives. */
-export const POP_STATUSES: readonly PopStatus[] = ["completed", "failed", "blocked"]
 
 /** Why something is stopped by a person. */
 export const STOPPED = "by a person"
@@ -109,10 +107,8 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     frames: OPEN,
     run: async (desk, text, seen) => {
       const [frame, rest] = frameAnd(text, seen, "pop FRAME [completed | failed | blocked] [RESULTS]")
-      const [word, words] = firstWord(rest)
-      const status = POP_STATUSES.find((name) => name === word)
-      const results = status === undefined ? rest : words
-      await desk.flame.pop(frame, status ?? "completed", results === "" ? ENDED : results)
+      const { status, results } = endingIn(rest)
+      await desk.flame.pop(frame, status, results === "" ? ENDED : results)
     },
   },
   answer: {
