@@ -136,6 +136,7 @@ export class Orchestrator implements HostActions, SessionOwner {
   /** Tells what has changed in the stack since the last time, by whomever. */
   tellChanges(): void {
     if (this.#isClosed) return
+    if (this.#stack.info().revision === this.#told) return
     const events = this.#stack.history({ since: this.#told })
     this.#told = events.at(-1)?.revision ?? this.#told
     for (const event of events) this.#tellChange(event)

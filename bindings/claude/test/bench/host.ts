@@ -37,6 +37,8 @@ export interface Report {
   whole: number[]
   /** The handlers of messages and hooks for each request. */
   requests: number[]
+  /** The part of that for which the session's process waits. */
+  waits: number[]
   /** The processor time of the process. */
   processor: number
   samples: Sample[]
@@ -85,7 +87,7 @@ function measured(driver: SessionDriver): SessionDriver {
         if (PUSH.endsWith(name)) probe.mark(title, "called")
         const answer = await owner.tool(sessionID, name, args, signal)
         if (PUSH.endsWith(name)) probe.mark(title, "answered")
-        else probe.worked(sessionID, begun)
+        else probe.worked(sessionID, begun, true)
         return answer
       },
     })
@@ -188,6 +190,7 @@ const report: Report = {
   ending: probe.between("result", "ended"),
   whole: probe.between("called", "answered"),
   requests: probe.requests,
+  waits: probe.waits,
   processor: (user + system) / 1000,
   samples,
 }

@@ -29,7 +29,8 @@ line("SDK: from `query()` to the result, with callstack-flame", flame.report.wor
 line("SDK: from `query()` to the result, bare", bare.report.working)
 line("SDK: from the result to the end of the process, with callstack-flame", flame.report.ending)
 line("SDK: from the result to the end of the process, bare", bare.report.ending)
-line("**handlers of messages and hooks for a request**", flame.report.requests)
+line("**what a request waits for callstack-flame: hooks and tools**", flame.report.waits)
+line("all handlers of a request, also those beside it", flame.report.requests)
 console.log(
   `\nProcessor time of the orchestrator's process: ${perRequest(flame)} ms for each request, of the bare host: ${perRequest(bare)} ms.\n`,
 )

@@ -25,11 +25,14 @@ type Span = [from: number, to: number]
 export class Probe {
   /** The work of handlers for each request that has ended. */
   readonly requests: number[] = []
+  /** The part of that work for which the session's process waits: hooks and tools. */
+  readonly waits: number[] = []
   /** The moments of frames, by their titles. */
   readonly #frames = new Map<string, Partial<Record<Moment, number>>>()
   readonly #titles = new Map<string, string>()
-  /** The work for the request that each session makes now. */
+  /** The work for the request that each session makes now, and the part for which its process waits. */
   readonly #work = new Map<string, number>()
+  readonly #wait = new Map<string, number>()
   /** What this thread did that does not count, oldest first. */
   readonly #others: Span[] = []
   readonly #schedule = scheduleFile()
@@ -55,15 +58,20 @@ export class Probe {
   }
 
   /** Adds the time since `begun` to the work for a session's request. */
-  worked(sessionID: string, begun: number): void {
-    this.#work.set(sessionID, (this.#work.get(sessionID) ?? 0) + this.#length([begun, this.now()]))
+  worked(sessionID: string, begun: number, isAwaited = false): void {
+    const length = this.#length([begun, this.now()])
+    this.#work.set(sessionID, (this.#work.get(sessionID) ?? 0) + length)
+    if (isAwaited) this.#wait.set(sessionID, (this.#wait.get(sessionID) ?? 0) + length)
   }
 
   /** A session makes its next request, or none any more. */
   nextRequest(sessionID: string): void {
     const work = this.#work.get(sessionID)
+    if (work === undefined) return
+    this.requests.push(work)
+    this.waits.push(this.#wait.get(sessionID) ?? 0)
     this.#work.delete(sessionID)
-    if (work !== undefined) this.requests.push(work)
+    this.#wait.delete(sessionID)
   }
 
   /** Does something that does not count: for the measurement, or within the SDK. */

@@ -51,7 +51,7 @@ function timedHooks(session: string, hooks: Options["hooks"]): Pick<Options, "ho
       try {
         return await callback(...values)
       } finally {
-        probe.worked(session, begun)
+        probe.worked(session, begun, true)
       }
     }
   const entries = Object.entries(hooks).map(([name, matchers]) => [

@@ -12,8 +12,8 @@ import { ANSWER, demoApi, GOAL } from "./api.js"
 import { Teller } from "./teller.js"
 
 const MODEL = "claude-sonnet-5"
-/** Prices for a million tokens, in US dollars: an example. */
-const PRICES = { [MODEL]: { uncachedInput: 3, cacheRead: 0.3, cacheWrite: 3.75, output: 15 } }
+/** Prices for a million tokens, in US dollars: those of the SDK for this model. */
+const PRICES = { [MODEL]: { uncachedInput: 2, cacheRead: 0.2, cacheWrite: 2.5, output: 10 } }
 /** The time that a person needs to find the answer, in milliseconds. */
 const THOUGHT = 1_000
 
