@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict"
 import { spawn } from "node:child_process"
-import { existsSync, readFileSync } from "node:fs"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { type AddressInfo, createServer } from "node:net"
 import { join } from "node:path"
@@ -289,6 +289,50 @@ test("a frame has its tools, its model and its turns, and no other plugin of the
     },
   )
 })
+
+test("what is not among the tools of a frame is refused, and what OpenCode would ask too", () =>
+  scenario(
+    {
+      f1: [
+        { calls: [call("bash", { command: "touch made", description: "Make a file" })] },
+        { calls: [call("webfetch", { url: "http://127.0.0.1:9/", format: "text" })] },
+        { calls: [call("notes_add", { note: "Hello" })] },
+        { calls: [call("read", { filePath: ".env" })] },
+        { calls: [pop("Looked")] },
+      ],
+      f2: [
+        { calls: [call("bash", { command: "touch made", description: "Make a file" })] },
+        { calls: [call("bash", { command: "cat /etc/hosts", description: "Read a file outside" })] },
+        { calls: [pop("Made")] },
+      ],
+    },
+    async ({ flame, world, asked }) => {
+      writeFileSync(join(world.folder, ".env"), "SECRET=1")
+      await flame.run("Look around", { tools: ["read", "notes_add"] })
+      const answers = asked("f1").map(({ news }) => news.map(({ text }) => text).join())
+      assert.deepEqual(
+        asked("f1").flatMap(({ tools }) => tools.filter((name) => !name.startsWith("stack_") && name !== "read")),
+        [],
+      )
+      assert.match(answers[1] ?? "", /unavailable tool 'bash'/)
+      assert.match(answers[2] ?? "", /unavailable tool 'webfetch'/)
+      assert.match(answers[3] ?? "", /unavailable tool 'notes_add'/, "the configuration asks for it")
+      assert.match(answers[4] ?? "", /Nobody can be asked for the permission read/)
+      assert.ok(!existsSync(join(world.folder, "made")))
+
+      await flame.run("Make a file")
+      assert.ok(existsSync(join(world.folder, "made")))
+      assert.match(asked("f2")[2]?.news[0]?.text ?? "", /Nobody can be asked for the permission external_directory/)
+    },
+    {
+      driver: {
+        config: {
+          permission: { "notes_*": "ask" },
+          mcp: { notes: { type: "local", command: [process.execPath, "--input-type=module", "--eval", NOTES] } },
+        },
+      },
+    },
+  ))
 
 test("a checkpoint makes the conversation smaller", () =>
   scenario(

@@ -100,7 +100,11 @@ export class OpenCodeDriver implements SessionDriver {
     return this.#run(sessionID, "work", async (turn) => {
       const { client, owner } = this.#ready()
       const limits = owner.limits(sessionID)
-      const tools = await toolSwitches(client, [...limits.tools, ...owner.tools.map(({ name }) => name)])
+      const tools = await toolSwitches(
+        client,
+        [...limits.tools, ...owner.tools.map(({ name }) => name)],
+        this.#options.agent,
+      )
       turn.limits = limits
       turn.costBefore = limits.maxBudgetUsd === undefined ? 0 : await this.#cost(sessionID)
       const parts = await this.#prompt(sessionID, turn, prompt, { tools, ...this.#mode(limits.model) })
