@@ -40,6 +40,8 @@ export type SessionNews =
 export interface SessionOwner {
   /** The project's folder, in which sessions work. */
   readonly directory: string
+  /** The folder of the stack. */
+  readonly folder: string
   /** The tools of the stack, in the order in which they are offered. Their names have no prefix. */
   readonly tools: readonly Tool[]
   /** Returns the present context of the session's frame; undefined if it has none. */

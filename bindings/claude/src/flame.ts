@@ -10,8 +10,9 @@ import { Stack } from "callstack-core"
 import type { SessionDriver } from "./driver.js"
 import { ClaudeDriver, type ClaudeOptions } from "./drivers/claude/index.js"
 import type { FlameEvent, Listener } from "./events.js"
-import { checkLimits, type FrameLimits, Limits, questionOf } from "./limits.js"
+import { checkLimits, type FrameLimits, Limits } from "./limits.js"
 import { Orchestrator } from "./orchestrator.js"
+import { questionOf } from "./questions.js"
 import { titleOf } from "./titles.js"
 
 /** Options of a {@link Flame}. The limits are those of each root, and of all frames below it together. */
@@ -45,11 +46,11 @@ export interface FlameOptions extends FrameLimits {
 
 /** A frame for {@link Flame.plan} and {@link Flame.push}. */
 export interface FramePlan extends FrameLimits {
-  /** What is to be done. It is done when this is true, unless `successCriteria` says more. */
+  /** What is to be done. Agents see it whole, as the beginning of the criteria. */
   goal: string
   /** Short name, two to five words. Default: the beginning of the goal. */
   title?: string
-  /** The conditions that must hold when the frame is done. Default: the goal. */
+  /** More conditions that must hold when the frame is done. Default: that the goal is reached. */
   successCriteria?: string
   /** The parent; undefined: a root. */
   parent?: FrameRef | undefined
@@ -130,6 +131,7 @@ export class Flame {
       driver: this.#driver,
       limits: this.#limits,
       directory,
+      folder,
       ownSession: this.#ownSession,
     })
     const prefix = this.#driver.toolPrefix
@@ -163,7 +165,11 @@ export class Flame {
     return this.#operate((isStopped) => {
       const handle = this.plan(plan)
       this.#limits.begin(handle, {})
-      return this.#activate(handle, isStopped)
+      return this.#activate(handle, isStopped).catch((error: unknown) => {
+        // Nobody asked for a frame that stays planned.
+        if (this.stack.frame(handle).status === "planned") this.stack.invalidate(handle, "it could not be begun")
+        throw error
+      })
     })
   }
 
@@ -176,7 +182,7 @@ export class Flame {
     checkLimits(limits)
     const handle = this.stack.plan({
       title: title ?? titleOf(goal),
-      successCriteria: successCriteria ?? goal,
+      successCriteria: successCriteria === undefined ? goal : `${goal}\n${successCriteria}`,
       parent: parent ?? null,
       ...(dependsOn && { dependsOn: [...dependsOn] }),
     })

@@ -1,5 +1,6 @@
 // The public API of callstack-flame.
 
+export type { Budget, Frame, FrameRef, Handle, HostSettings, ModelRequest, PopStatus } from "callstack-core"
 export type * from "./driver.js"
 export { SessionError } from "./driver.js"
 export { type CanUseTool, ClaudeDriver, type ClaudeOptions, type PermissionRequest } from "./drivers/claude/index.js"

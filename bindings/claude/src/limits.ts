@@ -3,7 +3,7 @@
 
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import type { Frame, Handle, ModelRequest, ModelUsage, Stack } from "callstack-core"
+import type { Handle, ModelRequest, ModelUsage, Stack } from "callstack-core"
 import type { SessionLimits } from "./driver.js"
 
 /** Limits of a frame. Those of `maxTokens` and `maxBudgetUsd` are for the frame and all frames below it. */
@@ -37,6 +37,8 @@ interface Known {
   entry: Entry
   /** When its file was read, in milliseconds since the Unix epoch. */
   readAt: number
+  /** The limits that this process has set. An agent that can write files may have changed those in the file. */
+  limits?: FrameLimits
 }
 
 /** After how many milliseconds a file is read again: another process may have changed it. */
@@ -75,7 +77,8 @@ export class Limits {
   set(handle: Handle, limits: FrameLimits): void {
     checkLimits(limits)
     if (Object.keys(limits).length === 0) return
-    this.#change(handle, (entry) => ({ ...entry, limits: { ...entry.limits, ...limits } }))
+    const changed = { ...this.#entry(handle).limits, ...limits }
+    this.#change(handle, (entry) => ({ ...entry, limits: changed }), changed)
   }
 
   /** Notes a request of a turn that runs. */
@@ -106,7 +109,27 @@ export class Limits {
   /** Returns what a frame and all frames below it have cost, in US dollars: see {@link Limits.own}. */
   total(handle: Handle): number {
     const handles = this.#stack.handles({ relation: "subtree", frame: handle })
-    return handles.reduce((sum, below) => sum + this.own(below), 0)
+    return handles.reduce((sum, below) => sum + this.#ownIfKnown(below), 0)
+  }
+
+  /** What a frame has cost, as far as that is known: a damaged file is a problem of its own frame. */
+  #ownIfKnown(handle: Handle): number {
+    try {
+      return this.own(handle)
+    } catch {
+      return 0
+    }
+  }
+
+  /**
+   * Limits a frame to the tools of another one, whose agent has begun it. Otherwise an agent could get more tools by a frame that
+   * it plans somewhere else.
+   */
+  restrict(handle: Handle, beginner: Handle): void {
+    if (handle === beginner || this.#stack.ancestors(handle).includes(beginner)) return
+    const own = this.session(handle).tools
+    const tools = commonTools(own, this.session(beginner).tools)
+    if (tools.length < own.length) this.set(handle, { tools })
   }
 
   /** Returns what the session of a frame may do and spend now. */
@@ -163,23 +186,25 @@ export class Limits {
     const now = Date.now()
     if (known !== undefined && now - known.readAt < READ_INTERVAL) return known.entry
     const entry = this.#read(handle)
-    this.#known.set(handle, { entry, readAt: now })
+    this.#known.set(handle, { ...known, entry, readAt: now })
     return entry
   }
 
   #read(handle: Handle): Entry {
-    const createdAt = this.#known.get(handle)?.entry.createdAt ?? this.#stack.frame(handle).createdAt
-    return readEntry(this.#file(handle), createdAt) ?? { createdAt, limits: {}, costs: {} }
+    const known = this.#known.get(handle)
+    const createdAt = known?.entry.createdAt ?? this.#stack.frame(handle).createdAt
+    const entry = readEntry(this.#file(handle), createdAt) ?? { createdAt, limits: {}, costs: {} }
+    return { ...entry, limits: known?.limits ?? entry.limits }
   }
 
   /** Changes the file of a frame, as it is now: another process may have changed it. */
-  #change(handle: Handle, change: (entry: Entry) => Entry): void {
+  #change(handle: Handle, change: (entry: Entry) => Entry, set = this.#known.get(handle)?.limits): void {
     const file = this.#file(handle)
     const entry = change(this.#read(handle))
     mkdirSync(this.#folder, { recursive: true })
     writeFileSync(`${file}.${process.pid}`, `${JSON.stringify(entry)}\n`)
     renameSync(`${file}.${process.pid}`, file)
-    this.#known.set(handle, { entry, readAt: Date.now() })
+    this.#known.set(handle, { entry, readAt: Date.now(), ...(set && { limits: set }) })
   }
 
   #file(handle: Handle): string {
@@ -216,14 +241,6 @@ function commonTools(own: readonly string[], above: readonly string[]): readonly
 /** Returns the tokens of requests, of prompts and answers. */
 export function tokensOf(usage: ModelUsage): number {
   return usage.uncachedInput + usage.cacheRead + usage.cacheWrite + usage.output + usage.reasoning
-}
-
-/** Returns the open question of a frame that waits for a person; undefined if it waits for nobody. */
-export function questionOf({ status, questions, results }: Frame): string | undefined {
-  if (status !== "blocked") return undefined
-  const last = questions?.at(-1)
-  if (last === undefined) return results ?? ""
-  return last.interruption === true || last.answer !== undefined ? undefined : last.question
 }
 
 function readEntry(file: string, createdAt: number): Entry | undefined {

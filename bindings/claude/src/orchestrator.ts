@@ -17,7 +17,8 @@ import {
 } from "callstack-core"
 import { type SessionDriver, SessionError, type SessionLimits, type SessionNews, type SessionOwner } from "./driver.js"
 import { Events } from "./events.js"
-import { type Limits, questionOf } from "./limits.js"
+import type { Limits } from "./limits.js"
+import { questionOf } from "./questions.js"
 import { type Signal, signalsIn } from "./signals.js"
 import { titleOf } from "./titles.js"
 
@@ -28,6 +29,8 @@ export interface Parts {
   limits: Limits
   /** The folder in which sessions work. */
   directory: string
+  /** The folder of the stack. */
+  folder: string
   /** The session in whose name the orchestrator begins roots and waits for frames. It has no frame. */
   ownSession: string
 }
@@ -50,6 +53,7 @@ const NOTHING: Obeyed = { prompt: undefined, isRefused: false }
 /** Runs the frames of a stack as sessions of a driver. */
 export class Orchestrator implements HostActions, SessionOwner {
   readonly directory: string
+  readonly folder: string
   readonly host: Host
   readonly events = new Events()
   readonly #stack: Stack
@@ -71,11 +75,12 @@ export class Orchestrator implements HostActions, SessionOwner {
   #isClosed = false
   #stops = 0
 
-  constructor({ stack, driver, limits, directory, ownSession }: Parts) {
+  constructor({ stack, driver, limits, directory, folder, ownSession }: Parts) {
     this.#stack = stack
     this.#driver = driver
     this.#limits = limits
     this.directory = directory
+    this.folder = folder
     this.#ownSession = ownSession
     this.host = new Host(stack, this)
     this.#told = stack.info().revision
@@ -183,8 +188,10 @@ export class Orchestrator implements HostActions, SessionOwner {
     return sessionID === this.#ownSession ? Promise.resolve([]) : this.#driver.messages(sessionID)
   }
 
-  prompt(sessionID: string, text: string): Promise<void> {
+  prompt(sessionID: string, text: string, callerID: string): Promise<void> {
     return this.#inTurn(sessionID, async (signal) => {
+      const [own, beginner] = [this.#handleOf(sessionID), this.#handleOf(callerID)]
+      if (own !== undefined && beginner !== undefined) this.#limits.restrict(own, beginner)
       this.tellChanges()
       try {
         await this.#converse(sessionID, text, signal)
@@ -231,6 +238,10 @@ export class Orchestrator implements HostActions, SessionOwner {
     return this.call(sessionID, name, args, signal)
   }
 
+  /**
+   * Reports an event. The engine has taken it when this returns. Only who wants the prompt of a compaction waits for the effects:
+   * one of them can be to end the turn that reports.
+   */
   async report(event: HostEvent, takePrompt?: TakePrompt): Promise<void> {
     const done = this.host.report(event, takePrompt)
     const frame = "sessionID" in event ? this.#handleOf(event.sessionID) : undefined
@@ -239,7 +250,8 @@ export class Orchestrator implements HostActions, SessionOwner {
       this.#limits.spend(frame, event.request)
       this.#checkBudget(frame)
     }
-    await done
+    if (takePrompt !== undefined) await done
+    else this.host.background(event.kind, () => done)
     // These two are frequent, and change no frame's status.
     if (event.kind !== "messageFinished" && event.kind !== "toolExecuted") this.tellChanges()
   }

@@ -15,7 +15,10 @@ const STATUSES: Readonly<Record<string, PopStatus>> = {
 
 /** A signal begins its line, also in bold. */
 const SIGNAL = /^(\*\*)?(PUSH_FRAME|FRAME_COMPLETE|FRAME_FAILED|FRAME_BLOCKED):(\*\*)?[ \t]*(.*)$/
-const FENCE = /^ {0,3}(`{3,}|~{3,})/
+/** A fence of a code block, also in a list. What stands behind backticks has none. */
+const FENCE = /^(?: {0,3}|\s*[-*+] +)(`{3,}(?!.*`)|~{3,})/
+/** An element of HTML or XML that begins a line, and its end. */
+const OPENED = /^ {0,3}<([A-Za-z][\w-]*)(?:\s[^>]*)?>/
 
 /** A line with a signal. */
 interface Found {
@@ -46,13 +49,19 @@ function pushes(found: readonly Found[]): Signal[] {
   return goals.filter((goal) => goal !== "").map((goal) => ({ kind: "push", goal }))
 }
 
-/** Returns the lines with signals outside of code blocks. */
+/** Returns the lines with signals outside of code blocks, elements and quotations with the lines that belong to them. */
 function signalLines(lines: readonly string[]): Found[] {
   const found: Found[] = []
   let fence: string | undefined
+  let element: string | undefined
+  let isQuoted = false
   for (const [line, text] of lines.entries()) {
     const mark = FENCE.exec(text)?.[1]
-    const [, bold, word, closed, rest = ""] = (fence === undefined && SIGNAL.exec(text)) || []
+    isQuoted = text.startsWith(">") || (isQuoted && text.trim() !== "")
+    if (fence === undefined) element ??= OPENED.exec(text)?.[1]
+    const isCode = fence !== undefined || element !== undefined || isQuoted
+    if (element !== undefined && text.includes(`</${element}>`)) element = undefined
+    const [, bold, word, closed, rest = ""] = (!isCode && SIGNAL.exec(text)) || []
     // In bold to its end: the mark behind it is none of its words.
     const isBold = bold !== undefined && closed === undefined
     if (word !== undefined) found.push({ word, rest: isBold ? rest.replace(/\*\*\s*$/, "") : rest, line })

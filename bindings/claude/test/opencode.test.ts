@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict"
 import { spawn } from "node:child_process"
-import { existsSync, readFileSync } from "node:fs"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { type AddressInfo, createServer } from "node:net"
 import { join } from "node:path"
@@ -15,6 +15,7 @@ import { OpenCodeServer } from "../src/drivers/opencode/server.js"
 import { readText } from "../src/drivers/opencode/summary.js"
 import { type Answer, call, frameOf, type ModelRequest, until, type World, within } from "./harness/index.js"
 import { openCodeIn } from "./harness/opencode.js"
+import { type Fault, fakeOpenCodeIn } from "./harness/opencode-fake.js"
 
 type Step = Answer | ((request: ModelRequest) => Answer | Promise<Answer>)
 type Steps = Record<string, Step[]>
@@ -289,6 +290,50 @@ test("a frame has its tools, its model and its turns, and no other plugin of the
   )
 })
 
+test("what is not among the tools of a frame is refused, and what OpenCode would ask too", () =>
+  scenario(
+    {
+      f1: [
+        { calls: [call("bash", { command: "touch made", description: "Make a file" })] },
+        { calls: [call("webfetch", { url: "http://127.0.0.1:9/", format: "text" })] },
+        { calls: [call("notes_add", { note: "Hello" })] },
+        { calls: [call("read", { filePath: ".env" })] },
+        { calls: [pop("Looked")] },
+      ],
+      f2: [
+        { calls: [call("bash", { command: "touch made", description: "Make a file" })] },
+        { calls: [call("bash", { command: "cat /etc/hosts", description: "Read a file outside" })] },
+        { calls: [pop("Made")] },
+      ],
+    },
+    async ({ flame, world, asked }) => {
+      writeFileSync(join(world.folder, ".env"), "SECRET=1")
+      await flame.run("Look around", { tools: ["read", "notes_add"] })
+      const answers = asked("f1").map(({ news }) => news.map(({ text }) => text).join())
+      assert.deepEqual(
+        asked("f1").flatMap(({ tools }) => tools.filter((name) => !name.startsWith("stack_") && name !== "read")),
+        [],
+      )
+      assert.match(answers[1] ?? "", /unavailable tool 'bash'/)
+      assert.match(answers[2] ?? "", /unavailable tool 'webfetch'/)
+      assert.match(answers[3] ?? "", /unavailable tool 'notes_add'/, "the configuration asks for it")
+      assert.match(answers[4] ?? "", /Nobody can be asked for the permission read/)
+      assert.ok(!existsSync(join(world.folder, "made")))
+
+      await flame.run("Make a file")
+      assert.ok(existsSync(join(world.folder, "made")))
+      assert.match(asked("f2")[2]?.news[0]?.text ?? "", /Nobody can be asked for the permission external_directory/)
+    },
+    {
+      driver: {
+        config: {
+          permission: { "notes_*": "ask" },
+          mcp: { notes: { type: "local", command: [process.execPath, "--input-type=module", "--eval", NOTES] } },
+        },
+      },
+    },
+  ))
+
 test("a checkpoint makes the conversation smaller", () =>
   scenario(
     {
@@ -431,6 +476,55 @@ test("in a server that runs already, sessions of others are left alone, and it o
     },
   ))
 
+/** Uses an orchestrator whose server misbehaves, and checks that no process is left when it is closed. */
+function withFault(fault: Fault, use: (flame: Flame, world: World) => Promise<void>): Promise<void> {
+  return within(
+    () => undefined,
+    async (world) => {
+      const driver = new OpenCodeDriver(fakeOpenCodeIn(world, fault))
+      const flame = new Flame({ directory: world.folder, driver, waitForAnswers: false })
+      try {
+        await use(flame, world)
+      } finally {
+        await flame.close()
+      }
+      await world.settled()
+    },
+  )
+}
+
+test("close ends a server that never answers while it is opened", () =>
+  withFault("silent", async (flame, world) => {
+    const refused = assert.rejects(flame.run("Work"), /the driver for OpenCode was closed/)
+    await until(() => existsSync(join(world.folder, "asked")), "the server is asked")
+    await flame.stop()
+    await flame.close()
+    await refused
+  }))
+
+for (const way of ["stop", "close"] as const) {
+  test(`${way} returns if the server answers neither the prompt nor the abort`, () =>
+    withFault("hangs", async (flame) => {
+      const running = flame.run("Work")
+      await until(() => flame.status().length > 0, "the session works")
+      await flame[way]()
+      assert.equal((await running).frame.status, "blocked")
+      assert.deepEqual(way === "stop" ? flame.status() : [], [])
+    }))
+}
+
+test("a server without events is refused, with the reason", () =>
+  withFault("no events", async (flame) => {
+    await assert.rejects(flame.run("Work"), /the events of OpenCode's server cannot be read: SSE failed: 500/)
+  }))
+
+test("when the events end, running turns end with the reason", () =>
+  withFault("events end", async (flame) => {
+    const { frame } = await flame.run("Work")
+    assert.equal(frame.status, "blocked")
+    assert.match(frame.results ?? "", /the events of OpenCode's server cannot be read: SSE failed: 500/)
+  }))
+
 test("what cannot work is said at once", async () => {
   assert.throws(() => new OpenCodeDriver({ model: "gpt" }), /the model gpt has no provider/)
   assert.throws(
@@ -441,7 +535,10 @@ test("what cannot work is said at once", async () => {
     () => undefined,
     async (world) => {
       const flame = flameIn(world, { driver: { program: "opencode-is-not-here" } })
-      await assert.rejects(flame.run("Work"), /opencode-is-not-here cannot be started: .*ENOENT; install OpenCode/)
+      await assert.rejects(
+        flame.run("Work"),
+        /opencode-is-not-here cannot be started: .*ENOENT; install OpenCode: npm install -g opencode-ai$/,
+      )
       await flame.close()
     },
   )

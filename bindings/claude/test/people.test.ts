@@ -1,8 +1,10 @@
 // What a person does in another terminal reaches the sessions that run.
 
 import assert from "node:assert/strict"
+import { join } from "node:path"
 import test from "node:test"
 import {
+  call,
   callstack,
   frameOf,
   type ModelRequest,
@@ -79,3 +81,20 @@ test("callstack stop, invalidate and pop reach sessions that run, and their pare
     },
   )
 })
+
+test("a stop that a message of the stopped session finds first ends the run", () =>
+  running(
+    {
+      f1: [
+        async (_, { folder }) => {
+          await callstack(folder, "stop", "f1", "--reason", "enough")
+          return { text: "I go on", calls: [call("Read", { file_path: join(folder, "none.txt") })] }
+        },
+      ],
+    },
+    async ({ flame }) => {
+      const { frame } = await flame.run("Be stopped")
+      assert.equal(frame.status, "blocked")
+      assert.match(frame.questions?.at(-1)?.question ?? "", /enough/)
+    },
+  ))

@@ -212,3 +212,52 @@ test("a hook that fails before a tool refuses the call: one of the user, and the
     { tools },
   )
 })
+
+test("a frame that another one's agent has begun elsewhere has at most the tools of both", () =>
+  running(
+    {
+      f1: [{ calls: [stack("frame_activate", { sessionID: "f2" })] }, { calls: [pop("All is read")] }],
+      f2: [
+        {
+          calls: [
+            stack("frame_plan_children", {
+              parentSessionID: "f1",
+              children: [{ title: "Escape", successCriteria: "evil.txt", successCriteriaCompacted: "evil.txt" }],
+            }),
+          ],
+        },
+        { calls: [stack("frame_activate", { sessionID: "f3" })] },
+        { calls: [pop("Escaped?")] },
+      ],
+      f3: [{ calls: [call("Write", { file_path: "evil.txt", content: "evil" })] }, { calls: [pop("No")] }],
+    },
+    async ({ flame, world }) => {
+      const root = flame.plan({ goal: "Work" })
+      flame.plan({ goal: "Only read", parent: root, tools: ["Read"] })
+      await flame.activate(root)
+      const [request] = world.model.asked.filter((asked) => frameOf(asked) === "f3")
+      assert.ok(request?.tools.includes("Read") && !request.tools.includes("Write"))
+      assert.ok(!existsSync(join(world.folder, "evil.txt")))
+    },
+    { claude: { permissionMode: "acceptEdits" } },
+  ))
+
+test("nothing runs after the end of a frame, and no session changes the stack's folder by itself", () =>
+  running(
+    {
+      f1: [
+        (_, { folder }) => ({
+          calls: [call("Write", { file_path: join(folder, ".callstack/flame/f1.json"), content: "{}" })],
+        }),
+        (_, { folder }) => ({
+          calls: [pop("Over"), call("Write", { file_path: join(folder, "late.txt"), content: "late" })],
+        }),
+      ],
+    },
+    async ({ flame, world }) => {
+      await flame.run("Be limited", { maxTokens: 100_000 })
+      assert.ok(!existsSync(join(world.folder, "late.txt")))
+      assert.match(readFileSync(join(world.folder, ".callstack/flame/f1.json"), "utf8"), /"maxTokens":100000/)
+    },
+    { claude: { permissionMode: "acceptEdits" } },
+  ))

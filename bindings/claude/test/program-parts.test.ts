@@ -5,17 +5,21 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { PassThrough } from "node:stream"
-import { test } from "node:test"
+import { mock, test } from "node:test"
 import xterm from "@xterm/headless"
 import { CallstackError, Stack } from "callstack-core"
 import { commandIn, commandOf } from "../src/program/commands.js"
 import { commonStart, complete } from "../src/program/completion.js"
 import { Editor } from "../src/program/editor.js"
+import { endingIn } from "../src/program/endings.js"
+import { exitOfRun } from "../src/program/exit.js"
 import { failureOf } from "../src/program/failure.js"
 import { rootToRun } from "../src/program/goals.js"
 import { HISTORY_SIZE, History, historyFile } from "../src/program/history.js"
+import { PATIENCE, patiently } from "../src/program/interrupts.js"
 import { Keyboard } from "../src/program/keyboard.js"
 import { line, paint, toned } from "../src/program/lines.js"
+import { nearestOf } from "../src/program/nearest.js"
 import { sameCommand, stackFolder } from "../src/program/options.js"
 import { NOBODY, Permissions, refuseAll, requestLines } from "../src/program/permissions.js"
 import { lineOf } from "../src/program/reports.js"
@@ -364,4 +368,70 @@ test("advised commands work on the same stack", () => {
   assert.equal(stackFolder({ directory: "/p" }, {}), "/p/.callstack")
   assert.equal(stackFolder({ directory: "/p" }, { CALLSTACK_DIR: "/c" }), "/c")
   assert.equal(stackFolder({ directory: "/p", folder: "/f" }, { CALLSTACK_DIR: "/c" }), "/f")
+})
+
+test("a mistyped word is compared with the commands", () => {
+  const names = ["run", "resume", "push", "plan", "pop", "answer", "status"]
+  const typed = { anwser: "answer", psuh: "push", stat: "status", Resum: "resume", ppush: "push", pussh: "push" }
+  for (const [word, name] of Object.entries(typed)) assert.equal(nearestOf(word, names), name)
+  for (const word of ["Build", "", "documentation"]) assert.equal(nearestOf(word, names), undefined)
+})
+
+test("an ending is a status and results", () => {
+  assert.deepEqual(endingIn("failed  No prices\nat all"), { status: "failed", results: "No prices\nat all" })
+  assert.deepEqual(endingIn("failedtoo"), { status: "completed", results: "failedtoo" })
+  assert.deepEqual(endingIn("blocked"), { status: "blocked", results: "" })
+})
+
+test("only a limit of the root itself is the exit code of a limit", () => {
+  const stack = Stack.inMemory()
+  stack.push({ title: "Root", parent: null })
+  const codeOf = (text: string, isInterruption = true) => {
+    const question = { question: text, askedAt: 0, ...(isInterruption && { interruption: true as const }) }
+    const frame = { ...stack.frame("f1"), status: "blocked" as const, questions: [question] }
+    return exitOfRun([{ frame, report: "", waiting: [] }])
+  }
+  const error = "It was interrupted: its session ended with an error: "
+  const limits = [
+    "It was stopped: its budget of 50 tokens is spent: 110 with all frames below it",
+    "It was stopped: its budget of 0.5 US dollars is spent: 0.6 with all frames below it",
+    "It was interrupted: its time limit of 90000 ms was exceeded; 2 tool calls",
+    `${error}f1 may not go on: its budget of 50 tokens is spent: 110`,
+    `${error}Reached maximum number of turns (1); a frame that goes on gets as many again`,
+    `${error}its budget is spent: Reached maximum budget ($0.5)`,
+    `${error}frame f1 has had its 3 turns; a frame that goes on gets as many again`,
+    `${error}the budget of frame f1 is spent: 0.6 of 0.5 US dollars`,
+  ]
+  for (const limit of limits) assert.equal(codeOf(limit), 3, limit)
+  const [spent = ""] = limits
+  // Its agent has written the words, or they are in the middle of others.
+  assert.equal(codeOf(spent, false), 1)
+  assert.equal(codeOf(`${error}the API says: ${spent}`), 1)
+  assert.equal(codeOf("It was stopped: by a person"), 1)
+  stack.close()
+})
+
+test("a person is told when an end takes long", async () => {
+  mock.timers.enable({ apis: ["setTimeout"] })
+  try {
+    const told: string[] = []
+    let end = (): void => undefined
+    const work = patiently(
+      new Promise<void>((resolve) => {
+        end = resolve
+      }),
+      (text) => told.push(text),
+    )
+    mock.timers.tick(PATIENCE - 1)
+    assert.deepEqual([...told], [])
+    mock.timers.tick(1)
+    assert.match(told[0] ?? "", /^not everything has ended after 10 seconds; Ctrl-C ends at once$/)
+    end()
+    await work
+    await patiently(Promise.resolve(), (text) => told.push(text))
+    mock.timers.tick(PATIENCE)
+    assert.equal(told.length, 1)
+  } finally {
+    mock.timers.reset()
+  }
 })

@@ -8,11 +8,26 @@ import { test } from "node:test"
 import { Stack } from "callstack-core"
 import { type Actions, runCommandLine } from "../src/program/command-line.js"
 import { Failure } from "../src/program/failure.js"
-import { byFrame, call, callstack, PROGRAM, pop, push, stack, until, within, write } from "./harness/index.js"
+import {
+  byFrame,
+  call,
+  callstack,
+  type ModelRequest,
+  PROGRAM,
+  pop,
+  push,
+  stack,
+  until,
+  within,
+  write,
+} from "./harness/index.js"
 import { FLAME, flame, sessionsOf } from "./harness/person.js"
 
 const ESC = "\u001b"
 const MODULES = join(import.meta.dirname, "../../../node_modules")
+
+/** A name that the SDK's program itself offers to some models. It calls it reserved, for the loading of tools, and not to be called. */
+const PLACEHOLDER = "DeferredToolPlaceholder"
 
 /** A command line that reaches an action is not wrong. */
 const NO_ACTIONS = new Proxy({} as Actions, { get: (_, name) => assert.fail(`the action ${String(name)} was reached`) })
@@ -41,7 +56,22 @@ test("help names the commands and the exit codes", () =>
   inFolder(async (place) => {
     const help = await flame(place, ["--help"])
     assert.deepEqual([help.code, help.stderr], [0, ""])
-    for (const word of ["run", "resume", "repl", "init", "status", "tree", "usage", "answer", "stop", "view"])
+    for (const word of [
+      "run",
+      "resume",
+      "repl",
+      "init",
+      "push",
+      "plan",
+      "activate",
+      "pop",
+      "status",
+      "tree",
+      "usage",
+      "answer",
+      "stop",
+      "view",
+    ])
       assert.match(help.stdout, new RegExp(`^  ${word} `, "m"))
     assert.match(help.stdout, /Exit codes:\n {2}0 .*\n {2}1 .*\n {2}2 /)
     assert.match((await flame(place, ["run", "--help"])).stdout, /--max-budget-usd/)
@@ -57,6 +87,16 @@ test("a wrong command line is refused before anything is done", () =>
       [["statsu"], /^error: there is no command `statsu`\nnext: .*flame run statsu/],
       [[], /^error: there is no goal, and no terminal/],
       [["tree", "f1", "f2"], /^error: too many arguments/],
+      [
+        ["anwser", "f3", "yes"],
+        /^error: there is no command `anwser`\nnext: perhaps it is `flame answer`; .*one argument/,
+      ],
+      [["Build", "a", "shop"], /^error: there is no command `Build`\nnext: `flame --help`.*one argument/],
+      [["psuh", "Add tests"], /`flame push`/],
+      [["pop", "f1"], /^error: missing required argument 'results'/],
+      [["pop", "f1", "failed"], /^error: the results are missing/],
+      [["push"], /^error: missing required argument 'goal'/],
+      [["plan", "--max-tokens", "5", "A goal"], /^error: unknown option '--max-tokens'/],
       [["answer", "f1"], /^error: missing required argument 'text'/],
       [["tree", "--model", "m"], /^error: unknown option '--model'/],
       [["run", "--max-depth", "many", "A goal"], /--max-depth.*whole number/],
@@ -84,7 +124,19 @@ test("a wrong command line is refused before anything is done", () =>
 
 test("commands that look need a stack, and a mistyped folder begins none", () =>
   inFolder(async (place) => {
-    for (const words of [["tree"], ["status"], ["usage"], ["answer", "f1", "Yes"], ["stop"], ["view"], ["resume"]]) {
+    for (const words of [
+      ["tree"],
+      ["status"],
+      ["usage"],
+      ["answer", "f1", "Yes"],
+      ["stop"],
+      ["view"],
+      ["resume"],
+      ["push", "Tests"],
+      ["plan", "Tests"],
+      ["activate", "f1"],
+      ["pop", "f1", "Done"],
+    ]) {
       const { code, stderr } = await flame(place, [...words, "--folder", "nowhere"])
       assert.equal(code, 1, words.join(" "))
       assert.match(stderr, /^error: there is no stack in .*nowhere\nnext: /)
@@ -145,6 +197,40 @@ test("a stack is planned, shown and steered while nothing runs", () =>
     assert.equal((await flame(place, ["stop"])).stdout, "nothing runs\n")
   }))
 
+test("a frame is planned below another one, and ended, while nothing runs", () =>
+  inFolder(async (place) => {
+    await flame(place, ["init", "Build a shop"])
+    const orphan = await flame(place, ["plan", "A cart"])
+    assert.deepEqual([orphan.code, orphan.stdout], [4, ""])
+    assert.match(orphan.stderr, /^error: no frame is current.*\nnext: name one: --parent FRAME/)
+    const cart = await flame(place, ["plan", "A", "cart", "--parent", "f1", "--criteria", "It adds up"])
+    assert.deepEqual([cart.code, cart.stdout], [0, "f2 is planned: A cart\nnext: flame activate f2\n"])
+    const stack = Stack.open(join(place.folder, ".callstack"))
+    for (const frame of ["f1", "f2"]) stack.activate(frame)
+    assert.equal((await flame(place, ["plan", "Totals"])).stdout, "f3 is planned: Totals\nnext: flame activate f3\n")
+    const ended = await flame(place, ["pop", "f2", "failed", "No", "prices", "--json"])
+    assert.deepEqual(dataOf(ended.stdout, "popped"), [{ frame: "f2", title: "A cart", status: "failed" }])
+    const done = await flame(place, ["pop", "f1", "It sells"])
+    assert.deepEqual([done.code, done.stdout], [0, "f1 is completed: Build a shop\n"])
+    stack.refresh()
+    const [f1, f2, f3] = ["f1", "f2", "f3"].map((frame) => stack.frame(frame))
+    assert.deepEqual([f1?.status, f1?.results], ["completed", "It sells"])
+    assert.deepEqual([f2?.status, f2?.results, f2?.successCriteria], ["failed", "No prices", "It adds up"])
+    assert.deepEqual(stack.ancestors(f3?.handle ?? ""), ["f2", "f1"])
+    stack.close()
+    assert.equal((await flame(place, ["pop", "f1", "Again"])).code, 4)
+    assert.equal((await flame(place, ["plan", "More", "--parent", "f9"])).code, 4)
+  }))
+
+test("options that a driver does not support are refused before anything is done", () =>
+  inFolder(async (place) => {
+    const words = ["--driver", "opencode", "--permission-mode", "plan", "--allow", "Bash", "Build a shop"]
+    const { code, stderr } = await flame(place, words)
+    assert.equal(code, 2)
+    assert.match(stderr, /^error: --driver opencode does not support --permission-mode and --allow\nnext: /)
+    assert.equal(existsSync(join(place.folder, ".callstack")), false)
+  }))
+
 test("a page is drawn by the program callstack, if it is installed", () =>
   inFolder(async (place) => {
     await flame(place, ["init", "Build a shop"])
@@ -186,7 +272,7 @@ test("a run writes plain lines, JSON, or its results alone", () =>
       f4: [{ calls: [pop("Fourth\nwith more")] }],
     }),
     async (world) => {
-      const plain = await flame(world, ["Build", "a shop"])
+      const plain = await flame(world, ["Build a shop"])
       const lines = plain.stdout.split("\n")
       assert.deepEqual(lines.slice(0, 9), [
         "f1 begun: Build a shop",
@@ -269,6 +355,94 @@ test("how a root ends decides the exit code", () =>
       await world.settled()
     },
   ))
+
+test("the limits and the tools of a run hold for a planned root, and those of a resume for one that was stopped", () => {
+  let isPatient = false
+  const answer = () => (isPatient ? { calls: [pop("Done")] } : { calls: [call("Read", { file_path: "/none" })] })
+  return within(answer, async (world) => {
+    const toolsOf = (request: ModelRequest | undefined) =>
+      (request?.tools ?? []).filter((name) => !name.startsWith("mcp__stack__") && name !== PLACEHOLDER)
+    await flame(world, ["init", "Read a lot"])
+    assert.equal((await flame(world, ["run", "--tools", "Read", "--max-tokens", "50"])).code, 3)
+    assert.deepEqual(toolsOf(world.model.asked[0]), ["Read"])
+
+    // Without a larger limit nothing is asked.
+    const before = world.model.asked.length
+    assert.equal((await flame(world, ["resume"])).code, 3)
+    assert.equal(world.model.asked.length, before)
+    assert.equal((await flame(world, ["resume", "--max-tokens", `${before * 110 + 50}`])).code, 3)
+    assert.ok(world.model.asked.length > before)
+    isPatient = true
+    const dialogue = await flame(world, ["repl", "--max-tokens", "100000"], { input: "resume\n" })
+    assert.equal(dialogue.code, 0)
+    assert.match(dialogue.stdout, /^f1 completed: Done$/m)
+    assert.deepEqual(toolsOf(world.model.asked.at(-1)), ["Read"])
+    await world.settled()
+  })
+})
+
+test("a frame is pushed below one that is stopped, and a planned one is run, with limits of its own", () =>
+  within(
+    byFrame({
+      f1: [
+        { calls: [stack("frame_pop", { status: "blocked", results: "", resultsCompacted: "", question: "Which?" })] },
+        { calls: [pop("The shop is built")] },
+      ],
+      f2: [{ calls: [pop("Nine tests")] }],
+      f3: [{ calls: [pop("Three pages")] }],
+      f4: Array(5).fill({ calls: [call("Read", { file_path: "/none" })] }),
+    }),
+    async (world) => {
+      assert.equal((await flame(world, ["--no-wait", "Build a shop"])).code, 6)
+      const tests = await flame(world, ["push", "Add tests", "--parent", "f1", "--tools", "Read", "--title", "Tests"])
+      assert.equal(tests.code, 0, tests.stderr)
+      assert.match(tests.stdout, /^f2 begun: Tests \(below f1\)\nf2 completed: Nine tests$/m)
+      assert.ok(!world.model.asked.at(-1)?.tools.includes("Write"))
+      await flame(world, ["plan", "Write pages", "--parent", "f1"])
+      assert.equal((await flame(world, ["activate", "f3"])).code, 0)
+      assert.ok(world.model.asked.at(-1)?.tools.includes("Write"))
+      // The limit is for this frame. Its root has none, and goes on.
+      const spent = await flame(world, ["push", "Read a lot", "--parent", "f1", "--max-tokens", "50"])
+      assert.equal(spent.code, 3, spent.stdout)
+      assert.match(spent.stdout, /^f4 is stopped: its budget of 50 tokens is spent/m)
+      assert.equal((await flame(world, ["activate", "f1", "The", "first"])).code, 0)
+      await world.settled()
+    },
+  ))
+
+test("a frame is pushed below the current one, which another process runs", () => {
+  let goOn = (): void => undefined
+  const pushed = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  return within(
+    byFrame({
+      f1: [
+        async () => {
+          await pushed
+          return { calls: [call("Read", { file_path: "/none" })] }
+        },
+        { calls: [pop("The shop is built")] },
+      ],
+      f2: [{ calls: [pop("Nine tests")] }],
+    }),
+    async (world) => {
+      const ended = await flame(world, ["Build a shop"], {
+        meanwhile: async () => {
+          await until(() => world.model.asked.length > 0, "f1 asks the model")
+          const tests = await flame(world, ["push", "Add", "tests"])
+          assert.deepEqual([tests.code, tests.stderr], [0, ""])
+          assert.match(tests.stdout, /^f2 begun: Add tests \(below f1\)\nf2 completed: Nine tests$/m)
+          assert.equal(world.model.asked.length, 2)
+          goOn()
+        },
+      })
+      assert.equal(ended.code, 0, ended.stderr)
+      assert.match(ended.stdout, /^f1 completed: The shop is built$/m)
+      await world.settled()
+    },
+  )
+})
 
 test("signals stop everything so that it can be resumed", () =>
   within(

@@ -1,7 +1,7 @@
 // The dialogue of the program `flame` at a real pseudo-terminal, with real sessions and a scripted model.
 
 import assert from "node:assert/strict"
-import { existsSync, readFileSync, statSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { test } from "node:test"
 import {
@@ -239,6 +239,34 @@ test("Ctrl-C ends a run so that it can be resumed", () =>
     assert.equal(await person.ended(), 130)
     assert.match(person.all().at(-1) ?? "", /^stopped; `flame resume` goes on/)
   }))
+
+test("a second Ctrl-C ends the program while its driver hangs", () =>
+  within(
+    () => assert.fail("no session asks the model"),
+    async (world) => {
+      const folder = join(world.root, "bin")
+      mkdirSync(folder)
+      // A server that never listens.
+      writeFileSync(join(folder, "opencode"), "#!/bin/sh\nexec sleep 600\n", { mode: 0o755 })
+      const env = { PATH: `${folder}:${world.env["PATH"]}` }
+      for (const words of [
+        ["--driver", "opencode", "Build a shop"],
+        ["--driver", "opencode", "repl"],
+      ]) {
+        const person = sitDown(world, words, { env })
+        await person.prompt(/^flame>$/)
+        if (words.includes("repl")) person.type("run Build a shop\r")
+        await until(() => world.processes().length > 1, "the driver starts its server")
+        person.type(CTRL_C)
+        if (words.includes("repl")) await person.waitFor(/^stopping; another Ctrl-C leaves at once/)
+        else await until(() => person.written().includes(`${ESC}[?2004l`), "the program leaves the terminal")
+        person.type(CTRL_C)
+        assert.equal(await person.ended(), 130)
+        world.kill()
+        await world.settled()
+      }
+    },
+  ))
 
 test("Ctrl-C of a terminal stops a run in order whose output goes to another program", () =>
   within(

@@ -1,16 +1,22 @@
 // The commands and options of the command line.
 
 import { Command, CommanderError } from "commander"
+import { type Ending, endingIn, POP_STATUSES } from "./endings.js"
 import { EXIT_HELP, Exit } from "./exit.js"
 import { Failure } from "./failure.js"
+import { nearestOf } from "./nearest.js"
 import {
+  addChildOptions,
   addGoalOptions,
   addPlaceOptions,
   addRunOptions,
+  type ChildOptions,
   type GoalOptions,
   type PlaceOptions,
+  quoted,
   type RunOptions,
 } from "./options.js"
+import { oneLine } from "./text.js"
 
 /** What the commands do. Each returns the exit code. */
 export interface Actions {
@@ -19,6 +25,10 @@ export interface Actions {
   resume(options: RunOptions): Promise<number>
   repl(options: RunOptions): Promise<number>
   init(goal: string, options: PlaceOptions & GoalOptions): Promise<number>
+  push(goal: string, options: RunOptions & ChildOptions): Promise<number>
+  plan(goal: string, options: PlaceOptions & ChildOptions): Promise<number>
+  activate(frame: string, answer: string, options: RunOptions): Promise<number>
+  pop(frame: string, ending: Ending, options: PlaceOptions): Promise<number>
   status(options: PlaceOptions): Promise<number>
   tree(frame: string | undefined, options: PlaceOptions): Promise<number>
   usage(frame: string | undefined, options: PlaceOptions): Promise<number>
@@ -70,7 +80,7 @@ function commandLine(
   const program = new Command("flame")
     .description("Runs a goal as a tree of frames, each in a session of its own.")
     .usage('[options] "GOAL"\n       flame [options] COMMAND')
-    .argument("[goal...]", "what is to be done; without it, at a terminal, a dialogue begins")
+    .argument("[goal...]", "what is to be done, as one argument; without it, at a terminal, a dialogue begins")
     .version(version, "-V, --version", "write the version")
     .enablePositionalOptions()
     .exitOverride()
@@ -79,19 +89,21 @@ function commandLine(
   addRunOptions(addGoalOptions(addPlaceOptions(program))).action(async (goal: string[]) => {
     const options: RunOptions & GoalOptions = program.opts()
     if (goal.length === 0 && !isInteractive) throw nothingToDo()
-    if (goal.length === 1 && !/\s/.test(goal[0] ?? "")) throw oneWord(goal[0] ?? "")
-    done(goal.length === 0 ? await actions.repl(options) : await actions.run(goal.join(" "), options))
+    const [words = "", ...more] = goal
+    if (goal.length > 0 && (more.length > 0 || !/\s/.test(words.trim()))) throw noCommand(goal, program)
+    done(goal.length === 0 ? await actions.repl(options) : await actions.run(words, options))
   })
 
   /** Adds a command. Its options may stand before its name, too. */
   function add<Options extends PlaceOptions>(
     usage: string,
     description: string,
-    kind: "place" | "goal" | "run" | "run goal",
+    kind: "place" | "goal" | "child" | "run" | "run goal" | "run child",
     action: (values: (string | string[] | undefined)[], options: Options) => Promise<number>,
   ): Command {
     const command = addPlaceOptions(program.command(usage).description(description))
     if (kind.includes("goal")) addGoalOptions(command)
+    if (kind.includes("child")) addChildOptions(command)
     if (kind.includes("run")) addRunOptions(command)
     return command.action(async () => {
       done(await action(command.processedArgs, merged(program, command)))
@@ -115,6 +127,34 @@ function commandLine(
   add<PlaceOptions & GoalOptions>("init <goal...>", "plan a root, and run nothing", "goal", ([goal], options) =>
     actions.init(joined(goal), options),
   )
+  add<RunOptions & ChildOptions>(
+    "push <goal...>",
+    "run a new frame below the current one, or below --parent",
+    "run child",
+    ([goal], options) => actions.push(joined(goal), options),
+  )
+  add<PlaceOptions & ChildOptions>(
+    "plan <goal...>",
+    "plan a frame below the current one, or below --parent, and run nothing",
+    "child",
+    ([goal], options) => actions.plan(joined(goal), options),
+  )
+  add<RunOptions>(
+    "activate <frame> [answer...]",
+    "run a planned frame, or go on with one that is blocked or was interrupted",
+    "run",
+    ([frame, answer], options) => actions.activate(joined(frame), joined(answer), options),
+  )
+  add(
+    "pop <frame> <results...>",
+    `end a frame with its results; a status may stand before them: ${POP_STATUSES.join(", ")}`,
+    "place",
+    ([frame, words], options) => {
+      const ending = endingIn(joined(words))
+      if (ending.results === "") throw noResults()
+      return actions.pop(joined(frame), ending, options)
+    },
+  ).usage("[options] <frame> [status] <results...>")
   add("status", "show which frames work and which wait for you", "place", (_, options) => actions.status(options))
   add("tree [frame]", "show all frames, or those below a frame", "place", ([frame], options) =>
     actions.tree(one(frame), options),
@@ -154,9 +194,19 @@ function nothingToDo(): Failure {
   })
 }
 
-/** A word alone may be a mistyped command, which must not begin a run. */
-function oneWord(word: string): Failure {
-  return new Failure(Exit.usage, "arguments", `there is no command \`${word}\``, {
-    next: `\`flame --help\` lists the commands; if it is a goal: flame run ${word}`,
+function noResults(): Failure {
+  return new Failure(Exit.usage, "arguments", "the results are missing: `flame pop FRAME [STATUS] RESULTS`")
+}
+
+/** Words without a command may be a mistyped one, which must not begin a run. */
+function noCommand([word = "", ...others]: readonly string[], program: Command): Failure {
+  const nearest = nearestOf(
+    word,
+    program.commands.map((command) => command.name()),
+  )
+  const help = nearest === undefined ? "`flame --help` lists the commands" : `perhaps it is \`flame ${nearest}\``
+  const goal = others.length === 0 ? `flame run ${quoted(word)}` : 'flame "GOAL", with the goal as one argument'
+  return new Failure(Exit.usage, "arguments", `there is no command \`${oneLine(word)}\``, {
+    next: `${help}; if it is a goal: ${goal}`,
   })
 }

@@ -1,7 +1,9 @@
 // The commands that a person types while frames run. What decides is the library; a command reads words and shows answers.
 
-import type { FrameStatus, Handle, PopStatus } from "callstack-core"
+import type { FrameStatus, Handle } from "callstack-core"
 import type { Flame, Outcome } from "../flame.js"
+import type { FrameLimits } from "../limits.js"
+import { endingIn } from "./endings.js"
 import { Exit } from "./exit.js"
 import { Failure } from "./failure.js"
 import { rootToRun } from "./goals.js"
@@ -19,6 +21,8 @@ export interface Seen {
 /** What commands work on. */
 export interface Desk {
   readonly flame: Flame
+  /** The limits of roots that were given at the command line. */
+  readonly limits: FrameLimits
   /** True while a run that a command has begun has not ended. */
   readonly isWorking: boolean
   /** Tells the person something. */
@@ -47,9 +51,6 @@ export interface Command {
 const ALL: readonly FrameStatus[] = ["planned", "in_progress", "blocked", "completed", "failed", "invalidated"]
 const OPEN: readonly FrameStatus[] = ["in_progress", "blocked"]
 
-/** The statuses that a pop gives. */
-export const POP_STATUSES: readonly PopStatus[] = ["completed", "failed", "blocked"]
-
 /** Why something is stopped by a person. */
 export const STOPPED = "by a person"
 
@@ -63,7 +64,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     frames: ["planned"],
     run: (desk, text) => {
       const { frame, goal } = rootToRun(desk.flame.stack, text)
-      desk.follow(frame === undefined ? desk.flame.run(goal) : desk.flame.activate(frame))
+      desk.follow(frame === undefined ? desk.flame.run(goal) : desk.flame.activate(frame, rootLimits(desk, frame)))
     },
   },
   init: {
@@ -97,7 +98,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     frames: ["planned", ...OPEN],
     run: (desk, text) => {
       const [frame, answer] = firstWord(needed(text, "activate FRAME [ANSWER]"))
-      desk.follow(desk.flame.activate(frame, answer === "" ? {} : { answer }))
+      desk.follow(desk.flame.activate(frame, { ...rootLimits(desk, frame), ...(answer !== "" && { answer }) }))
     },
   },
   pop: {
@@ -106,10 +107,8 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     frames: OPEN,
     run: async (desk, text, seen) => {
       const [frame, rest] = frameAnd(text, seen, "pop FRAME [completed | failed | blocked] [RESULTS]")
-      const [word, words] = firstWord(rest)
-      const status = POP_STATUSES.find((name) => name === word)
-      const results = status === undefined ? rest : words
-      await desk.flame.pop(frame, status ?? "completed", results === "" ? ENDED : results)
+      const { status, results } = endingIn(rest)
+      await desk.flame.pop(frame, status, results === "" ? ENDED : results)
     },
   },
   answer: {
@@ -132,7 +131,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   resume: {
     usage: "",
     description: "go on with everything that was stopped, interrupted or answered",
-    run: (desk) => desk.follow(desk.flame.resume()),
+    run: (desk) => desk.follow(desk.flame.resume(desk.limits)),
   },
   status: {
     usage: "",
@@ -230,6 +229,11 @@ function helpLines(text: string): Line[] {
   return Object.values(COMMANDS).map(({ description }, index) =>
     line(toned("strong", (heads[index] ?? "").padEnd(width)), `  ${description}`),
   )
+}
+
+/** The limits of the command line are for roots: a frame below one keeps its own. */
+function rootLimits({ flame, limits }: Desk, frame: Handle): FrameLimits {
+  return flame.stack.ancestors(frame).length === 0 ? limits : {}
 }
 
 function sayPlanned(desk: Desk, handle: Handle): void {

@@ -1,7 +1,8 @@
 // What the key Tab completes: commands, then handles of the frames that the command can be about, then statuses.
 
 import type { Stack } from "callstack-core"
-import { COMMANDS, POP_STATUSES } from "./commands.js"
+import { COMMANDS } from "./commands.js"
+import { POP_STATUSES } from "./endings.js"
 
 /** Something that a text can become, and what it is. */
 export interface Candidate {

@@ -1,6 +1,7 @@
 // The dialogue with a person: carries out typed commands while frames run, and tells what they cause.
 
 import type { Flame, Outcome } from "../flame.js"
+import type { FrameLimits } from "../limits.js"
 import { commandIn, commandOf, type Desk, type Seen } from "./commands.js"
 import { Exit } from "./exit.js"
 import { Failure, failureOf, inDialogue } from "./failure.js"
@@ -11,6 +12,7 @@ import { oneLine } from "./text.js"
 /** Where the answers go. */
 export interface DialogueParts {
   flame: Flame
+  limits: FrameLimits
   permissions: Permissions
   say: (lines: readonly Line[]) => void
   complain: (failure: Failure) => void
@@ -34,6 +36,10 @@ export class Dialogue implements Desk {
 
   get flame(): Flame {
     return this.#parts.flame
+  }
+
+  get limits(): FrameLimits {
+    return this.#parts.limits
   }
 
   get isWorking(): boolean {

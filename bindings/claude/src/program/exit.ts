@@ -40,16 +40,34 @@ export const EXIT_HELP = `Exit codes:
   6    a frame waits for a person
   129, 130, 143  ended by SIGHUP, Ctrl-C or SIGTERM; everything was stopped and can be resumed`
 
-/** What the driver and the engine say when a limit ends the work on a frame. */
-const LIMIT = /time limit of \d+ ms|maximum number of turns|budget .*is spent|maximum budget/i
+/**
+ * What the record of a frame says if a limit has ended the work on it. The stack has no other sign of the cause, so this is the
+ * only place that reads it: each text from its beginning, as the engine, the library and the drivers write it.
+ */
+const BUDGET = "its budget of [\\d.e-]+ (?:tokens|US dollars) is spent: "
+const LIMITS: readonly RegExp[] = [
+  `It was stopped: ${BUDGET}`,
+  "It was interrupted: its time limit of \\d+ ms was exceeded;",
+  ...[
+    `f\\d+ may not go on: ${BUDGET}`,
+    "Reached maximum number of turns \\(\\d+\\)",
+    "its budget is spent: Reached maximum budget ",
+    "frame f\\d+ has had its \\d+ turns;",
+    "the budget of frame f\\d+ is spent: ",
+  ].map((problem) => `It was interrupted: its session ended with an error: ${problem}`),
+].map((text) => new RegExp(`^${text}`))
 
 /** Returns the code of a run. Of several roots the first that is not completed decides. */
-export function exitOfRun(outcomes: readonly Outcome[], isOverspent: boolean): ExitCode {
+export function exitOfRun(outcomes: readonly Outcome[]): ExitCode {
   const open = outcomes.find(({ frame }) => frame.status !== "completed")
   if (open === undefined) return Exit.done
-  if (open.frame.status === "blocked") {
-    if (open.waiting.length > 0) return Exit.waiting
-    if (isOverspent || LIMIT.test(open.frame.questions?.at(-1)?.question ?? "")) return Exit.limit
-  }
-  return Exit.failed
+  if (open.frame.status !== "blocked") return Exit.failed
+  if (open.waiting.length > 0) return Exit.waiting
+  return isLimited(open.frame) ? Exit.limit : Exit.failed
+}
+
+/** True if a limit has ended the work on a frame: what its own agent asks is not read. */
+function isLimited({ questions }: Outcome["frame"]): boolean {
+  const last = questions?.at(-1)
+  return last?.interruption === true && LIMITS.some((limit) => limit.test(last.question))
 }

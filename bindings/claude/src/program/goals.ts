@@ -1,6 +1,6 @@
-// What a run is about: a new goal, or a root that was planned before.
+// What a command is about: a new goal, a root that was planned before, or a frame below which there is to be a new one.
 
-import type { Handle, Stack } from "callstack-core"
+import type { FrameRef, Handle, Stack } from "callstack-core"
 import { Exit } from "./exit.js"
 import { Failure } from "./failure.js"
 
@@ -24,5 +24,14 @@ export function rootToRun(stack: Stack, text: string): RootToRun {
   if (others.length === 0) return { frame: only, goal: "" }
   throw new Failure(Exit.refused, "ambiguous_frame", `several roots are planned: ${planned.join(", ")}`, {
     next: `name one: run ${only}`,
+  })
+}
+
+/** Returns the frame below which a new one is wanted: the one that is named, or the current one. */
+export function parentOf(stack: Stack, named: FrameRef | undefined): Handle {
+  const parent = named === undefined ? stack.active() : stack.resolve(named)
+  if (parent !== undefined) return parent
+  throw new Failure(Exit.refused, "no_active_frame", "no frame is current, below which a new one could be", {
+    next: "name one: --parent FRAME; `flame run GOAL` runs a new root, `flame init GOAL` plans one",
   })
 }

@@ -5,14 +5,21 @@ import { Exit, type ExitCode } from "./exit.js"
 /** The signals that end the program, and its exit codes. */
 const CODES = { SIGINT: Exit.interrupted, SIGTERM: Exit.terminated, SIGHUP: Exit.hangup } as const
 
+/** After how many milliseconds a person is told that not everything has ended. */
+export const PATIENCE = 10_000
+
 /** Waits for signals. */
 export class Interrupts {
   /** Stops what runs. */
   readonly #stop: (code: ExitCode) => Promise<void>
+  /** Tells the person something. */
+  readonly #tell: (text: string) => void
   #isStopping = false
+  #isLeaving = false
 
-  constructor(stop: (code: ExitCode) => Promise<void>) {
+  constructor(stop: (code: ExitCode) => Promise<void>, tell: (text: string) => void) {
     this.#stop = stop
+    this.#tell = tell
     for (const [signal, code] of Object.entries(CODES)) process.on(signal, () => void this.end(code))
   }
 
@@ -23,12 +30,28 @@ export class Interrupts {
 
   /** Stops everything and ends the program; at once if that was asked before. */
   async end(code: ExitCode): Promise<void> {
-    if (this.#isStopping) process.exit(code)
+    if (this.#isStopping || this.#isLeaving) process.exit(code)
     this.#isStopping = true
     try {
-      await this.#stop(code)
+      await patiently(this.#stop(code), this.#tell)
     } finally {
       process.exit(code)
     }
+  }
+
+  /** Waits for the last work of a program that ends by itself. From now on a signal ends it at once. */
+  async leave(lastWork: () => Promise<void>): Promise<void> {
+    this.#isLeaving = true
+    await patiently(lastWork(), this.#tell)
+  }
+}
+
+/** Waits for an end. Tells a person if that takes long. */
+export async function patiently(work: Promise<void>, tell: (text: string) => void): Promise<void> {
+  const late = setTimeout(() => tell("not everything has ended after 10 seconds; Ctrl-C ends at once"), PATIENCE)
+  try {
+    await work
+  } finally {
+    clearTimeout(late)
   }
 }

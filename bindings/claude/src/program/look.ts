@@ -2,13 +2,23 @@
 
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import type { Frame, FrameRef } from "callstack-core"
+import type { Frame, FrameRef, Handle } from "callstack-core"
 import { Flame } from "../flame.js"
 import { STOPPED } from "./commands.js"
+import type { Ending } from "./endings.js"
 import { Exit } from "./exit.js"
 import { Failure } from "./failure.js"
+import { parentOf } from "./goals.js"
 import { line, toned } from "./lines.js"
-import { type GoalOptions, type PlaceOptions, placeOptions, sameCommand, stackFolder } from "./options.js"
+import {
+  type ChildOptions,
+  type GoalOptions,
+  identityOf,
+  type PlaceOptions,
+  placeOptions,
+  sameCommand,
+  stackFolder,
+} from "./options.js"
 import type { Reporter, Streams } from "./reporters.js"
 import { lines, statusLines, usageLines } from "./reports.js"
 import { oneLine } from "./text.js"
@@ -77,24 +87,46 @@ export function stop(place: Place, frame: FrameRef | undefined): Promise<number>
   })
 }
 
+/** `flame pop` */
+export function pop(place: Place, frame: FrameRef, { status, results }: Ending): Promise<number> {
+  return withStack(place, ({ stack }) => {
+    const handle = stack.resolve(frame)
+    stack.pop(handle, status, results)
+    const { title } = stack.frame(handle)
+    const isBelow = stack.ancestors(handle).length > 0
+    const next = `next: if no program runs the frame above it, ${sameCommand(place.options)}resume`
+    place.reporter.answer("popped", { frame: handle, title, status }, [
+      line(toned("strong", handle), ` is ${status}: ${oneLine(title)}`),
+      ...(isBelow ? [line(toned("faint", next))] : []),
+    ])
+  })
+}
+
+/** `flame plan` */
+export function plan(place: Place, goal: string, { parent, ...identity }: ChildOptions): Promise<number> {
+  return withStack(place, (flame) => {
+    const handle = flame.plan({ goal, ...identityOf(identity), parent: parentOf(flame.stack, parent) })
+    sayPlanned(place, flame, handle, `activate ${handle}`)
+  })
+}
+
 /** `flame init` */
-export async function planRoot(place: Place, goal: string, { title, criteria }: GoalOptions): Promise<number> {
+export async function planRoot(place: Place, goal: string, options: GoalOptions): Promise<number> {
   const flame = new Flame(placeOptions(place.options, place.streams.env))
   try {
-    const handle = flame.plan({
-      goal,
-      ...(title !== undefined && { title }),
-      ...(criteria !== undefined && { successCriteria: criteria }),
-    })
-    const frame = flame.stack.frame(handle)
-    place.reporter.answer("planned", { frame: handle, title: frame.title }, [
-      line(toned("strong", handle), ` is planned: ${oneLine(frame.title)}`),
-      line(toned("faint", `next: ${sameCommand(place.options)}run`)),
-    ])
+    sayPlanned(place, flame, flame.plan({ goal, ...identityOf(options) }), "run")
   } finally {
     await flame.close()
   }
   return Exit.done
+}
+
+function sayPlanned({ options, reporter }: Place, { stack }: Flame, handle: Handle, command: string): void {
+  const { title } = stack.frame(handle)
+  reporter.answer("planned", { frame: handle, title }, [
+    line(toned("strong", handle), ` is planned: ${oneLine(title)}`),
+    line(toned("faint", `next: ${sameCommand(options)}${command}`)),
+  ])
 }
 
 /** Fails if a folder has no stack. A mistyped folder must not begin an empty one. */

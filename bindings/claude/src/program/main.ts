@@ -35,6 +35,16 @@ async function main(words: readonly string[]): Promise<number> {
         },
         repl: async (options) => (await run()).converse(work(options)),
         init: async (goal, options) => (await look()).planRoot(place(options), goal, options),
+        push: async (goal, options) => {
+          ;(await look()).demandStack(place(options))
+          return (await run()).push(work(options), goal, options)
+        },
+        plan: async (goal, options) => (await look()).plan(place(options), goal, options),
+        activate: async (frame, answer, options) => {
+          ;(await look()).demandStack(place(options))
+          return (await run()).activate(work(options), frame, answer)
+        },
+        pop: async (frame, ending, options) => (await look()).pop(place(options), frame, ending),
         status: async (options) => (await look()).showStatus(place(options)),
         tree: async (frame, options) => (await look()).showTree(place(options), frame),
         usage: async (frame, options) => (await look()).showUsage(place(options), frame),

@@ -5,6 +5,9 @@ import { type Command, InvalidArgumentError, Option } from "commander"
 import type { SessionDriver } from "../driver.js"
 import type { CanUseTool, ClaudeOptions } from "../drivers/claude/index.js"
 import type { FlameOptions } from "../flame.js"
+import type { FrameLimits } from "../limits.js"
+import { Exit } from "./exit.js"
+import { Failure } from "./failure.js"
 
 /** Options of all commands. */
 export interface PlaceOptions {
@@ -31,10 +34,15 @@ export interface RunOptions extends PlaceOptions {
   quiet?: boolean
 }
 
-/** What a new root is about. */
+/** What a new frame is about. */
 export interface GoalOptions {
   title?: string
   criteria?: string
+}
+
+/** What a new frame below another one is about. */
+export interface ChildOptions extends GoalOptions {
+  parent?: string
 }
 
 /** The permission modes of the Claude Agent SDK. */
@@ -58,11 +66,16 @@ export function addPlaceOptions(command: Command): Command {
     .option("--json", "write JSON: an event, or an answer, on each line")
 }
 
-/** Adds the options of a new root. */
+/** Adds the options of a new frame. */
 export function addGoalOptions(command: Command): Command {
   return command
-    .option("--title <text>", "a short name of the root (default: the beginning of the goal)")
+    .option("--title <text>", "a short name of the frame (default: the beginning of the goal)")
     .option("--criteria <text>", "what must be true when the goal is reached (default: the goal)")
+}
+
+/** Adds the options of a new frame below another one. */
+export function addChildOptions(command: Command): Command {
+  return addGoalOptions(command).option("--parent <frame>", "the frame above it (default: the current one)")
 }
 
 /** Adds the options of commands that run frames. */
@@ -104,24 +117,50 @@ export function placeOptions(options: PlaceOptions, env: NodeJS.ProcessEnv): Fla
   return { directory: resolve(options.directory ?? "."), folder: stackFolder(options, env) }
 }
 
+/** Returns the title and the criteria that were given, as the library has them. */
+export function identityOf({ title, criteria }: GoalOptions): { title?: string; successCriteria?: string } {
+  return given({ title, successCriteria: criteria })
+}
+
+/** Returns the options without the limits: these are for one frame, and not for all roots. */
+export function withoutLimits(options: RunOptions): RunOptions {
+  const limits = Object.keys(limitsOf(options))
+  return Object.fromEntries(Object.entries(options).filter(([name]) => !limits.includes(name)))
+}
+
+/** Returns the limits that were given, and no others. */
+export function limitsOf({ model, tools, maxTurns, maxTokens, maxBudgetUsd }: RunOptions): FrameLimits {
+  return given({ model, tools, maxTurns, maxTokens, maxBudgetUsd })
+}
+
 /** Returns the options of the library for runs. */
 export async function runOptions(
   options: RunOptions,
   env: NodeJS.ProcessEnv,
   canUseTool: CanUseTool,
 ): Promise<FlameOptions> {
-  const { model, tools, maxDepth, maxConcurrent, maxTurns, maxTokens, maxBudgetUsd, timeLimit, budget } = options
-  const { permissionMode, allow, wait } = options
-  const limits = { model, tools, maxDepth, maxConcurrent, maxTurns, maxTokens, maxBudgetUsd, timeLimit }
+  if (options.driver === "opencode") refuseForOpenCode(options)
+  const { maxDepth, maxConcurrent, timeLimit, budget, permissionMode, allow, wait } = options
   return {
     ...placeOptions(options, env),
-    ...given(limits),
+    ...limitsOf(options),
+    ...given({ maxDepth, maxConcurrent, timeLimit }),
     ...(budget !== undefined && { budget: { total: budget } }),
     ...(wait === false && { waitForAnswers: false }),
     ...(options.driver === "opencode"
       ? { driver: await openCode(options) }
       : { claude: { canUseTool, ...given({ permissionMode, allowedTools: allow }) } }),
   }
+}
+
+/** An option without an effect would allow, or forbid, less than the person thinks. */
+function refuseForOpenCode({ permissionMode, allow }: RunOptions): void {
+  const typed = [permissionMode !== undefined && "--permission-mode", allow !== undefined && "--allow"].filter(Boolean)
+  if (typed.length === 0) return
+  const message = `--driver opencode does not support ${typed.join(" and ")}`
+  throw new Failure(Exit.usage, "arguments", message, {
+    next: "leave it out; `permission` in the configuration of OpenCode says what is allowed, and --tools what is offered",
+  })
 }
 
 /** Loads the driver for a server of OpenCode. */
@@ -135,7 +174,8 @@ function given<Values extends object>(values: Values): { [Key in keyof Values]: 
   return Object.fromEntries(entries) as { [Key in keyof Values]: Exclude<Values[Key], undefined> }
 }
 
-function quoted(word: string): string {
+/** Returns a word as a shell reads it. */
+export function quoted(word: string): string {
   return /^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
 

@@ -1,17 +1,28 @@
 // The commands that run frames: at a terminal as a dialogue, else with lines for people, logs or programs.
 
 import { createInterface } from "node:readline"
-import type { Stack } from "callstack-core"
+import type { FrameRef, Stack } from "callstack-core"
 import { Flame, type FramePlan, type Outcome } from "../flame.js"
+import type { FrameLimits } from "../limits.js"
 import { STOPPED } from "./commands.js"
 import { Dialogue } from "./dialogue.js"
 import { Exit, type ExitCode, exitOfRun } from "./exit.js"
 import { Failure } from "./failure.js"
-import { rootToRun } from "./goals.js"
+import { parentOf, rootToRun } from "./goals.js"
 import { History, historyFile } from "./history.js"
 import { Interrupts } from "./interrupts.js"
 import { isCapable, type Line, line, toned } from "./lines.js"
-import { type GoalOptions, type RunOptions, runOptions, sameCommand, stackFolder } from "./options.js"
+import {
+  type ChildOptions,
+  type GoalOptions,
+  identityOf,
+  limitsOf,
+  type RunOptions,
+  runOptions,
+  sameCommand,
+  stackFolder,
+  withoutLimits,
+} from "./options.js"
 import { NOBODY, Permissions, refuseAll, requestLines } from "./permissions.js"
 import type { Reporter, Streams } from "./reporters.js"
 import { outcomeLines, statusLines } from "./reports.js"
@@ -32,18 +43,27 @@ export interface Work {
 type Begin = (flame: Flame) => Promise<Outcome | Outcome[]>
 
 /** `flame GOAL`, `flame run` */
-export function run(work: Work, text: string, { title, criteria }: GoalOptions): Promise<number> {
-  const more: Omit<FramePlan, "goal"> = {
-    ...(title !== undefined && { title }),
-    ...(criteria !== undefined && { successCriteria: criteria }),
-  }
-  return runOnce(work, (flame) => beginRoot(flame, text, more))
+export function run(work: Work, text: string, options: GoalOptions): Promise<number> {
+  const more = identityOf(options)
+  return runOnce(work, (flame) => beginRoot(flame, text, more, limitsOf(work.options)))
+}
+
+/** `flame push` */
+export function push(work: Work, goal: string, { parent, ...identity }: ChildOptions): Promise<number> {
+  return runFrame(work, (flame, limits) =>
+    flame.push({ goal, ...identityOf(identity), ...limits, parent: parentOf(flame.stack, parent) }),
+  )
+}
+
+/** `flame activate` */
+export function activate(work: Work, frame: FrameRef, answer: string): Promise<number> {
+  return runFrame(work, (flame, limits) => flame.activate(frame, { ...limits, ...(answer !== "" && { answer }) }))
 }
 
 /** `flame resume` */
 export function resume(work: Work): Promise<number> {
   return runOnce(work, async (flame) => {
-    const outcomes = await flame.resume()
+    const outcomes = await flame.resume(limitsOf(work.options))
     if (outcomes.length === 0) work.reporter.notice("nothing was stopped, interrupted or answered")
     return outcomes
   })
@@ -60,33 +80,47 @@ export function isDialogue({ options, input, streams }: Omit<Work, "reporter">):
   return isTerminal && options.json !== true && options.quiet !== true
 }
 
-async function beginRoot(flame: Flame, text: string, more: Omit<FramePlan, "goal">): Promise<Outcome> {
+/** Runs one frame, for which the limits of the command line are. */
+function runFrame(work: Work, begin: (flame: Flame, limits: FrameLimits) => Promise<Outcome>): Promise<number> {
+  const limits = limitsOf(work.options)
+  return runOnce({ ...work, options: withoutLimits(work.options) }, async (flame) => begin(flame, limits))
+}
+
+async function beginRoot(
+  flame: Flame,
+  text: string,
+  more: Omit<FramePlan, "goal">,
+  limits: FrameLimits,
+): Promise<Outcome> {
   const { frame, goal } = rootToRun(flame.stack, text)
   if (frame !== undefined && Object.keys(more).length > 0) {
     throw new Failure(Exit.usage, "arguments", "--title and --criteria are for a new root: a planned one has its own")
   }
-  return await (frame === undefined ? flame.run(goal, more) : flame.activate(frame))
+  return await (frame === undefined ? flame.run(goal, more) : flame.activate(frame, limits))
 }
 
 async function runOnce(work: Work, begin: Begin): Promise<number> {
   if (isDialogue(work)) return withTerminal(work, (terminal, flame) => terminal.run(() => begin(flame)))
   const { reporter, streams } = work
-  let isOverspent = false
   takeWarnings((text) => reporter.notice(text))
   const flame = await openFlame(work, refusing(reporter))
-  flame.on((event) => {
-    isOverspent ||= event.kind === "overspent"
-    reporter.event(event)
-  })
-  const interrupts = new Interrupts(() => stopAll(work, flame))
+  flame.on((event) => reporter.event(event))
+  const interrupts = new Interrupts(
+    () => stopAll(work, flame),
+    (text) => reporter.notice(text),
+  )
   endWithReader(streams, interrupts, Exit.failed)
   try {
     const outcomes = [await begin(flame)].flat()
     if (interrupts.isStopping) return await never()
     reporter.outcomes(flame, outcomes)
-    return exitOfRun(outcomes, isOverspent)
+    return exitOfRun(outcomes)
+  } catch (error) {
+    // What is stopped ends with errors.
+    if (interrupts.isStopping) return await never()
+    throw error
   } finally {
-    await flame.close()
+    await interrupts.leave(() => flame.close())
   }
 }
 
@@ -128,22 +162,30 @@ async function withTerminal(work: Work, use: (terminal: Terminal, flame: Flame) 
     output: streams.output,
     env: streams.env,
     flame,
+    limits: limitsOf(options),
     permissions,
     history: new History(historyFile(streams.env)),
     view: () => viewOf(work),
     command: sameCommand(options),
   })
   takeWarnings((text) => terminal.tell(text))
-  const interrupts = new Interrupts(async (code) => {
-    await terminal.end(code)
-    await flame.close()
-  })
+  const interrupts = new Interrupts(
+    async (code) => {
+      await terminal.end(code)
+      await flame.close()
+    },
+    (text) => terminal.tell(text),
+  )
   endWithReader(streams, interrupts, Exit.hangup)
   try {
     const code = await use(terminal, flame)
     return interrupts.isStopping ? await never() : code
+  } catch (error) {
+    // What is stopped ends with errors.
+    if (interrupts.isStopping) return await never()
+    throw error
   } finally {
-    await flame.close()
+    await interrupts.leave(() => flame.close())
   }
 }
 
@@ -162,11 +204,12 @@ async function converseInLines(work: Work): Promise<number> {
   }
   const dialogue = new Dialogue({
     flame,
+    limits: limitsOf(work.options),
     permissions,
     complain,
     say: (lines) => reporter.answer("answer", { text: textOf(lines) }, lines),
     ended: (outcomes) => {
-      codes.push(exitOfRun(outcomes, false))
+      codes.push(exitOfRun(outcomes))
       const lines = outcomes.flatMap((outcome) => outcomeLines(outcome, flame.usage(outcome.frame.handle), ""))
       if (work.options.json === true) reporter.outcomes(flame, outcomes)
       else reporter.answer("outcome", {}, lines)
@@ -181,7 +224,10 @@ async function converseInLines(work: Work): Promise<number> {
     if (news !== undefined) dialogue.say(...requestLines(news))
   }
   flame.on((event) => reporter.event(event))
-  const interrupts = new Interrupts(() => stopAll(work, flame))
+  const interrupts = new Interrupts(
+    () => stopAll(work, flame),
+    (text) => reporter.notice(text),
+  )
   endWithReader(streams, interrupts, Exit.failed)
   try {
     for await (const words of typed) {
@@ -191,8 +237,12 @@ async function converseInLines(work: Work): Promise<number> {
     if (!hasQuit) await dialogue.finished()
     if (interrupts.isStopping) return await never()
     return codes.find((code) => code !== Exit.done) ?? Exit.done
+  } catch (error) {
+    // What is stopped ends with errors.
+    if (interrupts.isStopping) return await never()
+    throw error
   } finally {
-    await flame.close()
+    await interrupts.leave(() => flame.close())
   }
 }
 

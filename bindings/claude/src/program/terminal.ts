@@ -3,6 +3,7 @@
 import type { ReadStream, WriteStream } from "node:tty"
 import type { FlameEvent } from "../events.js"
 import type { Flame, Outcome } from "../flame.js"
+import type { FrameLimits } from "../limits.js"
 import { Activities } from "./activity.js"
 import { commandIn, type Seen, STOPPED } from "./commands.js"
 import { type Candidate, commonStart, complete } from "./completion.js"
@@ -11,6 +12,7 @@ import { Editor } from "./editor.js"
 import { Exit, type ExitCode, exitOfRun } from "./exit.js"
 import { Failure, failureOf } from "./failure.js"
 import type { History } from "./history.js"
+import { patiently } from "./interrupts.js"
 import { Keyboard, MARK_PASTES, UNMARK_PASTES } from "./keyboard.js"
 import { type Line, line, paint, showsColours, toned } from "./lines.js"
 import { type Permissions, requestLines } from "./permissions.js"
@@ -25,6 +27,8 @@ export interface TerminalParts {
   output: WriteStream
   env: NodeJS.ProcessEnv
   flame: Flame
+  /** The limits of roots that were given at the command line. */
+  limits: FrameLimits
   permissions: Permissions
   history: History
   view: () => Promise<string>
@@ -53,17 +57,17 @@ export class Terminal {
   #isStopping = false
   /** True if the program ends with the runs that it has begun. */
   #isOneRun = false
-  #isOverspent = false
   #leave: (code: ExitCode) => void = () => undefined
 
   constructor(parts: TerminalParts) {
-    const { output, env, flame, permissions, view } = parts
+    const { output, env, flame, limits, permissions, view } = parts
     this.#parts = parts
     this.#hasColours = showsColours(output, env)
     const look = (tone: "faint" | "strong") => (text: string) => paint([toned(tone, text)], this.#hasColours)
     this.#screen = new Screen(output, { live: look("faint"), label: look("strong") })
     this.#dialogue = new Dialogue({
       flame,
+      limits,
       permissions,
       view,
       say: (lines) => this.#print(lines),
@@ -107,7 +111,7 @@ export class Terminal {
     if (this.#isStopping) return
     // What the person has begun beside it may still run.
     if (this.#parts.flame.status().length > 0) await this.#stop()
-    this.#leave(end instanceof Failure ? end.exit : exitOfRun(end, this.#isOverspent))
+    this.#leave(end instanceof Failure ? end.exit : exitOfRun(end))
   }
 
   #open(greeting: readonly Line[]): Promise<ExitCode> {
@@ -166,7 +170,6 @@ export class Terminal {
   readonly #resized = (): void => this.#draw([])
 
   #take(event: FlameEvent): void {
-    if (event.kind === "overspent") this.#isOverspent = true
     const isLive = this.#activities.take(event)
     const { stack } = this.#parts.flame
     const lines = linesOf(event, (frame) => stack.ancestors(frame).length === 0)
@@ -214,12 +217,16 @@ export class Terminal {
     this.#isStopping = true
     this.#print([line(toned("faint", "stopping; another Ctrl-C leaves at once"))])
     try {
-      await this.#parts.flame.stop(STOPPED)
-      await this.#dialogue.finished()
+      await patiently(this.#stopAll(), (text) => this.tell(text))
     } catch (error) {
       this.#complain(failureOf(error))
     }
     this.#isStopping = false
+  }
+
+  async #stopAll(): Promise<void> {
+    await this.#parts.flame.stop(STOPPED)
+    await this.#dialogue.finished()
   }
 
   /** Stops what runs and leaves, because the person or a signal says so. */
@@ -242,6 +249,8 @@ export class Terminal {
   }
 
   #complain(failure: Failure): void {
+    // The person has left: what was stopped ends with errors.
+    if (this.#editor === undefined) return
     this.#print(failureLines(failure))
   }
 

@@ -1,6 +1,6 @@
 // The hooks of a session: contexts for its requests, a guard for its tools, what tools have done, and compaction.
 
-import { isAbsolute, relative, sep } from "node:path"
+import { isAbsolute, relative, resolve, sep } from "node:path"
 import type {
   HookCallback,
   HookCallbackMatcher,
@@ -68,16 +68,20 @@ export function sessionHooks(
   const own: Hooks = {
     UserPromptSubmit: [hook("UserPromptSubmit", () => withContext("UserPromptSubmit", sent.news()))],
     // A session that lost its host is refused every tool, because the hook does not answer.
-    PreToolUse: [{ ...hook("PreToolUse", (input) => guard(input, limits)), onFailure: "block" }],
+    PreToolUse: [{ ...hook("PreToolUse", (input) => guard(input, owner, sessionID, limits)), onFailure: "block" }],
     PostToolUse: [
       hook("PostToolUse", async (input) => {
         await reportTool(owner, sessionID, input)
-        // What the model would still say after a pop, nobody hears: a request less.
-        if (!owner.isWorking(sessionID)) return { continue: false, stopReason: "the frame has ended" }
+        if (!owner.isWorking(sessionID)) return OVER
         return withContext("PostToolUse", sent.news())
       }),
     ],
-    PostToolUseFailure: [hook("PostToolUseFailure", () => withContext("PostToolUseFailure", sent.news()))],
+    PostToolUseFailure: [
+      hook("PostToolUseFailure", () => {
+        if (!owner.isWorking(sessionID)) return OVER
+        return withContext("PostToolUseFailure", sent.news())
+      }),
+    ],
     PreCompact: [
       hook("PreCompact", async () => {
         let systemMessage = ""
@@ -117,18 +121,35 @@ function isOf<Name extends HookInput["hook_event_name"]>(input: HookInput, name:
   return input.hook_event_name === name
 }
 
+/** The end of a turn. What the model would still say after the end of its frame, nobody hears: a request less. */
+const OVER: SyncHookJSONOutput = { continue: false, stopReason: "the frame has ended" }
+
 type ContextEvent = "UserPromptSubmit" | "PostToolUse" | "PostToolUseFailure" | "SessionStart"
 
 function withContext(hookEventName: ContextEvent, additionalContext: string | undefined): SyncHookJSONOutput {
   return additionalContext === undefined ? {} : { hookSpecificOutput: { hookEventName, additionalContext } }
 }
 
-/** Allows the tools of the stack, and refuses a tool that is not among those of the frame. */
-function guard({ tool_name: tool }: InputOf<"PreToolUse">, { frame, tools }: SessionLimits): SyncHookJSONOutput {
-  if (tool.startsWith(PREFIX)) return decided("allow", "it is a tool of the stack")
-  if (tool === OUTPUT_TOOL || tools.some((name) => name === tool || tool.startsWith(`${name}__`))) return {}
-  const own = tools.join(", ") || "those of the stack"
-  return decided("deny", `frame ${frame} may not use ${tool}; its tools are ${own}`)
+/**
+ * Allows the tools of the stack. Refuses a tool that is not among those of the frame, every tool after the end of the frame, and
+ * changes of files in the stack's folder: the limits of frames are there.
+ */
+function guard(
+  { tool_name: tool, tool_input: input }: InputOf<"PreToolUse">,
+  owner: SessionOwner,
+  sessionID: string,
+  { frame, tools }: SessionLimits,
+): SyncHookJSONOutput {
+  if (tool === OUTPUT_TOOL) return {}
+  if (!owner.isWorking(sessionID)) return decided("deny", `frame ${frame} has ended: end your turn`)
+  if (owner.tools.some(({ name }) => tool === PREFIX + name)) return decided("allow", "it is a tool of the stack")
+  if (!tools.some((name) => name === tool || tool.startsWith(`${name}__`))) {
+    const own = tools.join(", ") || "those of the stack"
+    return decided("deny", `frame ${frame} may not use ${tool}; its tools are ${own}`)
+  }
+  const path = tool === "Read" ? undefined : pathIn(input)
+  if (path === undefined || !isInside(owner.folder, resolve(owner.directory, path))) return {}
+  return decided("deny", `${owner.folder} belongs to the stack: use its tools`)
 }
 
 function decided(permissionDecision: "allow" | "deny", permissionDecisionReason: string): SyncHookJSONOutput {
@@ -147,11 +168,18 @@ async function reportTool(
 
 /** Returns the file with which a tool was called: relative to the project's folder if the file is inside it. */
 function pathOf(directory: string, input: unknown): string | undefined {
+  const path = pathIn(input)
+  return path !== undefined && isAbsolute(path) && isInside(directory, path) ? relative(directory, path) : path
+}
+
+function pathIn(input: unknown): string | undefined {
   const values = typeof input === "object" && input !== null ? (input as Record<string, unknown>) : {}
-  const path = PATHS.map((name) => values[name]).find((value) => typeof value === "string" && value !== "")
-  if (typeof path !== "string" || !isAbsolute(path)) return path as string | undefined
-  const inside = relative(directory, path)
-  return inside === ".." || inside.startsWith(`..${sep}`) ? path : inside
+  return PATHS.map((name) => values[name]).find((value): value is string => typeof value === "string" && value !== "")
+}
+
+function isInside(folder: string, path: string): boolean {
+  const inside = relative(folder, path)
+  return !(inside === ".." || inside.startsWith(`..${sep}`) || isAbsolute(inside))
 }
 
 /** Adds the hooks of the user. What fails before a tool refuses the tool. */

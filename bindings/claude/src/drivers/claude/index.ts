@@ -35,6 +35,12 @@ interface Opened {
   isTied: boolean
 }
 
+/**
+ * The environment of sessions. A task in the background would keep a session alive after the end of its frame. The simple mode
+ * has no hooks, and so neither contexts nor a guard.
+ */
+const SESSION_ENVIRONMENT = { CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1", CLAUDE_CODE_SIMPLE: undefined }
+
 /** The time without a word from the model after which a turn is interrupted, in milliseconds, and how often it is repeated. */
 const SILENCE = 180_000
 const REPETITIONS = 2
@@ -170,6 +176,7 @@ export class ClaudeDriver implements SessionDriver {
   /** Works in a session, on which nothing else works meanwhile. */
   async #work<Result>(sessionID: string, work: (work: Work) => Promise<Result>): Promise<Result> {
     const { owner } = this.#ready()
+    if (!this.isOwn(sessionID)) throw new SessionError(`${sessionID} is no session of the Claude Agent SDK`)
     if (this.#works.has(sessionID)) throw new SessionError(`session ${sessionID} has a turn already`)
     const current = new Work(sessionID)
     this.#works.set(sessionID, current)
@@ -227,7 +234,7 @@ export class ClaudeDriver implements SessionDriver {
     const sent = new SentContexts(owner, sessionID)
     return {
       cwd: owner.directory,
-      env: { ...process.env, ...env },
+      env: { ...process.env, ...SESSION_ENVIRONMENT, ...env },
       abortController: running.controller,
       includePartialMessages: true,
       strictMcpConfig: true,

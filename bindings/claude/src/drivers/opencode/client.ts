@@ -19,8 +19,19 @@ export interface Place {
   password?: string | undefined
 }
 
+/** How long the requests of a client may last. */
+export interface Patience {
+  /** Ends all of them. */
+  closing?: AbortSignal
+  /** After how many milliseconds a request fails. Default: never, because a turn may last hours. */
+  timeLimit?: number
+}
+
 /** Makes a client. Rejects if the SDK is not installed. */
-export async function connect({ url, directory, username = "opencode", password }: Place): Promise<OpencodeClient> {
+export async function connect(
+  { url, directory, username = "opencode", password }: Place,
+  patience: Patience = {},
+): Promise<OpencodeClient> {
   let sdk: typeof import("@opencode-ai/sdk/v2")
   try {
     sdk = await import("@opencode-ai/sdk/v2")
@@ -32,7 +43,8 @@ export async function connect({ url, directory, username = "opencode", password 
   }
   const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`
   const headers = password === undefined ? {} : { authorization }
-  return sdk.createOpencodeClient({ baseUrl: url, directory, headers, fetch: patientFetch })
+  const fetch = (input: string | URL | Request, init?: RequestInit) => patientFetch(input, init, patience)
+  return sdk.createOpencodeClient({ baseUrl: url, directory, headers, fetch })
 }
 
 /** A request that the server has not answered as it should. */
@@ -49,14 +61,19 @@ export class RequestError extends Error {
 export async function answered<Data>(
   asked: Promise<{ data?: Data; error?: unknown }>,
 ): Promise<Exclude<Data, undefined>> {
-  const { data, error } = await asked
+  const { data, error } = await asked.catch((cause: unknown) => ({ data: undefined, error: cause }))
   if (data !== undefined) return data as Exclude<Data, undefined>
   throw new RequestError(messageOf(error), { cause: error })
 }
 
-/** Like `fetch`, without its time limit of five minutes: the server answers a prompt when the turn has ended. */
-export async function patientFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+/** Like `fetch`, with another time limit than its five minutes: the server answers a prompt when the turn has ended. */
+export async function patientFetch(
+  input: string | URL | Request,
+  init?: RequestInit,
+  { closing, timeLimit }: Patience = {},
+): Promise<Response> {
   const asked = new Request(input, init)
+  const signal = closing === undefined ? asked.signal : AbortSignal.any([asked.signal, closing])
   const body = Buffer.from(await asked.arrayBuffer())
   const request = asked.url.startsWith("https:") ? requestSecure : requestPlain
   const headers = { ...Object.fromEntries(asked.headers), "content-length": String(body.length) }
@@ -64,14 +81,19 @@ export async function patientFetch(input: string | URL | Request, init?: Request
     const sent = request(asked.url, { method: asked.method, headers, agent: false })
     const abort = () => sent.destroy(new Error("the request was aborted"))
     sent.on("error", reject)
-    sent.on("close", () => asked.signal.removeEventListener("abort", abort))
+    const expire = () => sent.destroy(new Error(`no answer within ${Number(timeLimit) / 1000} seconds`))
+    const timer = timeLimit === undefined ? undefined : setTimeout(expire, timeLimit)
+    sent.on("close", () => {
+      clearTimeout(timer)
+      signal.removeEventListener("abort", abort)
+    })
     sent.on("response", (answer) => {
       const { statusCode: status = 500, headers } = answer
       const content = Readable.toWeb(answer) as ReadableStream<Uint8Array>
       resolve(new Response(WITHOUT_BODY.includes(status) ? null : content, { status, headers: textsOf(headers) }))
     })
-    asked.signal.addEventListener("abort", abort, { once: true })
-    if (asked.signal.aborted) abort()
+    signal.addEventListener("abort", abort, { once: true })
+    if (signal.aborted) abort()
     else sent.end(body)
   })
 }

@@ -16,8 +16,14 @@ const BRIDGE = new URL("./bridge.js", import.meta.url)
 /** How often OpenCode is asked to load the bridge, and how long it may say hello after that, in milliseconds. */
 const ATTEMPTS = 5
 const GREETING_TIME = 1000
-/** How long the stream of events stays closed when it has broken off, in milliseconds. */
+/** How long a request may last while the server loads its plugins, and later if it is no turn of a session, in milliseconds. */
+const LOAD_TIME = 120_000
+const REQUEST_TIME = 30_000
+/** How long the stream of events stays closed when it has broken off, and how long its first event may take, in milliseconds. */
 const REOPEN_TIME = 500
+const EVENT_TIME = 30_000
+/** How often the stream of events is opened again without an event in it. */
+const REOPENINGS = 5
 
 /** What the connection does with calls of the bridge, besides the first one. */
 export type SessionHandlers = Omit<Handlers, "hello">
@@ -25,26 +31,37 @@ export type SessionHandlers = Omit<Handlers, "hello">
 /** A server of OpenCode whose bridge has said hello. */
 export class Connection {
   readonly owner: SessionOwner
+  /** For requests that the server answers at once: they have a time limit. */
   readonly client: OpencodeClient
+  /** For turns of sessions, which may last hours. */
+  readonly patientClient: OpencodeClient
   readonly #receiver: Receiver
   /** The server that was started; undefined if it ran already. */
   readonly #server: OpenCodeServer | undefined
-  readonly #closing = new AbortController()
+  readonly #closing: AbortSignal
 
   private constructor(
     owner: SessionOwner,
-    client: OpencodeClient,
+    clients: Clients,
     receiver: Receiver,
     server: OpenCodeServer | undefined,
+    closing: AbortSignal,
   ) {
     this.owner = owner
-    this.client = client
+    this.client = clients.quick
+    this.patientClient = clients.patient
     this.#receiver = receiver
     this.#server = server
+    this.#closing = closing
   }
 
-  /** Starts a server, or finds the one that runs, and waits for its bridge. */
-  static async open(owner: SessionOwner, options: OpenCodeOptions, handlers: SessionHandlers): Promise<Connection> {
+  /** Starts a server, or finds the one that runs, and waits for its bridge. `closing` ends that, and all requests later. */
+  static async open(
+    owner: SessionOwner,
+    options: OpenCodeOptions,
+    handlers: SessionHandlers,
+    closing: AbortSignal,
+  ): Promise<Connection> {
     let greet: () => void = () => undefined
     const greeted = new Promise<void>((resolve) => {
       greet = resolve
@@ -61,33 +78,88 @@ export class Connection {
     try {
       const { url } = options
       const password = newToken()
-      if (url === undefined) server = await startServer(owner.directory, options, receiver, password)
-      const place = server === undefined ? placeOf(url ?? "") : { url: server.url, password }
-      const client = await connect({ ...place, directory: owner.directory })
-      await load(client, greeted, server === undefined)
-      return new Connection(owner, client, receiver, server)
+      if (url === undefined) server = await startServer(owner.directory, options, receiver, password, closing)
+      const found = server === undefined ? placeOf(url ?? "") : { url: server.url, password }
+      const place = { ...found, directory: owner.directory }
+      await load(await connect(place, { closing, timeLimit: LOAD_TIME }), greeted, server === undefined, closing)
+      const clients = {
+        quick: await connect(place, { closing, timeLimit: REQUEST_TIME }),
+        patient: await connect(place, { closing }),
+      }
+      closing.throwIfAborted()
+      return new Connection(owner, clients, receiver, server, closing)
     } catch (error) {
       await server?.stop()
       receiver.close()
-      throw error
+      throw closing.aborted ? closing.reason : error
     }
   }
 
-  /** Passes on the events of the server from now on, until the connection is closed. Returns when the first has come. */
-  async listen(take: (event: Event) => void): Promise<void> {
-    const { signal } = this.#closing
-    await new Promise<void>((resolve) => {
-      const read = async () => {
-        // A stream that breaks off is opened again here: between its own attempts, the client would keep this process awake.
-        for (; !signal.aborted; await sleep(REOPEN_TIME, undefined, { signal })) {
-          const { stream } = await this.client.event.subscribe({}, { signal, sseMaxRetryAttempts: 1 })
-          for await (const event of stream) {
-            resolve()
-            take(event)
-          }
-        }
+  /**
+   * Passes on the events of the server from now on, until the connection is closed. Returns when the first has come, and rejects
+   * if none comes. Calls `fail` if they cannot be read any more later.
+   */
+  listen(take: (event: Event) => void, fail: (error: SessionError) => void): Promise<void> {
+    return new Promise<void>((resolve, reject) => {
+      let hasBegun = false
+      const takeFirst = (event: Event) => {
+        hasBegun = true
+        resolve()
+        take(event)
       }
-      read().catch(() => resolve())
+      this.#read(takeFirst).catch(async (error: unknown) => {
+        if (this.#closing.aborted) reject(this.#closing.reason as Error)
+        else if (hasBegun) fail(await this.#eventsError(error))
+        else reject(await this.#eventsError(error))
+      })
+    })
+  }
+
+  /** Reads events, also after the stream has broken off. Never returns; rejects if it does not come back. */
+  async #read(take: (event: Event) => void): Promise<never> {
+    // A stream that breaks off is opened again here: between its own attempts, the client would keep this process awake.
+    for (let left = 0; ; left -= 1) {
+      const problem = await this.#readStream((event) => {
+        left = REOPENINGS
+        take(event)
+      })
+      this.#closing.throwIfAborted()
+      if (left <= 0) throw problem
+      await sleep(REOPEN_TIME, undefined, { signal: this.#closing })
+    }
+  }
+
+  /** Reads one stream of events to its end. Returns why it has ended. */
+  async #readStream(take: (event: Event) => void): Promise<RequestError> {
+    let cause: unknown = new Error("their stream has ended")
+    const silent = new AbortController()
+    const late = setTimeout(() => {
+      cause = new Error(`none has come within ${EVENT_TIME / 1000} seconds`)
+      silent.abort()
+    }, EVENT_TIME)
+    const onSseError = (error: unknown) => {
+      if (!silent.signal.aborted) cause = error
+    }
+    try {
+      const options = { signal: silent.signal, sseMaxRetryAttempts: 1, onSseError }
+      const { stream } = await this.patientClient.event.subscribe({}, options)
+      for await (const event of stream) {
+        clearTimeout(late)
+        take(event)
+      }
+    } finally {
+      clearTimeout(late)
+    }
+    return new RequestError(cause instanceof Error ? cause.message : String(cause), { cause })
+  }
+
+  /** Returns an error of the stream of events. Says so if the server has ended. */
+  async #eventsError(error: unknown): Promise<SessionError> {
+    const end = await this.#server?.end()
+    const message = error instanceof Error ? error.message : String(error)
+    return new SessionError(end ?? `the events of OpenCode's server cannot be read: ${message}`, {
+      isFatal: true,
+      cause: error,
     })
   }
 
@@ -100,12 +172,17 @@ export class Connection {
     return new SessionError(end ?? `OpenCode's server does not answer: ${message}`, { isFatal: true, cause: error })
   }
 
-  /** Ends what was started. */
+  /** Ends what was started. Requests have been ended before, by the signal `closing`. */
   async close(): Promise<void> {
-    this.#closing.abort()
     await this.#server?.stop()
     this.#receiver.close()
   }
+}
+
+/** Clients of one server. */
+interface Clients {
+  quick: OpencodeClient
+  patient: OpencodeClient
 }
 
 function startServer(
@@ -113,6 +190,7 @@ function startServer(
   { program = "opencode", config, env }: OpenCodeOptions,
   receiver: Receiver,
   password: string,
+  signal: AbortSignal,
 ): Promise<OpenCodeServer> {
   const environment = { ...process.env, ...env }
   const given = environment["OPENCODE_CONFIG_CONTENT"]
@@ -121,6 +199,7 @@ function startServer(
   return OpenCodeServer.start({
     program,
     directory,
+    signal,
     env: {
       ...environment,
       OPENCODE_CONFIG_CONTENT: JSON.stringify({ ...content, plugin: [...plugins, fileURLToPath(BRIDGE)] }),
@@ -147,13 +226,18 @@ function placeOf(text: string): Omit<Place, "directory"> {
 }
 
 /** Waits until OpenCode has loaded the bridge: with the first request for a folder, which it answers after that. */
-async function load(client: OpencodeClient, greeted: Promise<void>, isOld: boolean): Promise<void> {
+async function load(
+  client: OpencodeClient,
+  greeted: Promise<void>,
+  isOld: boolean,
+  signal: AbortSignal,
+): Promise<void> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     // A server that runs already has loaded its plugins when there was no orchestrator, or another one. It may be so busy
     // with the end of that one's sessions that it does not load them again the first time.
     if (isOld) await answered(client.instance.dispose())
     await answered(client.config.get())
-    if (await Promise.race([greeted.then(() => true), sleep(GREETING_TIME, false)])) return
+    if (await Promise.race([greeted.then(() => true), sleep(GREETING_TIME, false, { signal })])) return
   }
   throw new Error(
     isOld

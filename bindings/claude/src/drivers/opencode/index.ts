@@ -5,7 +5,7 @@ import type { HostEvent, SessionContext, SessionMessage } from "callstack-core"
 import { isCompacted, messageOf, sessionMessage, textOf } from "opencode-callstack/adapter"
 import { type SessionDriver, SessionError, type SessionOwner, type Summary, type TurnEnd } from "../../driver.js"
 import { answered, RequestError } from "./client.js"
-import { Connection } from "./connection.js"
+import { Connection, type SessionHandlers } from "./connection.js"
 import { bridgeOf, type OpenCodeOptions } from "./options.js"
 import { askForText, readText } from "./summary.js"
 import { READ_AND_WRITE, toolSwitches } from "./tools.js"
@@ -18,6 +18,10 @@ type Body = Omit<NonNullable<SessionPromptData["body"]>, "parts">
 /** How often an abort is repeated, and how long a late error is waited for, in milliseconds. */
 const ABORT_INTERVAL = 300
 const PROBLEM_LATENESS = 1000
+/** How long the server may take to end a turn that is interrupted, in milliseconds. Then the driver does not wait any more. */
+const INTERRUPT_TIME = 10_000
+/** How long the messages of such a session are waited for, in milliseconds. */
+const GIVEN_UP_TIME = 2000
 
 /** Runs frames as sessions of an OpenCode server. The package @opencode-ai/sdk must be installed beside this one. */
 export class OpenCodeDriver implements SessionDriver {
@@ -25,11 +29,17 @@ export class OpenCodeDriver implements SessionDriver {
   readonly defaultTools = READ_AND_WRITE
   readonly #options: OpenCodeOptions
   #connection: Connection | undefined
+  #opening: Promise<void> | undefined
+  readonly #closing = new AbortController()
+  /** Why no session can go on. */
+  #failure: SessionError | undefined
   /** The sessions of the orchestrator, and of subagents in them. A server that runs already has others too. */
   readonly #sessions = new Set<string>()
   /** Sessions that are being created. */
   readonly #starting = new Set<Promise<string>>()
   readonly #turns = new Map<string, Turn>()
+  /** Sessions whose last turn was given up: the server may still be busy with it. */
+  readonly #givenUp = new Set<string>()
   /** What sessions have cost, in US dollars, as the orchestrator was told. */
   readonly #costs = new Map<string, number>()
 
@@ -39,17 +49,32 @@ export class OpenCodeDriver implements SessionDriver {
     this.#options = { ...options, ...(bridge && { bridge }) }
   }
 
-  async open(owner: SessionOwner): Promise<void> {
-    const connection = await Connection.open(owner, this.#options, {
+  open(owner: SessionOwner): Promise<void> {
+    this.#opening = this.#open(owner)
+    return this.#opening
+  }
+
+  async #open(owner: SessionOwner): Promise<void> {
+    const handlers: SessionHandlers = {
       report: async ({ event }) => ({ prompts: await this.#report(event) }),
       context: async ({ sessionID }) => ({ context: (await this.#context(sessionID)) ?? null }),
       tool: ({ sessionID, name, args }, signal) => {
         if (this.#sessions.has(sessionID)) return owner.tool(sessionID, name, args, signal)
         return Promise.resolve({ text: `${name}: the orchestrator has no frame for this session`, isError: true })
       },
-    })
+    }
+    const connection = await Connection.open(owner, this.#options, handlers, this.#closing.signal)
     this.#connection = connection
-    await connection.listen((event) => this.#take(event))
+    try {
+      await connection.listen(
+        (event) => this.#take(event),
+        (error) => this.#fail(error),
+      )
+    } catch (error) {
+      this.#connection = undefined
+      await connection.close()
+      throw error
+    }
   }
 
   isOwn(sessionID: string): boolean {
@@ -75,7 +100,11 @@ export class OpenCodeDriver implements SessionDriver {
     return this.#run(sessionID, "work", async (turn) => {
       const { client, owner } = this.#ready()
       const limits = owner.limits(sessionID)
-      const tools = await toolSwitches(client, [...limits.tools, ...owner.tools.map(({ name }) => name)])
+      const tools = await toolSwitches(
+        client,
+        [...limits.tools, ...owner.tools.map(({ name }) => name)],
+        this.#options.agent,
+      )
       turn.limits = limits
       turn.costBefore = limits.maxBudgetUsd === undefined ? 0 : await this.#cost(sessionID)
       const parts = await this.#prompt(sessionID, turn, prompt, { tools, ...this.#mode(limits.model) })
@@ -87,26 +116,30 @@ export class OpenCodeDriver implements SessionDriver {
     const turn = this.#turns.get(sessionID)
     if (turn === undefined) return
     turn.failure ??= new SessionError("the session was stopped")
-    // A prompt that is just beginning is not aborted the first time.
+    turn.giveUpAfter(INTERRUPT_TIME)
+    // A prompt that is just beginning is not aborted the first time. The turn ends also if the server cannot be reached.
     while (this.#turns.get(sessionID) === turn && !turn.hasSeen(ANSWERED)) {
-      await this.#abort(sessionID)
+      await turn.whileHeld(this.#abort(sessionID)).catch(() => undefined)
       await turn.seen([ANSWERED], ABORT_INTERVAL)
     }
   }
 
   async messages(sessionID: string): Promise<readonly SessionMessage[]> {
     if (!this.isOwn(sessionID)) return []
-    const { data = [] } = await this.#ready().client.session.messages({ sessionID })
+    // A server that has not ended a turn does perhaps not answer at all.
+    const limits = this.#givenUp.has(sessionID) ? { signal: AbortSignal.timeout(GIVEN_UP_TIME) } : {}
+    const { data = [] } = await this.#ready().client.session.messages({ sessionID }, limits)
     return entriesOf(data).map(sessionMessage)
   }
 
   compact(sessionID: string): Promise<boolean> {
     return this.#run(sessionID, "compaction", async (turn) => {
-      const { client } = this.#ready()
+      const { client, patientClient } = this.#ready()
       const { model } = await answered(client.session.get({ sessionID }))
       if (model === undefined) return false
       const { id: modelID, providerID } = model
-      await answered(client.session.summarize({ sessionID, providerID, modelID }))
+      const { signal } = turn
+      await answered(patientClient.session.summarize({ sessionID, providerID, modelID }, { signal }))
       const isDone = isCompacted(entriesOf(await answered(client.session.messages({ sessionID }))))
       if (isDone) await turn.seen([COMPACTED])
       return isDone
@@ -127,8 +160,19 @@ export class OpenCodeDriver implements SessionDriver {
 
   async close(): Promise<void> {
     await Promise.allSettled([...this.#turns.keys()].map((sessionID) => this.interrupt(sessionID)))
+    this.#closing.abort(new SessionError("the driver for OpenCode was closed"))
+    await this.#opening?.catch(() => undefined)
     await this.#connection?.close()
     this.#connection = undefined
+  }
+
+  /** Ends all turns, because no session can go on. */
+  #fail(error: SessionError): void {
+    this.#failure = error
+    for (const [sessionID, turn] of this.#turns) {
+      turn.failure ??= error
+      void this.interrupt(sessionID)
+    }
   }
 
   #ready(): Connection {
@@ -139,17 +183,21 @@ export class OpenCodeDriver implements SessionDriver {
   /** Runs a turn of a session. @throws SessionError */
   async #run<Result>(sessionID: string, purpose: Purpose, work: (turn: Turn) => Promise<Result>): Promise<Result> {
     const connection = this.#ready()
+    if (this.#failure !== undefined) throw this.#failure
     if (this.#turns.has(sessionID)) throw new SessionError(`session ${sessionID} has a turn already`)
     const turn = new Turn(purpose)
     this.#turns.set(sessionID, turn)
     this.#sessions.add(sessionID)
+    this.#givenUp.delete(sessionID)
+    turn.signal.addEventListener("abort", () => this.#givenUp.add(sessionID))
     try {
-      return await work(turn)
+      return await turn.whileHeld(work(turn))
     } catch (error) {
       throw turn.failure ?? (await connection.sessionError(error))
     } finally {
       turn.note(ANSWERED)
-      await this.#cost(sessionID).catch(() => undefined)
+      await turn.whileHeld(this.#cost(sessionID)).catch(() => undefined)
+      turn.end()
       this.#turns.delete(sessionID)
     }
   }
@@ -157,10 +205,10 @@ export class OpenCodeDriver implements SessionDriver {
   /** Prompts a session. Returns the parts of the last message. */
   async #prompt(sessionID: string, turn: Turn, text: string, body: Body): Promise<Entry["parts"]> {
     if (turn.failure !== undefined) throw turn.failure
-    const { client } = this.#ready()
+    const { patientClient } = this.#ready()
     try {
       const { info, parts } = await answered(
-        client.session.prompt({ sessionID, ...body, parts: [{ type: "text", text }] }),
+        patientClient.session.prompt({ sessionID, ...body, parts: [{ type: "text", text }] }, { signal: turn.signal }),
       )
       turn.note(ANSWERED)
       // Nothing of the turn comes after its end.
@@ -203,7 +251,8 @@ export class OpenCodeDriver implements SessionDriver {
     if (!this.#sessions.has(sessionID)) return undefined
     const { owner } = this.#ready()
     const turn = this.#turns.get(sessionID)
-    if (turn?.purpose === "work" && (await this.#isAtEnd(sessionID, turn, owner))) {
+    const isEnded = this.#givenUp.has(sessionID)
+    if (isEnded || (turn?.purpose === "work" && (await this.#isAtEnd(sessionID, turn, owner)))) {
       await this.#abort(sessionID)
       return undefined
     }

@@ -8,16 +8,21 @@ export interface OpenCodeOptions {
   model?: string
   /** OpenCode's agent. Default: that of the configuration. */
   agent?: string
-  /** The program that is started as a server. Default: `opencode`. */
+  /** The program that is started as a server, of the npm package `opencode-ai`. Default: `opencode`. */
   program?: string
-  /** Further keys of the server's configuration, as in `opencode.json`: providers, permissions, servers of tools. */
+  /**
+   * Further keys of the server's configuration, as in `opencode.json`: providers, permissions, servers of tools. They come before
+   * those of the project and of the user. The tools that a frame does not have are refused whatever `permission` says; those that
+   * it has are allowed as OpenCode allows them, and what OpenCode would ask a person is refused.
+   */
   config?: Readonly<Record<string, unknown>>
   /** Environment variables of the server, besides those of this process. */
   env?: Readonly<Record<string, string | undefined>>
   /**
    * The address of a server that runs already; it may contain a user and a password. Its configuration must have the plugin
    * `callstack-flame/bridge`, and its environment CALLSTACK_FLAME_URL (`http://127.0.0.1:PORT`, where the plugin reaches the
-   * driver) and CALLSTACK_FLAME_TOKEN (a secret of both). Default: the driver starts a server, and ends it.
+   * driver) and CALLSTACK_FLAME_TOKEN (a secret of both). The server loads
+   * its configuration and plugins for the project's folder again when the driver opens. Default: the driver starts a server, and ends it.
    */
   url?: string
   /** The same port and token for the driver. Default: those in the same variables of this process. */

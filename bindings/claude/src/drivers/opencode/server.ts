@@ -14,6 +14,8 @@ export interface ServerOptions {
   program: string
   directory: string
   env: NodeJS.ProcessEnv
+  /** Ends the start. */
+  signal?: AbortSignal
 }
 
 /** A running server. */
@@ -32,7 +34,8 @@ export class OpenCodeServer {
   }
 
   /** Starts a server on a free port of loopback. */
-  static async start({ program, directory, env }: ServerOptions): Promise<OpenCodeServer> {
+  static async start({ program, directory, env, signal }: ServerOptions): Promise<OpenCodeServer> {
+    signal?.throwIfAborted()
     const words = ["serve", "--hostname", "127.0.0.1", "--port", "0"]
     // In a group of its own: what a person types to stop the orchestrator must not stop the server before its sessions.
     const process_ = spawn(program, words, { cwd: directory, env, stdio: ["ignore", "pipe", "pipe"], detached: true })
@@ -49,7 +52,9 @@ export class OpenCodeServer {
       process_.stderr.setEncoding("utf8").on("data", read)
     })
     const ended = new Promise<string>((resolve) => {
-      process_.on("error", (error) => resolve(`${program} cannot be started: ${error.message}`))
+      process_.on("error", (error) =>
+        resolve(`${program} cannot be started: ${error.message}; install OpenCode: npm install -g opencode-ai`),
+      )
       process_.on("exit", (code, signal) =>
         resolve(`OpenCode's server has ended (${signal ?? code})${lastLine(output)}`),
       )
@@ -57,10 +62,14 @@ export class OpenCodeServer {
     const late = sleep(START_TIME, undefined, { ref: false }).then(
       () => `OpenCode's server did not start within a minute${lastLine(output)}`,
     )
-    const started = await Promise.race([listening.then((url) => ({ url })), ended, late])
+    const aborted = new Promise<string>((resolve) => {
+      signal?.addEventListener("abort", () => resolve("the start of OpenCode's server was aborted"), { once: true })
+    })
+    const started = await Promise.race([listening.then((url) => ({ url })), ended, late, aborted])
     if (typeof started === "object") return new OpenCodeServer(started.url, process_, ended)
     process_.kill("SIGKILL")
-    throw new Error(`${started}; install OpenCode (npm install -g opencode-ai), or name it with the option \`program\``)
+    await ended
+    throw new Error(started)
   }
 
   /** Says how it has ended; undefined if it runs. A process whose connections are gone gets a moment to end. */

@@ -1,7 +1,7 @@
 // A turn of a session: what is known of it while it runs, and the news in OpenCode's events.
 
 import type { Event, Part } from "@opencode-ai/sdk/v2"
-import type { SessionError, SessionLimits, SessionNews } from "../../driver.js"
+import { SessionError, type SessionLimits, type SessionNews } from "../../driver.js"
 
 /** What a turn is for. */
 export type Purpose = "work" | "summary" | "compaction"
@@ -28,6 +28,9 @@ export class Turn {
   words = ""
   /** The error of the session of which OpenCode has told. */
   problem: unknown
+  /** Aborted when the turn is given up, because the server does not end it. */
+  readonly #givenUp = new AbortController()
+  #giveUpTimer: NodeJS.Timeout | undefined
   /** What has been seen. */
   readonly #seen = new Set<string>()
   /** Those who wait until something has been seen. */
@@ -37,6 +40,37 @@ export class Turn {
 
   constructor(purpose: Purpose) {
     this.purpose = purpose
+  }
+
+  /** Aborts the requests of the turn when it is given up. */
+  get signal(): AbortSignal {
+    return this.#givenUp.signal
+  }
+
+  /** Gives the turn up after so many milliseconds, unless it ends before. */
+  giveUpAfter(milliseconds: number): void {
+    this.#giveUpTimer ??= setTimeout(() => this.#givenUp.abort(), milliseconds)
+  }
+
+  /** Notes that the turn has ended. */
+  end(): void {
+    clearTimeout(this.#giveUpTimer)
+  }
+
+  /** Waits for something of the turn. Rejects when the turn is given up. */
+  async whileHeld<Result>(work: Promise<Result>): Promise<Result> {
+    const { signal } = this.#givenUp
+    let giveUp: () => void = () => undefined
+    const givenUp = new Promise<never>((_, reject) => {
+      giveUp = () => reject(this.failure ?? new SessionError("OpenCode's server has not ended the turn"))
+    })
+    signal.addEventListener("abort", giveUp)
+    if (signal.aborted) giveUp()
+    try {
+      return await Promise.race([work, givenUp])
+    } finally {
+      signal.removeEventListener("abort", giveUp)
+    }
   }
 
   /** Notes that something has been seen. */
