@@ -1,6 +1,6 @@
 // The interface between the orchestrator and what runs its sessions: the Claude Agent SDK, or a server of OpenCode.
 
-import type { HostAnswer, HostEvent, SessionContext, SessionMessage, TakePrompt, Tool } from "callstack-core"
+import type { HostAnswer, HostEvent, LogLevel, SessionContext, SessionMessage, TakePrompt, Tool } from "callstack-core"
 
 /** What a session may do and spend. The orchestrator computes it for each turn, from the frame and all frames above it. */
 export interface SessionLimits {
@@ -50,10 +50,14 @@ export interface SessionOwner {
   tool(sessionID: string, name: string, args: object, signal: AbortSignal): Promise<HostAnswer>
   /** Reports an event to the engine. */
   report(event: HostEvent, takePrompt?: TakePrompt): Promise<void>
+  /** Writes a line to the orchestrator's log. */
+  log(level: LogLevel, message: string, data: Record<string, unknown>): void
   /** Tells of something that people or programs may want to see. */
   tell(sessionID: string, news: SessionNews): void
   /** True while the frame of a session is in progress: its agent has not popped it, and nobody else has ended it. */
   isWorking(sessionID: string): boolean
+  /** True while the frame of a session is in progress or blocked: its work may go on. */
+  isOpen(sessionID: string): boolean
   /** Returns what a session may do and spend now. */
   limits(sessionID: string): SessionLimits
 }
@@ -90,7 +94,10 @@ export interface SessionDriver {
   readonly toolPrefix: string
   /** The tools of sessions, besides those of the stack, if the orchestrator names none. */
   readonly defaultTools: readonly string[]
-  /** Connects the driver with its owner. Called once, before everything else. Rejects if sessions cannot be run here. */
+  /**
+   * Connects the driver with its owner, before everything else. Rejects if sessions cannot be run here; the owner may then call
+   * it again.
+   */
   open(owner: SessionOwner): Promise<void>
   /** True if a session ID has the form of this driver's sessions: other programs may have frames in the same stack. */
   isOwn(sessionID: string): boolean

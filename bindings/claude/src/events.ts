@@ -63,27 +63,65 @@ export class Events {
     process.emitWarning(message, "FlameWarning")
   }
 
-  /** Returns the events from now on, until the reader leaves the loop or `signal` is aborted. */
-  async *stream(signal: AbortSignal): AsyncGenerator<FlameEvent, void, void> {
-    const queue: FlameEvent[] = []
-    let wake: () => void = () => undefined
-    const remove = this.on((event) => {
-      queue.push(event)
-      if (queue.length > KEPT) queue.shift()
-      wake()
-    })
-    const aborted = () => wake()
-    signal.addEventListener("abort", aborted)
-    try {
-      for (;;) {
-        const event = queue.shift()
-        if (event !== undefined) yield event
-        else if (signal.aborted) return
-        else await new Promise<void>((resolve) => (wake = resolve))
-      }
-    } finally {
+  /**
+   * Returns the events from now on, until the reader leaves the loop or `signal` is aborted. If more than 10,000 are unread, the
+   * oldest of them are dropped.
+   */
+  stream(signal: AbortSignal): AsyncIterableIterator<FlameEvent, void, void> {
+    const stream = new Stream()
+    const remove = this.on((event) => stream.take(event))
+    const end = () => {
       remove()
-      signal.removeEventListener("abort", aborted)
+      signal.removeEventListener("abort", end)
+      stream.end()
     }
+    stream.left = end
+    if (signal.aborted) end()
+    else signal.addEventListener("abort", end)
+    return stream
+  }
+}
+
+/** Events for one reader. */
+class Stream implements AsyncIterableIterator<FlameEvent, void, void> {
+  /** Is called when the reader leaves. */
+  left: () => void = () => undefined
+  readonly #unread: FlameEvent[] = []
+  /** The reads that wait for an event. */
+  readonly #waiting: ((result: IteratorResult<FlameEvent, void>) => void)[] = []
+  #isEnded = false
+
+  /** Takes an event for the reader. */
+  take(event: FlameEvent): void {
+    const read = this.#waiting.shift()
+    if (read !== undefined) {
+      read({ done: false, value: event })
+      return
+    }
+    this.#unread.push(event)
+    if (this.#unread.length > KEPT) this.#unread.shift()
+  }
+
+  /** Ends the stream behind the events that are unread. */
+  end(): void {
+    this.#isEnded = true
+    for (const read of this.#waiting.splice(0)) read({ done: true, value: undefined })
+  }
+
+  next(): Promise<IteratorResult<FlameEvent, void>> {
+    const value = this.#unread.shift()
+    if (value !== undefined) return Promise.resolve({ done: false, value })
+    if (this.#isEnded) return Promise.resolve({ done: true, value: undefined })
+    return new Promise((resolve) => this.#waiting.push(resolve))
+  }
+
+  return(): Promise<IteratorResult<FlameEvent, void>> {
+    this.#unread.length = 0
+    this.left()
+    return Promise.resolve({ done: true, value: undefined })
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
   }
 }

@@ -10,8 +10,9 @@ import { Stack } from "callstack-core"
 import type { SessionDriver } from "./driver.js"
 import { ClaudeDriver, type ClaudeOptions } from "./drivers/claude/index.js"
 import type { FlameEvent, Listener } from "./events.js"
-import { checkLimits, type FrameLimits, Limits, questionOf } from "./limits.js"
+import { checkLimits, type FrameLimits, Limits } from "./limits.js"
 import { Orchestrator } from "./orchestrator.js"
+import { questionOf } from "./questions.js"
 import { titleOf } from "./titles.js"
 
 /** Options of a {@link Flame}. The limits are those of each root, and of all frames below it together. */
@@ -107,6 +108,7 @@ export class Flame {
   /** What runs, goes on or waits in the name of a caller. */
   readonly #operations = new Set<Promise<unknown>>()
   #opened: Promise<void> | undefined
+  #isDriverOpen = false
   #closed: Promise<void> | undefined
 
   /** @throws Error if the project's folder does not exist; CallstackError if the stack cannot be opened. */
@@ -148,8 +150,8 @@ export class Flame {
     return this.#orchestrator.events.on(listener)
   }
 
-  /** Returns the events from now on, until {@link Flame.close}. */
-  [Symbol.asyncIterator](): AsyncGenerator<FlameEvent, void, void> {
+  /** Returns the events from now on, until {@link Flame.close}. If more than 10,000 are unread, the oldest of them are dropped. */
+  [Symbol.asyncIterator](): AsyncIterableIterator<FlameEvent, void, void> {
     return this.#orchestrator.events.stream(this.#closing.signal)
   }
 
@@ -218,6 +220,7 @@ export class Flame {
    */
   resume(limits: FrameLimits = {}): Promise<Outcome[]> {
     return this.#operate(async (isStopped) => {
+      await this.#orchestrator.host.poll()
       const open = this.#ownFrames()
       const pending = open.filter(isInterrupted)
       const waiting = open.filter((frame) => questionOf(frame) !== undefined)
@@ -232,7 +235,8 @@ export class Flame {
   }
 
   /**
-   * Ends a frame in the name of a person. Its session is stopped, and its caller gets the results.
+   * Ends a frame in the name of a person. Its session is stopped, and its caller gets the results. If nobody waits for them, the
+   * session of the parent gets them when somebody goes on with it: see {@link Flame.resume}.
    *
    * @throws CallstackError `transition` if the frame is not open.
    */
@@ -242,7 +246,8 @@ export class Flame {
   }
 
   /**
-   * Answers a blocked frame. Its session goes on with the answer.
+   * Answers a blocked frame. Its session goes on with the answer at once if an operation of this or another process waits for the
+   * frame. Otherwise {@link Flame.resume} or {@link Flame.activate} goes on with it.
    *
    * @throws CallstackError `not_blocked`.
    */
@@ -263,6 +268,7 @@ export class Flame {
 
   /** Returns the frames whose sessions work now, oldest first. */
   status(): Running[] {
+    this.stack.refresh()
     return this.#orchestrator.working.flatMap((sessionID) => {
       const frame = this.stack.frames({ status: "in_progress" }).find((open) => open.sessionID === sessionID)
       return frame === undefined ? [] : [{ frame: frame.handle, title: frame.title, sessionID }]
@@ -271,16 +277,19 @@ export class Flame {
 
   /** Returns the frames that wait for a person, with their questions. */
   waiting(): Outcome["waiting"] {
+    this.stack.refresh()
     return this.#questions(this.stack.frames({ status: "blocked" }))
   }
 
   /** Returns the tree as text for people, or the tree below a frame. */
   tree(frame?: FrameRef): string {
+    this.stack.refresh()
     return this.stack.outline(frame === undefined ? {} : { root: frame })
   }
 
   /** Returns the tokens and the costs of a frame, alone and with everything below it. Costs are in US dollars. */
   usage(frame: FrameRef): Usage {
+    this.stack.refresh()
     const handle = this.stack.resolve(frame)
     const { own, total } = this.stack.usage(handle)
     return { own, total, ownCostUsd: this.#limits.own(handle), totalCostUsd: this.#limits.total(handle) }
@@ -319,7 +328,13 @@ export class Flame {
   async #open(): Promise<void> {
     this.#checkOpen()
     this.#opened ??= this.#connect()
-    await this.#opened
+    try {
+      await this.#opened
+    } catch (error) {
+      // The next call tries again: the person may have mended the cause.
+      this.#opened = undefined
+      throw error
+    }
     this.#checkOpen()
   }
 
@@ -328,7 +343,8 @@ export class Flame {
   }
 
   async #connect(): Promise<void> {
-    await this.#driver.open(this.#orchestrator)
+    if (!this.#isDriverOpen) await this.#driver.open(this.#orchestrator)
+    this.#isDriverOpen = true
     // Records which calls of dead processes were interrupted.
     await this.#orchestrator.host.poll()
     await this.#orchestrator.report({ kind: "sessionCreated", sessionID: this.#ownSession, title: "flame" })

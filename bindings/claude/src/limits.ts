@@ -3,7 +3,7 @@
 
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import type { Frame, Handle, ModelRequest, ModelUsage, Stack } from "callstack-core"
+import type { Handle, ModelRequest, ModelUsage, Stack } from "callstack-core"
 import type { SessionLimits } from "./driver.js"
 
 /** Limits of a frame. Those of `maxTokens` and `maxBudgetUsd` are for the frame and all frames below it. */
@@ -241,14 +241,6 @@ function commonTools(own: readonly string[], above: readonly string[]): readonly
 /** Returns the tokens of requests, of prompts and answers. */
 export function tokensOf(usage: ModelUsage): number {
   return usage.uncachedInput + usage.cacheRead + usage.cacheWrite + usage.output + usage.reasoning
-}
-
-/** Returns the open question of a frame that waits for a person; undefined if it waits for nobody. */
-export function questionOf({ status, questions, results }: Frame): string | undefined {
-  if (status !== "blocked") return undefined
-  const last = questions?.at(-1)
-  if (last === undefined) return results ?? ""
-  return last.interruption === true || last.answer !== undefined ? undefined : last.question
 }
 
 function readEntry(file: string, createdAt: number): Entry | undefined {

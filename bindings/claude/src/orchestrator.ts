@@ -17,7 +17,8 @@ import {
 } from "callstack-core"
 import { type SessionDriver, SessionError, type SessionLimits, type SessionNews, type SessionOwner } from "./driver.js"
 import { Events } from "./events.js"
-import { type Limits, questionOf } from "./limits.js"
+import type { Limits } from "./limits.js"
+import { questionOf } from "./questions.js"
 import { type Signal, signalsIn } from "./signals.js"
 import { titleOf } from "./titles.js"
 
@@ -36,6 +37,18 @@ export interface Parts {
 
 /** The interval of a timer that does nothing, in milliseconds. */
 const ALIVE_INTERVAL = 60_000
+/** How often the text signals of a session can begin frames in one prompt of the engine. */
+const SIGNAL_ROUNDS = 20
+
+/** What the signals of a message have led to. */
+interface Obeyed {
+  /** The next prompt of the session; undefined if there is none. */
+  prompt: string | undefined
+  /** Whether there were signals that begin frames, and all of them were refused. */
+  isRefused: boolean
+}
+
+const NOTHING: Obeyed = { prompt: undefined, isRefused: false }
 
 /** Runs the frames of a stack as sessions of a driver. */
 export class Orchestrator implements HostActions, SessionOwner {
@@ -53,8 +66,8 @@ export class Orchestrator implements HostActions, SessionOwner {
   readonly #turns = new Map<string, AbortController>()
   /** The frames of those sessions. A model's answer has hundreds of pieces, and each is told with its frame. */
   readonly #handles = new Map<string, Handle>()
-  /** Those who wait until no session has a turn. */
-  readonly #idle = new Set<() => void>()
+  /** Those who wait until the turn of a session begins or ends. */
+  readonly #watching = new Set<() => void>()
   /** The tools that sessions are offered: the settings of an orchestrator do not change. */
   #tools: readonly Tool[] | undefined
   /** The last revision of the stack whose events were told. */
@@ -73,7 +86,7 @@ export class Orchestrator implements HostActions, SessionOwner {
     this.#told = stack.info().revision
   }
 
-  /** The sessions that have a turn now. */
+  /** The sessions that have a turn now, those among them that are only summarized. */
   get working(): readonly string[] {
     return [...this.#turns.keys()]
   }
@@ -175,32 +188,21 @@ export class Orchestrator implements HostActions, SessionOwner {
     return sessionID === this.#ownSession ? Promise.resolve([]) : this.#driver.messages(sessionID)
   }
 
-  async prompt(sessionID: string, text: string, callerID: string): Promise<void> {
-    const [own, beginner] = [this.#handleOf(sessionID), this.#handleOf(callerID)]
-    if (own !== undefined && beginner !== undefined) this.#limits.restrict(own, beginner)
-    const turn = new AbortController()
-    this.#turns.set(sessionID, turn)
-    this.tellChanges()
-    try {
-      let prompt: string | undefined = text
-      while (prompt !== undefined) {
-        this.#checkSpendable(sessionID)
-        const { text: words }: { text: string } = await this.#driver.send(sessionID, prompt)
-        turn.signal.throwIfAborted()
-        prompt = await this.#obey(sessionID, this.isWorking(sessionID) ? signalsIn(words) : [], turn.signal)
-        turn.signal.throwIfAborted()
+  prompt(sessionID: string, text: string, callerID: string): Promise<void> {
+    return this.#inTurn(sessionID, async (signal) => {
+      const [own, beginner] = [this.#handleOf(sessionID), this.#handleOf(callerID)]
+      if (own !== undefined && beginner !== undefined) this.#limits.restrict(own, beginner)
+      this.tellChanges()
+      try {
+        await this.#converse(sessionID, text, signal)
+      } catch (error) {
+        // No other session can go on either. The engine first records the end of this one.
+        if (error instanceof SessionError && error.isFatal) {
+          setImmediate(() => this.host.background("stop", () => this.stop(error.message)))
+        }
+        throw error
       }
-    } catch (error) {
-      // No other session can go on either. The engine first records the end of this one.
-      if (error instanceof SessionError && error.isFatal) {
-        setImmediate(() => this.host.background("stop", () => this.stop(error.message)))
-      }
-      throw error
-    } finally {
-      this.#turns.delete(sessionID)
-      this.#handles.delete(sessionID)
-      if (this.#turns.size === 0) this.#tellIdle()
-    }
+    })
   }
 
   /**
@@ -212,20 +214,13 @@ export class Orchestrator implements HostActions, SessionOwner {
     await this.#interrupt(new Set([sessionID, ...[...this.#turns.keys()].filter(isBlocked)]))
   }
 
-  async compact(sessionID: string): Promise<boolean> {
-    // An agent that asks for a checkpoint goes on in a smaller conversation. A session that has ended is only asked.
-    if (this.#frameOf(sessionID)?.summaryRequest?.type === "manual_summary") return this.#driver.compact(sessionID)
-    let prompt = ""
-    await this.report({ kind: "sessionCompacting", sessionID }, (text) => {
-      prompt = text
+  compact(sessionID: string): Promise<boolean> {
+    return this.#inTurn(sessionID, (signal) => {
+      // An agent that asks for a checkpoint goes on in a smaller conversation. A session that has ended is only asked. Only the
+      // request for a checkpoint is recorded in the frame, and the engine asks for a last summary only when that is done.
+      const isCheckpoint = this.#frameOf(sessionID)?.summaryRequest?.type === "manual_summary"
+      return isCheckpoint ? this.#driver.compact(sessionID) : this.#summarize(sessionID, signal)
     })
-    const summary = await this.#driver.summarize(sessionID, prompt)
-    if (summary === undefined) return false
-    for (const artifact of summary.artifacts) this.#stack.addArtifact(`id:${sessionID}`, artifact)
-    for (const decision of summary.decisions) this.#stack.addDecision(`id:${sessionID}`, decision)
-    const message = { id: `summary-${Date.now()}`, role: "assistant", text: summary.text, summary: true }
-    await this.report({ kind: "sessionCompacted", sessionID, messages: [message] })
-    return true
   }
 
   // What a driver asks of its owner.
@@ -274,19 +269,61 @@ export class Orchestrator implements HostActions, SessionOwner {
     return this.#frameOf(sessionID)?.status === "in_progress"
   }
 
+  isOpen(sessionID: string): boolean {
+    const status = this.#frameOf(sessionID)?.status
+    return status === "in_progress" || status === "blocked"
+  }
+
   limits(sessionID: string): SessionLimits {
     const frame = this.#handleOf(sessionID)
     if (frame === undefined) throw new Error(`session ${sessionID} has no frame`)
     return this.#limits.session(frame)
   }
 
-  /** Carries out the signals of a turn's last message. Returns the next prompt of the session; undefined if there is none. */
-  async #obey(sessionID: string, signals: readonly Signal[], signal: AbortSignal): Promise<string | undefined> {
-    const answers: string[] = []
+  /** Works in a session. The signal is aborted when somebody ends its turn. */
+  async #inTurn<Result>(sessionID: string, work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    const turn = new AbortController()
+    try {
+      this.#turns.set(sessionID, turn)
+      this.#tellTurns()
+      return await work(turn.signal)
+    } finally {
+      this.#turns.delete(sessionID)
+      this.#handles.delete(sessionID)
+      this.#tellTurns()
+    }
+  }
+
+  /** Prompts a session until its last message has no signal that needs an answer. */
+  async #converse(sessionID: string, text: string, signal: AbortSignal): Promise<void> {
+    let next: Obeyed = { prompt: text, isRefused: false }
+    for (let round = 0; next.prompt !== undefined; round += 1) {
+      signal.throwIfAborted()
+      this.#checkSpendable(sessionID)
+      const { text: words } = await this.#driver.send(sessionID, next.prompt)
+      signal.throwIfAborted()
+      const signals = this.isWorking(sessionID) ? signalsIn(words) : []
+      const isLast = round === SIGNAL_ROUNDS && signals.some(isPush)
+      if (isLast) this.#logRound(sessionID, `its text has begun frames ${SIGNAL_ROUNDS} times`)
+      const obeyed = isLast ? NOTHING : await this.#obey(sessionID, signals, signal)
+      signal.throwIfAborted()
+      const isAgain = obeyed.isRefused && next.isRefused
+      if (isAgain) this.#logRound(sessionID, "its text begins frames that are refused")
+      next = isAgain ? NOTHING : obeyed
+    }
+  }
+
+  #logRound(sessionID: string, reason: string): void {
+    this.log("warn", `a session gets no further prompt: ${reason}`, { sessionID })
+  }
+
+  /** Carries out the signals of a turn's last message. */
+  async #obey(sessionID: string, signals: readonly Signal[], signal: AbortSignal): Promise<Obeyed> {
+    const answers: HostAnswer[] = []
     for (const wanted of signals) {
       if (wanted.kind === "push") {
         const identity = { title: titleOf(wanted.goal), successCriteria: wanted.goal, successCriteriaCompacted: "" }
-        answers.push((await this.call(sessionID, "stack_frame_push", identity, signal)).text)
+        answers.push(await this.call(sessionID, "stack_frame_push", identity, signal))
       } else {
         const { status, text } = wanted
         const question = status === "blocked" ? { question: text } : {}
@@ -295,7 +332,27 @@ export class Orchestrator implements HostActions, SessionOwner {
         if (answer.isError) this.log("warn", `a signal in the text was refused: ${answer.text}`, { sessionID })
       }
     }
-    return answers.length === 0 ? undefined : answers.join("\n\n")
+    if (answers.length === 0) return NOTHING
+    return {
+      prompt: answers.map(({ text }) => text).join("\n\n"),
+      isRefused: answers.every(({ isError }) => isError),
+    }
+  }
+
+  /** Asks a session that has ended without a pop for a summary. Returns false if there is none. */
+  async #summarize(sessionID: string, signal: AbortSignal): Promise<boolean> {
+    let prompt = ""
+    await this.report({ kind: "sessionCompacting", sessionID }, (text) => {
+      prompt = text
+    })
+    if (signal.aborted) return false
+    const summary = await this.#driver.summarize(sessionID, prompt)
+    if (summary === undefined) return false
+    for (const artifact of summary.artifacts) this.#stack.addArtifact(`id:${sessionID}`, artifact)
+    for (const decision of summary.decisions) this.#stack.addDecision(`id:${sessionID}`, decision)
+    const message = { id: `summary-${Date.now()}`, role: "assistant", text: summary.text, summary: true }
+    await this.report({ kind: "sessionCompacted", sessionID, messages: [message] })
+    return true
   }
 
   /** @throws SessionError if a session may not spend any more, so that it costs no further request. */
@@ -362,15 +419,23 @@ export class Orchestrator implements HostActions, SessionOwner {
     await Promise.all(ends)
   }
 
-  /** Ends the turns of all sessions, and waits for their ends. */
+  /** Ends the turns of all sessions, also those that begin meanwhile, and waits for their ends. */
   async #endTurns(): Promise<void> {
-    await this.#interrupt(this.working)
-    if (this.#turns.size > 0) await new Promise<void>((resolve) => this.#idle.add(resolve))
+    const seen = new Set<AbortController>()
+    const interrupts: Promise<void>[] = []
+    while (this.#turns.size > 0) {
+      const changed = new Promise<void>((resolve) => this.#watching.add(resolve))
+      const begun = [...this.#turns].filter(([, turn]) => !seen.has(turn))
+      for (const [, turn] of begun) seen.add(turn)
+      interrupts.push(this.#interrupt(begun.map(([sessionID]) => sessionID)))
+      // A session that cannot be interrupted would never end its turn.
+      await Promise.race([changed, Promise.all(interrupts).then(() => changed)])
+    }
   }
 
-  #tellIdle(): void {
-    for (const resolve of this.#idle) resolve()
-    this.#idle.clear()
+  #tellTurns(): void {
+    for (const resolve of this.#watching) resolve()
+    this.#watching.clear()
   }
 
   #handleOf(sessionID: string): Handle | undefined {
@@ -394,4 +459,8 @@ export class Orchestrator implements HostActions, SessionOwner {
 function interruptionOf({ status, questions }: Frame): string | undefined {
   const last = questions?.at(-1)
   return status === "blocked" && last?.interruption === true ? last.question : undefined
+}
+
+function isPush({ kind }: Signal): boolean {
+  return kind === "push"
 }

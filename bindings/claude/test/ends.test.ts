@@ -120,6 +120,30 @@ test("a frame that asks is answered in another terminal, and then its parent fin
     },
   ))
 
+test("what an agent has left running while it waits for an answer is not killed", {
+  skip: process.platform !== "linux",
+}, () => {
+  const ask = { status: "blocked", question: "Which port?", results: "It runs", resultsCompacted: "It runs" }
+  const command = "setsid sleep 100 > /dev/null 2>&1 < /dev/null & echo $! > process"
+  return running(
+    {
+      f1: [
+        { calls: [call("Bash", { command })] },
+        { calls: [stack("frame_pop", ask)] },
+        { calls: [call("Bash", { command: 'kill "$(cat process)" && echo It was running' })] },
+        ({ news }) => ({ calls: [pop(news[0]?.text ?? "")] }),
+      ],
+    },
+    async ({ flame }) => {
+      const outcome = flame.run("Serve")
+      await until(() => flame.waiting().length === 1 && flame.status().length === 0, "f1 waits")
+      await flame.answer("f1", "8080")
+      assert.equal((await outcome).frame.results, "It was running")
+    },
+    { claude: { allowedTools: ["Bash"] } },
+  )
+})
+
 test("a frame that fails is an answer for its parent, which goes on", () => {
   const answers: { text: string; isError: boolean }[] = []
   const note = ({ news }: ModelRequest) => answers.push(...news)

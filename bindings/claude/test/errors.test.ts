@@ -104,6 +104,46 @@ test("a refused key stops all frames at once", () => {
   })
 })
 
+test("no key and a refused key or account are named as such, with what to do; a refused region is not", async () => {
+  const account = /the API refuses the key or the account: API Error: 403 This API key was revoked/
+  const cases: [answer: Answer, env: Record<string, string>, words: RegExp][] = [
+    [{}, { ANTHROPIC_API_KEY: "" }, /there is no key: set ANTHROPIC_API_KEY, or log in with `claude login`/],
+    [{ status: 401, text: "invalid x-api-key" }, {}, /the API refuses the key: set ANTHROPIC_API_KEY to a valid one/],
+    [{ status: 403, text: "This API key was revoked" }, {}, account],
+    [{ status: 403, text: "Not in your region" }, {}, /ended with an error: API Error: 403 Not in your region/],
+  ]
+  for (const [answer, env, words] of cases) {
+    await withFlame(
+      () => answer,
+      async (flame, world) => {
+        const { frame } = await flame.run("Root")
+        assert.equal(frame.status, "blocked")
+        assert.match(frame.results ?? "", words)
+        assert.ok(world.model.asked.length <= 1, `the model was asked ${world.model.asked.length} times`)
+      },
+      { claude: { env: { CLAUDE_CODE_MAX_RETRIES: "0", ...env } } },
+    )
+  }
+})
+
+test("a session whose process hangs is killed, and its turn is repeated", { skip: NO_PRLIMIT }, () => {
+  const tree: Work = { title: "Root" }
+  const script = (request: ModelRequest, world: World): Answer | undefined =>
+    /was silent/.test(request.lastUser) ? agent(tree, request, world) : { hang: "headers" }
+  return withFlame(
+    script,
+    async (flame, world, events) => {
+      const running = flame.run("Root")
+      const { session } = await world.model.waitFor(() => true)
+      await promisify(execFile)("pkill", ["-STOP", "-f", `session-id=${session}`])
+      const { frame } = await running
+      assert.equal(frame.results, "Results of Root.")
+      assert.equal(events.filter(({ kind }) => kind === "silence").length, 1)
+    },
+    { claude: { silenceTimeout: 6000 } },
+  )
+})
+
 test("a busy API is asked again, and a transcript that is gone is begun anew", () => {
   const tree: Work = { title: "Root" }
   const script = (request: ModelRequest, world: World): Answer | undefined => {

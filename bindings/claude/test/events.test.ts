@@ -72,6 +72,21 @@ test("a run is told in its order", () =>
     assert.ok(told.indexOf("f1 toolEnded: mcp__stack__stack_frame_push") > told.indexOf("f2 cost: 0.000344"))
   }))
 
+test("a stream has the events from the moment in which it was made, and a reader who has left gets no more", () =>
+  running(STEPS, async ({ flame, events }) => {
+    const stream = flame[Symbol.asyncIterator]()
+    const left = flame[Symbol.asyncIterator]()
+    await flame.run("Whole")
+    const read = async (): Promise<FlameEvent> => {
+      const next = await stream.next()
+      if (next.done) throw new Error("the stream has ended")
+      return next.value.kind === "log" ? read() : next.value
+    }
+    assert.deepEqual(await read(), events[0])
+    await left.return?.()
+    assert.equal((await left.next()).done, true)
+  }))
+
 test("a listener that throws harms nobody, and streams have all events until the end", async () => {
   const warnings: string[] = []
   const warned = (warning: Error) => warnings.push(warning.message)

@@ -106,7 +106,8 @@ test("a second signal ends the process at once, and what its tools have started"
       await sleep(300)
       host.child.kill("SIGINT")
       host.child.kill("SIGTERM")
-      assert.equal(await host.end, 143)
+      // Two signals at the same time may arrive in either order: the status is that of the later one.
+      assert.ok([130, 143].includes(Number(await host.end)))
       await world.settled(0, 5000)
       await sleep(1000)
       assert.ok(!existsSync(join(world.folder, "late.txt")))

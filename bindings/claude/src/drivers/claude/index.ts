@@ -2,7 +2,7 @@
 
 import type { ChildProcess } from "node:child_process"
 import { randomUUID } from "node:crypto"
-import type { Options, Query, SDKResultMessage, SpawnedProcess, SpawnOptions } from "@anthropic-ai/claude-agent-sdk"
+import type { Options, Query, SpawnedProcess, SpawnOptions } from "@anthropic-ai/claude-agent-sdk"
 import type { SessionMessage } from "callstack-core"
 import {
   type SessionDriver,
@@ -12,13 +12,14 @@ import {
   type Summary,
   type TurnEnd,
 } from "../../driver.js"
+import { type EndedTurn, endOf, isRefused, STOPPED } from "./ends.js"
 import { SentContexts, sessionHooks } from "./hooks.js"
 import type { ClaudeOptions } from "./options.js"
 import { canTieToParent, ended, killLeftovers, spawnSession } from "./processes.js"
 import { askAbout, askSession, readSummary, SUMMARY_SCHEMA } from "./summary.js"
 import { loadProtocol, PREFIX, type ProtocolModules, SERVER, stackServer } from "./tools.js"
 import { formatTranscript, messagesOf } from "./transcript.js"
-import { Turn, type TurnResult } from "./turn.js"
+import { GRACE, Turn } from "./turn.js"
 import { Watchdog } from "./watchdog.js"
 
 export type { CanUseTool, ClaudeOptions, PermissionRequest } from "./options.js"
@@ -34,9 +35,6 @@ interface Opened {
   isTied: boolean
 }
 
-/** A turn that has ended, with the last words of its process's standard error. */
-type EndedTurn = TurnResult & { errors: string }
-
 /**
  * The environment of sessions. A task in the background would keep a session alive after the end of its frame. The simple mode
  * has no hooks, and so neither contexts nor a guard.
@@ -49,10 +47,6 @@ const REPETITIONS = 2
 /** The size of a transcript for a summary, in tokens, and the number of turns that a summary may take. */
 const TRANSCRIPT_TOKENS = 20_000
 const SUMMARY_TURNS = 6
-/** How long an interrupted turn may take to end before its process is killed, in milliseconds. */
-const GRACE = 5000
-/** Why a turn has ended that somebody else has ended. */
-const STOPPED = "the session was stopped"
 
 /** Runs frames as sessions of the Claude Agent SDK, which must be installed beside this package. */
 export class ClaudeDriver implements SessionDriver {
@@ -151,9 +145,9 @@ export class ClaudeDriver implements SessionDriver {
 
   summarize(sessionID: string, prompt: string): Promise<Summary | undefined> {
     return this.#work(sessionID, async (work) => {
-      const { result, interruption } = await this.#turn(work, askSession(prompt), forSummary)
-      const summary = readSummary(result)
-      if (summary !== undefined || work.isEnded || interruption === "refused") return summary
+      const turn = await this.#turn(work, askSession(prompt), forSummary)
+      const summary = readSummary(turn.result)
+      if (summary !== undefined || work.isEnded || isRefused(turn)) return summary
       const transcript = formatTranscript(await this.messages(sessionID), TRANSCRIPT_TOKENS)
       const outside = (options: Options): Options => {
         const { resume: _, systemPrompt: __, hooks: ___, ...rest } = forSummary(options)
@@ -192,7 +186,7 @@ export class ClaudeDriver implements SessionDriver {
     } finally {
       this.#works.delete(sessionID)
       this.#watchdog.remove(sessionID)
-      if (!owner.isWorking(sessionID)) this.#own.delete(sessionID)
+      if (!owner.isOpen(sessionID)) this.#own.delete(sessionID)
       current.finish()
     }
   }
@@ -201,7 +195,7 @@ export class ClaudeDriver implements SessionDriver {
   async #turn(work: Work, prompt: string, change: (options: Options) => Options): Promise<EndedTurn> {
     const { owner, sdk } = this.#ready()
     const { sessionID } = work
-    const running = new RunningTurn(new Turn(owner, sessionID, this.#options.silenceTimeout ?? SILENCE))
+    const running = new RunningTurn(owner, sessionID, this.#options.silenceTimeout ?? SILENCE)
     work.turn = running
     const limits = owner.limits(sessionID)
     const place = await this.#place(sessionID)
@@ -211,7 +205,8 @@ export class ClaudeDriver implements SessionDriver {
       this.#fresh.delete(sessionID)
       return running.run(() => sdk.query({ prompt, options }))
     }
-    return { result: undefined, error: new SessionError(STOPPED), interruption: undefined, errors: "" }
+    const error = new SessionError(STOPPED)
+    return { result: undefined, error, apiError: undefined, interruption: undefined, errors: "" }
   }
 
   /** Where a turn goes on: in the transcript of the session, or in a new one. */
@@ -309,8 +304,8 @@ class RunningTurn {
   #process: ChildProcess | undefined
   #errors = ""
 
-  constructor(turn: Turn) {
-    this.#turn = turn
+  constructor(owner: SessionOwner, sessionID: string, silence: number) {
+    this.#turn = new Turn(owner, sessionID, silence, () => this.controller.abort())
   }
 
   spawn(options: SpawnOptions, isTied: boolean): SpawnedProcess {
@@ -351,46 +346,4 @@ function systemPrompt(context: string, instructions: string | undefined): NonNul
 
 function promptMessage(text: string): SessionMessage {
   return { id: `prompt-${randomUUID()}`, role: "user", text, time: Date.now(), parts: [{ type: "text", text }] }
-}
-
-/** Returns how a turn has ended. @throws SessionError if it has ended with an error. */
-function endOf({ result, error, interruption, errors }: EndedTurn): TurnEnd {
-  if (interruption === "refused") {
-    throw new SessionError(
-      "the API refuses the key: set ANTHROPIC_API_KEY to a valid one, or log in with `claude login`",
-      { isFatal: true, cause: error },
-    )
-  }
-  if (interruption === "silence")
-    throw new SessionError("the model was silent too often; its connection or its provider may be down")
-  if (result === undefined)
-    throw new SessionError(withErrors(messageOf(error) ?? "the session ended without a result", errors), {
-      cause: error,
-    })
-  if (!result.is_error && result.subtype === "success") return { text: result.result }
-  throw new SessionError(withErrors(problemOf(result), errors), { cause: error })
-}
-
-function problemOf(result: SDKResultMessage): string {
-  switch (result.subtype) {
-    case "success":
-      return result.result.replace(/\s*\n\s*/g, " ")
-    case "error_max_turns":
-      return `${result.errors.join("; ")}; a frame that goes on gets as many again`
-    case "error_max_budget_usd":
-      return `its budget is spent: ${result.errors.join("; ")}`
-    case "error_during_execution":
-      return result.terminal_reason?.startsWith("aborted") ? STOPPED : result.errors.join("; ")
-    default:
-      return result.errors.join("; ")
-  }
-}
-
-function withErrors(message: string, errors: string): string {
-  const words = errors.trim().split("\n").at(-1) ?? ""
-  return words === "" ? message : `${message} (${words})`
-}
-
-function messageOf(error: unknown): string | undefined {
-  return error instanceof Error ? error.message : undefined
 }

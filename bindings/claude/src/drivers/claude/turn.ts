@@ -4,6 +4,7 @@ import type {
   Query,
   SDKAPIRetryMessage,
   SDKAssistantMessage,
+  SDKAssistantMessageError,
   SDKMessage,
   SDKPartialAssistantMessage,
   SDKResultMessage,
@@ -17,6 +18,8 @@ export interface TurnResult {
   result: SDKResultMessage | undefined
   /** What the SDK has thrown. It throws after each result that is an error, too. */
   error: unknown
+  /** The kind of the API's last error that the model's answer shows; undefined if there was none. */
+  apiError: SDKAssistantMessageError | undefined
   /** Why the driver has interrupted the turn; undefined if it has not. */
   interruption: "silence" | "refused" | undefined
 }
@@ -40,11 +43,15 @@ interface Unfinished {
 
 const NOTHING: Counted = { uncachedInput: 0, cacheRead: 0, cacheWrite: 0, output: 0 }
 
+/** How long an interrupted turn may take to end before its process is killed, in milliseconds. */
+export const GRACE = 5000
+
 /** Reads one turn. */
 export class Turn {
   readonly sessionID: string
   readonly #owner: SessionOwner
   readonly #silence: number
+  readonly #kill: () => void
   #query: Query | undefined
   #unfinished: Unfinished | undefined
   /** The tools whose calls have no result yet, by the IDs of the calls. */
@@ -55,20 +62,26 @@ export class Turn {
   /** True if the conversation was compacted. No message shows the request for the summary. */
   #isCompacted = false
   #interruption: TurnResult["interruption"]
+  #apiError: SDKAssistantMessageError | undefined
   #timer: NodeJS.Timeout | undefined
+  /** Kills the process of a turn that was interrupted here and does not end. */
+  #killTimer: NodeJS.Timeout | undefined
   /** Reports that have not returned. The turn ends after them. */
   readonly #reports = new Set<Promise<void>>()
-  /** The first failure of a report. */
-  #failure: unknown
+  #hasFailed = false
 
-  /** `silence` is the time without a word from the model after which the turn is interrupted, in milliseconds; 0: none. */
-  constructor(owner: SessionOwner, sessionID: string, silence: number) {
+  /**
+   * `silence` is the time without a word from the model after which the turn is interrupted, in milliseconds; 0: none. `kill` ends
+   * the process of the turn, and with it the query.
+   */
+  constructor(owner: SessionOwner, sessionID: string, silence: number, kill: () => void) {
     this.#owner = owner
     this.sessionID = sessionID
     this.#silence = silence
+    this.#kill = kill
   }
 
-  /** Reads the query to its end. Never rejects. */
+  /** Reads the query to its end. Never rejects: what cannot be recorded is logged. */
   async read(query: Query): Promise<TurnResult> {
     this.#query = query
     let result: SDKResultMessage | undefined
@@ -84,11 +97,16 @@ export class Turn {
       error = problem
     }
     clearTimeout(this.#timer)
-    this.#finish()
-    for (const call of [...this.#calls.keys()]) this.#toolEnded(call, true)
-    if (result !== undefined) this.#settle(result)
+    clearTimeout(this.#killTimer)
+    try {
+      this.#finish()
+      for (const call of [...this.#calls.keys()]) this.#toolEnded(call, true)
+      if (result !== undefined) this.#settle(result)
+    } catch (failure) {
+      this.#failed(failure)
+    }
     await Promise.all(this.#reports)
-    return { result, error: this.#failure ?? error, interruption: this.#interruption }
+    return { result, error, apiError: this.#apiError, interruption: this.#interruption }
   }
 
   /** Ends the turn: what was said stays in the transcript. */
@@ -145,7 +163,10 @@ export class Turn {
   /** Takes a block of a message. A message that came without a stream comes whole, with its final tokens. */
   #collect({ message, error }: SDKAssistantMessage): void {
     // The words of an error are no message of the model.
-    if (error !== undefined) return
+    if (error !== undefined) {
+      this.#apiError = error
+      return
+    }
     if (this.#unfinished?.id !== message.id) {
       this.#finish()
       const whole = newMessage(message.id, message.model, countOf(message.usage), this.#asked)
@@ -194,7 +215,7 @@ export class Turn {
     const status = error_status ?? undefined
     this.#owner.tell(this.sessionID, { kind: "retry", status, error, attempt, delay })
     this.#listen(delay)
-    if (status === 401 || status === 403) this.#stop("refused")
+    if (status === 401) this.#stop("refused")
   }
 
   #compacted(): void {
@@ -254,11 +275,18 @@ export class Turn {
   }
 
   #report(event: HostEvent): void {
-    const report = this.#owner.report(event).catch((error: unknown) => {
-      this.#failure ??= error
-    })
+    const report = this.#owner.report(event).catch((error: unknown) => this.#failed(error))
     this.#reports.add(report)
     void report.then(() => this.#reports.delete(report))
+  }
+
+  /** Logs the first failure to record what has happened: the others of the turn have the same cause as a rule. */
+  #failed(failure: unknown): void {
+    if (this.#hasFailed) return
+    this.#hasFailed = true
+    const { sessionID } = this
+    const message = failure instanceof Error ? failure.message : String(failure)
+    this.#owner.log("error", `a turn of session ${sessionID} could not be recorded in full: ${message}`, { sessionID })
   }
 
   /** Waits for the next word of the model. While a tool runs, silence is normal. */
@@ -273,8 +301,10 @@ export class Turn {
     this.#timer.unref()
   }
 
+  /** Interrupts the turn. A process that hangs does not hear it, and is killed. */
   #stop(reason: NonNullable<TurnResult["interruption"]>): void {
     this.#interruption ??= reason
+    this.#killTimer ??= setTimeout(this.#kill, GRACE)
     void this.interrupt()
   }
 }
