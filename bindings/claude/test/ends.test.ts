@@ -206,3 +206,18 @@ test("a parent goes on although its child was answered before the parent was blo
     },
   )
 })
+
+test("a task in the background of a frame that has ended keeps nobody waiting", () =>
+  running(
+    {
+      f1: [
+        { calls: [call("Bash", { command: "sleep 600", run_in_background: true })] },
+        { calls: [pop("The server runs")] },
+      ],
+    },
+    async ({ flame }) => {
+      const { frame } = await flame.run("Start a server")
+      assert.equal(frame.results, "The server runs")
+    },
+    { claude: { allowedTools: ["Bash"], env: { CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "" } } },
+  ))

@@ -24,6 +24,8 @@ const ACCOUNT_ERRORS: readonly (SDKAssistantMessageError | undefined)[] = [
 export function endOf(turn: EndedTurn): TurnEnd {
   const { result, error, interruption, errors } = turn
   if (isRefused(turn)) throw new SessionError(refusalOf(turn), { isFatal: true, cause: error })
+  // Its frame has ended before: its results are what counts.
+  if (interruption === "over") return { text: "" }
   if (interruption === "silence")
     throw new SessionError("the model was silent too often; its connection or its provider may be down")
   if (result === undefined)

@@ -21,7 +21,7 @@ export interface TurnResult {
   /** The kind of the API's last error that the model's answer shows; undefined if there was none. */
   apiError: SDKAssistantMessageError | undefined
   /** Why the driver has interrupted the turn; undefined if it has not. */
-  interruption: "silence" | "refused" | undefined
+  interruption: "silence" | "refused" | "over" | undefined
 }
 
 /** The tokens of requests that were reported in a turn. */
@@ -66,6 +66,7 @@ export class Turn {
   #timer: NodeJS.Timeout | undefined
   /** Kills the process of a turn that was interrupted here and does not end. */
   #killTimer: NodeJS.Timeout | undefined
+  #overTimer: NodeJS.Timeout | undefined
   /** Reports that have not returned. The turn ends after them. */
   readonly #reports = new Set<Promise<void>>()
   #hasFailed = false
@@ -98,6 +99,7 @@ export class Turn {
     }
     clearTimeout(this.#timer)
     clearTimeout(this.#killTimer)
+    clearTimeout(this.#overTimer)
     try {
       this.#finish()
       for (const call of [...this.#calls.keys()]) this.#toolEnded(call, true)
@@ -199,6 +201,7 @@ export class Turn {
       parts: Array.isArray(content) ? content : [content],
     }
     this.#report({ kind: "messageFinished", sessionID: this.sessionID, message })
+    this.#endIfOver()
   }
 
   /** Tells that a tool has ended. What has succeeded, a hook has reported before the model sees it. */
@@ -287,6 +290,12 @@ export class Turn {
     const { sessionID } = this
     const message = failure instanceof Error ? failure.message : String(failure)
     this.#owner.log("error", `a turn of session ${sessionID} could not be recorded in full: ${message}`, { sessionID })
+  }
+
+  /** Ends a turn that goes on after the end of its frame: a task in its background keeps it, or an agent of its own. */
+  #endIfOver(): void {
+    if (this.#owner.isWorking(this.sessionID)) return
+    this.#overTimer ??= setTimeout(() => this.#stop("over"), GRACE)
   }
 
   /** Waits for the next word of the model. While a tool runs, silence is normal. */
