@@ -23,6 +23,7 @@ async function read(failing: Partial<SessionOwner>) {
   const owner = {
     tell: () => undefined,
     report: () => Promise.resolve(),
+    isWorking: () => true,
     log: (level: string, message: string) => logged.push(`${level}: ${message}`),
     ...failing,
   } as unknown as SessionOwner

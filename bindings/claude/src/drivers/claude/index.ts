@@ -211,12 +211,22 @@ export class ClaudeDriver implements SessionDriver {
 
   /** Where a turn goes on: in the transcript of the session, or in a new one. */
   async #place(sessionID: string): Promise<Pick<Options, "resume" | "sessionId">> {
-    const { owner, sdk } = this.#ready()
     const isFresh = this.#fresh.has(sessionID)
     if (!(isFresh || this.#own.has(sessionID))) await killLeftovers(sessionID)
     this.#own.add(sessionID)
-    const isNew = isFresh || (await sdk.getSessionInfo(sessionID, { dir: owner.directory })) === undefined
-    return isNew ? { sessionId: sessionID } : { resume: sessionID }
+    const isOld = !isFresh && (await this.#hasTranscript(sessionID))
+    return isOld ? { resume: sessionID } : { sessionId: sessionID }
+  }
+
+  /** Whether a session has a transcript with which it can go on. Removes one that holds no message: the session begins anew. */
+  async #hasTranscript(sessionID: string): Promise<boolean> {
+    const { owner, sdk } = this.#ready()
+    const place = { dir: owner.directory }
+    if ((await sdk.getSessionInfo(sessionID, place)) !== undefined) return true
+    // The SDK has no information on a session that was interrupted before its first prompt was written.
+    if ((await sdk.getSessionMessages(sessionID, place)).length > 0) return true
+    await sdk.deleteSession(sessionID, place).catch(() => undefined)
+    return false
   }
 
   #sessionOptions(sessionID: string, limits: SessionLimits, running: RunningTurn): Options {
