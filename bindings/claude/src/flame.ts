@@ -383,6 +383,8 @@ export class Flame {
     for (;;) {
       const report = await this.#wait([handle])
       const frame = this.stack.frame(handle)
+      // It was answered, and goes on, before this was read.
+      if (frame.status === "in_progress" && isCalled(frame) && !this.#closing.signal.aborted) continue
       const below = this.stack.frames({ relation: "subtree", frame: handle, status: "blocked" })
       // After a stop, the words of a parent are read before those of its children.
       await this.#wait(below.filter(isInterrupted).map((blocked) => blocked.handle))

@@ -36,6 +36,13 @@ export interface HostAnswer {
   isError: boolean
 }
 
+/** Tells that nobody waits for an answer any more: an AbortSignal, whose type not every program has. */
+export interface CancelSignal {
+  readonly aborted: boolean
+  addEventListener(type: "abort", listener: () => void, options?: { once?: boolean }): void
+  removeEventListener(type: "abort", listener: () => void): void
+}
+
 /** Receives the text for the prompt of a compaction. */
 export type TakePrompt = (text: string) => void
 
@@ -110,7 +117,7 @@ export class Host {
   }
 
   /** Executes a tool call and waits for its answer. Never rejects: the answer explains a failure. */
-  async tool(sessionID: string, name: string, args: object, signal?: AbortSignal): Promise<HostAnswer> {
+  async tool(sessionID: string, name: string, args: object, signal?: CancelSignal): Promise<HostAnswer> {
     try {
       const { text, call, effects, isError } = this.stack.tool(sessionID, name, args)
       const answer = call === undefined ? text : this.#answer(call, signal)
@@ -129,7 +136,7 @@ export class Host {
     this.stack.close()
   }
 
-  #answer(call: number, signal: AbortSignal | undefined): Promise<string> {
+  #answer(call: number, signal: CancelSignal | undefined): Promise<string> {
     const aborted = () => this.background("abort", () => this.report({ kind: "callAborted", call }))
     const answer = new Promise<string>((resolve) => {
       this.#waiting.set(call, (text) => {

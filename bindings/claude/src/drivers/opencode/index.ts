@@ -349,7 +349,8 @@ function adapted(event: HostEvent, turn: Turn): HostEvent | undefined {
 /** Returns an error of OpenCode as one of a session. */
 function failureOf(error: unknown): SessionError {
   const { name, data } = error as { name?: string; data?: { statusCode?: number } }
-  const isRefused = name === "ProviderAuthError" || data?.statusCode === 401 || data?.statusCode === 403
+  // With 403 a provider can refuse a model or a region, which concerns this session alone.
+  const isRefused = name === "ProviderAuthError" || data?.statusCode === 401
   const message = isRefused
     ? `the provider refuses the key: ${messageOf(error)}; set a valid one, or log in with \`opencode auth login\``
     : messageOf(error)
