@@ -60,12 +60,12 @@ test("it loads by its package name, installed without scripts as OpenCode does",
   const model = await startModel(status)
   t.after(() => model.stop())
   const packages = mkdtempSync(join(tmpdir(), "callstack-packages-"))
-  execFileSync("node", [fileURLToPath(new URL("../../../scripts/pack.mjs", import.meta.url)), packages])
-  const file = (name: string) => join(packages, `${name}-0.1.0.tgz`)
+  const names = ["opencode-callstack", "callstack-core", "callstack-core-linux-x64"]
+  execFileSync("node", [fileURLToPath(new URL("../../../scripts/pack.mjs", import.meta.url)), packages, ...names])
   const project = makeProject(model.url, { plugin: "opencode-callstack@0.1.0" })
   const place = join(project.env["XDG_CACHE_HOME"] ?? "", "opencode", "packages", "opencode-callstack@0.1.0")
   mkdirSync(place, { recursive: true })
-  const files = ["opencode-callstack", "callstack-core", "callstack-core-linux-x64"].map(file)
+  const files = names.map((name) => join(packages, `${name}-0.1.0.tgz`))
   execFileSync("npm", ["install", "--prefix", place, "--ignore-scripts", "--no-audit", "--no-fund", ...files], {
     stdio: "ignore",
   })
