@@ -10,6 +10,7 @@ import { Stack } from "callstack-core"
 import type { SessionDriver } from "./driver.js"
 import { ClaudeDriver, type ClaudeOptions } from "./drivers/claude/index.js"
 import type { FlameEvent, Listener } from "./events.js"
+import { given } from "./given.js"
 import { checkLimits, type FrameLimits, Limits } from "./limits.js"
 import { Orchestrator } from "./orchestrator.js"
 import { questionOf } from "./questions.js"
@@ -546,10 +547,4 @@ function isInterrupted({ status, interruptedAt, questions }: Frame): boolean {
   if (status === "in_progress") return interruptedAt !== undefined
   const last = questions?.at(-1)
   return status === "blocked" && last !== undefined && (last.interruption === true || last.answer !== undefined)
-}
-
-/** Returns the values that are not undefined. */
-function given<Values extends object>(values: Values): { [Key in keyof Values]: Exclude<Values[Key], undefined> } {
-  const entries = Object.entries(values).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(entries) as { [Key in keyof Values]: Exclude<Values[Key], undefined> }
 }

@@ -7,40 +7,16 @@ import { join } from "node:path"
 import { after, test } from "node:test"
 import { promisify } from "node:util"
 import { Stack } from "callstack-core"
-import { Flame, type FlameEvent, type FlameOptions } from "callstack-flame"
+import { Flame } from "callstack-flame"
 import { agent, startHost, type Work, workOf } from "./harness/hosts.js"
-import { type Answer, call, frameOf, type ModelRequest, type World, type WorldScript, within } from "./harness/index.js"
-import { pop, push } from "./harness/scripts.js"
+import { type Answer, call, frameOf, type ModelRequest, type World, within } from "./harness/index.js"
+import { pop, push, withFlame } from "./harness/scripts.js"
 
 const NO_PRLIMIT = process.platform !== "linux"
 const NO_OTHER_USER = NO_PRLIMIT || process.getuid?.() !== 0
 const unhandled: unknown[] = []
 process.on("unhandledRejection", (error) => unhandled.push(error))
 after(() => assert.deepEqual(unhandled, []))
-
-/** Uses an orchestrator in a new world. Afterwards no process is left. */
-function withFlame(
-  script: WorldScript,
-  use: (flame: Flame, world: World, events: FlameEvent[]) => Promise<void>,
-  { claude, ...options }: FlameOptions = {},
-): Promise<void> {
-  return within(script, async (world) => {
-    const flame = new Flame({
-      directory: world.folder,
-      model: "claude-sonnet-5",
-      claude: { permissionMode: "acceptEdits", ...claude },
-      ...options,
-    })
-    const events: FlameEvent[] = []
-    flame.on((event) => events.push(event))
-    try {
-      await use(flame, world, events)
-    } finally {
-      await flame.close()
-    }
-    await world.settled()
-  })
-}
 
 test("what goes wrong in children for good are the results of the parent's calls, and it goes on", () => {
   const failures: Record<string, Answer> = {
@@ -61,7 +37,7 @@ test("what goes wrong in children for good are the results of the parent's calls
   }
   return withFlame(
     script,
-    async (flame, world, events) => {
+    async ({ flame, world, events }) => {
       const running = flame.run("Root")
       const { session } = await world.model.waitFor((request) => workOf(tree, request)?.title === "Process")
       await promisify(execFile)("pkill", ["-KILL", "-f", `session-id=${session}`])
@@ -88,7 +64,7 @@ test("a refused key stops all frames at once", () => {
   const tree: Work = { title: "Root", isParallel: true, children: [{ title: "One" }, { title: "Two" }] }
   const script = (request: ModelRequest, world: World): Answer | undefined =>
     frameOf(request) === "f1" ? agent(tree, request, world) : { status: 401, text: "invalid x-api-key" }
-  return withFlame(script, async (flame, world, events) => {
+  return withFlame(script, async ({ flame, world, events }) => {
     const { frame, waiting } = await flame.run("Root")
     assert.deepEqual(waiting, [])
     assert.match(frame.results ?? "", /the API refuses the key: set ANTHROPIC_API_KEY to a valid one/)
@@ -115,7 +91,7 @@ test("no key and a refused key or account are named as such, with what to do; a 
   for (const [answer, env, words] of cases) {
     await withFlame(
       () => answer,
-      async (flame, world) => {
+      async ({ flame, world }) => {
         const { frame } = await flame.run("Root")
         assert.equal(frame.status, "blocked")
         assert.match(frame.results ?? "", words)
@@ -132,7 +108,7 @@ test("a session whose process hangs is killed, and its turn is repeated", { skip
     /was silent/.test(request.lastUser) ? agent(tree, request, world) : { hang: "headers" }
   return withFlame(
     script,
-    async (flame, world, events) => {
+    async ({ flame, world, events }) => {
       const running = flame.run("Root")
       const { session } = await world.model.waitFor(() => true)
       await promisify(execFile)("pkill", ["-STOP", "-f", `session-id=${session}`])
@@ -151,7 +127,7 @@ test("a busy API is asked again, and a transcript that is gone is begun anew", (
     if (request.number === 2) return { status: 529, text: "overloaded" }
     return request.number === 3 ? { hang: "headers" } : agent(tree, request, world)
   }
-  return withFlame(script, async (flame, world, events) => {
+  return withFlame(script, async ({ flame, world, events }) => {
     const running = flame.run("Root")
     const { session } = await world.model.waitFor(({ number }) => number === 3)
     const retries = events.flatMap((event) => (event.kind === "retry" ? [[event.status, event.attempt]] : []))
@@ -182,7 +158,7 @@ test("silence of a model is noticed while no tool runs, and the turn is repeated
   }
   return withFlame(
     script,
-    async (flame, world, events) => {
+    async ({ flame, world, events }) => {
       const { frame } = await flame.run("Root")
       assert.equal(frame.results, "I went on")
       const silences = events.flatMap((event) => (event.kind === "silence" ? [event.frame] : []))

@@ -16,28 +16,14 @@ import {
   transcriptLines,
   until,
   type World,
-  type WorldScript,
   within,
 } from "./harness/index.js"
-import { pop, push, stack } from "./harness/scripts.js"
+import { pop, push, stack, withFlame } from "./harness/scripts.js"
 
+const UNLIMITED = { maxConcurrent: 0 }
 const unhandled: unknown[] = []
 process.on("unhandledRejection", (error) => unhandled.push(error))
 after(() => assert.deepEqual(unhandled, []))
-
-/** Uses an orchestrator in a new world. Afterwards no process is left. */
-function withFlame(script: WorldScript, use: (flame: Flame, world: World) => Promise<void>): Promise<void> {
-  return within(script, async (world) => {
-    const claude = { permissionMode: "acceptEdits" as const }
-    const flame = new Flame({ directory: world.folder, model: "claude-sonnet-5", maxConcurrent: 0, claude })
-    try {
-      await use(flame, world)
-    } finally {
-      await flame.close()
-    }
-    await world.settled()
-  })
-}
 
 /** Returns the frames of a world's stack. */
 function framesOf({ folder }: World): Frame[] {
@@ -122,30 +108,34 @@ test("roots that wait for a person return when they are answered, popped, invali
     const question = { status: "blocked", results, resultsCompacted: results, question: "Which colour?" }
     return { calls: [stack("frame_pop", question)] }
   }
-  return withFlame(script, async (flame) => {
-    const [answered, popped, invalidated, stopped] = ["A", "B", "C", "D"].map((goal) => flame.run(goal))
-    await until(() => flame.waiting().length === 4 && flame.status().length === 0, "all wait")
-    const handleOf = (title: string) => flame.stack.frames().find((frame) => frame.title === title)?.handle ?? "none"
-    await flame.answer(handleOf("A"), "green")
-    await flame.pop(handleOf("B"), "completed", "A person has done it")
-    flame.stack.invalidate(handleOf("C"), "not needed")
-    const outcomes = await Promise.all([answered, popped, invalidated])
-    assert.deepEqual(
-      outcomes.map((outcome) => [outcome?.frame.status, outcome?.frame.results]),
-      [
-        ["completed", "It is green"],
-        ["completed", "A person has done it"],
-        ["invalidated", "Some"],
-      ],
-    )
-    await assert.rejects(flame.answer(handleOf("B"), "red"), /waits for no answer/)
-    await flame.stop()
-    const outcome = await stopped
-    assert.deepEqual(
-      [outcome?.frame.status, outcome?.waiting.map(({ question }) => question)],
-      ["blocked", ["Which colour?"]],
-    )
-  })
+  return withFlame(
+    script,
+    async ({ flame }) => {
+      const [answered, popped, invalidated, stopped] = ["A", "B", "C", "D"].map((goal) => flame.run(goal))
+      await until(() => flame.waiting().length === 4 && flame.status().length === 0, "all wait")
+      const handleOf = (title: string) => flame.stack.frames().find((frame) => frame.title === title)?.handle ?? "none"
+      await flame.answer(handleOf("A"), "green")
+      await flame.pop(handleOf("B"), "completed", "A person has done it")
+      flame.stack.invalidate(handleOf("C"), "not needed")
+      const outcomes = await Promise.all([answered, popped, invalidated])
+      assert.deepEqual(
+        outcomes.map((outcome) => [outcome?.frame.status, outcome?.frame.results]),
+        [
+          ["completed", "It is green"],
+          ["completed", "A person has done it"],
+          ["invalidated", "Some"],
+        ],
+      )
+      await assert.rejects(flame.answer(handleOf("B"), "red"), /waits for no answer/)
+      await flame.stop()
+      const outcome = await stopped
+      assert.deepEqual(
+        [outcome?.frame.status, outcome?.waiting.map(({ question }) => question)],
+        ["blocked", ["Which colour?"]],
+      )
+    },
+    UNLIMITED,
+  )
 })
 
 test("frames that run are stopped, popped and invalidated one by one, and their parent goes on", () => {
@@ -156,46 +146,54 @@ test("frames that run are stopped, popped and invalidated one by one, and their 
     if (request.results.length === 0) return { calls: titles.map((title) => push(title)) }
     return { calls: [pop("I went on")] }
   }
-  return withFlame(script, async (flame, { model }) => {
-    const words = new Set<string>()
-    flame.on((event) => {
-      if (event.kind === "text") words.add(event.frame)
-    })
-    const running = flame.run("Root")
-    await until(() => words.size === 3, "all children work")
-    const handleOf = (title: string) => flame.stack.frames().find((frame) => frame.title === title)?.handle ?? "none"
-    await assert.rejects(flame.answer(handleOf("Stopped"), "yes"), /waits for no answer/)
-    await flame.stop("enough", handleOf("Stopped"))
-    await flame.pop(handleOf("Popped"), "completed", "A person has done it")
-    flame.stack.invalidate(handleOf("Invalidated"), "not needed")
-    const { frame } = await running
-    assert.equal(frame.results, "I went on")
-    const results =
-      model.asked
-        .at(-1)
-        ?.results.map(({ text }) => text)
-        .join("\n") ?? ""
-    assert.match(
-      results,
-      /\(Stopped\) is blocked\.\nResults so far: \[auto-completed: It was stopped: enough; .*\] I work\./,
-    )
-    assert.match(results, /\(Popped\) is completed\.\nResults: A person has done it/)
-    assert.match(results, /\(Invalidated\) is invalidated\./)
-    assert.equal(model.asked.length, 5)
-  })
+  return withFlame(
+    script,
+    async ({ flame, world: { model } }) => {
+      const words = new Set<string>()
+      flame.on((event) => {
+        if (event.kind === "text") words.add(event.frame)
+      })
+      const running = flame.run("Root")
+      await until(() => words.size === 3, "all children work")
+      const handleOf = (title: string) => flame.stack.frames().find((frame) => frame.title === title)?.handle ?? "none"
+      await assert.rejects(flame.answer(handleOf("Stopped"), "yes"), /waits for no answer/)
+      await flame.stop("enough", handleOf("Stopped"))
+      await flame.pop(handleOf("Popped"), "completed", "A person has done it")
+      flame.stack.invalidate(handleOf("Invalidated"), "not needed")
+      const { frame } = await running
+      assert.equal(frame.results, "I went on")
+      const results =
+        model.asked
+          .at(-1)
+          ?.results.map(({ text }) => text)
+          .join("\n") ?? ""
+      assert.match(
+        results,
+        /\(Stopped\) is blocked\.\nResults so far: \[auto-completed: It was stopped: enough; .*\] I work\./,
+      )
+      assert.match(results, /\(Popped\) is completed\.\nResults: A person has done it/)
+      assert.match(results, /\(Invalidated\) is invalidated\./)
+      assert.equal(model.asked.length, 5)
+    },
+    UNLIMITED,
+  )
 })
 
 test("a stop during a summary asks for no other one", () => {
   const script = ({ lastUser }: ModelRequest): Answer =>
     /^Your work on this frame has ended/m.test(lastUser) ? { hang: "headers" } : { text: "I stop here." }
-  return withFlame(script, async (flame, { model }) => {
-    const running = flame.run("Root")
-    await model.waitFor(({ number }) => number === 2)
-    await Promise.all([flame.stop("first"), flame.stop("second")])
-    const { frame } = await running
-    assert.equal(frame.status, "blocked")
-    assert.equal(model.asked.length, 2)
-  })
+  return withFlame(
+    script,
+    async ({ flame, world: { model } }) => {
+      const running = flame.run("Root")
+      await model.waitFor(({ number }) => number === 2)
+      await Promise.all([flame.stop("first"), flame.stop("second")])
+      const { frame } = await running
+      assert.equal(frame.status, "blocked")
+      assert.equal(model.asked.length, 2)
+    },
+    UNLIMITED,
+  )
 })
 
 test("stop() and close() at any time end what runs, and nothing begins after them", () => {

@@ -5,6 +5,7 @@ import { type Command, InvalidArgumentError, Option } from "commander"
 import type { SessionDriver } from "../driver.js"
 import type { CanUseTool, ClaudeOptions } from "../drivers/claude/index.js"
 import type { FlameOptions } from "../flame.js"
+import { given } from "../given.js"
 import type { FrameLimits } from "../limits.js"
 import { Exit } from "./exit.js"
 import { Failure } from "./failure.js"
@@ -167,11 +168,6 @@ function refuseForOpenCode({ permissionMode, allow }: RunOptions): void {
 async function openCode({ model }: RunOptions): Promise<SessionDriver> {
   const { OpenCodeDriver } = await import("../drivers/opencode/index.js")
   return new OpenCodeDriver(given({ model }))
-}
-
-function given<Values extends object>(values: Values): { [Key in keyof Values]: Exclude<Values[Key], undefined> } {
-  const entries = Object.entries(values).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(entries) as { [Key in keyof Values]: Exclude<Values[Key], undefined> }
 }
 
 /** Returns a word as a shell reads it. */

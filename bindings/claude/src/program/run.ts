@@ -101,20 +101,33 @@ async function beginRoot(
 
 async function runOnce(work: Work, begin: Begin): Promise<number> {
   if (isDialogue(work)) return withTerminal(work, (terminal, flame) => terminal.run(() => begin(flame)))
-  const { reporter, streams } = work
+  const { reporter } = work
   takeWarnings((text) => reporter.notice(text))
   const flame = await openFlame(work, refusing(reporter))
   flame.on((event) => reporter.event(event))
+  const interrupts = stopping(work, flame)
+  return await untilInterrupted(interrupts, flame, async () => {
+    const outcomes = [await begin(flame)].flat()
+    if (!interrupts.isStopping) reporter.outcomes(flame, outcomes)
+    return exitOfRun(outcomes)
+  })
+}
+
+/** Returns what stops all frames at an interrupt, and when nobody reads the output any more. */
+function stopping(work: Work, flame: Flame): Interrupts {
   const interrupts = new Interrupts(
     () => stopAll(work, flame),
-    (text) => reporter.notice(text),
+    (text) => work.reporter.notice(text),
   )
-  endWithReader(streams, interrupts, Exit.failed)
+  endWithReader(work.streams, interrupts, Exit.failed)
+  return interrupts
+}
+
+/** Runs, and closes the orchestrator. After an interrupt it does not return: the interrupt ends the program. */
+async function untilInterrupted(interrupts: Interrupts, flame: Flame, run: () => Promise<ExitCode>): Promise<ExitCode> {
   try {
-    const outcomes = [await begin(flame)].flat()
-    if (interrupts.isStopping) return await never()
-    reporter.outcomes(flame, outcomes)
-    return exitOfRun(outcomes)
+    const code = await run()
+    return interrupts.isStopping ? await never() : code
   } catch (error) {
     // What is stopped ends with errors.
     if (interrupts.isStopping) return await never()
@@ -177,21 +190,12 @@ async function withTerminal(work: Work, use: (terminal: Terminal, flame: Flame) 
     (text) => terminal.tell(text),
   )
   endWithReader(streams, interrupts, Exit.hangup)
-  try {
-    const code = await use(terminal, flame)
-    return interrupts.isStopping ? await never() : code
-  } catch (error) {
-    // What is stopped ends with errors.
-    if (interrupts.isStopping) return await never()
-    throw error
-  } finally {
-    await interrupts.leave(() => flame.close())
-  }
+  return await untilInterrupted(interrupts, flame, () => use(terminal, flame))
 }
 
 /** A dialogue without escape sequences: for scripts, and for terminals that understand none. */
 async function converseInLines(work: Work): Promise<number> {
-  const { input, reporter, streams } = work
+  const { input, reporter } = work
   const codes: ExitCode[] = []
   let hasQuit = false
   const permissions = new Permissions()
@@ -224,26 +228,14 @@ async function converseInLines(work: Work): Promise<number> {
     if (news !== undefined) dialogue.say(...requestLines(news))
   }
   flame.on((event) => reporter.event(event))
-  const interrupts = new Interrupts(
-    () => stopAll(work, flame),
-    (text) => reporter.notice(text),
-  )
-  endWithReader(streams, interrupts, Exit.failed)
-  try {
+  return await untilInterrupted(stopping(work, flame), flame, async () => {
     for await (const words of typed) {
       await dialogue.execute(words)
       if (hasQuit) break
     }
     if (!hasQuit) await dialogue.finished()
-    if (interrupts.isStopping) return await never()
     return codes.find((code) => code !== Exit.done) ?? Exit.done
-  } catch (error) {
-    // What is stopped ends with errors.
-    if (interrupts.isStopping) return await never()
-    throw error
-  } finally {
-    await interrupts.leave(() => flame.close())
-  }
+  })
 }
 
 async function openFlame({ options, streams }: Work, canUseTool: Parameters<typeof runOptions>[2]): Promise<Flame> {

@@ -55,6 +55,8 @@ export interface Running {
   world: World
   /** All events so far, without those of the log. */
   events: FlameEvent[]
+  /** The log so far. */
+  log: Extract<FlameEvent, { kind: "log" }>[]
 }
 
 /** Options of the orchestrator and of its world. */
@@ -62,18 +64,14 @@ export interface RunningOptions extends FlameOptions {
   world?: WorldOptions
 }
 
-/**
- * Uses an orchestrator in a new world, whose model answers by this script. Files may be written without a question. Afterwards
- * no process is left, and the engine has reported no error.
- */
-export function running(
-  script: Steps | WorldScript,
+/** Uses an orchestrator in a new world. Files may be written without a question. Afterwards no process is left. */
+export function withFlame(
+  script: WorldScript,
   use: (running: Running) => Promise<void>,
   { world: worldOptions, claude, ...options }: RunningOptions = {},
 ): Promise<void> {
-  const answer = typeof script === "function" ? script : byFrame(script)
   return within(
-    answer,
+    script,
     async (world) => {
       const flame = new Flame({
         directory: world.folder,
@@ -81,21 +79,35 @@ export function running(
         claude: { permissionMode: "acceptEdits", ...claude },
         ...options,
       })
-      const events: FlameEvent[] = []
-      const errors: string[] = []
-      flame.on((event) => {
-        if (event.kind !== "log") events.push(event)
-        else if (event.level === "error") errors.push(event.message)
-      })
+      const running: Running = { flame, world, events: [], log: [] }
+      flame.on((event) => (event.kind === "log" ? running.log.push(event) : running.events.push(event)))
       try {
-        await use({ flame, world, events })
-        assert.deepEqual(errors, [])
+        await use(running)
       } finally {
         await flame.close()
       }
       await world.settled()
     },
     worldOptions,
+  )
+}
+
+/** The same with a model that answers by this script. The engine reports no error. */
+export function running(
+  script: Steps | WorldScript,
+  use: (running: Running) => Promise<void>,
+  options: RunningOptions = {},
+): Promise<void> {
+  return withFlame(
+    typeof script === "function" ? script : byFrame(script),
+    async (running) => {
+      await use(running)
+      assert.deepEqual(
+        running.log.filter(({ level }) => level === "error"),
+        [],
+      )
+    },
+    options,
   )
 }
 

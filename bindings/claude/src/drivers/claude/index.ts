@@ -12,11 +12,12 @@ import {
   type Summary,
   type TurnEnd,
 } from "../../driver.js"
+import { askSession, SUMMARY_SCHEMA } from "../summary.js"
 import { type EndedTurn, endOf, isRefused, STOPPED } from "./ends.js"
 import { SentContexts, sessionHooks } from "./hooks.js"
 import type { ClaudeOptions } from "./options.js"
 import { canTieToParent, ended, killLeftovers, spawnSession } from "./processes.js"
-import { askAbout, askSession, readSummary, SUMMARY_SCHEMA } from "./summary.js"
+import { askAbout, readSummary } from "./summary.js"
 import { loadProtocol, PREFIX, type ProtocolModules, SERVER, stackServer } from "./tools.js"
 import { formatTranscript, messagesOf } from "./transcript.js"
 import { GRACE, Turn } from "./turn.js"

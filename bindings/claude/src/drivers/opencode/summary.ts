@@ -1,7 +1,7 @@
 // The summary of a frame's work that its session is asked for, as text: OpenCode's models answer without a schema.
 
 import type { Summary } from "../../driver.js"
-import { askSession, SUMMARY_SCHEMA } from "../claude/summary.js"
+import { askSession, SUMMARY_SCHEMA, type SummaryFields, summaryOf } from "../summary.js"
 
 /** Returns the prompt. `more` is what the engine adds. */
 export function askForText(more: string): string {
@@ -20,21 +20,16 @@ export function readText(text: string): Summary | undefined {
       if (summary !== undefined) return summary
     }
   }
-  return { text: whole, artifacts: [], decisions: [] }
+  return summaryOf(whole)
 }
 
 function summaryIn(text: string): Summary | undefined {
-  let given: Partial<Record<"summary" | "artifacts" | "decisions", unknown>>
+  let given: SummaryFields
   try {
-    given = JSON.parse(text) as typeof given
+    given = JSON.parse(text) as SummaryFields
   } catch {
     return undefined
   }
   if (typeof given.summary !== "string" || given.summary.trim() === "") return undefined
-  return { text: given.summary.trim(), artifacts: textsOf(given.artifacts), decisions: textsOf(given.decisions) }
-}
-
-function textsOf(value: unknown): string[] {
-  const texts = Array.isArray(value) ? value.filter((text) => typeof text === "string") : []
-  return texts.map((text) => text.trim()).filter((text) => text !== "")
+  return summaryOf(given.summary.trim(), given)
 }
