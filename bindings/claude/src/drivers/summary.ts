@@ -29,9 +29,9 @@ export function askSession(more: string): string {
   return `Your work on this frame has ended without a report. Summarize it for those who go on: they see your summary and nothing else of this conversation. Do not go on with the work.\n\n${more}`
 }
 
-/** Returns a summary with the lists of an answer. */
-export function summaryOf(text: string, { artifacts, decisions }: SummaryFields = {}): Summary {
-  return { text, artifacts: textsOf(artifacts), decisions: textsOf(decisions) }
+/** Returns a summary with the lists of an answer, which may have no fields at all. */
+export function summaryOf(text: string, fields?: SummaryFields | null): Summary {
+  return { text, artifacts: textsOf(fields?.artifacts), decisions: textsOf(fields?.decisions) }
 }
 
 function textsOf(value: unknown): string[] {

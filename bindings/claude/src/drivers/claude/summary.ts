@@ -14,7 +14,7 @@ export function readSummary(result: SDKResultMessage | undefined): Summary | und
   if (result === undefined || result.is_error || result.subtype !== "success" || result.stop_reason === "refusal") {
     return undefined
   }
-  const given = result.structured_output as SummaryFields | undefined
+  const given = result.structured_output as SummaryFields | null | undefined
   const text = typeof given?.summary === "string" ? given.summary : result.result
   if (text.trim() === "") return undefined
   return summaryOf(text, given)
