@@ -87,10 +87,11 @@ enum Before {
     /// A tab, an apostrophe, several capitals, or a character that is not ASCII. Tokenizers join it to letters of a word
     /// after it, and divide the word elsewhere.
     Joining,
-    /// A listed word, which letters after it would divide.
-    Word,
-    /// Other letters, or a part of a word that ends where a capital begins.
-    Part,
+    /// Letters, or a part of a word that ends where a capital begins. A character after them that is not ASCII may divide
+    /// a listed word, which costs `division` more.
+    Letters {
+        division: usize,
+    },
     /// One space, which belongs to the run.
     Space,
     Other,
@@ -108,8 +109,8 @@ fn units(text: &str) -> usize {
                 let capitals = run(at, &|byte| byte.is_ascii_uppercase());
                 let small = run(at + capitals, &|byte| byte.is_ascii_lowercase());
                 let letters = &bytes[at..at + capitals + small];
-                let (cost, is_word) = tables.capitals_and_letters(letters, capitals, before);
-                (cost, letters.len(), if is_word { Before::Word } else { Before::Part })
+                let (cost, division) = tables.capitals_and_letters(letters, capitals, before);
+                (cost, letters.len(), Before::Letters { division })
             }
             b'0'..=b'9' => {
                 let length = run(at, &|byte| byte.is_ascii_digit());
@@ -248,12 +249,12 @@ fn first_letters(key: u128) -> usize {
 
 /// The additional cost of letters after other letters.
 fn part(before: Before) -> usize {
-    if matches!(before, Before::Part | Before::Word) { PART } else { 0 }
+    if matches!(before, Before::Letters { .. }) { PART } else { 0 }
 }
 
 impl Tables {
-    /// Returns the cost of capitals and the small letters after them, and whether they are a listed word.
-    fn capitals_and_letters(&self, letters: &[u8], capitals: usize, before: Before) -> (usize, bool) {
+    /// Returns the cost of capitals and the small letters after them, and what it costs more to divide them.
+    fn capitals_and_letters(&self, letters: &[u8], capitals: usize, before: Before) -> (usize, usize) {
         if capitals < 2 || capitals == letters.len() {
             return self.letters(letters, before);
         }
@@ -263,17 +264,20 @@ impl Tables {
         let after_word = self.letters(one, before).0 + self.letters(other, Before::Nothing).0;
         let (word, other) = letters.split_at(capitals);
         let before_small = self.letters(word, before).0 + self.letters(other, Before::Nothing).0;
-        (joined.min(after_word).min(before_small), false)
+        (joined.min(after_word).min(before_small), 0)
     }
 
-    /// Returns the cheapest cost of letters: as a listed word, or as [`Tables::without_word`]. Also returns whether they are
-    /// a listed word.
-    fn letters(&self, letters: &[u8], before: Before) -> (usize, bool) {
-        let word = self.words(letters, before).next().filter(|(length, _)| *length == letters.len());
-        match word {
-            Some((_, WORD)) => (part(before) + WORD, true),
-            Some((_, word)) => (self.without_word(letters, before).min(part(before) + word), true),
-            None => (self.without_word(letters, before), false),
+    /// Returns the cheapest cost of letters: as a listed word, or as [`Tables::without_word`]. Also returns what it costs
+    /// more to divide them, which is never more than to have divided them from the beginning.
+    fn letters(&self, letters: &[u8], before: Before) -> (usize, usize) {
+        match self.words(letters, before).next().filter(|(length, _)| *length == letters.len()) {
+            Some((_, WORD)) => (part(before) + WORD, CONTINUATION),
+            Some((_, word)) => {
+                let without_word = self.without_word(letters, before);
+                let cost = without_word.min(part(before) + word);
+                (cost, CONTINUATION.min(without_word - cost))
+            }
+            None => (self.without_word(letters, before), 0),
         }
     }
 
@@ -329,7 +333,7 @@ impl Tables {
                 let is_one = match before {
                     Before::Nothing | Before::Joining => false,
                     Before::Space => last & 1 == 0 || !is_capitalized,
-                    Before::Word | Before::Part | Before::Other => last & 1 == 0,
+                    Before::Letters { .. } | Before::Other => last & 1 == 0,
                 };
                 return Some((length, if is_one { WORD } else { WORD_ELSEWHERE }));
             }
@@ -385,7 +389,8 @@ impl Tables {
         let single = CHARACTER[if self.single.binary_search(&character).is_ok() { 1 } else { self.tokens(character) }];
         let cost = |same: usize| same / 4 * SIGN_PAIR + same % 4 * single;
         match before {
-            Before::Nothing | Before::Word => CONTINUATION + cost(same),
+            Before::Nothing => CONTINUATION + cost(same),
+            Before::Letters { division } => division + cost(same),
             Before::Space if character.len_utf8() > 2 => {
                 let first_divided = CHARACTER[self.tokens(character)] + cost(same - 1);
                 SPACE + first_divided.min(CONTINUATION + cost(same))

@@ -99,6 +99,8 @@ fn texts_that_were_found_cost_no_more_than_their_two_parts() {
         ("a LICENSE", "ABCFactor"),
         ("LICENSE", "ABCFactor"),
         (" LICENSE", "ABCFactor"),
+        (" Concept", "s۵"),
+        (" Concept", "s𓍍  ۵𐗏ν𜰑/Y\n𓯔D滦⇇◟ {"),
     ] {
         assert!(Approx.count(&format!("{one}{other}")) <= Approx.count(one) + Approx.count(other), "{one:?} {other:?}");
     }
