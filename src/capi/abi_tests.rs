@@ -23,11 +23,25 @@ const HEADING: &str = "\
 /// What a line describes, such as `function callstack_open`, and how it looks.
 type Interface = BTreeMap<String, String>;
 
-/// The structs of the header with their sizes and alignments, and their fields with their offsets.
-fn layouts() -> Vec<(&'static str, [usize; 2], Vec<(&'static str, usize)>)> {
+/// A struct of the header as the compiler lays it out.
+struct Layout {
+    name: &'static str,
+    size: usize,
+    align: usize,
+    /// The fields with their offsets.
+    fields: Vec<(&'static str, usize)>,
+}
+
+/// All structs of the header.
+fn layouts() -> Vec<Layout> {
     macro_rules! layout {
         ($name:ident { $($field:ident),* }) => {
-            (stringify!($name), [size_of::<$name>(), align_of::<$name>()], vec![$((stringify!($field), offset_of!($name, $field))),*])
+            Layout {
+                name: stringify!($name),
+                size: size_of::<$name>(),
+                align: align_of::<$name>(),
+                fields: vec![$((stringify!($field), offset_of!($name, $field))),*],
+            }
         };
     }
     vec![layout!(CallstackText { data, len })]
@@ -83,15 +97,13 @@ fn interface(header: &str) -> Interface {
             let name = rest[close + 1..after].trim();
             assert_eq!(start, "typedef struct", "{name}: only structs are known here");
             let layouts = layouts();
-            let (_, [size, align], offsets) = layouts
-                .iter()
-                .find(|(known, ..)| *known == name)
-                .unwrap_or_else(|| panic!("add the struct {name} to `layouts`"));
-            add(format!("struct {name}"), format!("size {size}, align {align}"));
+            let layout = layouts.iter().find(|layout| layout.name == name);
+            let layout = layout.unwrap_or_else(|| panic!("add the struct {name} to `layouts`"));
+            add(format!("struct {name}"), format!("size {}, align {}", layout.size, layout.align));
             let fields = rest[end + 1..close].split(';').filter(|field| !field.trim().is_empty()).map(type_and_name);
             let fields: Vec<(String, String)> = fields.collect();
-            assert_eq!(fields.len(), offsets.len(), "`layouts` and the header differ in the fields of {name}");
-            for ((kind, field), (known, offset)) in fields.iter().zip(offsets) {
+            assert_eq!(fields.len(), layout.fields.len(), "`layouts` and the header differ in the fields of {name}");
+            for ((kind, field), (known, offset)) in fields.iter().zip(&layout.fields) {
                 assert_eq!(field, known, "`layouts` and the header differ in the fields of {name}");
                 add(format!("field {name}.{field}"), format!("{kind}, offset {offset}"));
             }
