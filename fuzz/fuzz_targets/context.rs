@@ -4,6 +4,7 @@
 #![no_main]
 
 use callstack_core::context::Approx;
+use callstack_core::text::floor_char_boundary;
 use callstack_core::{Error, Handle};
 use libfuzzer_sys::fuzz_target;
 use support::Random;
@@ -15,8 +16,8 @@ fuzz_target!(|data: &[u8]| {
     let size = 1 + random.below(12);
     let mut state = support::state(random, size);
     let mut text = || {
-        let from = texts.floor_char_boundary(random.below(texts.len() + 1));
-        let to = texts.ceil_char_boundary(from + random.below(texts.len() + 1 - from));
+        let from = floor_char_boundary(&texts, random.below(texts.len() + 1));
+        let to = floor_char_boundary(&texts, from + random.below(texts.len() + 1 - from));
         texts[from..to].to_owned()
     };
     for frame in &mut state.frames {

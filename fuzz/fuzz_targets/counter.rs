@@ -4,13 +4,14 @@
 #![no_main]
 
 use callstack_core::context::{Approx, TokenCounter};
+use callstack_core::text::floor_char_boundary;
 use libfuzzer_sys::fuzz_target;
 use support::Random;
 use support::tokenizers::{ALPHABETS, excess, worst};
 
 fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
-    let (one, other) = text.split_at(text.floor_char_boundary(text.len() / 2));
+    let (one, other) = text.split_at(floor_char_boundary(&text, text.len() / 2));
     assert!(Approx.count(&text) <= Approx.count(one) + Approx.count(other), "{one:?} and {other:?} cost less apart");
 
     let random = &mut Random::chosen_by(data);

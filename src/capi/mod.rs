@@ -13,6 +13,8 @@
 #![allow(unsafe_code, reason = "pointers come from C; only this folder handles them")]
 #![allow(clippy::missing_safety_doc, reason = "all functions have the same condition, which the header states once")]
 
+#[cfg(test)]
+mod abi_tests;
 pub mod code;
 pub mod command;
 pub mod context;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::approx::Approx;
 use crate::error::{Error, Result};
+use crate::text::floor_char_boundary;
 
 /// Counts the tokens of a text.
 ///
@@ -111,7 +112,7 @@ pub(super) fn truncate_by<'a>(
     let mut fitting = 0;
     let mut step = (limit * 4).max(16);
     let mut exceeding = loop {
-        let end = floor(text, fitting + step);
+        let end = floor_char_boundary(text, fitting + step);
         if end == text.len() && cost(text) <= limit {
             return Cow::Borrowed(text);
         }
@@ -121,7 +122,7 @@ pub(super) fn truncate_by<'a>(
         (fitting, step) = (end, step * 2);
     };
     loop {
-        let middle = floor(text, fitting + (exceeding - fitting) / 2);
+        let middle = floor_char_boundary(text, fitting + (exceeding - fitting) / 2);
         if middle <= fitting {
             break;
         }
@@ -141,12 +142,8 @@ pub(super) fn truncate_by<'a>(
         if kept.is_empty() || cost(&cut) <= limit {
             return Cow::Owned(cut);
         }
-        kept = kept[..floor(kept, kept.len() - 1)].trim_end();
+        kept = kept[..floor_char_boundary(kept, kept.len() - 1)].trim_end();
     }
-}
-
-fn floor(text: &str, index: usize) -> usize {
-    text.floor_char_boundary(index.min(text.len()))
 }
 
 #[cfg(all(test, not(feature = "tokenizer")))]

@@ -1,6 +1,8 @@
 //! Settings that were changed by the agent's tools: they are kept in a file, so that they outlive the process.
 
-use serde_json::{Map, Value, json};
+#[cfg(feature = "tools")]
+use serde_json::json;
+use serde_json::{Map, Value};
 
 use super::Stack;
 use super::host::HostSettings;

@@ -4,6 +4,7 @@
 
 use callstack_core::context::{Approx, Chars4, Omission, TokenCounter};
 use callstack_core::frame::Register;
+use callstack_core::text::floor_char_boundary;
 use callstack_core::{
     Budget, BudgetUnit, Context, Error, FrameStatus, Handle, Identity, NewFrame, PopStatus, Results, Stack,
 };
@@ -225,7 +226,7 @@ proptest! {
     fn costs_of_pieces_add_up_to_no_less_than_the_whole(seed in any::<u64>()) {
         let mut random = Random::new(seed);
         let text = support::text(&mut random, 60);
-        let at = text.floor_char_boundary(random.below(text.len() + 1));
+        let at = floor_char_boundary(&text, random.below(text.len() + 1));
         let (one, other) = text.split_at(at);
         for (name, counter) in [("Approx", &Approx as &dyn TokenCounter), ("Chars4", &Chars4)] {
             prop_assert!(

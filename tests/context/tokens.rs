@@ -2,6 +2,7 @@
 //! its lists hold what they say. Prints a table.
 
 use callstack_core::context::{Approx, Chars4, TokenCounter};
+use callstack_core::text::floor_char_boundary;
 use callstack_core::{Settings, Stack, StackOptions, import};
 use support::tokenizers::{cl100k, o200k};
 
@@ -42,7 +43,7 @@ fn samples(text: &str) -> Vec<String> {
     let mut samples = Vec::new();
     let mut rest = text;
     while rest.len() >= SAMPLE {
-        let (sample, more) = rest.split_at(rest.floor_char_boundary(SAMPLE));
+        let (sample, more) = rest.split_at(floor_char_boundary(rest, SAMPLE));
         samples.push(sample.to_owned());
         rest = more;
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use callstack_core::context::{Approx, Chars4, O200k, TokenCounter, counter};
 use callstack_core::frame::Register;
+use callstack_core::text::floor_char_boundary;
 use callstack_core::{Error, Handle, NewFrame, PopStatus, Results, Settings, Stack, StackOptions, StackState};
 use proptest::prelude::*;
 use support::Random;
@@ -146,7 +147,7 @@ proptest! {
         let mut random = Random::new(seed);
         let text = text(&mut random);
         for _ in 0..8 {
-            let (one, other) = text.split_at(text.floor_char_boundary(random.below(text.len() + 1)));
+            let (one, other) = text.split_at(floor_char_boundary(&text, random.below(text.len() + 1)));
             for (name, counter) in [("Approx", &Approx as &dyn TokenCounter), ("Chars4", &Chars4)] {
                 prop_assert!(
                     counter.count(&text) <= counter.count(one) + counter.count(other),

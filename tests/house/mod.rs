@@ -1,3 +1,4 @@
 //! Tests of the rules of the source tree.
 
 mod layers;
+mod versions;

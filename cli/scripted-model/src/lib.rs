@@ -249,7 +249,7 @@ fn calls(step: &Value) -> impl Iterator<Item = (usize, &str, String)> {
             other => other.to_string(),
         };
         if is_cut(step) && place + 1 == calls.len() {
-            arguments.truncate(arguments.floor_char_boundary(arguments.len() / 2));
+            arguments.truncate(halves(&arguments)[0].len());
         }
         (place, call["name"].as_str().unwrap_or_default(), arguments)
     })
@@ -262,7 +262,8 @@ fn is_cut(step: &Value) -> bool {
 
 /// A text in two pieces.
 fn halves(text: &str) -> [&str; 2] {
-    let (first, second) = text.split_at(text.floor_char_boundary(text.len() / 2));
+    let middle = (0..=text.len() / 2).rfind(|index| text.is_char_boundary(*index)).unwrap_or(0);
+    let (first, second) = text.split_at(middle);
     [first, second]
 }
 

@@ -1,6 +1,6 @@
 //! A frame in a list: its handle, status and title.
 
-use callstack_core::text::one_line;
+use callstack_core::text::{floor_char_boundary, one_line};
 use callstack_core::{FrameStatus, Handle, Tree};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -37,7 +37,7 @@ impl FrameLine {
 
     /// The frame as a line for a page of limited width. Titles can have megabytes, so only their beginning is looked at.
     pub fn beginning(&self, indentation: usize) -> Line {
-        let title = &self.title[..self.title.floor_char_boundary(LOOKED_AT)];
+        let title = &self.title[..floor_char_boundary(&self.title, LOOKED_AT)];
         let line = self.line_with(indentation, title);
         if title.len() < self.title.len() { line.plain("…") } else { line }
     }

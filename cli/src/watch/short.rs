@@ -1,6 +1,6 @@
 //! Numbers, durations and titles in a few columns.
 
-use callstack_core::text::one_line;
+use callstack_core::text::{floor_char_boundary, one_line};
 use callstack_core::{Handle, Tree};
 
 /// Number of bytes of a text that the screen looks at, for a line of it.
@@ -13,7 +13,7 @@ const DAY: u64 = 24 * HOUR;
 
 /// The beginning of a text, as far as a line of a screen can show it: texts can have megabytes.
 pub fn beginning(text: &str) -> &str {
-    &text[..text.floor_char_boundary(LOOKED_AT)]
+    &text[..floor_char_boundary(text, LOOKED_AT)]
 }
 
 /// The title of a frame on one line, or a long beginning of it.
