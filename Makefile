@@ -32,7 +32,7 @@ SONAME := -C link-arg=-Wl,-soname,libcallstack.so.$(basename $(VERSION))
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent demo-flame bindings program check test test-rust test-c test-node test-release test-view lint bench bench-node bench-opencode bench-tokens bench-flame bench-relevance bench-view trajectory-reader plugin soak fuzz native install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent demo-flame bindings program check test test-rust test-c test-node test-release test-packages test-view lint bench bench-node bench-opencode bench-tokens bench-flame bench-relevance bench-view trajectory-reader plugin soak fuzz native install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -88,6 +88,11 @@ test-node: native program $(NODE_MODULES)
 test-release: $(RELEASE_TOOLS) $(NODE_MODULES)
 	$(NPM) run --silent build --prefix bindings
 	python3 -m unittest --buffer release.tests.test_release
+
+# Runs what `make packages` has built, for each platform that this machine can run: natively, under qemu, musl and Wine.
+test-packages: $(RELEASE_TOOLS)
+	scripts/install-emulators
+	python3 -m release.tests.run_packages
 
 # Tests the page of `callstack view` in Chromium.
 test-view: system-tools program $(VIEW_MODULES)
