@@ -68,12 +68,12 @@ def of_cargo(platform: Platform, flags: list[str]) -> dict[str, str]:
 
 
 def c_flags(platform: Platform) -> list[str]:
-    """Returns the options of the C compiler for SQLite: little inlining too.
+    """Returns the options of the C compiler for SQLite: little inlining too, and no debug information, which has paths.
 
     On Linux there are no tables for unwinding through it, because no panic passes it. That is a tenth of its size.
     """
     unwinding = ["-fno-unwind-tables", "-fno-asynchronous-unwind-tables"] if platform.os == "linux" else []
-    return ["-mllvm", "-inline-threshold=15", *unwinding]
+    return ["-g0", "-mllvm", "-inline-threshold=15", *unwinding]
 
 
 @cache
