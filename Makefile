@@ -19,6 +19,8 @@ SHELL_SCRIPTS := .ci/run tests/c/run $(shell grep -l 'env bash$$' scripts/*)
 PYTHON := $(TOOLS)/python/bin/python
 # The models of Harbor, which read trajectories in the tests. Its other parts need a newer Python and are not installed.
 TRAJECTORY_READER := $(TOOLS)/python/.harbor-0.25.0
+# Zig and what builds releases with it.
+RELEASE_TOOLS := $(TOOLS)/release/.installed
 NODE_MODULES := bindings/node_modules/.package-lock.json
 VIEW_TESTS := cli/tests/browser
 VIEW_MODULES := $(VIEW_TESTS)/node_modules/.package-lock.json
@@ -37,7 +39,7 @@ SONAME := -C link-arg=-Wl,-soname,libcallstack.so.$(basename $(VERSION))
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent demo-flame bindings program check test test-rust test-c test-node test-view lint bench bench-node bench-opencode bench-tokens bench-flame bench-relevance bench-view trajectory-reader plugin promises test-promises advisories lint-workflows soak fuzz native install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent demo-flame bindings program check test test-rust test-promises test-c test-node test-release test-packages test-view lint lint-workflows bench bench-node bench-opencode bench-tokens bench-flame bench-relevance bench-view trajectory-reader plugin promises advisories soak fuzz native install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -60,7 +62,7 @@ demo-flame:
 # The last step of building the library uses one core, so the lints run beside it.
 test:
 	$(MAKE) --jobs=2 --output-sync=line --no-print-directory lint native
-	$(MAKE) --no-print-directory test-rust test-promises test-c test-node test-view
+	$(MAKE) --no-print-directory test-rust test-promises test-c test-node test-view test-release
 
 # The daily loop: format, lints, and the tests of the library.
 check:
@@ -72,7 +74,7 @@ test-rust: $(PYTHON) $(TRAJECTORY_READER)
 	$(CARGO) test --workspace --all-features
 	$(CARGO) test --no-default-features
 	$(CARGO) test -p callstack-cli --no-default-features --test without_agent
-	$(CARGO) package --quiet --allow-dirty -p callstack-core
+	$(CARGO) publish --dry-run --quiet --allow-dirty -p callstack-core
 
 # What the packages promise and can be checked fast: licenses and other properties of dependencies, the recorded C interface,
 # and one version everywhere.
@@ -103,6 +105,16 @@ program:
 test-node: native program $(NODE_MODULES)
 	$(NPM) test --prefix bindings
 
+# Tests how packages are made, with small files in place of binaries.
+test-release: $(RELEASE_TOOLS) $(NODE_MODULES)
+	$(NPM) run --silent build --prefix bindings
+	python3 -m unittest --buffer release.tests.test_release
+
+# Runs what `make packages` has built, for each platform that this machine can run: natively, under qemu, musl and Wine.
+test-packages: $(RELEASE_TOOLS)
+	scripts/install-emulators
+	python3 -m release.tests.run_packages
+
 # Tests the page of `callstack view` in Chromium.
 test-view: system-tools program $(VIEW_MODULES)
 	$(NPM) test --prefix $(VIEW_TESTS)
@@ -111,7 +123,7 @@ test-view: system-tools program $(VIEW_MODULES)
 bench-view: system-tools program $(VIEW_MODULES)
 	$(NPM) run bench --prefix $(VIEW_TESTS)
 
-lint: lint-workflows $(NODE_MODULES) $(VIEW_MODULES)
+lint: lint-workflows $(NODE_MODULES) $(VIEW_MODULES) $(RELEASE_TOOLS)
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
 	$(CARGO) clippy --all-targets --no-default-features -- -D warnings
@@ -120,6 +132,9 @@ lint: lint-workflows $(NODE_MODULES) $(VIEW_MODULES)
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps -p callstack-core
 	$(NPM) run lint --prefix bindings
 	$(NPM) run lint --prefix $(VIEW_TESTS)
+	$(TOOLS)/release/bin/ruff check --quiet release
+	$(TOOLS)/release/bin/ruff format --quiet --check release
+	$(TOOLS)/release/bin/mypy --no-error-summary --config-file release/pyproject.toml --package release
 
 # Lints the workflows of .github and the shell scripts, without a network.
 lint-workflows: $(LINTERS)
@@ -172,9 +187,11 @@ install: native
 install-with-cargo-c: $(CARGO_C)
 	$(COMPACT) $(CARGO) cinstall -p callstack-core --release --prefix $(PREFIX) --libdir $(PREFIX)/lib --target-dir target/cinstall
 
-# Builds the npm packages as files in target/npm.
-packages: native $(NODE_MODULES)
-	$(NPM) run packages --prefix bindings
+# Builds the packages of all platforms in target/packages: the program, the C library and the npm packages, with SBOMs and
+# checksums. See docs/packages.md. For some platforms: make packages PLATFORMS="linux-x64 darwin-arm64"
+packages: $(RELEASE_TOOLS) $(NODE_MODULES)
+	$(NPM) run build --prefix bindings
+	python3 -m release $(PLATFORMS)
 
 $(NODE_MODULES): bindings/package.json bindings/node/package.json bindings/opencode/package.json bindings/claude/package.json
 	$(NPM) install --prefix bindings
@@ -202,6 +219,11 @@ $(TRAJECTORY_READER): | $(PYTHON)
 $(CARGO_C):
 	$(CARGO) install cargo-c --version 0.10.24+cargo-0.98.0 --locked --debug --root $(TOOLS) \
 		$(shell pkg-config --exists openssl 2>/dev/null || echo --features vendored-openssl)
+
+$(RELEASE_TOOLS): release/requirements.txt | system-tools
+	python3 -m venv $(TOOLS)/release
+	$(TOOLS)/release/bin/pip install --quiet --requirement release/requirements.txt
+	touch $@
 
 $(CARGO_FUZZ):
 	$(CARGO) install cargo-fuzz --version 0.13.2 --locked --root $(TOOLS)

@@ -1,0 +1,98 @@
+"""Builds the libraries and the program of a platform with cargo-zigbuild: zig links, and compiles SQLite."""
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from release import environment
+from release.environment import TARGET, ZIG, ZIGBUILD
+from release.platforms import ROOT, Platform, ReleaseError
+
+
+@dataclass(frozen=True)
+class Library:
+    """The files of the C library as cargo built them."""
+
+    shared: Path
+    static: Path
+    # On Windows, programs are linked with it instead of the shared library.
+    imports: Path | None = None
+
+
+def library(platform: Platform) -> Library:
+    """Builds the shared and the static library."""
+    # On musl, Rust links statically by default, and such a library cannot be loaded.
+    flags = ["-C", "target-feature=-crt-static"] if platform.libc == "musl" else []
+    command = [
+        "rustc", "-p", "callstack-core", "--lib", "--crate-type=cdylib,staticlib", "--features=capi",
+    ]  # fmt: skip
+    name = link_name(platform)
+    cargo(platform, command, flags, ["-C", f"link-arg={name}"] if name else [])
+    folder = built(platform)
+    imports = import_library(folder) if platform.is_windows else None
+    return Library(folder / platform.built_library, folder / "libcallstack_core.a", imports)
+
+
+def import_library(folder: Path) -> Path:
+    """Writes the import library of callstack.dll. The one of the build would name the file that cargo built."""
+    header = (ROOT / "include" / "callstack.h").read_text()
+    functions = sorted(set(re.findall(r"^(?! ?[/*]).*?\b(callstack_\w+)\(", header, re.MULTILINE)))
+    definitions = folder / "callstack.def"
+    definitions.write_text("\n".join(["LIBRARY callstack.dll", "EXPORTS", *functions]) + "\n")
+    imports = folder / "libcallstack.dll.a"
+    environment.output([str(ZIG), "dlltool", "-m", "i386:x86-64", "-d", str(definitions), "-l", str(imports)])
+    return imports
+
+
+def install_target(platform: Platform) -> None:
+    """Makes sure that the standard library of a platform is installed; asks rustup for it if it is not."""
+    if (environment.sysroot() / "lib" / "rustlib" / platform.target / "lib").is_dir():
+        return
+    try:
+        environment.output(["rustup", "target", "add", platform.target])
+    except ReleaseError as error:
+        reason = str(error).splitlines()[-1]
+        raise ReleaseError(f"its Rust target is not installed and cannot be fetched: {reason}") from error
+
+
+def program(platform: Platform) -> Path:
+    """Builds the program without its agent, which needs a network."""
+    cargo(platform, ["build", "-p", "callstack-cli", "--no-default-features"], [], [])
+    return built(platform) / platform.program
+
+
+def link_name(platform: Platform) -> str | None:
+    """Returns the linker's option for the name by which programs load the shared library.
+
+    Before 1.0, versions with the same minor number have the same ABI. On Windows, the import library has the name.
+    """
+    compatible = environment.version().rpartition(".")[0]
+    match platform.os:
+        case "linux":
+            return f"-Wl,-soname,libcallstack.so.{compatible}"
+        case "darwin":
+            return f"-Wl,-install_name,@rpath/libcallstack.{compatible}.dylib"
+        case _:
+            return None
+
+
+def built(platform: Platform) -> Path:
+    """Returns the folder of what cargo built."""
+    return TARGET / platform.target / "release"
+
+
+def cargo(platform: Platform, command: list[str], flags: list[str], last_flags: list[str]) -> None:
+    """Runs cargo-zigbuild; `flags` go to rustc for each crate, `last_flags` for the last one alone."""
+    options = ["--release", "--locked", f"--target={platform.zig_target}", f"--target-dir={TARGET}"]
+    last = ["--", *last_flags] if last_flags else []
+    log = TARGET / "logs" / f"{platform.name}-{command[2]}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w") as file:
+        ran = subprocess.run(
+            [str(ZIGBUILD), command[0], *options, *command[1:], *last],
+            cwd=ROOT, env=environment.of_cargo(platform, flags), stdout=file, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+    if ran.returncode != 0:
+        errors = [line for line in log.read_text().splitlines() if line.startswith("error")]
+        raise ReleaseError(f"{errors[0] if errors else 'cargo failed'}; see {log.relative_to(ROOT)}")

@@ -1,0 +1,1 @@
+"""Tests of the release package, with small files in place of binaries."""

@@ -1,0 +1,233 @@
+"""What holds for the files of a release, whatever the binaries are."""
+
+import hashlib
+import json
+import re
+import tarfile
+import tempfile
+import tomllib
+import unittest
+import zipfile
+from pathlib import Path
+from unittest import mock
+
+from release import __main__, archives, build, components, contents, environment, npm, sums
+from release.archives import Entry
+from release.build import Library
+from release.platforms import ROOT, Platform, ReleaseError, chosen, host, platforms
+
+
+class Folder(unittest.TestCase):
+    """A test with an empty folder."""
+
+    def setUp(self) -> None:
+        """Makes the folder."""
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def fake_library(self, platform: Platform) -> Library:
+        """Makes files that stand for a built library."""
+        folder = self.folder / "built" / platform.name
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("shared", "static", "imports"):
+            (folder / name).write_text(f"{name} of {platform.name}")
+        return Library(folder / "shared", folder / "static", folder / "imports" if platform.is_windows else None)
+
+
+class Archives(Folder):
+    """The bytes of archives."""
+
+    def test_same_files_give_same_bytes(self) -> None:
+        """Neither the order nor the folder nor the time of packing counts."""
+        entries = {"b": Entry(b"two"), "a": Entry(b"one", is_program=True)}
+        turned = dict(reversed(entries.items()))
+        for name in ("x.tar.gz", "x.zip"):
+            first, second = self.folder / "first" / name, self.folder / "second" / name
+            archives.write(first, entries)
+            with mock.patch("time.time", return_value=2_000_000_000):
+                archives.write(second, turned)
+            self.assertEqual(first.read_bytes(), second.read_bytes())
+
+    def test_tar_has_modes_links_and_no_owner(self) -> None:
+        """A program can be run after unpacking, and links lead to it."""
+        archive = self.folder / "x.tar.gz"
+        archives.write(archive, {"run": Entry(b"!", is_program=True), "text": Entry(b"?"), "link": Entry(link="run")})
+        with tarfile.open(archive) as tar:
+            run, text, link = (tar.getmember(f"x/{name}") for name in ("run", "text", "link"))
+        self.assertEqual((run.mode, text.mode, link.linkname), (0o755, 0o644, "run"))
+        self.assertEqual((run.uid, run.gid, run.uname, run.mtime), (0, 0, "", environment.commit_time()))
+
+    def test_sums_are_right(self) -> None:
+        """The list has each file once, and not itself."""
+        (self.folder / "one").write_text("1")
+        sums.write(self.folder)
+        sums.write(self.folder)
+        expected = f"{hashlib.sha256(b'1').hexdigest()}  one\n"
+        self.assertEqual((self.folder / sums.NAME).read_text(), expected)
+
+
+class Contents(Folder):
+    """What is in the archives."""
+
+    def test_library_archives(self) -> None:
+        """Each platform has the names that its linker looks for."""
+        version = environment.version()
+        shared = {
+            "linux-x64": ["lib/libcallstack.so", "lib/libcallstack.so.0.1", f"lib/libcallstack.so.{version}"],
+            "darwin-arm64": [
+                f"lib/libcallstack.{version}.dylib",
+                "lib/libcallstack.0.1.dylib",
+                "lib/libcallstack.dylib",
+            ],
+            "win32-x64": ["bin/callstack.dll", "lib/libcallstack.dll.a"],
+        }
+        common = ["LICENSE-APACHE", "LICENSE-MIT", "LICENSE-THIRD-PARTY", "include/callstack.h", "lib/libcallstack.a"]
+        for platform in chosen(list(shared)):
+            archive = contents.library_archive(platform, self.fake_library(platform), self.folder)
+            names = names_in(archive)
+            self.assertEqual(names, sorted([*common, "lib/pkgconfig/callstack.pc", *shared[platform.name]]))
+
+    def test_builds_in_two_folders_agree(self) -> None:
+        """All archives and SBOMs of the same binaries have the same bytes."""
+        one, two = self.folder / "one", self.folder / "two"
+        for folder in (one, two):
+            for platform in chosen(["linux-x64", "win32-x64"]):
+                library = self.fake_library(platform)
+                manual = {"completions/callstack.bash": Entry(b"complete")}
+                contents.library_archive(platform, library, folder)
+                contents.program_archive(platform, library.shared, manual, folder)
+            sums.write(folder)
+        self.assertEqual((one / sums.NAME).read_text(), (two / sums.NAME).read_text())
+        self.assertEqual(len(list(one.iterdir())), 9)
+
+    def test_every_part_has_a_licence_text(self) -> None:
+        """Or a licence whose text is in the archive anyway, or is in the public domain."""
+        for product in (components.LIBRARY, components.PROGRAM):
+            for platform in platforms():
+                for part in components.linked(product, platform)[1:]:
+                    known = (
+                        "Apache-2.0" in part.license or part.license == "blessing" or part.name.startswith("callstack-")
+                    )
+                    self.assertTrue(part.texts or known, f"{part.name}: {part.license}")
+
+    def test_sbom_names_what_is_linked(self) -> None:
+        """SQLite and the standard library are in it, what only builds is not, and nothing depends on time."""
+        platform = chosen(["linux-x64"])[0]
+        archive = contents.library_archive(platform, self.fake_library(platform), self.folder)
+        sbom = json.loads((self.folder / archive.name.replace(".tar.gz", ".cdx.json")).read_text())
+        names = {part["name"] for part in sbom["components"]}
+        self.assertLessEqual({"sqlite", "rust-std", "libsqlite3-sys", "serde_core", "libunwind"}, names)
+        self.assertFalse({"serde_derive", "syn", "cbindgen", "cc", "clap"} & names)
+        self.assertNotIn("timestamp", sbom["metadata"])
+        self.assertNotIn("serialNumber", sbom)
+        known = {part["bom-ref"] for part in sbom["components"]} | {sbom["metadata"]["component"]["bom-ref"]}
+        for entry in sbom["dependencies"]:
+            self.assertLessEqual({entry["ref"], *entry["dependsOn"]}, known)
+
+
+class Npm(Folder):
+    """The npm packages."""
+
+    def test_platform_packages(self) -> None:
+        """npm can choose by system, processor and C library, nothing runs at installation, and bytes are stable."""
+        one, two = self.folder / "one", self.folder / "two"
+        asked = chosen(["linux-arm64-musl", "win32-x64"])
+        with mock.patch.object(npm, "STAGED", self.folder / "staged"):
+            for platform in asked:
+                npm.stage(platform, self.fake_library(platform))
+            for folder in (one, two):
+                folder.mkdir()
+                npm.pack(asked, folder)
+        for archive in one.iterdir():
+            self.assertEqual(archive.read_bytes(), (two / archive.name).read_bytes(), archive.name)
+        version = environment.version()
+        musl = manifest(one / f"callstack-core-linux-arm64-musl-{version}.tgz")
+        self.assertEqual((musl["os"], musl["cpu"], musl["libc"]), (["linux"], ["arm64"], ["musl"]))
+        windows = manifest(one / f"callstack-core-win32-x64-{version}.tgz")
+        self.assertEqual((windows["os"], windows.get("libc")), (["win32"], None))
+        core = manifest(one / f"callstack-core-{version}.tgz")
+        expected = {f"callstack-core-{platform.name}": version for platform in platforms()}
+        self.assertEqual(core["optionalDependencies"], expected)
+        for archive in one.iterdir():
+            scripts = manifest(archive).get("scripts", {})
+            assert isinstance(scripts, dict)
+            self.assertFalse({"preinstall", "install", "postinstall", "prepare"} & scripts.keys())
+            names = [name for name in names_in(archive) if not name.startswith("dist/")]
+            libraries = [name for name in names if "callstack." in name]
+            texts = ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "package.json"]
+            third_party = ["LICENSE-THIRD-PARTY"] if libraries else []
+            self.assertEqual(names, sorted([*texts, *libraries, *third_party]))
+
+
+class Build(unittest.TestCase):
+    """How cargo is run."""
+
+    def test_settings_are_those_of_the_makefile(self) -> None:
+        """A library of a release is optimized like one that `make native` builds."""
+        makefile = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+        found = re.search(r"^COMPACT := (.*)$", makefile, re.MULTILINE)
+        assert found is not None
+        settings = {**environment.COMPACT, "RUSTFLAGS": f'"{" ".join(environment.COMPACT_FLAGS)}"'}
+        for name, value in settings.items():
+            self.assertIn(f"{name}={value}", found[1])
+
+    def test_environment_is_that_of_no_caller(self) -> None:
+        """Variables that change what is built do not reach cargo."""
+        platform = host()
+        unwanted = {
+            "RUSTFLAGS": "-C debuginfo=2",
+            "CFLAGS": "-O0",
+            "MAKEFLAGS": "-j",
+            "CARGO_PROFILE_RELEASE_DEBUG": "1",
+        }
+        before = environment.of_cargo(platform, [])
+        with mock.patch.dict("os.environ", unwanted):
+            self.assertEqual(environment.of_cargo(platform, []), before)
+
+    def test_one_failure_stops_nothing(self) -> None:
+        """A platform that cannot be built is named, and what comes after it is tried."""
+        table = __main__.Table()
+        with mock.patch.object(build, "install_target", side_effect=ReleaseError("its Rust target is missing")):
+            for platform in chosen(["linux-arm64", "darwin-x64"]):
+                self.assertFalse(__main__.add_platform(table, platform, {}))
+        self.assertEqual(len(table.lines), 2)
+        self.assertIn("darwin-x64", table.lines[1])
+        self.assertIn("skipped: its Rust target is missing", table.lines[1])
+
+    def test_unknown_platform_is_refused(self) -> None:
+        """The message lists the known ones."""
+        with self.assertRaisesRegex(ReleaseError, "no platform beos; the platforms are linux-x64, "):
+            chosen(["beos"])
+
+    def test_binstall_finds_the_archives(self) -> None:
+        """`cargo binstall` computes the same names."""
+        manifest = tomllib.loads((ROOT / "cli" / "Cargo.toml").read_text())
+        overrides = manifest["package"]["metadata"]["binstall"]["overrides"]
+        self.assertEqual(set(overrides), {platform.target for platform in platforms()})
+        for platform in platforms():
+            url = overrides[platform.target]["pkg-url"].replace("{ version }", environment.version())
+            folder = overrides[platform.target]["bin-dir"].replace("{ version }", environment.version()).split("/")[0]
+            archive = contents.archive_name("callstack", platform)
+            self.assertEqual((url.split("/")[-1], folder), (archive, re.sub(r"\.(tar\.gz|zip)$", "", archive)))
+
+
+def names_in(archive: Path) -> list[str]:
+    """Returns the names in an archive, without its folder, sorted."""
+    if archive.suffix == ".zip":
+        names = zipfile.ZipFile(archive).namelist()
+    else:
+        with tarfile.open(archive) as tar:
+            names = tar.getnames()
+    return sorted(name.split("/", 1)[1] for name in names)
+
+
+def manifest(archive: Path) -> dict[str, object]:
+    """Returns the package.json of an npm package."""
+    with tarfile.open(archive) as tar:
+        file = tar.extractfile("package/package.json")
+        assert file is not None
+        found: dict[str, object] = json.load(file)
+        return found
+
+
+if __name__ == "__main__":
+    unittest.main()
