@@ -12,6 +12,8 @@ CARGO_FUZZ := $(TOOLS)/bin/cargo-fuzz
 PYTHON := $(TOOLS)/python/bin/python
 # The models of Harbor, which read trajectories in the tests. Its other parts need a newer Python and are not installed.
 TRAJECTORY_READER := $(TOOLS)/python/.harbor-0.25.0
+# zig and cargo-zigbuild, with which one machine compiles for the other platforms.
+RELEASE_TOOLS := $(TOOLS)/release/.zig-0.17.1-zigbuild-0.24.0
 NODE_MODULES := bindings/node_modules/.package-lock.json
 VIEW_TESTS := cli/tests/browser
 VIEW_MODULES := $(VIEW_TESTS)/node_modules/.package-lock.json
@@ -30,7 +32,7 @@ SONAME := -C link-arg=-Wl,-soname,libcallstack.so.$(basename $(VERSION))
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent demo-flame bindings program check test test-rust test-c test-node test-view lint bench bench-node bench-opencode bench-tokens bench-flame bench-relevance bench-view trajectory-reader plugin soak fuzz native install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent demo-flame bindings program check test test-rust test-c test-node test-view test-platforms lint lint-platforms bench bench-node bench-opencode bench-tokens bench-flame bench-relevance bench-view trajectory-reader plugin soak fuzz native install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -100,6 +102,17 @@ lint: $(NODE_MODULES) $(VIEW_MODULES)
 	$(NPM) run lint --prefix bindings
 	$(NPM) run lint --prefix $(VIEW_TESTS)
 
+# The lints for the other platforms: Windows, macOS, Linux with musl and on arm64. Takes about ten minutes on two cores; one that
+# is not installed is skipped: rustup target add x86_64-pc-windows-gnu
+lint-platforms: $(RELEASE_TOOLS)
+	PATH="$(CURDIR)/$(TOOLS)/release/bin:$$PATH" scripts/lint-platforms
+
+# The tests of the store, the tree and the program on the platforms that this machine can run: Linux with musl, Linux on arm64 in
+# QEMU, Windows in Wine.
+test-platforms: $(RELEASE_TOOLS)
+	scripts/install-emulators
+	PATH="$(CURDIR)/$(TOOLS)/release/bin:$$PATH" scripts/test-platforms
+
 bench:
 	$(CARGO) bench -p callstack-core
 
@@ -163,6 +176,11 @@ system-tools:
 $(PYTHON): | system-tools
 	python3 -m venv $(TOOLS)/python
 	$(PYTHON) -m pip install --quiet pytest==9.2.0
+
+$(RELEASE_TOOLS): | system-tools
+	python3 -m venv $(TOOLS)/release
+	$(TOOLS)/release/bin/python -m pip install --quiet ziglang==0.17.1 cargo-zigbuild==0.24.0
+	touch $@
 
 trajectory-reader: $(TRAJECTORY_READER)
 

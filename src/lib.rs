@@ -46,7 +46,7 @@
 //! | `schema` | no | JSON Schemas of records, events and results: they implement `schemars::JsonSchema` |
 //! | `capi` | no | the C functions of `include/callstack.h`, the only unsafe code; includes `sqlite` and `tools` |
 
-#![cfg_attr(not(feature = "capi"), forbid(unsafe_code))]
+#![cfg_attr(not(any(feature = "capi", all(feature = "sqlite", target_vendor = "apple"))), forbid(unsafe_code))]
 #![deny(missing_docs)]
 
 #[macro_use]

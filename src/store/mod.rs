@@ -31,10 +31,12 @@ pub use export::read_history;
 pub use logs::{LogDamage, LogLine, LogPage, LogQuery};
 pub use memory::MemoryStore;
 pub use mirror::MirrorStatus;
+#[cfg(all(feature = "sqlite", feature = "session"))]
+pub use sqlite::DatabaseHealth;
 #[cfg(feature = "sqlite")]
 pub(crate) use sqlite::damaged_database;
 #[cfg(feature = "sqlite")]
-pub use sqlite::{DatabaseHealth, SqliteOptions, SqliteStore};
+pub use sqlite::{SqliteOptions, SqliteStore};
 
 /// File name of the database in a stack's folder.
 pub(crate) const DATABASE: &str = "stack.db";

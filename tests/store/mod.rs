@@ -11,3 +11,5 @@ mod logs;
 mod panics;
 #[cfg(unix)]
 mod processes;
+#[cfg(all(unix, feature = "tools"))]
+mod with_less;

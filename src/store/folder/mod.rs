@@ -51,8 +51,28 @@ pub(crate) struct FileState {
     pub(crate) number: (u64, u64),
     /// In bytes.
     pub(crate) size: u64,
-    /// The time of the last change in nanoseconds, from a moment that the system chooses.
+    /// The time of the last change in nanoseconds, from a moment that the system chooses. 0 if it is not exact.
     pub(crate) changed: i128,
+}
+
+/// False where the system may note the time of a change only when the file is closed: NTFS does so.
+#[cfg(feature = "sqlite")]
+pub(crate) const TIMES_ARE_EXACT: bool = cfg!(unix);
+
+#[cfg(feature = "sqlite")]
+impl From<&Metadata> for FileState {
+    #[cfg(unix)]
+    fn from(data: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        let changed = i128::from(data.mtime()) * 1_000_000_000 + i128::from(data.mtime_nsec());
+        Self { number: (data.dev(), data.ino()), size: data.len(), changed }
+    }
+
+    /// Windows lets nobody replace a file that SQLite has open, so its existence is enough. Its time is not exact.
+    #[cfg(not(unix))]
+    fn from(data: &Metadata) -> Self {
+        Self { number: (0, 0), size: data.len(), changed: 0 }
+    }
 }
 
 /// The name of the temporary file in a folder. A fixed name, so that the next write replaces the rest that a
@@ -77,6 +97,8 @@ impl Folder {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         // Absolute, because the process may change its working directory later.
         let path = path.canonicalize().map_err(reading(path))?;
+        #[cfg(windows)]
+        let path = dunce::simplified(&path).to_owned();
         let directory = Directory::open(&path).map_err(reading(&path))?;
         Ok(Self { path: path.into(), directory: Arc::new(directory) })
     }
@@ -89,6 +111,19 @@ impl Folder {
     /// The path of a file or subfolder, for messages and for readers of the path.
     pub(crate) fn path_of(&self, name: &str) -> PathBuf {
         self.path.join(name)
+    }
+
+    /// The path of a file for SQLite. On Windows it may be longer than 260 characters only in the form that begins with
+    /// `\\?\`, which people do not expect in messages. The standard library changes paths itself.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn sqlite_path(&self, name: &str) -> PathBuf {
+        let path = self.path_of(name);
+        if !cfg!(windows) || path.as_os_str().as_encoded_bytes().starts_with(br"\\") {
+            return path;
+        }
+        let mut long = OsString::from(r"\\?\");
+        long.push(path);
+        long.into()
     }
 
     /// The kind of what is at a name; `None` if nothing is there.
