@@ -96,9 +96,7 @@ impl Folder {
     /// Opens an existing folder by its path, in which links are followed.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         // Absolute, because the process may change its working directory later.
-        let path = path.canonicalize().map_err(reading(path))?;
-        #[cfg(windows)]
-        let path = dunce::simplified(&path).to_owned();
+        let path = resolved(path).map_err(reading(path))?;
         let directory = Directory::open(&path).map_err(reading(&path))?;
         Ok(Self { path: path.into(), directory: Arc::new(directory) })
     }
@@ -317,6 +315,19 @@ impl Folder {
     fn existing_place<'a>(&self, name: &'a str) -> Result<(Arc<Directory>, &'a str)> {
         self.place(name)?.ok_or_else(|| writing(&self.path_of(name))(ErrorKind::NotFound.into()))
     }
+}
+
+/// The absolute path of a folder, without links.
+#[cfg(not(windows))]
+fn resolved(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize()
+}
+
+/// The absolute path of a folder as people write it, without links. Some drives and Wine cannot tell where links lead.
+#[cfg(windows)]
+fn resolved(path: &Path) -> io::Result<PathBuf> {
+    let path = path.canonicalize().or_else(|_| std::path::absolute(path))?;
+    Ok(dunce::simplified(&path).to_owned())
 }
 
 /// Opens a subdirectory. If something else is there, says what.
