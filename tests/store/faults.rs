@@ -376,7 +376,7 @@ fn a_process_that_stops_while_it_mirrors_does_not_stop_the_others() {
     let status = stack.mirror_status().unwrap();
     assert_eq!((status.error.unwrap().code(), status.stale_frames), ("busy", 1));
     assert_eq!(stack.deadline(), Some(1_250));
-    lock.unlock().unwrap();
+    drop(lock);
     clock.store(1_250, Ordering::Relaxed);
     stack.poll();
     assert_eq!(stack.mirror_status().unwrap().error, None);
@@ -400,7 +400,7 @@ fn a_flush_waits_for_others_as_long_as_it_may() {
     // Longer than the maximum wait of a command.
     let holder = thread::spawn(move || {
         thread::sleep(Duration::from_millis(400));
-        lock.unlock().unwrap();
+        drop(lock);
     });
     patient.flush().unwrap();
     holder.join().unwrap();

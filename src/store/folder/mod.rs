@@ -325,7 +325,7 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
 
 /// The absolute path of a folder as people write it, without links. Some drives and Wine cannot tell where links lead.
 #[cfg(windows)]
-fn resolved(path: &Path) -> io::Result<PathBuf> {
+pub(super) fn resolved(path: &Path) -> io::Result<PathBuf> {
     let path = path.canonicalize().or_else(|_| std::path::absolute(path))?;
     Ok(dunce::simplified(&path).to_owned())
 }

@@ -64,7 +64,7 @@ impl Directory {
     }
 
     pub(super) fn rename(&self, from: &str, to: &Self, new: &str) -> io::Result<()> {
-        unless_in_use(|| fs::rename(self.0.join(from), to.0.join(new)))
+        unless_in_use(|| fs::rename(self.0.join(from), to.0.join(new))).map_err(|error| to.cause(new, error))
     }
 
     pub(super) fn link(&self, from: &str, to: &Self, new: &str) -> io::Result<()> {
@@ -72,7 +72,15 @@ impl Directory {
     }
 
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
-        unless_in_use(|| fs::remove_file(self.0.join(name)))
+        unless_in_use(|| fs::remove_file(self.0.join(name))).map_err(|error| self.cause(name, error))
+    }
+
+    /// Windows says of a folder in the place of a file only that the access is denied.
+    fn cause(&self, name: &str, error: io::Error) -> io::Error {
+        match self.kind(name) {
+            Ok(kind) if kind != Kind::File => refusal(kind),
+            _ => error,
+        }
     }
 
     /// Windows has no such operation, and writes the names with the file.
