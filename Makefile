@@ -39,7 +39,7 @@ SONAME := -C link-arg=-Wl,-soname,libcallstack.so.$(basename $(VERSION))
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent demo-flame bindings program check test test-rust test-promises test-c test-node test-release test-packages test-view lint lint-workflows bench bench-node bench-opencode bench-tokens bench-flame bench-relevance bench-view trajectory-reader plugin promises advisories soak fuzz native install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent demo-flame bindings program check test test-rust test-promises test-c test-node test-release test-packages test-platforms test-view lint lint-workflows lint-platforms bench bench-node bench-opencode bench-tokens bench-flame bench-relevance bench-view trajectory-reader plugin promises advisories soak fuzz native install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -141,6 +141,17 @@ lint-workflows: $(LINTERS)
 	$(TOOLS)/lint/bin/zizmor --offline --quiet --no-progress --persona=pedantic .github
 	$(TOOLS)/lint/bin/actionlint -shellcheck $(TOOLS)/lint/bin/shellcheck
 	$(TOOLS)/lint/bin/shellcheck $(SHELL_SCRIPTS)
+
+# The lints for the other platforms: Windows, macOS, Linux with musl and on arm64. Takes about ten minutes on two cores; one that
+# is not installed is skipped: rustup target add x86_64-pc-windows-gnu
+lint-platforms: $(RELEASE_TOOLS)
+	PATH="$(CURDIR)/$(TOOLS)/release/bin:$$PATH" scripts/lint-platforms
+
+# The tests of the store, the tree and the program on the platforms that this machine can run: Linux with musl, Linux on arm64 in
+# QEMU, Windows in Wine.
+test-platforms: $(RELEASE_TOOLS)
+	scripts/install-emulators
+	PATH="$(CURDIR)/$(TOOLS)/release/bin:$$PATH" scripts/test-platforms
 
 bench:
 	$(CARGO) bench -p callstack-core

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Args, ColorChoice, CommandFactory, Parser};
 
-#[cfg(feature = "agent")]
+#[cfg(all(unix, feature = "agent"))]
 use crate::agent::AgentArguments;
 use crate::commands::StackCommand;
 use crate::exit::Exit;
@@ -44,11 +44,11 @@ pub enum Subcommand {
     /// The result is written to the standard output, and the progress to the standard error. Each step is saved in the
     /// folder of --stack, which is .callstack in the workspace if it is not given. The agent runs shell commands with your
     /// rights: use a workspace that it may change, or a container.
-    #[cfg(feature = "agent")]
+    #[cfg(all(unix, feature = "agent"))]
     #[command(args_override_self = true)]
     Agent(AgentArguments),
     /// In a build without the agent: takes its arguments, to say so.
-    #[cfg(not(feature = "agent"))]
+    #[cfg(not(all(unix, feature = "agent")))]
     #[command(hide = true, disable_help_flag = true)]
     Agent {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -82,6 +82,14 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Files", &["import", "export", "schema", "completions", "man"]),
 ];
 
+/// What `--help` says of a command that the system cannot have.
+const NOT_HERE: &str = if cfg!(unix) {
+    ""
+} else {
+    "\n\nThere is no `callstack agent` on Windows, because it runs shell commands in the process groups of Unix. Run it in the \
+     Windows Subsystem for Linux. All other commands work here."
+};
+
 /// The definition of the command line, from which help, completions and man pages are made.
 pub fn command() -> clap::Command {
     let command = Arguments::command();
@@ -106,14 +114,23 @@ pub fn command() -> clap::Command {
         format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{commands}Options:\n{{options}}{{after-help}}");
     command
         .help_template(template)
-        .after_help(format!("{}\n\n`callstack COMMAND --help` explains a command.", Exit::HELP))
+        .after_help(format!("{}\n\n`callstack COMMAND --help` explains a command.{NOT_HERE}", Exit::HELP))
 }
 
+/// Why a build has no agent, and what to do.
+#[cfg(not(all(unix, feature = "agent")))]
+const NO_AGENT: &str = if cfg!(unix) {
+    "this build of callstack has no agent, because it was made without the feature `agent`; install it with its default \
+     features: cargo install --path cli"
+} else {
+    "callstack has no agent on Windows, because it runs shell commands in the process groups of Unix; run it in the Windows \
+     Subsystem for Linux, with its stack in a folder of the Linux system"
+};
+
 /// The error for `callstack agent` in a build without it.
-#[cfg(not(feature = "agent"))]
+#[cfg(not(all(unix, feature = "agent")))]
 pub fn no_agent() -> clap::Error {
-    let message = "this build of callstack has no agent, because it was made without the feature `agent`; install it with \
-                   its default features: cargo install --path cli";
+    let message = NO_AGENT;
     command().error(clap::error::ErrorKind::InvalidSubcommand, message)
 }
 

@@ -1,6 +1,6 @@
 //! The program `callstack`: reads the command line and runs the command.
 
-#[cfg(feature = "agent")]
+#[cfg(all(unix, feature = "agent"))]
 mod agent;
 mod arguments;
 mod chart;
@@ -42,9 +42,9 @@ fn main() -> ExitCode {
     arguments::stream_colors(color).write_global();
     let output = Output { is_json: json };
     let exit = match command {
-        #[cfg(feature = "agent")]
+        #[cfg(all(unix, feature = "agent"))]
         Subcommand::Agent(arguments) => agent::start(&arguments, output),
-        #[cfg(not(feature = "agent"))]
+        #[cfg(not(all(unix, feature = "agent")))]
         Subcommand::Agent { .. } => return refused(&arguments::no_agent()),
         Subcommand::Stack(command) => commands::run(command, &StackFolder::new(stack, is_repeated), output),
     };

@@ -3,9 +3,8 @@
 //! The process that drives the run holds a lock on the file, which the system releases when the process ends, however it
 //! ends. The file says which process it is, and which background commands it has started.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use callstack_core::Handle;
@@ -56,11 +55,24 @@ pub fn open(path: &Path, to_write: bool) -> io::Result<File> {
         return Err(io::Error::new(ErrorKind::InvalidInput, format!("{} is not a regular file", path.display())));
     }
     let file = OpenOptions::new().read(true).write(to_write).open(path)?;
-    let found = file.metadata()?;
-    if (found.dev(), found.ino()) != (expected.dev(), expected.ino()) {
+    if !is_same(&expected, &file.metadata()?) {
         return Err(io::Error::new(ErrorKind::InvalidInput, format!("{} was replaced", path.display())));
     }
     Ok(file)
+}
+
+/// True if both are of one file.
+#[cfg(unix)]
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// The standard library cannot tell it on Windows, where no agent drives runs: a file in the place of another is one that
+/// nobody has locked.
+#[cfg(not(unix))]
+fn is_same(_one: &Metadata, other: &Metadata) -> bool {
+    other.is_file()
 }
 
 /// What the file says; nothing if it is empty or damaged.

@@ -1,5 +1,8 @@
 //! The program on large, damaged, newer and read-only stacks, and with readers that have enough.
 
+// Unix alone: permissions, signals and pipes.
+#![cfg(unix)]
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

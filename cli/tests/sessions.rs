@@ -8,6 +8,9 @@
 //! `[..]` matches any text within a line, a line `...` any lines; `[TIME]` and `[ID]` stand for times and generated IDs.
 //! UPDATE_SESSIONS=1 writes what the commands say into the documents.
 
+// Unix alone: the sessions are those of its shell.
+#![cfg(unix)]
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufReader, Write};

@@ -1,6 +1,9 @@
 //! What a person does with the program takes effect in a running host within a second. The host is a stack with sessions
 //! in this process, the program is another process on the same folder.
 
+// Unix alone: permissions.
+#![cfg(unix)]
+
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,8 @@
 //! `callstack view`: the file, and the server over plain connections.
 
+// Unix alone: signals, permissions and links.
+#![cfg(unix)]
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -54,6 +54,8 @@ pub(crate) fn read(folder: &Folder) -> Result<Option<(StackState, Vec<Repair>)>>
         frames.take(folder, &file, &mut repairs);
     }
     state.frames = frames.list;
+    #[cfg(windows)]
+    state.frames.iter_mut().for_each(|frame| simplify_log_path(frame, folder.path()));
     state.frames.iter_mut().for_each(|frame| drop_outside_log(frame, folder.path(), &mut repairs));
     match unreadable {
         Some((message, source)) if state.frames.is_empty() => {
@@ -146,6 +148,16 @@ impl Frames {
 /// What a frame keeps when it is started and gets another ID.
 fn origin(frame: &Frame) -> (u64, String, String) {
     (frame.created_at, frame.title.clone(), frame.success_criteria.clone())
+}
+
+/// Gives the path of a log in the folder the form of the folder's path: Windows has several for one file.
+#[cfg(windows)]
+fn simplify_log_path(frame: &mut Frame, folder: &Path) {
+    let path = frame.log_path.as_ref().map(Path::new).filter(|path| path.is_absolute());
+    let found = path.and_then(|path| super::folder::resolved(path).ok()).filter(|path| path.starts_with(folder));
+    if let Some(found) = found {
+        frame.log_path = Some(found.display().to_string());
+    }
 }
 
 /// Removes the path of a log outside of the stack's folder. The files may come from a stranger, and an agent reads the

@@ -5,6 +5,7 @@
 //! starts on a new line.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::time::Duration;
 
@@ -98,6 +99,8 @@ pub struct LogDamage {
     pub message: String,
 }
 
+/// The lock file of all logs, on Windows.
+const LOCK: &str = ".logs.lock";
 /// Maximum number of damaged lines in a page.
 const DAMAGE_LIMIT: usize = 1000;
 
@@ -119,8 +122,8 @@ impl Appended {
     /// than `patience`, the lines remain.
     pub(crate) fn undo(&self, patience: Duration) {
         let Ok(Some(file)) = self.folder.file(&self.name, Access::Write) else { return };
-        let is_locked = lock(&file, &self.folder.path_of(&self.name), patience).is_ok();
-        if is_locked && file.metadata().is_ok_and(|data| data.len() == self.end) {
+        let locked = lock_log(&self.folder, &self.name, &file, patience);
+        if locked.is_ok() && file.metadata().is_ok_and(|data| data.len() == self.end) {
             let _ = file.set_len(self.start);
         }
     }
@@ -151,7 +154,7 @@ pub(crate) fn append(
     let file = folder.file(name, Access::Append)?;
     let mut file = file.ok_or_else(|| writing(path)(ErrorKind::NotFound.into()))?;
     // The store's transaction excludes other appends, but not an `undo`.
-    lock(&file, path, patience)?;
+    let _locked = lock_log(folder, name, &file, patience)?;
     let start = file.seek(SeekFrom::End(0)).map_err(reading(path))?;
     if start > 0 {
         let mut last = [0];
@@ -168,6 +171,16 @@ pub(crate) fn append(
         return Err(writing(path)(error));
     }
     Ok(Appended { folder: folder.clone(), name: name.to_owned(), start, end: start + lines.len() as u64 })
+}
+
+/// Locks a log against other appends, as long as its file and the returned one are open. Windows lets nobody read a file that
+/// is locked, so there a file of its own is locked, for all logs: appends to different logs are in a transaction anyway.
+fn lock_log(folder: &Folder, name: &str, log: &File, patience: Duration) -> Result<Option<File>> {
+    if !cfg!(windows) {
+        return lock(log, &folder.path_of(name), patience).map(|()| None);
+    }
+    let all = folder.lock_file(LOCK)?;
+    lock(&all, &folder.path_of(LOCK), patience).map(|()| Some(all))
 }
 
 /// Reads the selected lines of a log. A missing log has no lines.

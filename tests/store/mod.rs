@@ -9,5 +9,7 @@ mod histories;
 mod layout;
 mod logs;
 mod panics;
-#[cfg(unix)]
+mod places;
 mod processes;
+#[cfg(all(unix, feature = "tools"))]
+mod with_less;

@@ -213,7 +213,7 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<view::ServedView>(),
         schema::of::<view::WrittenView>(),
         watch::schemas(),
-        #[cfg(feature = "agent")]
+        #[cfg(all(unix, feature = "agent"))]
         schema::of::<crate::agent::RunResult>(),
     ])
 }

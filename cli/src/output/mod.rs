@@ -20,7 +20,7 @@ pub use moment::{duration, moment};
 pub use page::{Line, Lines, Medium, Page, count, number};
 pub use reader::wait_for_reader;
 pub use style::{EMPHASIS, FAINT, of_status};
-#[cfg(feature = "agent")]
+#[cfg(all(unix, feature = "agent"))]
 pub use terminal::{harmless, say};
 
 use crate::failure::Failure;

@@ -56,7 +56,7 @@ impl Medium {
     }
 
     /// The same with lines of at most this many columns.
-    #[cfg(feature = "agent")]
+    #[cfg(all(unix, feature = "agent"))]
     pub fn at_most(self, width: usize) -> Self {
         Self { width: self.width.min(width), ..self }
     }

@@ -2,7 +2,7 @@
 //! move the cursor over what was written, or answer questions of the terminal.
 
 use std::borrow::Cow;
-#[cfg(feature = "agent")]
+#[cfg(all(unix, feature = "agent"))]
 use std::io::{self, Write};
 
 use callstack_core::text::visible;
@@ -17,7 +17,7 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
 }
 
 /// Writes a line to the standard error, without control characters. A closed standard error is not a problem.
-#[cfg(feature = "agent")]
+#[cfg(all(unix, feature = "agent"))]
 pub fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{}", harmless(text));
 }

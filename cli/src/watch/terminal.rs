@@ -194,7 +194,7 @@ fn leave(is_entered: &AtomicBool) {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use std::env;
 

@@ -1,5 +1,8 @@
 //! `callstack watch` on the full screen, in a real pseudo-terminal.
 
+// Unix alone: signals, and the modes of its terminals.
+#![cfg(unix)]
+
 mod acting;
 mod ending;
 mod looking;

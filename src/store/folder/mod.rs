@@ -51,8 +51,28 @@ pub(crate) struct FileState {
     pub(crate) number: (u64, u64),
     /// In bytes.
     pub(crate) size: u64,
-    /// The time of the last change in nanoseconds, from a moment that the system chooses.
+    /// The time of the last change in nanoseconds, from a moment that the system chooses. 0 if it is not exact.
     pub(crate) changed: i128,
+}
+
+/// False where the system may note the time of a change only when the file is closed: NTFS does so.
+#[cfg(feature = "sqlite")]
+pub(crate) const TIMES_ARE_EXACT: bool = cfg!(unix);
+
+#[cfg(feature = "sqlite")]
+impl From<&Metadata> for FileState {
+    #[cfg(unix)]
+    fn from(data: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        let changed = i128::from(data.mtime()) * 1_000_000_000 + i128::from(data.mtime_nsec());
+        Self { number: (data.dev(), data.ino()), size: data.len(), changed }
+    }
+
+    /// Windows lets nobody replace a file that SQLite has open, so its existence is enough. Its time is not exact.
+    #[cfg(not(unix))]
+    fn from(data: &Metadata) -> Self {
+        Self { number: (0, 0), size: data.len(), changed: 0 }
+    }
 }
 
 /// The name of the temporary file in a folder. A fixed name, so that the next write replaces the rest that a
@@ -76,7 +96,7 @@ impl Folder {
     /// Opens an existing folder by its path, in which links are followed.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         // Absolute, because the process may change its working directory later.
-        let path = path.canonicalize().map_err(reading(path))?;
+        let path = resolved(path).map_err(reading(path))?;
         let directory = Directory::open(&path).map_err(reading(&path))?;
         Ok(Self { path: path.into(), directory: Arc::new(directory) })
     }
@@ -89,6 +109,19 @@ impl Folder {
     /// The path of a file or subfolder, for messages and for readers of the path.
     pub(crate) fn path_of(&self, name: &str) -> PathBuf {
         self.path.join(name)
+    }
+
+    /// The path of a file for SQLite. On Windows it may be longer than 260 characters only in the form that begins with
+    /// `\\?\`, which people do not expect in messages. The standard library changes paths itself.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn sqlite_path(&self, name: &str) -> PathBuf {
+        let path = self.path_of(name);
+        if !cfg!(windows) || path.as_os_str().as_encoded_bytes().starts_with(br"\\") {
+            return path;
+        }
+        let mut long = OsString::from(r"\\?\");
+        long.push(path);
+        long.into()
     }
 
     /// The kind of what is at a name; `None` if nothing is there.
@@ -282,6 +315,19 @@ impl Folder {
     fn existing_place<'a>(&self, name: &'a str) -> Result<(Arc<Directory>, &'a str)> {
         self.place(name)?.ok_or_else(|| writing(&self.path_of(name))(ErrorKind::NotFound.into()))
     }
+}
+
+/// The absolute path of a folder, without links.
+#[cfg(not(windows))]
+fn resolved(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize()
+}
+
+/// The absolute path of a folder as people write it, without links. Some drives and Wine cannot tell where links lead.
+#[cfg(windows)]
+pub(super) fn resolved(path: &Path) -> io::Result<PathBuf> {
+    let path = path.canonicalize().or_else(|_| std::path::absolute(path))?;
+    Ok(dunce::simplified(&path).to_owned())
 }
 
 /// Opens a subdirectory. If something else is there, says what.

@@ -5,8 +5,13 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
 
 use super::{Access, Kind, kind_of, refusal};
+
+/// The waits for a program that has a file open, in milliseconds.
+const WAITS: [u64; 6] = [1, 2, 4, 8, 16, 32];
 
 #[derive(Debug)]
 pub(super) struct Directory(PathBuf);
@@ -40,7 +45,8 @@ impl Directory {
         match access {
             Access::Read => options.read(true),
             Access::Write => options.write(true),
-            Access::Append => options.read(true).append(true).create(true),
+            // Windows cannot cut a file that was opened for appending alone. Who appends seeks the end, with a lock.
+            Access::Append => options.read(true).write(true).create(true).truncate(false),
             Access::Create => options.write(true).create_new(true),
             Access::Lock => options.read(true).write(true).create(true).truncate(false),
         };
@@ -51,15 +57,14 @@ impl Directory {
         Ok(kind_of(&fs::symlink_metadata(self.0.join(name))?))
     }
 
-    /// Windows does not let anyone replace a file that is open, so its existence is enough.
+    /// What is known of the file at the name. `None` if nothing is there.
     #[cfg(feature = "sqlite")]
     pub(super) fn state(&self, name: &str) -> Option<super::FileState> {
-        let data = fs::symlink_metadata(self.0.join(name)).ok()?;
-        Some(super::FileState { number: (0, 0), size: data.len(), changed: 0 })
+        fs::symlink_metadata(self.0.join(name)).ok().as_ref().map(super::FileState::from)
     }
 
     pub(super) fn rename(&self, from: &str, to: &Self, new: &str) -> io::Result<()> {
-        fs::rename(self.0.join(from), to.0.join(new))
+        unless_in_use(|| fs::rename(self.0.join(from), to.0.join(new))).map_err(|error| to.cause(new, error))
     }
 
     pub(super) fn link(&self, from: &str, to: &Self, new: &str) -> io::Result<()> {
@@ -67,7 +72,15 @@ impl Directory {
     }
 
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
-        fs::remove_file(self.0.join(name))
+        unless_in_use(|| fs::remove_file(self.0.join(name))).map_err(|error| self.cause(name, error))
+    }
+
+    /// Windows says of a folder in the place of a file only that the access is denied.
+    fn cause(&self, name: &str, error: io::Error) -> io::Error {
+        match self.kind(name) {
+            Ok(kind) if kind != Kind::File => refusal(kind),
+            _ => error,
+        }
     }
 
     /// Windows has no such operation, and writes the names with the file.
@@ -79,4 +92,21 @@ impl Directory {
     pub(super) fn names(&self) -> io::Result<Vec<OsString>> {
         fs::read_dir(&self.0)?.map(|entry| entry.map(|entry| entry.file_name())).collect()
     }
+}
+
+/// Repeats an operation on a name that Windows refuses as long as another program has the file open, such as a virus scanner
+/// or an indexer. They have done after some milliseconds; after the last wait the refusal stands.
+fn unless_in_use<T>(mut run: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for wait in WAITS {
+        match run() {
+            Err(error) if is_in_use(&error) => sleep(Duration::from_millis(wait)),
+            done => return done,
+        }
+    }
+    run()
+}
+
+/// True for ERROR_ACCESS_DENIED and ERROR_SHARING_VIOLATION, with which Windows answers.
+fn is_in_use(error: &io::Error) -> bool {
+    cfg!(windows) && matches!(error.raw_os_error(), Some(5 | 32))
 }

@@ -75,6 +75,11 @@ impl Directory {
     }
 
     pub(super) fn sync(&self) -> io::Result<()> {
+        // On macOS `fsync` leaves the data in the cache of the disk. Some file systems know nothing else.
+        #[cfg(target_vendor = "apple")]
+        if fcntl::fcntl(&self.0, fcntl::FcntlArg::F_FULLFSYNC).is_ok() {
+            return Ok(());
+        }
         Ok(unistd::fsync(&self.0)?)
     }
 

@@ -71,7 +71,7 @@ impl Paths {
 
     /// What the path of the write-ahead log leads to.
     pub(super) fn log(&self) -> Option<FileState> {
-        self.log.symlink_metadata().ok().as_ref().map(state)
+        self.log.symlink_metadata().ok().as_ref().map(FileState::from)
     }
 }
 
@@ -107,7 +107,7 @@ impl Files {
 }
 
 impl Stamp {
-    /// Notes the stamp in the file of the write lock, for the other users.
+    /// Notes the stamp in the file of a lock, for the other users.
     pub(super) fn note(self, mut file: &File) -> std::io::Result<()> {
         let text = format!("{} {}\n", self.size, self.changed);
         file.seek(SeekFrom::Start(0))?;
@@ -128,24 +128,10 @@ fn id(state: FileState) -> (u64, u64) {
 }
 
 fn number(data: &Metadata) -> (u64, u64) {
-    state(data).number
+    FileState::from(data).number
 }
 
 fn stamp(data: &Metadata) -> Stamp {
-    let FileState { size, changed, .. } = state(data);
+    let FileState { size, changed, .. } = FileState::from(data);
     Stamp { size, changed }
-}
-
-#[cfg(unix)]
-fn state(data: &Metadata) -> FileState {
-    use std::os::unix::fs::MetadataExt;
-    let changed = i128::from(data.mtime()) * 1_000_000_000 + i128::from(data.mtime_nsec());
-    FileState { number: (data.dev(), data.ino()), size: data.len(), changed }
-}
-
-/// Windows does not let anyone replace a file that is open, so its existence is enough.
-#[cfg(windows)]
-fn state(data: &Metadata) -> FileState {
-    use std::os::windows::fs::MetadataExt;
-    FileState { number: (0, 0), size: data.len(), changed: i128::from(data.last_write_time()) * 100 }
 }

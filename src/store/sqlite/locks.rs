@@ -82,7 +82,7 @@ impl Drop for Locked<'_> {
     }
 }
 
-/// The files that an open store holds beside its connection, until this is dropped. On Linux it locks the bytes with
+/// The files that an open store holds beside its connection, until this is dropped. On Linux and macOS it locks the bytes with
 /// which SQLite says that a file is in use. These locks belong to the open file. They look to SQLite like another process
 /// that has the database open: a connection that closes never believes to be the last one and deletes the write-ahead
 /// log, and one that opens does not begin the shared memory anew.
@@ -190,10 +190,12 @@ fn read_at(file: &File, place: u64, bytes: &mut [u8]) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn read_at(mut file: &File, place: u64, bytes: &mut [u8]) -> io::Result<()> {
-    use std::io::{Read, Seek, SeekFrom};
-    file.seek(SeekFrom::Start(place))?;
-    file.read_exact(bytes)
+fn read_at(file: &File, place: u64, bytes: &mut [u8]) -> io::Result<()> {
+    // Less is read only at the end of the file.
+    match std::os::windows::fs::FileExt::seek_read(file, bytes, place)? {
+        read if read == bytes.len() => Ok(()),
+        _ => Err(ErrorKind::UnexpectedEof.into()),
+    }
 }
 
 /// Takes a shared lock of bytes: the first one and their number. If another has the bytes exclusively at this moment, the
@@ -206,9 +208,8 @@ fn share(file: &File, bytes: (i64, i64)) -> io::Result<()> {
 }
 
 /// Locks or unlocks bytes for the open file. A system without such locks answers that it has done so.
-#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
 fn set_lock(file: &File, mode: Mode, (start, length): (i64, i64)) -> io::Result<()> {
-    use nix::fcntl::{FcntlArg, fcntl};
     use nix::libc;
 
     let kind = match mode {
@@ -222,15 +223,31 @@ fn set_lock(file: &File, mode: Mode, (start, length): (i64, i64)) -> io::Result<
         l_len: length as libc::off_t,
         l_pid: 0,
     };
-    match fcntl(file, FcntlArg::F_OFD_SETLK(&lock)) {
+    match ask(file, &lock) {
         Ok(_) | Err(nix::Error::EINVAL) => Ok(()),
         Err(nix::Error::EACCES) => Err(ErrorKind::WouldBlock.into()),
         Err(error) => Err(error.into()),
     }
 }
 
+/// Asks the system for a lock of the open file.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn ask(file: &File, lock: &nix::libc::flock) -> nix::Result<i32> {
+    nix::fcntl::fcntl(file, nix::fcntl::FcntlArg::F_OFD_SETLK(lock))
+}
+
+/// Asks the system for a lock of the open file. nix knows this call on Linux alone.
+#[cfg(target_vendor = "apple")]
+#[allow(unsafe_code)]
+fn ask(file: &File, lock: &nix::libc::flock) -> nix::Result<i32> {
+    use std::os::fd::AsRawFd;
+
+    // SAFETY: the descriptor is open as long as `file` is borrowed, and the call reads the lock before it returns.
+    nix::errno::Errno::result(unsafe { nix::libc::fcntl(file.as_raw_fd(), nix::libc::F_OFD_SETLK, lock) })
+}
+
 /// Other systems have no such locks, or do not need them: Windows keeps the locks of an open file.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
 fn set_lock(_file: &File, _mode: Mode, _bytes: (i64, i64)) -> io::Result<()> {
     Ok(())
 }

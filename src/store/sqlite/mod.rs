@@ -17,6 +17,7 @@ mod reader;
 mod schema;
 
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
 
 use super::file_errors::writing;
-use super::folder::{Access, FileState, Folder};
+use super::folder::{Access, FileState, Folder, TIMES_ARE_EXACT};
 use super::patience::Patience;
 use super::{BUSY_TIMEOUT, Durability, EventQuery, HistoryReader, Store};
 use crate::error::{Error, Result};
@@ -241,7 +242,14 @@ impl SqliteStore {
 
     /// True if a user of the library has noted the database as it is.
     fn is_noted(&self, files: &Files) -> bool {
-        files.stamp().is_some_and(|stamp| stamp.is_noted(self.write_lock.file()))
+        files.stamp().is_some_and(|stamp| stamp.is_noted(self.notes()))
+    }
+
+    /// The file with the note of the last checkpoint. Windows lets nobody read a file that another user has locked
+    /// exclusively, so there it is the file of the read lock: whoever reads the note shares that lock, or has the write
+    /// lock, without which there are no checkpoints.
+    fn notes(&self) -> &File {
+        if cfg!(windows) { self.read_lock.file() } else { self.write_lock.file() }
     }
 
     /// Checks a database that was changed, but not by a user of this library, as the file is now.
@@ -315,7 +323,7 @@ impl SqliteStore {
         let files = self.paths.look();
         if let Some(stamp) = files.stamp().filter(|stamp| self.files.stamp() != Some(*stamp)) {
             // Without the note, the others look for themselves whether the database is still theirs.
-            let _ = stamp.note(self.write_lock.file());
+            let _ = stamp.note(self.notes());
         }
         if files.difference(&self.files) == Difference::Written {
             self.files = files;
@@ -440,7 +448,7 @@ impl Store for SqliteStore {
             return Err(self.overwritten());
         }
         self.committed = log.as_ref().map(|log| log.header);
-        self.committed_log = log_file;
+        self.committed_log = log_file.filter(|_| TIMES_ARE_EXACT);
         let length = log.map_or(0, |log| log.length);
         if length >= CHECKPOINT_PAGES {
             // A failure does not concern the commit. The log is moved later. If readers leave no gap, the log must not
@@ -521,7 +529,7 @@ fn connect(folder: &Folder, name: &str, more: OpenFlags) -> Result<Connection> {
         | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE
         | OpenFlags::SQLITE_OPEN_NOFOLLOW
         | more;
-    let connection = Connection::open_with_flags(&path, flags)
+    let connection = Connection::open_with_flags(folder.sqlite_path(name), flags)
         .refused(&path)
         .map_err(|error| if folder.is_taken(name) { error } else { cause(folder, name).unwrap_or(error) })?;
     connection.busy_timeout(Duration::ZERO).refused(&path)?;
@@ -549,6 +557,12 @@ fn set_up(connection: &Connection, path: &Path, durability: Durability, state: s
     }
     let synchronous = if durability == Durability::Full { "FULL" } else { "NORMAL" };
     connection.pragma_update(None, "synchronous", synchronous).refused(path)?;
+    if cfg!(target_vendor = "apple") {
+        // There `fsync` leaves the data in the cache of the disk, in no order. A checkpoint must have the log on the disk
+        // before it overwrites the database; a commit only has to last if that is asked for.
+        connection.pragma_update(None, "checkpoint_fullfsync", true).refused(path)?;
+        connection.pragma_update(None, "fullfsync", durability == Durability::Full).refused(path)?;
+    }
     if state != schema::State::Current {
         schema::bring_up_to_date(connection, path, schema::MIGRATIONS)?;
     }

@@ -185,8 +185,9 @@ fn keep_original(path: &Path, version: i64) -> Result<()> {
     let stem = name.strip_suffix(".db").unwrap_or(&name);
     let copy = folder.unused(&format!("{stem}.v{version}.db"));
     let copy_path = folder.path_of(&copy);
-    let reader = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).refused(path)?;
-    let copied = reader.execute("VACUUM INTO ?1", [copy_path.to_string_lossy()]).refused(&copy_path);
+    let reader =
+        Connection::open_with_flags(folder.sqlite_path(&name), OpenFlags::SQLITE_OPEN_READ_ONLY).refused(path)?;
+    let copied = reader.execute("VACUUM INTO ?1", [folder.sqlite_path(&copy).to_string_lossy()]).refused(&copy_path);
     if copied.is_err() {
         folder.remove(&copy)?;
     }
