@@ -137,8 +137,11 @@ function textOf({ system, messages }: ModelRequest): string {
   return [system, ...messages.map(({ text }) => text)].join("\n")
 }
 
-/** The files of a project with their contents and the times of their last change, without those of the stack. */
+/** What the CLI writes before it renames it to the file: a kill at that moment leaves it there. */
+const HALF_WRITTEN = /\.tmp\.\d+\.[0-9a-f]+$/
+
+/** The files of a project with their contents, without those of the stack and those that a killed CLI has half written. */
 export function filesOf({ folder }: World): Record<string, string> {
-  const names = readdirSync(folder).filter((name) => name !== ".callstack")
+  const names = readdirSync(folder).filter((name) => name !== ".callstack" && !HALF_WRITTEN.test(name))
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(folder, name), "utf8")]))
 }
