@@ -121,7 +121,7 @@ pub fn command() -> clap::Command {
 #[cfg(not(all(unix, feature = "agent")))]
 const NO_AGENT: &str = if cfg!(unix) {
     "this build of callstack has no agent, because it was made without the feature `agent`; install it with its default \
-     features: cargo install --path cli"
+     features: cargo install callstack-cli, or in a checkout: cargo install --path cli"
 } else {
     "callstack has no agent on Windows, because it runs shell commands in the process groups of Unix; run it in the Windows \
      Subsystem for Linux, with its stack in a folder of the Linux system"
