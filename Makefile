@@ -114,6 +114,7 @@ test-release: $(RELEASE_TOOLS) $(NODE_MODULES)
 test-packages: $(RELEASE_TOOLS)
 	scripts/install-emulators
 	python3 -m release.tests.run_packages
+	scripts/release-step use
 
 # Tests the page of `callstack view` in Chromium.
 test-view: system-tools program $(VIEW_MODULES)

@@ -22,15 +22,9 @@ from release.platforms import ROOT, Platform, ReleaseError, host, platforms
 
 # How many frames are acknowledged before the process is killed.
 FRAMES = 25
-# The prefix of Wine has what Windows 10 has and Debian's Wine lacks: a library with one function.
 WINE = ROOT / "target" / "wine"
-RANDOM = """
-#include <stdint.h>
-__declspec(dllimport) unsigned char __stdcall SystemFunction036(void *, unsigned long);
-__declspec(dllexport) int __stdcall ProcessPrng(unsigned char *data, size_t length) {
-    return SystemFunction036(data, (unsigned long)length);
-}
-"""
+# What Windows 10 has and Debian's Wine lacks: a library with one function.
+RANDOM = ROOT / "tests" / "platforms" / "bcryptprimitives.c"
 
 
 @dataclass(frozen=True)
@@ -139,10 +133,8 @@ def prepare_wine(how: Runner) -> None:
         run([*how.command, "wineboot", "--init"], variables(how))
     library = system / "bcryptprimitives.dll"
     if not library.exists():
-        source = WINE / "bcryptprimitives.c"
-        source.write_text(RANDOM)
-        options = ["cc", "-target", "x86_64-windows-gnu", "-shared", str(source), "-ladvapi32", "-o", str(library)]
-        run([str(ZIG), *options], environment.base())
+        target = ["-target", "x86_64-windows-gnu"]
+        run([str(ZIG), "cc", *target, "-shared", str(RANDOM), "-ladvapi32", "-o", str(library)], environment.base())
 
 
 def variables(how: Runner) -> dict[str, str]:
