@@ -107,7 +107,8 @@ program:
 test-node: native program $(NODE_MODULES)
 	$(NPM) test --prefix bindings
 
-test-python: native $(PYTHON_BINDING)
+# Also packs the wheel of this machine, installs it into a new environment, and uses it.
+test-python: native $(PYTHON_BINDING) $(RELEASE_TOOLS)
 	cd bindings/python && ../../$(TOOLS)/python-binding/bin/python -m pytest
 
 # Tests how packages are made, with small files in place of binaries.

@@ -6,11 +6,11 @@ import inspect
 import re
 from pathlib import Path
 
-import pytest
-from conftest import PACKAGE
-
 import generate
+import pytest
+
 from callstack_core import _library, _native, errors, host, stack, types
+from conftest import PACKAGE
 
 HEADER = generate.HEADER.read_text(encoding="utf-8")
 
