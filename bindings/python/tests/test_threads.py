@@ -207,3 +207,27 @@ def test_finalizers_may_run_inside_of_the_accounting_of_calls() -> None:
     with pytest.raises(CallstackError):
         stack.frame("f1")
     stack.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_an_interrupt_from_the_keyboard_leaves_no_call_behind(tmp_path: Path) -> None:
+    """Else the next close or fork would wait for a call that has ended."""
+    stack = Stack.open(tmp_path, {"mirror": False})
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for number in range(300):
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, 0.0005 + number % 7 * 0.0001)
+                while True:
+                    stack.push({"title": "Task", "parent": None})
+            assert not _calls.is_running(stack._native)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    stack.close()
+    with Stack.open(tmp_path) as again:
+        assert len(again.handles()) > 300

@@ -13,11 +13,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from threading import RLock, get_ident
 
-_running: dict[object, tuple[object, int]] = {}
-"""The calls that run: for each token the owner (a stack, or None) and the thread. Adding and removing is atomic."""
+running: dict[object, tuple[object, int]] = {}
+"""The calls that run: for each token the owner (a stack, or None) and the thread. Adding and removing is atomic: a call ends
+by removing its own token, and then announces it."""
 
 _waiting: list[SimpleQueue[None]] = []
 """A queue for each thread that waits for the end of calls."""
@@ -32,29 +34,29 @@ _fork_lock = RLock()
 def begin(token: object, owner: object) -> None:
     """Adds a call. The caller must then look whether the owner is closed, because a close does these in reverse order."""
     thread = get_ident()
-    _running[token] = (owner, thread)
+    running[token] = (owner, thread)
     while _forking is not None and _forking != thread:
-        end(token)
+        running.pop(token)
+        announce_end()
         with _fork_lock:
             pass
-        _running[token] = (owner, thread)
+        running[token] = (owner, thread)
 
 
-def end(token: object) -> None:
-    """Removes a call. It is harmless if the call was not added."""
-    _running.pop(token, None)
+def announce_end() -> None:
+    """Wakes those who wait for the end of calls, after a call was removed from `running`."""
     for queue in _waiting.copy():
         queue.put(None)
 
 
 def runs_here(owner: object) -> bool:
     """Whether this thread is in a call of the owner: if it asks from a signal handler that has interrupted the call."""
-    return (owner, get_ident()) in _running.copy().values()
+    return (owner, get_ident()) in running.copy().values()
 
 
 def is_running(owner: object) -> bool:
     """Whether any thread is in a call of the owner."""
-    return any(running is owner for running, _ in _running.copy().values())
+    return any(other is owner for other, _ in running.copy().values())
 
 
 def wait_for_end(owner: object) -> None:
@@ -67,7 +69,9 @@ def _wait_while(is_busy: Callable[[], bool]) -> None:
     _waiting.append(ends)
     try:
         while is_busy():
-            ends.get()
+            # An interrupt from the keyboard can keep a thread from announcing an end.
+            with suppress(Empty):
+                ends.get(timeout=0.1)
     finally:
         _waiting.remove(ends)
 
@@ -77,7 +81,7 @@ def _before_fork() -> None:
     _fork_lock.acquire()
     _forking = thread = get_ident()
     # A call of this thread is not in the library: a signal handler has interrupted it, and forks.
-    _wait_while(lambda: any(running != thread for _, running in _running.copy().values()))
+    _wait_while(lambda: any(other != thread for _, other in running.copy().values()))
 
 
 def _after_fork_in_parent() -> None:
@@ -89,7 +93,7 @@ def _after_fork_in_parent() -> None:
 def _after_fork_in_child() -> None:
     # Of all threads only this one exists here, so what others have waited for and locked is made anew.
     global _forking, _fork_lock
-    _running.clear()
+    running.clear()
     _waiting.clear()
     _forking, _fork_lock = None, RLock()
 

@@ -162,7 +162,9 @@ def _call(owner: Handle | None, name: str, inputs: Sequence[Input], outputs: Seq
         first = () if owner is None else (owner.enter(),)
         code = function(*first, *arguments, error)
     finally:
-        _calls.end(token)
+        # Not in a function of its own: at its beginning, an interrupt from the keyboard could keep it from running.
+        _calls.running.pop(token, None)
+        _calls.announce_end()
         if owner is not None:
             owner.leave()
     if code != 0:
