@@ -21,6 +21,8 @@ PYTHON := $(TOOLS)/python/bin/python
 TRAJECTORY_READER := $(TOOLS)/python/.harbor-0.25.0
 # Zig and what builds releases with it.
 RELEASE_TOOLS := $(TOOLS)/release/.installed
+# Python with what tests and checks the Python package.
+PYTHON_BINDING := $(TOOLS)/python-binding/.installed
 NODE_MODULES := bindings/node_modules/.package-lock.json
 VIEW_TESTS := cli/tests/browser
 VIEW_MODULES := $(VIEW_TESTS)/node_modules/.package-lock.json
@@ -39,7 +41,7 @@ SONAME := -C link-arg=-Wl,-soname,libcallstack.so.$(basename $(VERSION))
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent demo-flame bindings program check test test-rust test-promises test-c test-node test-release test-packages test-platforms test-view lint lint-workflows lint-platforms bench bench-node bench-opencode bench-tokens bench-flame bench-relevance bench-view trajectory-reader plugin promises advisories soak fuzz native install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent demo-flame bindings program check test test-rust test-promises test-c test-node test-python test-release test-packages test-platforms test-view lint lint-workflows lint-python lint-platforms bench bench-node bench-python bench-opencode bench-tokens bench-flame bench-relevance bench-view trajectory-reader plugin promises advisories soak fuzz native install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -62,7 +64,7 @@ demo-flame:
 # The last step of building the library uses one core, so the lints run beside it.
 test:
 	$(MAKE) --jobs=2 --output-sync=line --no-print-directory lint native
-	$(MAKE) --no-print-directory test-rust test-promises test-c test-node test-view test-release
+	$(MAKE) --no-print-directory test-rust test-promises test-c test-node test-python test-view test-release
 
 # The daily loop: format, lints, and the tests of the library.
 check:
@@ -105,6 +107,10 @@ program:
 test-node: native program $(NODE_MODULES)
 	$(NPM) test --prefix bindings
 
+# Also packs the wheel of this machine, installs it into a new environment, and uses it.
+test-python: native $(PYTHON_BINDING) $(RELEASE_TOOLS)
+	cd bindings/python && ../../$(TOOLS)/python-binding/bin/python -m pytest
+
 # Tests how packages are made, with small files in place of binaries.
 test-release: $(RELEASE_TOOLS) $(NODE_MODULES)
 	$(NPM) run --silent build --prefix bindings
@@ -124,7 +130,7 @@ test-view: system-tools program $(VIEW_MODULES)
 bench-view: system-tools program $(VIEW_MODULES)
 	$(NPM) run bench --prefix $(VIEW_TESTS)
 
-lint: lint-workflows $(NODE_MODULES) $(VIEW_MODULES) $(RELEASE_TOOLS)
+lint: lint-workflows lint-python $(NODE_MODULES) $(VIEW_MODULES) $(RELEASE_TOOLS)
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
 	$(CARGO) clippy --all-targets --no-default-features -- -D warnings
@@ -143,6 +149,10 @@ lint-workflows: $(LINTERS)
 	$(TOOLS)/lint/bin/actionlint -shellcheck $(TOOLS)/lint/bin/shellcheck
 	$(TOOLS)/lint/bin/shellcheck $(SHELL_SCRIPTS)
 
+lint-python: $(PYTHON_BINDING)
+	cd bindings/python && ../../$(TOOLS)/python-binding/bin/ruff format --quiet --check . \
+		&& ../../$(TOOLS)/python-binding/bin/ruff check --quiet . && ../../$(TOOLS)/python-binding/bin/mypy --no-error-summary .
+
 # The lints for the other platforms: Windows, macOS, Linux with musl and on arm64. Takes about ten minutes on two cores; one that
 # is not installed is skipped: rustup target add x86_64-pc-windows-gnu
 lint-platforms: $(RELEASE_TOOLS)
@@ -160,6 +170,10 @@ bench:
 # Measures the engine through the Node package, next to the figures of pure Rust.
 bench-node: native $(NODE_MODULES)
 	$(NPM) run bench --prefix bindings
+
+# Measures the engine through the Python package, next to the figures of pure Rust.
+bench-python: native $(PYTHON_BINDING)
+	$(TOOLS)/python-binding/bin/python bindings/python/benches/bench.py
 
 # Builds the OpenCode plugin in place, and prints the line for opencode.json that loads it from this folder.
 plugin: native $(NODE_MODULES)
@@ -235,6 +249,11 @@ $(CARGO_C):
 $(RELEASE_TOOLS): release/requirements.txt | system-tools
 	python3 -m venv $(TOOLS)/release
 	$(TOOLS)/release/bin/pip install --quiet --requirement release/requirements.txt
+	touch $@
+
+$(PYTHON_BINDING): bindings/python/requirements.txt | system-tools
+	python3 -m venv $(TOOLS)/python-binding
+	$(TOOLS)/python-binding/bin/python -m pip install --quiet --requirement bindings/python/requirements.txt
 	touch $@
 
 $(CARGO_FUZZ):

@@ -87,8 +87,12 @@
  * must be the last call with its stack, and no other call with that stack may run at the same time. Commands
  * (functions that take `Callstack *`) run one after the other. Queries (functions that take `const Callstack *`)
  * do not wait for commands or for other processes, unless the description says so. Only one thread may free a text
- * or an error object, and no other thread may read it at that time. After fork() only the parent process may use the
- * stack.
+ * or an error object, and no other thread may read it at that time.
+ *
+ * Forks. After fork() only the parent process may use or close its stacks; the child opens the folder again. If fork() runs
+ * while another thread is inside a function of the library, the child inherits locks that nobody opens: until it calls
+ * exec(), it must not call any function of the library. Frames that the parent runs as a host count as running until its
+ * forked children have ended too.
  *
  * Panics. No panic of the library reaches the caller; it is returned as _PANIC. After a panic in a query the stack
  * works as before. After a panic in a command the stack is broken: every later call with it returns _BROKEN, until
@@ -1741,7 +1745,8 @@ CallstackCode callstack_set_log_path(Callstack *stack,
  *   - `"kind"`: only events of this kind: `added`, `imported`, `dependenciesAdded`, `identified`, `statusChanged`,
  *     `invalidated`, `idReplaced`, `logPathSet`, `logMoved`, `artifactAdded`, `decisionAdded`, `activeChanged`, `summarized`,
  *     `chunkAllocated`, `chunkWritten`, `chunkFreed`, `registersChanged`, `runStarted`, `called`, `messagesAdded`,
- *     `delivered`, `forgotten`, `asked` or `answered`;
+ *     `delivered`, `forgotten`, `asked`, `answered`, `callBegun`, `callEnded`, `summaryRequested`, `edited`, `stopped` or
+ *     `usageRecorded`;
  *   - `"limit"`: at most this number of events, the oldest ones.
  * - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":
  *   "decisionAdded", "decision": "Use SQLite"}]`.

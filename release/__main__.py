@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from release import build, contents, npm, sums
+from release import build, contents, npm, sums, wheels
 from release.archives import Entry
 from release.platforms import ROOT, Platform, ReleaseError, chosen, host
 
@@ -65,7 +65,11 @@ def add_platform(table: Table, platform: Platform, manual: dict[str, Entry]) -> 
     def library() -> list[Path]:
         built = build.library(platform)
         npm.stage(platform, built)
-        return [built.shared, contents.library_archive(platform, built, PACKAGES)]
+        return [
+            built.shared,
+            contents.library_archive(platform, built, PACKAGES),
+            wheels.pack(platform, built.shared, PACKAGES),
+        ]
 
     def program() -> list[Path]:
         if not manual:

@@ -29,8 +29,7 @@ def write(archive: Path, entries: dict[str, Entry]) -> None:
     """Writes a .zip or .tar.gz file with these entries in one folder, which has the archive's name."""
     archive.parent.mkdir(parents=True, exist_ok=True)
     if archive.suffix == ".zip":
-        folder = archive.stem
-        content = zipped(folder, entries)
+        content = zipped({f"{archive.stem}/{name}": entry for name, entry in entries.items()})
     else:
         folder = archive.name.removesuffix(".tar.gz")
         content = gzip.compress(tarred(folder, entries), compresslevel=9, mtime=0)
@@ -53,13 +52,13 @@ def tarred(folder: str, entries: dict[str, Entry]) -> bytes:
     return buffer.getvalue()
 
 
-def zipped(folder: str, entries: dict[str, Entry]) -> bytes:
+def zipped(entries: dict[str, Entry]) -> bytes:
     """Returns a zip file: sorted, with the time of the commit and the permissions of Unix."""
     buffer = io.BytesIO()
     date = time.gmtime(environment.commit_time())[:6]
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
         for name, entry in sorted(entries.items()):
-            info = zipfile.ZipInfo(f"{folder}/{name}", date)
+            info = zipfile.ZipInfo(name, date)
             info.create_system = 3
             info.external_attr = (0o100000 | entry.mode) << 16
             info.compress_type = zipfile.ZIP_DEFLATED

@@ -23,6 +23,7 @@ class Platform:
     system: str
     os: str
     cpu: str
+    wheel: str
     libc: str | None = None
     glibc: str | None = None
     macos: str | None = None
@@ -68,6 +69,7 @@ def platforms() -> list[Platform]:
             system=entry["system"],
             os=entry["npm"]["os"],
             cpu=entry["npm"]["cpu"],
+            wheel=entry["wheel"],
             libc=entry["npm"].get("libc"),
             glibc=entry.get("glibc"),
             macos=entry.get("macos"),

@@ -1065,12 +1065,14 @@ fn monotonic_time() -> Clock {
     Arc::new(move || start.elapsed().as_millis() as u64)
 }
 
-/// Randomly keyed hashes of a counter. That is random enough, because IDs are checked for duplicates.
+/// Randomly keyed hashes of a counter. That is random enough, because IDs are checked for duplicates. Forked processes have
+/// the same keys, so the number of the process is hashed too.
 fn system_random() -> Random {
     let keys = RandomState::new();
     let counter = AtomicU64::new(0);
     Arc::new(move || {
         let mut hasher = keys.build_hasher();
+        hasher.write_u32(std::process::id());
         hasher.write_u64(counter.fetch_add(1, Ordering::Relaxed));
         hasher.finish()
     })

@@ -1,5 +1,7 @@
 """What holds for the files of a release, whatever the binaries are."""
 
+import base64
+import csv
 import hashlib
 import json
 import re
@@ -11,7 +13,7 @@ import zipfile
 from pathlib import Path
 from unittest import mock
 
-from release import __main__, archives, build, components, contents, environment, npm, sums
+from release import __main__, archives, build, components, contents, environment, npm, sums, wheels
 from release.archives import Entry
 from release.build import Library
 from release.platforms import ROOT, Platform, ReleaseError, chosen, host, platforms
@@ -156,6 +158,53 @@ class Npm(Folder):
             texts = ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "package.json"]
             third_party = ["LICENSE-THIRD-PARTY"] if libraries else []
             self.assertEqual(names, sorted([*texts, *libraries, *third_party]))
+
+
+class Wheels(Folder):
+    """The Python package."""
+
+    def test_wheels(self) -> None:
+        """Each has the library of its platform, the tags by which pip chooses it, and right sums; bytes are stable."""
+        for platform in platforms():
+            library = self.fake_library(platform).shared
+            wheel = wheels.pack(platform, library, self.folder / "one")
+            again = wheels.pack(platform, library, self.folder / "two")
+            self.assertEqual((wheel.name, wheel.read_bytes()), (again.name, again.read_bytes()))
+            self.assertEqual(wheel.name, f"callstack_core-{environment.version()}-py3-none-{platform.wheel}.whl")
+            with zipfile.ZipFile(wheel) as file:
+                content = {name: file.read(name) for name in file.namelist()}
+                mode = file.getinfo(f"callstack_core/{platform.shared_library}").external_attr >> 16
+            self.assertEqual(content[f"callstack_core/{platform.shared_library}"], library.read_bytes())
+            self.assertEqual(mode & 0o777, 0o755)
+            information = f"callstack_core-{environment.version()}.dist-info"
+            record = f"{information}/RECORD"
+            listed = {name: (digest, size) for name, digest, size in csv.reader(content[record].decode().splitlines())}
+            for name, value in content.items():
+                digest = base64.urlsafe_b64encode(hashlib.sha256(value).digest()).decode().rstrip("=")
+                self.assertEqual(
+                    listed.pop(name), ("", "") if name == record else (f"sha256={digest}", str(len(value)))
+                )
+            self.assertEqual(listed, {})
+            for name in ("callstack_core/py.typed", f"{information}/licenses/LICENSE-THIRD-PARTY"):
+                self.assertIn(name, content)
+            self.assertEqual(
+                re.findall(r"^Tag: py3-none-(.*)$", content[f"{information}/WHEEL"].decode(), re.MULTILINE),
+                platform.wheel.split("."),
+            )
+
+    def test_tags_promise_what_the_binaries_need(self) -> None:
+        """The versions of glibc and macOS in the tags are those that the libraries are built for."""
+        for platform in platforms():
+            promised = platform.glibc or platform.macos
+            if promised:
+                self.assertIn(promised.replace(".", "_"), platform.wheel)
+            elif platform.libc == "musl":
+                self.assertTrue(platform.wheel.startswith("musllinux_1_2_"))
+
+    def test_versions_are_written_as_python_does(self) -> None:
+        """pip refuses others."""
+        for version, expected in {"0.2.0": "0.2.0", "0.2.0-rc.1": "0.2.0rc1", "1.0.0-beta.2": "1.0.0b2"}.items():
+            self.assertEqual(wheels.wheel_version(version), expected)
 
 
 class Build(unittest.TestCase):

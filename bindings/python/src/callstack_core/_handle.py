@@ -1,0 +1,181 @@
+"""Calls to the native library: texts in, texts out, failures as errors."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from callstack_core import _calls
+from callstack_core._library import load, text_at
+from callstack_core._native import ffi
+from callstack_core.errors import CallstackError, ClosedError, ForkedError, error_of
+
+if TYPE_CHECKING:
+    from _cffi_backend import FFI
+
+    Data: TypeAlias = FFI.CData
+
+Input: TypeAlias = "str | bytes | int | None"
+"""A text (None is NULL, bytes are passed as they are) or a number for the library."""
+
+_TEXTS = ffi.typeof("CallstackText[]")
+_STACK = ffi.typeof("Callstack **")
+_ERROR = ffi.typeof("CallstackError **")
+FLAG = ffi.typeof("int32_t *")
+TIME = ffi.typeof("uint64_t *")
+
+write_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+read_json = json.JSONDecoder().decode
+
+
+def to_utf8(text: str) -> bytes:
+    """Encodes a text. A surrogate without its pair is no character, and becomes U+FFFD."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+class Handle:
+    """A stack of the library, which is freed once, and not while a call uses it."""
+
+    __slots__ = ("__weakref__", "_is_close_due", "_is_closed", "_pointers", "_process")
+
+    def __init__(self, name: str, *inputs: Input) -> None:
+        """Opens a stack by the function `name`."""
+        stack = ffi.new(_STACK)
+        self._process = os.getpid()
+        self._is_closed = self._is_close_due = False
+        self._pointers: list[Data] = []
+        try:
+            _call(None, name, inputs, [stack])
+        finally:
+            if stack[0] != ffi.NULL:
+                self._pointers.append(stack[0])
+
+    def run(self, name: str, *inputs: Input) -> None:
+        """Calls a function that answers nothing."""
+        _call(self, name, inputs, [])
+
+    def text(self, name: str, *inputs: Input) -> str:
+        """Calls a function that answers a text."""
+        return _texts(self, name, inputs, 1)[0] or ""
+
+    def texts(self, count: int, name: str, *inputs: Input) -> list[str | None]:
+        """Calls a function that answers several texts, or none."""
+        return _texts(self, name, inputs, count)
+
+    def value(self, kind: FFI.CType, name: str, *inputs: Input) -> int:
+        """Calls a function that answers a number: a `FLAG` or a `TIME`."""
+        value = ffi.new(kind)
+        _call(self, name, inputs, [value])
+        return int(value[0])
+
+    def close(self) -> None:
+        """Flushes and frees the stack, when the calls of other threads with it have ended. Closing again does nothing."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if _calls.runs_here(self):
+            self._is_close_due = True
+        else:
+            self.free()
+
+    def abandon(self) -> None:
+        """Closes the stack if nobody uses it: it was collected, or the interpreter ends while threads may run."""
+        if not self._is_closed:
+            self._is_closed = True
+            if not _calls.is_running(self):
+                # The database holds everything that was acknowledged; the next open writes the files beside it.
+                with suppress(CallstackError):
+                    self.free()
+
+    def enter(self) -> Data:
+        """Returns the pointer for a call that has begun. Raises an error if the call may not use it."""
+        if self._process != os.getpid():
+            raise ForkedError("this stack was opened before fork; open the stack again in the child", {})
+        if self._is_closed:
+            raise ClosedError("this stack has been closed; open it again", {})
+        return self._pointers[0]
+
+    def leave(self) -> None:
+        """Closes the stack at the end of a call that was interrupted by a close of its own thread."""
+        if self._is_close_due:
+            self.free()
+
+    def free(self) -> None:
+        """Frees the stack, except in a forked child: it is its parent's."""
+        if self._process != os.getpid():
+            return
+        _calls.wait_for_end(self)
+        try:
+            pointer = self._pointers.pop()
+        except IndexError:
+            return
+        _call(None, "callstack_close", [], [ffi.new(_STACK, pointer)])
+
+
+def text(name: str, *inputs: Input) -> str:
+    """Calls a function that takes no stack and answers a text."""
+    return _texts(None, name, inputs, 1)[0] or ""
+
+
+def texts(count: int, name: str, *inputs: Input) -> list[str | None]:
+    """Calls a function that takes no stack and answers several texts."""
+    return _texts(None, name, inputs, count)
+
+
+def _texts(owner: Handle | None, name: str, inputs: Sequence[Input], count: int) -> list[str | None]:
+    outputs = ffi.new(_TEXTS, count)
+    places = [outputs + place for place in range(count)]
+    try:
+        _call(owner, name, inputs, places)
+        return [None if text.data == ffi.NULL else str(ffi.buffer(text.data, text.len), "utf-8") for text in places]
+    finally:
+        free = load().callstack_text_free
+        for place in places:
+            free(place)
+
+
+def _call(owner: Handle | None, name: str, inputs: Sequence[Input], outputs: Sequence[Data]) -> None:
+    function = getattr(load(), name)
+    arguments: list[Any] = []
+    for value in inputs:
+        if isinstance(value, str):
+            value = to_utf8(value)
+        if value is None:
+            arguments += (ffi.NULL, 0)
+        elif isinstance(value, bytes):
+            arguments += (value, len(value))
+        elif isinstance(value, int):
+            arguments.append(value)
+        else:
+            raise TypeError(f"{name}: expected a text, got {type(value).__name__} {value!r}")
+    arguments += outputs
+    error = ffi.new(_ERROR)
+    token = object()
+    try:
+        _calls.begin(token, owner)
+        first = () if owner is None else (owner.enter(),)
+        code = function(*first, *arguments, error)
+    finally:
+        # Not in a function of its own: at its beginning, an interrupt from the keyboard could keep it from running.
+        _calls.running.pop(token, None)
+        _calls.announce_end()
+        if owner is not None:
+            owner.leave()
+    if code != 0:
+        raise _taken(error)
+
+
+def _taken(error: Data) -> CallstackError:
+    library = load()
+    texts = (library.callstack_error_name, library.callstack_error_message, library.callstack_error_details)
+    try:
+        name, message, details = (text_at(text(error[0])) for text in texts)
+    finally:
+        library.callstack_error_free(error)
+    return error_of(name, message, read_json(details))

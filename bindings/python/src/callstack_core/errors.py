@@ -1,0 +1,387 @@
+"""The errors that this package raises.
+
+Each kind of error has a class: its `code` in camel case, with `Error` behind it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class CallstackError(Exception):
+    """Raised by a call that failed. The call has changed nothing.
+
+    The message, `str(error)`, says what to do and can be shown to an agent.
+
+        try:
+            stack.activate("f9")
+        except UnknownFrameError as error:
+            print(error.details["reference"])
+    """
+
+    code: str = "unknown"
+    """The kind of the error, for programs: the error code of the C header in lower case, or one of this package."""
+
+    details: dict[str, Any]
+    """The values in the message, such as `{"handle": "f3", "total": 100, "needed": 214, "unit": "tokens"}`."""
+
+    def __init__(self, message: str, details: dict[str, Any] | None = None) -> None:
+        super().__init__(message, details)
+        self.details = {} if details is None else details
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class StorageError(CallstackError):
+    """The folder of a stack, or a file in it, cannot be used as the call needs it."""
+
+
+class ClosedError(CallstackError):
+    """The stack was closed."""
+
+    code = "closed"
+
+
+class ForkedError(CallstackError):
+    """The stack was opened by the parent of this process, before a fork. Open it again in this process."""
+
+    code = "forked"
+
+
+class LibraryError(CallstackError):
+    """The native library was not found, cannot be loaded, or has another C interface than this package needs."""
+
+    code = "library"
+
+
+class NullError(CallstackError):
+    """A required pointer was NULL."""
+
+    code = "null"
+
+
+class LengthError(CallstackError):
+    """A length is larger than any text in memory can be (more than half of the address space)."""
+
+    code = "length"
+
+
+class Utf8Error(CallstackError):
+    """A text is not valid UTF-8."""
+
+    code = "utf8"
+
+
+class PanicError(CallstackError):
+    """The library met a fault of its own; please report it.
+
+    After a fault in a command the stack is broken.
+    """
+
+    code = "panic"
+
+
+class BrokenError(CallstackError):
+    """An earlier command on this stack returned `PanicError`: close the stack and open it again."""
+
+    code = "broken"
+
+
+class UnknownFrameError(CallstackError):
+    """No frame has this ID or handle, or an ID with this beginning."""
+
+    code = "unknown_frame"
+
+
+class AmbiguousFrameError(CallstackError):
+    """The IDs of several frames begin with the text. The details list up to eight candidates."""
+
+    code = "ambiguous_frame"
+
+
+class DuplicateIdError(CallstackError):
+    """Another frame already has the ID."""
+
+    code = "duplicate_id"
+
+
+class EmptyError(CallstackError):
+    """A required text is empty or has only white space."""
+
+    code = "empty"
+
+
+class TransitionError(CallstackError):
+    """The frame cannot change from its current status to the requested one."""
+
+    code = "transition"
+
+
+class ParentClosedError(CallstackError):
+    """The parent is completed, failed or invalidated."""
+
+    code = "parent_closed"
+
+
+class ParentPlannedError(CallstackError):
+    """The parent is planned, so no frame can be pushed below it."""
+
+    code = "parent_planned"
+
+
+class IdentityFixedError(CallstackError):
+    """The title and criteria of the frame are already set and cannot change."""
+
+    code = "identity_fixed"
+
+
+class DependencyError(CallstackError):
+    """A dependency on the frame itself, on a frame above or below it, or in a circle."""
+
+    code = "dependency"
+
+
+class ParentCircleError(CallstackError):
+    """Two imported frames name each other as ancestors."""
+
+    code = "parent_circle"
+
+
+class NotOpenError(CallstackError):
+    """The frame is not in_progress or blocked, so it cannot be the active frame."""
+
+    code = "not_open"
+
+
+class BudgetTooSmallError(CallstackError):
+    """The budget is too small for the required part of the context.
+
+    The details hold the `needed` one and its `unit`, tokens or bytes.
+    """
+
+    code = "budget_too_small"
+
+
+class SettingError(CallstackError):
+    """A setting, a number or an environment variable is outside of its allowed values."""
+
+    code = "setting"
+
+
+class JsonError(CallstackError):
+    """A text is not JSON, or JSON of another shape."""
+
+    code = "json"
+
+
+class VersionError(StorageError):
+    """A newer version of the library wrote the file."""
+
+    code = "version"
+
+
+class HistoryError(CallstackError):
+    """An event does not fit the events before it in a history."""
+
+    code = "history"
+
+
+class NotEmptyError(StorageError):
+    """The folder for a new stack already contains one."""
+
+    code = "not_empty"
+
+
+class InMemoryError(CallstackError):
+    """The stack is in memory and has no logs, or no history."""
+
+    code = "in_memory"
+
+
+class IoError(StorageError):
+    """The operating system or SQLite refused an operation on a file or folder."""
+
+    code = "io"
+
+
+class DiskFullError(StorageError):
+    """The disk is full, or a quota is used up."""
+
+    code = "disk_full"
+
+
+class ReadOnlyError(StorageError):
+    """The file, its folder or the disk is read-only for this process."""
+
+    code = "read_only"
+
+
+class BusyError(StorageError):
+    """Other threads or processes took longer than the call waits (`busyTimeout`).
+
+    The details hold `waited`, in milliseconds: how long the call waited in all.
+    """
+
+    code = "busy"
+
+
+class DamagedError(StorageError):
+    """A file does not contain what its name says, or a history has an event that does not fit.
+
+    It was not changed.
+    """
+
+    code = "damaged"
+
+
+class FullError(CallstackError):
+    """The tree has the maximum number of frames (4,294,967,295)."""
+
+    code = "full"
+
+
+class ResultsFixedError(CallstackError):
+    """The frame is not in_progress or blocked, so its results cannot be updated."""
+
+    code = "results_fixed"
+
+
+class NoFrameError(CallstackError):
+    """The calling session has no frame, and the call names none."""
+
+    code = "no_frame"
+
+
+class TooDeepError(CallstackError):
+    """The new frame would be deeper than the setting `maxDepth` allows."""
+
+    code = "too_deep"
+
+
+class RunningError(CallstackError):
+    """The frame already runs, so it cannot be started."""
+
+    code = "running"
+
+
+class ChunkExistsError(CallstackError):
+    """The frame, or an unfinished frame below it, already sees a chunk of that name."""
+
+    code = "chunk_exists"
+
+
+class UnknownChunkError(CallstackError):
+    """The frame sees no chunk of that name."""
+
+    code = "unknown_chunk"
+
+
+class TooLongError(CallstackError):
+    """A text is longer than its limit."""
+
+    code = "too_long"
+
+
+class NotOneLineError(CallstackError):
+    """A text that must be one line has line breaks or other control characters."""
+
+    code = "not_one_line"
+
+
+class NoRunError(CallstackError):
+    """The frame is not the root frame of a run."""
+
+    code = "no_run"
+
+
+class OutOfTurnError(CallstackError):
+    """The run waits for something else."""
+
+    code = "out_of_turn"
+
+
+class SecondStackOperationError(CallstackError):
+    """A reply of a model has a second push_frame or pop_frame."""
+
+    code = "second_stack_operation"
+
+
+class InsideReadError(CallstackError):
+    """A command was called by code that the library calls while it reads the tree."""
+
+    code = "inside_read"
+
+
+class ReplacedError(StorageError):
+    """The files of the stack were replaced while it was open.
+
+    Nothing more is written to them: open the stack again.
+    """
+
+    code = "replaced"
+
+
+class NotFinishedError(CallstackError):
+    """The frame is neither completed nor failed, so it has no results to deliver."""
+
+    code = "not_finished"
+
+
+class NotBlockedError(CallstackError):
+    """The frame is not blocked, so it waits for no answer."""
+
+    code = "not_blocked"
+
+
+class NotPlannedError(CallstackError):
+    """The frame has begun or is invalidated, so it cannot be edited."""
+
+    code = "not_planned"
+
+
+class NotSiblingError(CallstackError):
+    """The frame cannot stand before a frame with another parent."""
+
+    code = "not_sibling"
+
+
+class NotReadyError(CallstackError):
+    """The planned frame depends on frames that are not completed."""
+
+    code = "not_ready"
+
+
+class WaitCircleError(CallstackError):
+    """The frame waits for the caller, which would wait for it."""
+
+    code = "wait_circle"
+
+
+class NotRetriableError(CallstackError):
+    """The frame is neither failed nor blocked, or was begun anew already.
+
+    Then the details hold the `newest` attempt.
+    """
+
+    code = "not_retriable"
+
+
+class RetryLinkError(CallstackError):
+    """An imported frame has a `retryOf` that cannot be, or an edit would move an attempt away from its predecessor."""
+
+    code = "retry_link"
+
+
+def _leaves(of: type[CallstackError]) -> list[type[CallstackError]]:
+    return [leaf for kind in of.__subclasses__() for leaf in (_leaves(kind) or [kind])]
+
+
+_BY_CODE = {kind.code: kind for kind in _leaves(CallstackError)}
+
+
+def error_of(code: str, message: str, details: dict[str, Any]) -> CallstackError:
+    """Returns the error for a code of the library: a `CallstackError` for a code that this version does not know."""
+    error = _BY_CODE.get(code, CallstackError)(message, details)
+    error.code = code
+    return error

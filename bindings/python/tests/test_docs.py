@@ -1,0 +1,47 @@
+"""The examples of the README run, and pass mypy."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from callstack_core import Stack
+from conftest import PACKAGE
+
+README = (PACKAGE / "README.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+def test_the_example_runs(number: int, tmp_path: Path) -> None:
+    (tmp_path / "example.py").write_text(EXAMPLES[number], encoding="utf-8")
+    program = f"import runpy, sys; sys.path.insert(0, {str(PACKAGE / 'src')!r}); sys.path.insert(0, '.')\n"
+    program += "runpy.run_module('example', run_name='__main__', alter_sys=True)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0 and done.stdout, done.stderr
+
+
+def test_the_examples_are_typed(tmp_path: Path) -> None:
+    files = [tmp_path / f"example{number}.py" for number in range(len(EXAMPLES))]
+    for file, example in zip(files, EXAMPLES, strict=True):
+        file.write_text(example, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", PACKAGE / "pyproject.toml", *files],
+        cwd=PACKAGE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0 and len(files) >= 6, done.stdout + done.stderr
+
+
+def test_the_table_of_methods_is_complete() -> None:
+    methods = {name for name in vars(Stack) if not name.startswith("_")}
+    shown = set(re.findall(r"`(?:Stack\.|stack\.)?(\w+)(?:\(.*?\))?`", README)) | {"open", "in_memory", "context"}
+    assert methods - shown - {"tools"} == set()

@@ -1,0 +1,71 @@
+"""Errors: classes, codes, messages and details."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from callstack_core import CallstackError, Stack, errors
+
+
+def test_an_error_has_a_class_a_code_a_message_and_details(stack: Stack) -> None:
+    with pytest.raises(errors.UnknownFrameError) as raised:
+        stack.activate("f9")
+    error = raised.value
+    assert error.code == "unknown_frame" and error.details["reference"] == "f9" and "f9" in str(error)
+    assert isinstance(error, CallstackError) and not isinstance(error, errors.StorageError)
+
+
+@pytest.mark.parametrize("code", ["busy", "code_of_a_later_version"])
+def test_errors_are_copied_whole(code: str) -> None:
+    error = errors.error_of(code, "took too long", {"waited": 12})
+    for same in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(same) is type(error)
+        assert (same.code, str(same), same.details) == (code, "took too long", {"waited": 12})
+
+
+def test_storage_errors_have_a_class_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(errors.StorageError) as raised:
+        Stack.open(tmp_path / "file")
+    assert raised.value.code in {"io", "damaged"}
+    (tmp_path / "stack.db").write_text("not a database, but long enough to look like a file of some other program" * 9)
+    with pytest.raises(errors.DamagedError):
+        Stack.open(tmp_path)
+    with pytest.raises(errors.EmptyError):
+        Stack.open("")
+
+
+def test_a_closed_stack_says_so(stack: Stack) -> None:
+    stack.close()
+    stack.close()
+    for call in (stack.info, lambda: stack.push({"title": "Cart"}), lambda: stack.context("f1"), stack.refresh):
+        with pytest.raises(errors.ClosedError, match="open it again"):
+            call()
+
+
+def test_a_missing_library_is_named_with_all_places(
+    run_python: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    program = """
+import os
+from callstack_core.errors import LibraryError
+for path, words in (("missing.so", "CALLSTACK_LIBRARY: missing.so"), (__import__("sys").argv[1], "cannot be loaded")):
+    os.environ["CALLSTACK_LIBRARY"] = path
+    try:
+        Stack.in_memory()
+    except LibraryError as error:
+        assert words in str(error), error
+        assert error.code == "library" and error.details
+    else:
+        raise AssertionError("loaded")
+del os.environ["CALLSTACK_LIBRARY"]
+Stack.in_memory().close()
+"""
+    (tmp_path / "text.so").write_text("not a library")
+    run_python(program, str(tmp_path / "text.so"))

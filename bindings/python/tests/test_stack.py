@@ -1,0 +1,215 @@
+"""Frames, queries, contexts, logs and histories."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from callstack_core import Stack, errors
+from callstack_core.types import NewFrame
+
+
+def test_frames_are_pushed_planned_activated_and_popped(stack: Stack) -> None:
+    cart = stack.push({"title": "Shopping cart", "parent": "f1"})
+    assert (cart, stack.active()) == ("f2", "f2")
+    pay, mail = stack.plan_children(
+        "f1", [{"title": "Pay", "sessionID": "pay"}, {"title": "Send mail", "dependsOn": ["pay"]}]
+    )
+    assert stack.ready() == [pay]
+    popped = stack.pop(cart, "completed", "Totals in src/cart.py", "cart.py: total()")
+    assert popped == {"handle": "f2", "parent": "f1", "active": "f1", "stillOpen": [], "stillPlanned": []}
+    stack.activate("Pay")
+    assert stack.frame(pay)["status"] == "in_progress"
+    assert stack.invalidate(mail, "No mail needed")["invalidated"] == [mail]
+    assert stack.children("f1") == [cart, pay, mail]
+    assert stack.siblings(pay) == [cart, mail]
+    assert stack.ancestors(pay) == ["f1"]
+    assert stack.with_status("completed") == [cart]
+    assert stack.handles({"relation": "subtree", "frame": "f1"}) == ["f1", cart, pay, mail]
+    assert [frame["title"] for frame in stack.frames({"status": "invalidated"})] == ["Send mail"]
+
+
+def test_planned_frames_are_edited_and_their_order_changes(stack: Stack) -> None:
+    first, second = stack.plan_children("f1", [{"title": "First"}, {"title": "Second"}])
+    stack.edit(second, {"title": "Before", "before": first})
+    assert stack.children("f1") == [second, first]
+    assert stack.frame(second)["title"] == "Before"
+    third = stack.plan({"title": "Third", "parent": None})
+    assert stack.handles({"relation": "roots"}) == ["f1", third]
+
+
+def test_blocked_frames_are_answered_stopped_and_begun_anew(stack: Stack) -> None:
+    tax = stack.push({"title": "Tax", "parent": "f1"})
+    stack.block(tax, "Which rate? The user knows", "Totals work")
+    stack.answer(tax, "20 %")
+    question = stack.frame(tax)["questions"][0]
+    assert (question["question"], question["answer"]) == ("Which rate? The user knows", "20 %")
+    stack.set_status(tax, "in_progress")
+    stack.pop(tax, "failed", "The table is out of date")
+    again = stack.retry(tax, "Take the rates from the office's site")
+    assert again["attempt"] == 2
+    assert "out of date" in stack.context(again["handle"]).xml
+    assert stack.stop("f1", "The user is away") == stack.stop_all("The user is away") == stack.interrupted() == []
+
+
+def test_placeholders_are_identified(stack: Stack) -> None:
+    handle = stack.ensure("ses_2", parent="ses_1")
+    assert stack.ensure("ses_2") == handle
+    assert stack.frame(handle)["title"] == "Session ses_2"
+    stack.identify(handle, {"title": "Payment", "successCriteria": "Cards work"})
+    frame = stack.frame(handle)
+    assert (frame["title"], frame["successCriteria"]) == ("Payment", "Cards work")
+    with pytest.raises(errors.IdentityFixedError):
+        stack.identify(handle, {"title": "Other"})
+    stack.replace_id(handle, "ses_3")
+    assert stack.resolve("ses_3") == handle
+
+
+def test_what_frames_produce_is_recorded(stack: Stack) -> None:
+    assert stack.add_artifact("f1", "src/cart.py")
+    assert not stack.add_artifact("f1", "src/cart.py")
+    stack.add_decision("f1", "Totals are in cents")
+    stack.summarize("f1", "The cart works", "cart")
+    frame = stack.frame("f1")
+    assert (frame["artifacts"], frame["decisions"]) == (["src/cart.py"], ["Totals are in cents"])
+    assert frame["results"] == "The cart works"
+    stack.record_usage("f1", {"model": "opus", "uncachedInput": 100, "output": 20})
+    assert stack.usage("f1")["total"][0]["output"] == 20
+    child = stack.push({"title": "Child"})
+    stack.set_active("f1")
+    assert stack.active() == "f1"
+    stack.pop(child, "completed", "Done")
+    stack.deliver(child)
+    stack.forget("f1")
+    assert "deliveredAt" in stack.frame(child)
+
+
+def test_a_context_has_two_parts_and_a_report(stack: Stack) -> None:
+    context = stack.context("ses_1", {"budget": {"total": 2000}, "guidance": "none"})
+    assert context.xml.startswith("<stack-context")
+    assert "Build a shop" in context.volatile
+    assert context.stable and context.stable not in context.volatile
+    assert context.tokens == context.report["tokens"] <= 2000
+    assert context.report["entries"][0]["section"] == "current-frame"
+    assert repr(context).startswith("Context(xml=")
+    stack.context("ses_1", {"budget": {"total": 2000}, "guidance": "none"})
+    assert stack.info()["cache"]["hits"] == 1
+    stack.clear_cache("ses_1")
+    stack.clear_cache()
+    with pytest.raises(errors.BudgetTooSmallError) as raised:
+        stack.context("f1", {"budget": {"total": 20}})
+    assert raised.value.details["needed"] > 20 and raised.value.details["unit"] == "tokens"
+
+
+def test_default_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STACK_TOKEN_BUDGET_TOTAL", "1234")
+    assert Stack.settings()["budget"]["total"] == 1234
+    monkeypatch.setenv("STACK_TOKEN_BUDGET_TOTAL", "many")
+    with pytest.warns(UserWarning, match="STACK_TOKEN_BUDGET_TOTAL"):
+        assert Stack.settings()["budget"]["total"] == 4000
+
+
+def test_texts_come_back_unchanged(stack: Stack) -> None:
+    text = "a\0b 🛒 é \u2028 \"'\\ <&>" + "x" * 100_000
+    stack.push({"title": "Texts", "sessionID": "texts"})
+    stack.add_decision("texts", text)
+    assert stack.frame("texts")["decisions"] == [text]
+    stack.add_decision("texts", "one \ud83d alone")
+    stack.allocate_chunk("texts", {"name": "chunk", "content": "\ude00 \ud83d\ude00"})
+    assert stack.frame("texts")["decisions"][1] == "one \ufffd alone"
+    assert stack.chunks("texts")[0]["chunk"]["content"] == "\ufffd 😀"
+
+
+def test_chunks_and_registers_are_shown_to_the_frames_below(stack: Stack) -> None:
+    stack.allocate_chunk("f1", {"name": "schema", "content": "id, total"})
+    stack.write_chunk("f1", "schema", "id, total, tax")
+    stack.update_registers("f1", {"R0_GOAL": "A shop"})
+    below = stack.push({"title": "Below"})
+    (seen,) = stack.chunks(below)
+    assert (seen["handle"], seen["chunk"]["content"]) == ("f1", "id, total, tax")
+    assert "id, total, tax" in stack.context(below).xml
+    assert stack.frame("f1")["registers"] == {"R0_GOAL": "A shop"}
+    stack.free_chunk(below, "schema")
+    with pytest.raises(errors.UnknownChunkError):
+        stack.free_chunk(below, "schema")
+
+
+def test_a_run_asks_and_ends(stack: Stack) -> None:
+    names = {tool["name"] for tool in Stack.memory_tools("registers")}
+    assert {"push_frame", "pop_frame"} <= names > {tool["name"] for tool in Stack.memory_tools()}
+    run = stack.start_run({"task": "Tidy up", "settings": {"memory": "registers"}})
+    step = stack.advance_run(run)
+    assert step["next"] == "ask" and "Tidy up" in step["messages"][-1]["text"]
+    stack.run_reply(run, {"calls": [{"id": "call_1", "name": "look", "arguments": "{}"}]})
+    step = stack.advance_run(run)
+    assert step["next"] == "call" and step["name"] == "look"
+    stack.run_answer(run, "call_1", "all is tidy", is_error=False)
+    stack.run_tell(run, "Then end")
+    with pytest.raises(errors.OutOfTurnError):
+        stack.run_answer(run, "call_1", "again")
+    pop = {"id": "call_2", "name": "pop_frame", "arguments": '{"result": "Nothing to do"}'}
+    stack.run_reply(run, {"text": "Done", "calls": [pop]})  # type: ignore[list-item]
+    step = stack.advance_run(run)
+    assert step["next"] == "over" and step["results"] == "Nothing to do"
+    assert stack.runs() == [run] and stack.run_status(run)["steps"] == 2
+
+
+def test_plans_are_imported(stack: Stack) -> None:
+    imported = stack.import_plan('{"id": "bd-1", "title": "Login", "status": "open"}\n')
+    assert stack.frame(imported["handles"][0])["title"] == "Issues" and imported["problems"] == []
+    with pytest.raises(errors.JsonError):
+        stack.import_plan("{")
+
+
+def test_a_state_and_a_history_make_the_same_stack(stack: Stack, tmp_path: Path) -> None:
+    stack.push({"title": "Cart", "sessionID": "cart"})
+    with Stack.from_state(stack.state()) as same:
+        assert same.outline() == stack.outline()
+    with Stack.from_state(json.dumps(stack.state()), {"counter": "chars4"}) as same:
+        assert same.frames() == stack.frames()
+    with Stack.rebuild(tmp_path / "rebuilt", stack.export_history(), {"mirror": False}) as same:
+        assert same.history() == stack.history()
+        assert same.history({"since": 1, "kind": "added"})[0]["frame"]["title"] == "Cart"
+    stack.export_files(tmp_path / "files")
+    with Stack.open(tmp_path / "files") as same:
+        assert same.handles() == ["f1", "f2"]
+    with pytest.raises(errors.NotEmptyError):
+        stack.export_files(tmp_path / "rebuilt")
+
+
+def test_a_stack_in_a_folder_is_there_again(tmp_path: Path) -> None:
+    with Stack.open(str(tmp_path), {"durability": "full", "busyTimeout": 2000}) as stack:
+        stack.push({"title": "Kept", "sessionID": "kept"})
+        stack.append_log("kept", [{"role": "user", "text": "Hello"}, 2])
+        with Stack.open(tmp_path) as other:
+            assert not other.refresh()
+            stack.add_decision("kept", "Totals are in cents")
+            assert other.refresh()
+            assert other.frame("kept")["decisions"] == ["Totals are in cents"]
+        stack.flush()
+    with Stack.open(tmp_path) as stack:
+        page = stack.read_log("kept", {"tail": 1})
+        assert (page["total"], page["lines"]) == (2, [{"number": 2, "entry": 2}])
+        stack.set_log_path("kept", tmp_path / "other.jsonl")
+        assert stack.frame("kept")["logPath"] == str(tmp_path / "other.jsonl")
+        assert "Kept" in stack.outline({"style": "indented", "root": "f1"})
+
+
+def test_wrong_arguments_are_refused_and_change_nothing(stack: Stack) -> None:
+    before = stack.info()["revision"]
+    wrong: NewFrame = {"title": "Cart", "sucessCriteria": "typo"}  # type: ignore[typeddict-unknown-key]
+    with pytest.raises(errors.JsonError, match="sucessCriteria"):
+        stack.push(wrong)
+    with pytest.raises(errors.SettingError, match="must be one of planned"):
+        stack.pop("f1", "done", "It is")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="expected a text, got float"):
+        stack.activate(1.5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        stack.push({"title": {1, 2}})  # type: ignore[typeddict-item]
+    with pytest.raises(ValueError):
+        stack.append_log("f1", [float("nan")])
+    with pytest.raises(TypeError, match=r"Stack\.open"):
+        Stack()
+    assert stack.info()["revision"] == before
