@@ -144,19 +144,25 @@ impl SqliteStore {
         let path = std::path::absolute(path.into()).map_err(|error| Error::io("open", "", error.to_string()))?;
         let (folder, name) = place(&path)?;
         let path = folder.path_of(&name);
-        schema::refuse_unfit_files(&folder, &name)?;
         let write_lock = Lock::open(&folder, &name, "-write")?;
         let read_lock = Lock::open(&folder, &name, "-read")?;
         let mut patience = Patience::new(Duration::from_millis(options.busy_timeout));
         let connection = {
+            // Windows keeps a removed file while anybody has it open, and SQLite takes a rollback journal that is still there for
+            // one that a crash has left. So there only one process at a time looks at the files and sets them up.
+            let mut writing = None;
+            if cfg!(windows) {
+                writing = Some(patience.retry(|| write_lock.try_exclusive())?);
+            }
+            schema::refuse_unfit_files(&folder, &name)?;
             let _reading = patience.retry(|| read_lock.try_shared())?;
             let connection = connect(&folder, &name, OpenFlags::SQLITE_OPEN_CREATE)?;
             let state = patience.retry(|| schema::state(&connection, &path))?;
-            let _writing = match state {
-                schema::State::Current => None,
-                _ => Some(patience.retry(|| write_lock.try_exclusive())?),
-            };
+            if writing.is_none() && state != schema::State::Current {
+                writing = Some(patience.retry(|| write_lock.try_exclusive())?);
+            }
             patience.retry(|| set_up(&connection, &path, options.durability, state))?;
+            drop(writing);
             connection
         };
         let hold = Hold::new(&folder, &name)?;
