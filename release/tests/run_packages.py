@@ -82,12 +82,15 @@ def check_library(platform: Platform, how: Runner, library: Path, folder: Path) 
     program = folder / ("survive.exe" if platform.is_windows else "survive")
     source = ROOT / "release" / "tests" / "survive.c"
     target = platform.zig_target.replace("-unknown", "").replace("-pc-windows", "-windows")
-    linked = (
-        [str(library / "lib" / "libcallstack.a"), "-lunwind", "-static"]
-        if how.static
-        else [f"-L{library / 'lib'}", "-lcallstack", f"-Wl,-rpath,{library / 'lib'}"]
-    )
-    options = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-target", target, f"-I{library / 'include'}"]
+    if how.static:
+        linked = [str(library / "lib" / "libcallstack.a"), "-lunwind", "-static"]
+    elif platform.is_windows:
+        # zig takes `-lcallstack` for the static library.
+        linked = [str(library / "lib" / "libcallstack.dll.a")]
+    else:
+        linked = [f"-L{library / 'lib'}", "-lcallstack", f"-Wl,-rpath,{library / 'lib'}"]
+    # Without -O2 zig links checks of its own, which need functions that Debian's musl does not have.
+    options = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-target", target, f"-I{library / 'include'}"]
     run([str(ZIG), "cc", *options, str(source), *linked, "-o", str(program)], environment.base())
     if platform.is_windows:
         # Windows looks for libraries beside the program.
