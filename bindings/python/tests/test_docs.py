@@ -1,4 +1,4 @@
-"""The examples of the README run, and pass mypy."""
+"""The examples of both READMEs run, and pass mypy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from callstack_core import Stack
 from conftest import PACKAGE
 
 README = (PACKAGE / "README.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+PROJECT = (PACKAGE.parents[1] / "README.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", README + PROJECT, re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
@@ -38,7 +39,7 @@ def test_the_examples_are_typed(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert done.returncode == 0 and len(files) >= 6, done.stdout + done.stderr
+    assert done.returncode == 0 and len(files) >= 7, done.stdout + done.stderr
 
 
 def test_the_table_of_methods_is_complete() -> None:
