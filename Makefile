@@ -34,10 +34,10 @@ FEATURES ?= capi
 # is not cached takes up to a seventh longer; of other calls no difference can be measured.
 COMPACT := CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_STRIP=symbols \
 	CARGO_PROFILE_RELEASE_OPT_LEVEL=s RUSTFLAGS="-C llvm-args=-inline-threshold=15"
-# The name by which programs load the shared library: the version without its last number.
+# The name by which programs load the shared library, as the record of the C interface has it.
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 ifeq ($(shell uname),Linux)
-SONAME := -C link-arg=-Wl,-soname,libcallstack.so.$(basename $(VERSION))
+SONAME := -C link-arg=-Wl,-soname,$(shell sed -n 's/^soname: //p' include/callstack.abi)
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
@@ -213,8 +213,8 @@ install: native
 install-with-cargo-c: $(CARGO_C)
 	$(COMPACT) $(CARGO) cinstall -p callstack-core --release --prefix $(PREFIX) --libdir $(PREFIX)/lib --target-dir target/cinstall
 
-# Builds the packages of all platforms in target/packages: the program, the C library and the npm packages, with SBOMs and
-# checksums. See docs/packages.md. For some platforms: make packages PLATFORMS="linux-x64 darwin-arm64"
+# Builds the packages of all platforms in target/packages, which it empties first: the program, the C library, the npm packages
+# and the wheels, with SBOMs and checksums. See docs/packages.md. For some platforms: make packages PLATFORMS="linux-x64 darwin-arm64"
 packages: $(RELEASE_TOOLS) $(NODE_MODULES)
 	$(NPM) run build --prefix bindings
 	python3 -m release $(PLATFORMS)

@@ -1,1 +1,1 @@
-"""Builds the packages of a release: libraries, programs and npm packages for each platform. See docs/packages.md."""
+"""Builds the packages of a release: libraries, programs, npm packages and wheels for each platform. See docs/packages.md."""

@@ -28,8 +28,9 @@ class Table:
         began = time.monotonic()
         try:
             files = make()
-        except ReleaseError as error:
-            self.add(f"{platform:<17} {time.monotonic() - began:7.0f} {'-':>10}  {what}: {error}")
+        except Exception as error:
+            reason = error if isinstance(error, ReleaseError) else f"{type(error).__name__}: {error}"
+            self.add(f"{platform:<17} {time.monotonic() - began:7.0f} {'-':>10}  {what}: {reason}")
             return False
         for file in files:
             self.add(f"{platform:<17} {time.monotonic() - began:7.0f} {file.stat().st_size:10,}  {file.name}")

@@ -65,9 +65,9 @@ def program(platform: Platform) -> Path:
 def link_name(platform: Platform) -> str | None:
     """Returns the linker's option for the name by which programs load the shared library.
 
-    Before 1.0, versions with the same minor number have the same ABI. On Windows, the import library has the name.
+    On Windows, the import library has the name.
     """
-    compatible = environment.version().rpartition(".")[0]
+    compatible = environment.compatible_version()
     match platform.os:
         case "linux":
             return f"-Wl,-soname,libcallstack.so.{compatible}"

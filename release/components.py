@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from release import environment
-from release.platforms import ROOT, Platform
+from release.platforms import ROOT, Platform, ReleaseError
 
 LICENSE_FILES = re.compile(r"(licen[sc]e|copying|copyright|notice|unlicense)", re.IGNORECASE)
 
@@ -76,11 +76,10 @@ def linked(product: Product, platform: Platform) -> list[Component]:
 
 def crate(name: str, version: str) -> Component:
     """Returns the crate of this name and version, with its licence texts."""
-    package = next(
-        package
-        for package in environment.metadata()["packages"]
-        if (package["name"], package["version"]) == (name, version)
-    )
+    packages = environment.metadata()["packages"]
+    package = next((package for package in packages if (package["name"], package["version"]) == (name, version)), None)
+    if package is None:
+        raise ReleaseError(f"cargo does not know the crate {name} {version}, although it is linked")
     folder = Path(package["manifest_path"]).parent
     texts = sorted(file for file in folder.iterdir() if file.is_file() and LICENSE_FILES.match(file.name))
     # Before "OR", cargo took a slash.

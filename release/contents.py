@@ -14,11 +14,12 @@ from release.platforms import ROOT, Platform, ReleaseError
 
 COMPLETIONS = {"bash": "callstack.bash", "fish": "callstack.fish", "zsh": "_callstack"}
 
-# What a program needs beside the static library: the options of the linker.
+# What a program needs beside the static library: the options of the linker. GCC has the unwinder of panics in libgcc_eh, and
+# zig takes that name for its own. scripts/install-library has those of Linux too, and a test compares them.
 NEEDED_BY_STATIC = {
-    "linux": "-lpthread -lm -ldl",
+    "linux": "-lpthread -lm -ldl -lgcc_eh",
     "darwin": "-lSystem -lc -lm",
-    "win32": "-lkernel32 -lntdll -luserenv -lws2_32 -ldbghelp",
+    "win32": "-lkernel32 -lntdll -luserenv -lws2_32 -ldbghelp -lgcc_eh",
 }
 
 
@@ -75,7 +76,7 @@ def shared_library(platform: Platform, library: Library) -> dict[str, Entry]:
     """Returns the shared library: with its version on Unix, and the links by which programs and linkers look for it."""
     content = Entry(library.shared.read_bytes(), is_program=True)
     version = environment.version()
-    compatible = version.rpartition(".")[0]
+    compatible = environment.compatible_version()
     if library.imports:
         return {"bin/callstack.dll": content, "lib/libcallstack.dll.a": Entry(library.imports.read_bytes())}
     names = [platform.versioned_library(version), platform.versioned_library(compatible), platform.shared_library]

@@ -6,6 +6,7 @@ caller's environment counts but the places of its tools.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from functools import cache
@@ -70,20 +71,26 @@ def of_cargo(platform: Platform, flags: list[str]) -> dict[str, str]:
 def c_flags(platform: Platform) -> list[str]:
     """Returns the options of the C compiler for SQLite: little inlining too, and no debug information, which has paths.
 
+    For Windows, the compiler names its temporary object file even without debug information, unless symbols are stripped.
     On Linux there are no tables for unwinding through it, because no panic passes it. That is a tenth of its size.
     """
+    debug = "-s" if platform.is_windows else "-g0"
     unwinding = ["-fno-unwind-tables", "-fno-asynchronous-unwind-tables"] if platform.os == "linux" else []
-    return ["-g0", "-mllvm", "-inline-threshold=15", *unwinding]
+    return [debug, "-mllvm", "-inline-threshold=15", *unwinding]
+
+
+def remapped_paths() -> list[str]:
+    """Returns the options by which binaries name no folder of this machine."""
+    return [f"--remap-path-prefix={place}={name}" for place, name in places().items()]
 
 
 @cache
-def remapped_paths() -> list[str]:
-    """Returns the options by which binaries name no folder of this machine."""
+def places() -> dict[Path, str]:
+    """Returns the folders of this machine that sources come from, and what binaries name instead."""
     package = next(package for package in metadata()["packages"] if package["source"])
     crates = Path(package["manifest_path"]).parent.parent
     standard_library = sysroot() / "lib" / "rustlib" / "src" / "rust"
-    places = {ROOT: "/callstack", crates: "/crates", standard_library: f"/rustc/{rustc()['commit-hash']}"}
-    return [f"--remap-path-prefix={place}={name}" for place, name in places.items()]
+    return {ROOT: "/callstack", crates: "/crates", standard_library: f"/rustc/{rustc()['commit-hash']}"}
 
 
 @cache
@@ -110,6 +117,17 @@ def sysroot() -> Path:
 def version() -> str:
     """Returns the version of the release."""
     return next(package["version"] for package in metadata()["packages"] if package["name"] == "callstack-core")
+
+
+@cache
+def compatible_version() -> str:
+    """Returns the part of the version that programs load the shared library by, as include/callstack.abi records it."""
+    found = re.search(
+        r"^soname: libcallstack\.so\.(\S+)$", (ROOT / "include" / "callstack.abi").read_text(), re.MULTILINE
+    )
+    if found is None:
+        raise ReleaseError("include/callstack.abi has no soname; see RELEASING.md")
+    return found[1]
 
 
 @cache

@@ -79,25 +79,22 @@ def check_platform(platform: Platform, how: Runner, folder: Path) -> list[str]:
 
 def check_library(platform: Platform, how: Runner, library: Path, folder: Path) -> str:
     """Builds the C program, kills it while it writes, and looks for the last frame that was acknowledged."""
-    program = folder / ("survive.exe" if platform.is_windows else "survive")
-    source = ROOT / "release" / "tests" / "survive.c"
-    target = platform.zig_target.replace("-unknown", "").replace("-pc-windows", "-windows")
+    # zig takes `-lcallstack` for the static library if both are there.
+    static = [str(library / "lib" / "libcallstack.a"), *asked(library, "--static", "--libs-only-l")]
     if how.static:
-        linked = [str(library / "lib" / "libcallstack.a"), "-lunwind", "-static"]
+        static.append("-static")
+        shared = static
     elif platform.is_windows:
-        # zig takes `-lcallstack` for the static library.
-        linked = [str(library / "lib" / "libcallstack.dll.a")]
-    else:
-        linked = [f"-L{library / 'lib'}", "-lcallstack", f"-Wl,-rpath,{library / 'lib'}"]
-    # Without -O2 zig links checks of its own, which need functions that Debian's musl does not have.
-    options = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-target", target, f"-I{library / 'include'}"]
-    run([str(ZIG), "cc", *options, str(source), *linked, "-o", str(program)], environment.base())
-    if platform.is_windows:
+        shared = [str(library / "lib" / "libcallstack.dll.a")]
         # Windows looks for libraries beside the program.
         shutil.copy(library / "bin" / "callstack.dll", folder)
+    else:
+        shared = [*asked(library, "--libs"), f"-Wl,-rpath,{library / 'lib'}"]
+    writer = compiled(platform, library, folder / "write", shared)
+    reader = compiled(platform, library, folder / "check", static)
     stack = folder / "stack of C"
     writing = subprocess.Popen(
-        [*how.command, str(program), "write", str(stack)], env=variables(how), stdout=subprocess.PIPE, text=True
+        [*how.command, str(writer), "write", str(stack)], env=variables(how), stdout=subprocess.PIPE, text=True
     )
     assert writing.stdout is not None
     handles: list[str] = []
@@ -110,8 +107,27 @@ def check_library(platform: Platform, how: Runner, library: Path, folder: Path) 
         raise ReleaseError(f"the C program stopped by itself after {len(handles)} frames")
     # The last line can be cut by the kill.
     last = [*handles, *rest[:-1]][-1]
-    run([*how.command, str(program), "check", str(stack), last], variables(how))
-    return f"C: open, {last} pushed, killed, opened, context, pop"
+    run([*how.command, str(reader), "check", str(stack), last], variables(how))
+    linking = "static library" if how.static else "shared library, then static library"
+    return f"C ({linking}): open, {last} pushed, killed, opened, context, pop"
+
+
+def compiled(platform: Platform, library: Path, program: Path, linked: list[str]) -> Path:
+    """Compiles the C program with the header and the options of the archive, and returns the program."""
+    program = program.with_suffix(".exe") if platform.is_windows else program
+    source = ROOT / "release" / "tests" / "survive.c"
+    target = platform.zig_target.replace("-unknown", "").replace("-pc-windows", "-windows")
+    # Without -O2 zig links checks of its own, which need functions that Debian's musl does not have.
+    options = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-target", target, *asked(library, "--cflags")]
+    run([str(ZIG), "cc", *options, str(source), *linked, "-o", str(program)], environment.base())
+    return program
+
+
+def asked(library: Path, *questions: str) -> list[str]:
+    """Returns options of the compiler from the archive's file for pkg-config. With --libs-only-l, those of other libraries."""
+    env = {**environment.base(), "PKG_CONFIG_LIBDIR": str(library / "lib" / "pkgconfig")}
+    options = run(["pkg-config", *questions, "callstack"], env).split()
+    return [option for option in options if "--libs-only-l" not in questions or option != "-lcallstack"]
 
 
 def check_program(how: Runner, program: Path, folder: Path) -> str:
@@ -146,12 +162,15 @@ def variables(how: Runner) -> dict[str, str]:
 
 
 def unpacked(archive: Path, folder: Path) -> Path:
-    """Unpacks an archive and returns its folder."""
+    """Unpacks an archive and returns its folder. No file may name a folder of the machine that built it."""
     if archive.suffix == ".zip":
         zipfile.ZipFile(archive).extractall(folder)
     else:
         with tarfile.open(archive) as tar:
             tar.extractall(folder, filter="data")
+    for file in folder.rglob("*"):
+        if file.is_file() and any(str(place).encode() in file.read_bytes() for place in environment.places()):
+            raise ReleaseError(f"{archive.name}: {file.relative_to(folder)} names a folder of this machine")
     return folder / archive.name.removesuffix(".zip").removesuffix(".tar.gz")
 
 

@@ -5,6 +5,7 @@ import csv
 import hashlib
 import json
 import re
+import subprocess
 import tarfile
 import tempfile
 import tomllib
@@ -72,12 +73,12 @@ class Contents(Folder):
 
     def test_library_archives(self) -> None:
         """Each platform has the names that its linker looks for."""
-        version = environment.version()
+        version, compatible = environment.version(), environment.compatible_version()
         shared = {
-            "linux-x64": ["lib/libcallstack.so", "lib/libcallstack.so.0.1", f"lib/libcallstack.so.{version}"],
+            "linux-x64": ["lib/libcallstack.so", f"lib/libcallstack.so.{compatible}", f"lib/libcallstack.so.{version}"],
             "darwin-arm64": [
                 f"lib/libcallstack.{version}.dylib",
-                "lib/libcallstack.0.1.dylib",
+                f"lib/libcallstack.{compatible}.dylib",
                 "lib/libcallstack.dylib",
             ],
             "win32-x64": ["bin/callstack.dll", "lib/libcallstack.dll.a"],
@@ -87,6 +88,22 @@ class Contents(Folder):
             archive = contents.library_archive(platform, self.fake_library(platform), self.folder)
             names = names_in(archive)
             self.assertEqual(names, sorted([*common, "lib/pkgconfig/callstack.pc", *shared[platform.name]]))
+
+    def test_the_archive_for_linux_has_what_make_install_installs(self) -> None:
+        """The same names, and the same file for pkg-config except for the prefix."""
+        built = self.folder / "build"
+        built.mkdir()
+        for name in ("libcallstack_core.a", "libcallstack_core.so"):
+            (built / name).write_text(name)
+        prefix = self.folder / "installed"
+        install = [str(ROOT / "scripts" / "install-library"), str(built), environment.version(), str(prefix)]
+        environment.output(install)
+        archive = contents.library_archive(platforms()[0], self.fake_library(platforms()[0]), self.folder)
+        installed = sorted(file.relative_to(prefix).as_posix() for file in prefix.rglob("*") if not file.is_dir())
+        self.assertEqual(installed, [name for name in names_in(archive) if not name.startswith("LICENSE")])
+        config = (prefix / "lib" / "pkgconfig" / "callstack.pc").read_text()
+        expected = contents.package_config(platforms()[0]).replace("${pcfiledir}/../..", str(prefix))
+        self.assertEqual(config, expected)
 
     def test_builds_in_two_folders_agree(self) -> None:
         """All archives and SBOMs of the same binaries have the same bytes."""
@@ -241,6 +258,32 @@ class Build(unittest.TestCase):
         self.assertEqual(len(table.lines), 2)
         self.assertIn("darwin-x64", table.lines[1])
         self.assertIn("skipped: its Rust target is missing", table.lines[1])
+
+    def test_a_fault_stops_nothing(self) -> None:
+        """A disk that is full, or a fault of this package, is a line in the table too."""
+        table = __main__.Table()
+        self.assertFalse(table.attempt("linux-x64", "C library", mock.Mock(side_effect=OSError(28, "no space left"))))
+        self.assertIn("C library: OSError: [Errno 28] no space left", table.lines[0])
+        with self.assertRaisesRegex(ReleaseError, "does not know the crate nothing 0.0.0"):
+            components.crate("nothing", "0.0.0")
+
+    def test_the_compiler_writes_no_paths(self) -> None:
+        """Each compilation of a file gives the same bytes, for every system, whatever the folder of the compiler's cache."""
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder) / "one.c"
+            source.write_text("int one(void) { return 1; }")
+            for platform in chosen(["linux-x64", "darwin-arm64", "win32-x64"]):
+                target = platform.target.replace("-unknown", "").replace("-pc", "").replace("apple-darwin", "macos")
+                compiled = []
+                for cache in ("first", "second"):
+                    object_file = Path(folder) / "one.o"
+                    places = {name: f"{folder}/{cache}" for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
+                    command = [str(environment.ZIG), "cc", "-target", target, *environment.c_flags(platform)]
+                    env = {**environment.base(), **places}
+                    subprocess.run([*command, "-c", str(source), "-o", str(object_file)], env=env, check=True)
+                    compiled.append(object_file.read_bytes())
+                self.assertEqual(compiled[0], compiled[1], platform.name)
+                self.assertNotIn(folder.encode(), compiled[0], platform.name)
 
     def test_unknown_platform_is_refused(self) -> None:
         """The message lists the known ones."""

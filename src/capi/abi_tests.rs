@@ -47,9 +47,14 @@ fn layouts() -> Vec<Layout> {
     vec![layout!(CallstackText { data, len })]
 }
 
-/// The name by which programs load the library of a version: before 1.0 a new minor version has a new one.
+/// The name by which programs load the library of this version. The builds take it from the record.
 fn soname() -> String {
-    format!("libcallstack.so.{}.{}", env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"))
+    soname_of(env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"))
+}
+
+/// Before 1.0 a new minor version has a new name, from then on a new major version.
+fn soname_of(major: &str, minor: &str) -> String {
+    if major == "0" { format!("libcallstack.so.0.{minor}") } else { format!("libcallstack.so.{major}") }
 }
 
 /// A header without comments.
@@ -178,6 +183,12 @@ fn the_interface_only_grows() {
     } else {
         assert!(committed == current, "include/callstack.abi does not have everything that was added; {UPDATE}");
     }
+}
+
+#[test]
+fn compatible_versions_share_a_name() {
+    assert_eq!([soname_of("0", "1"), soname_of("0", "2")], ["libcallstack.so.0.1", "libcallstack.so.0.2"]);
+    assert_eq!([soname_of("1", "0"), soname_of("1", "7")], ["libcallstack.so.1", "libcallstack.so.1"]);
 }
 
 #[test]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from callstack_core import CallstackError, Stack, errors
+from callstack_core import CallstackError, Stack, _handle, errors
+from callstack_core._library import find
 
 
 def test_an_error_has_a_class_a_code_a_message_and_details(stack: Stack) -> None:
@@ -41,6 +45,21 @@ def test_storage_errors_have_a_class_of_their_own(tmp_path: Path) -> None:
         Stack.open("")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_a_path_that_is_not_utf8_is_refused(stack: Stack, tmp_path: Path) -> None:
+    for path in (os.fsencode(tmp_path) + b"/real\xe8", f"{tmp_path}/real\udce8"):
+        calls: tuple[Callable[[], object], ...] = (
+            lambda path=path: Stack.open(path),
+            lambda path=path: Stack.rebuild(path, stack.export_history()),
+            lambda path=path: stack.export_files(path),
+            lambda path=path: stack.set_log_path("f1", path),
+        )
+        for call in calls:
+            with pytest.raises(errors.Utf8Error):
+                call()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_closed_stack_says_so(stack: Stack) -> None:
     stack.close()
     stack.close()
@@ -69,3 +88,22 @@ Stack.in_memory().close()
 """
     (tmp_path / "text.so").write_text("not a library")
     run_python(program, str(tmp_path / "text.so"))
+
+
+def test_a_library_is_the_named_file_and_not_another_one_of_that_name(
+    run_python: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """The system's loader looks for a name without a slash in its own folders."""
+    shutil.copy(find(), tmp_path / "mine.so")
+    program = """
+import os
+os.environ["CALLSTACK_LIBRARY"] = "mine.so"
+Stack.in_memory().close()
+assert "/mine.so" in open("/proc/self/maps").read()
+"""
+    run_python(program if sys.platform == "linux" else program.replace("assert", "# "))
+
+
+def test_a_library_without_a_function_says_which() -> None:
+    with pytest.raises(errors.LibraryError, match="has no function callstack_of_tomorrow; install a newer one"):
+        _handle.text("callstack_of_tomorrow")

@@ -179,6 +179,37 @@ def test_a_cancelled_tool_call_aborts_its_session() -> None:
     hosted(test)
 
 
+def test_a_cancelled_report_and_a_log_that_fails_keep_no_effect_back() -> None:
+    async def test(host: Host, actions: Actions) -> None:
+        describing, described = asyncio.Event(), asyncio.Event()
+        describe = actions.describe_session
+        failures: list[str] = []
+
+        async def describe_slowly(session_id: str) -> SessionDescription | None:
+            describing.set()
+            await described.wait()
+            return await describe(session_id)
+
+        def log(level: LogLevel, message: str, data: dict[str, Any]) -> None:
+            raise OSError("the disk of the log is full")
+
+        actions.describe_session, actions.log = describe_slowly, log  # type: ignore[method-assign]
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context["message"]))
+        message = {"kind": "message", "sessionID": "ses_9", "messageID": "m1", "role": "user", "text": "Hello"}
+        report = asyncio.create_task(host.report(message))  # type: ignore[arg-type]
+        await describing.wait()
+        report.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await report
+        described.set()
+        while "Described ses_9" not in host.stack.outline():
+            await asyncio.sleep(0.01)
+        assert host.configure({"tools": ["posh"]}) and "unknown tool `posh`" in failures[-1]
+        assert not (await host.tool("ses_1", "stack_tree"))["isError"]
+
+    hosted(test)
+
+
 def test_a_host_polls_by_itself_and_describes_sessions_that_it_does_not_know() -> None:
     async def test(host: Host, actions: Actions) -> None:
         host.configure({"subagents": {"idleCompletionDelay": 20, "minDuration": 0, "minMessageCount": 0}})

@@ -198,18 +198,38 @@ def test_a_stack_in_a_folder_is_there_again(tmp_path: Path) -> None:
 
 
 def test_wrong_arguments_are_refused_and_change_nothing(stack: Stack) -> None:
+    stack.ensure("ses_2")
     before = stack.info()["revision"]
     wrong: NewFrame = {"title": "Cart", "sucessCriteria": "typo"}  # type: ignore[typeddict-unknown-key]
     with pytest.raises(errors.JsonError, match="sucessCriteria"):
         stack.push(wrong)
     with pytest.raises(errors.SettingError, match="must be one of planned"):
         stack.pop("f1", "done", "It is")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="expected a text, got float"):
-        stack.activate(1.5)  # type: ignore[arg-type]
-    with pytest.raises(TypeError):
+    for wrong_frame in (1.5, 1, True):
+        with pytest.raises(TypeError, match="activate: expected a text, got (float 1.5|int 1|bool True)"):
+            stack.activate(wrong_frame)  # type: ignore[arg-type]
+    with pytest.raises(errors.JsonError, match="set is not JSON serializable"):
         stack.push({"title": {1, 2}})  # type: ignore[typeddict-item]
-    with pytest.raises(ValueError):
-        stack.append_log("f1", [float("nan")])
+    circle: list[object] = []
+    circle.append(circle)
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    for entry in (float("nan"), circle, deep):
+        with pytest.raises(errors.JsonError, match="cannot be written as JSON: "):
+            stack.append_log("f1", [entry])
+    for no_list in ("abc", b"abc", {"role": "user"}):
+        with pytest.raises(TypeError, match="append_log: expected a list of entries, got one "):
+            stack.append_log("f1", no_list)  # type: ignore[arg-type]
+    with pytest.raises(errors.EmptyError):
+        stack.identify("ses_2", {})  # type: ignore[typeddict-item]
+    with pytest.raises(errors.JsonError, match="unknown field `titel`"):
+        stack.identify("ses_2", {"titel": "Shop"})  # type: ignore[typeddict-item,typeddict-unknown-key]
+    for arguments in ([1, 2], "ab", 5):
+        answer = stack.tool("ses_1", "stack_tree", arguments)  # type: ignore[arg-type]
+        assert answer["isError"] and "object" in answer["text"], answer
+    with pytest.raises(errors.NoRunError):
+        stack.run_answer("f1", "call_1", "Done", is_error=2**40)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"Stack\.open"):
         Stack()
     assert stack.info()["revision"] == before

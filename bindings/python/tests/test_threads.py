@@ -89,6 +89,23 @@ def test_two_threads_can_close(tmp_path: Path) -> None:
                 closed.result()
 
 
+def test_a_close_that_was_interrupted_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    stack = Stack.open(tmp_path)
+    before = open_files()
+    with monkeypatch.context() as patched:
+        patched.setattr(_calls, "wait_for_end", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            stack.close()
+    with pytest.raises(errors.ClosedError):
+        stack.push({"title": "Late"})
+    assert open_files() == before
+    stack.close()
+    assert open_files() < before
+
+
 def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 

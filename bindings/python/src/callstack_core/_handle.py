@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from callstack_core import _calls
 from callstack_core._library import load, text_at
 from callstack_core._native import ffi
-from callstack_core.errors import CallstackError, ClosedError, ForkedError, error_of
+from callstack_core.errors import CallstackError, ClosedError, ForkedError, JsonError, LibraryError, error_of
 
 if TYPE_CHECKING:
     from _cffi_backend import FFI
 
     Data: TypeAlias = FFI.CData
 
-Input: TypeAlias = "str | bytes | int | None"
+
+class Number(int):
+    """A number for the library. Other numbers are refused: where a text is expected, they are mistakes."""
+
+
+Input: TypeAlias = "str | bytes | Number | None"
 """A text (None is NULL, bytes are passed as they are) or a number for the library."""
 
 _TEXTS = ffi.typeof("CallstackText[]")
@@ -27,8 +32,22 @@ _ERROR = ffi.typeof("CallstackError **")
 FLAG = ffi.typeof("int32_t *")
 TIME = ffi.typeof("uint64_t *")
 
-write_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 read_json = json.JSONDecoder().decode
+
+
+def write_json(value: object) -> str:
+    """Returns a value as JSON."""
+    try:
+        return _encode(value)
+    except (TypeError, ValueError) as error:
+        raise _not_json(str(error)) from error
+    except RecursionError as error:
+        raise _not_json("it is nested too deep") from error
+
+
+def _not_json(reason: str) -> JsonError:
+    return JsonError(f"the value cannot be written as JSON: {reason}", {"what": "value", "reason": reason})
 
 
 def to_utf8(text: str) -> bytes:
@@ -76,22 +95,20 @@ class Handle:
 
     def close(self) -> None:
         """Flushes and frees the stack, when the calls of other threads with it have ended. Closing again does nothing."""
-        if self._is_closed:
-            return
         self._is_closed = True
         if _calls.runs_here(self):
             self._is_close_due = True
         else:
+            # Also if it was closed before: an interrupt can have ended that close while it waited.
             self.free()
 
     def abandon(self) -> None:
         """Closes the stack if nobody uses it: it was collected, or the interpreter ends while threads may run."""
-        if not self._is_closed:
-            self._is_closed = True
-            if not _calls.is_running(self):
-                # The database holds everything that was acknowledged; the next open writes the files beside it.
-                with suppress(CallstackError):
-                    self.free()
+        self._is_closed = True
+        if not _calls.is_running(self):
+            # The database holds everything that was acknowledged; the next open writes the files beside it.
+            with suppress(CallstackError):
+                self.free()
 
     def enter(self) -> Data:
         """Returns the pointer for a call that has begun. Raises an error if the call may not use it."""
@@ -108,7 +125,7 @@ class Handle:
 
     def free(self) -> None:
         """Frees the stack, except in a forked child: it is its parent's."""
-        if self._process != os.getpid():
+        if self._process != os.getpid() or not self._pointers:
             return
         _calls.wait_for_end(self)
         try:
@@ -141,7 +158,7 @@ def _texts(owner: Handle | None, name: str, inputs: Sequence[Input], count: int)
 
 
 def _call(owner: Handle | None, name: str, inputs: Sequence[Input], outputs: Sequence[Data]) -> None:
-    function = getattr(load(), name)
+    function = _function(name)
     arguments: list[Any] = []
     for value in inputs:
         if isinstance(value, str):
@@ -150,10 +167,13 @@ def _call(owner: Handle | None, name: str, inputs: Sequence[Input], outputs: Seq
             arguments += (ffi.NULL, 0)
         elif isinstance(value, bytes):
             arguments += (value, len(value))
-        elif isinstance(value, int):
+        elif isinstance(value, Number):
             arguments.append(value)
         else:
-            raise TypeError(f"{name}: expected a text, got {type(value).__name__} {value!r}")
+            method = name.removeprefix("callstack_")
+            raise TypeError(
+                f"{method}: expected a text, got {type(value).__name__} {value!r}; frames are named by texts"
+            )
     arguments += outputs
     error = ffi.new(_ERROR)
     token = object()
@@ -169,6 +189,14 @@ def _call(owner: Handle | None, name: str, inputs: Sequence[Input], outputs: Seq
             owner.leave()
     if code != 0:
         raise _taken(error)
+
+
+def _function(name: str) -> Any:
+    try:
+        return getattr(load(), name)
+    except AttributeError as error:
+        message = f"the native library has no function {name}; install a newer one, in the version of this package"
+        raise LibraryError(message, {"function": name}) from error
 
 
 def _taken(error: Data) -> CallstackError:

@@ -40,7 +40,8 @@ def find() -> Path:
         places = [("this package", _HERE / packaged), ("the source tree (`make native` builds it)", source)]
     for _, path in places:
         if path.is_file():
-            return path
+            # The system would look for a name without a folder in other places.
+            return path.absolute()
     looked = [f"{what}: {path}" for what, path in places]
     here = {"platform": sys.platform, "arch": platform.machine()}
     raise LibraryError(

@@ -36,7 +36,7 @@ class HostActions(Protocol):
     """What a host does with its sessions. Each method may raise: the failure is reported to the engine, or logged."""
 
     def log(self, level: LogLevel, message: str, data: dict[str, Any]) -> None:
-        """Writes a line to the log of the host."""
+        """Writes a line to the log of the host. If it raises, the event loop's exception handler gets the failure."""
 
     async def create_session(self, parent_id: str, title: str) -> str:
         """Creates a session for a frame, and returns its ID. It is recorded before the session is prompted."""
@@ -97,7 +97,7 @@ class Host:
         """Applies settings. Invalid values are ignored. Returns a message for each, and logs it."""
         problems = self.stack.configure(settings)
         for message in problems:
-            self._actions.log("warn", message, {})
+            self._log("warn", message)
         self._schedule()
         return problems
 
@@ -109,7 +109,10 @@ class Host:
         return task
 
     async def report(self, event: HostEvent, take_prompt: TakePrompt | None = None) -> None:
-        """Reports an event to the engine and carries out the effects. After `close` it does nothing."""
+        """Reports an event to the engine and carries out the effects. After `close` it does nothing.
+
+        If the waiting task is cancelled, the effects are carried out all the same.
+        """
         if not self._is_closed:
             await self._perform(self.stack.report(event), take_prompt)
 
@@ -171,7 +174,14 @@ class Host:
         try:
             await work()
         except Exception as error:
-            self._actions.log("error", f"{name} failed: {_message_of(error)}", {})
+            self._log("error", f"{name} failed: {_message_of(error)}")
+
+    def _log(self, level: LogLevel, message: str, data: dict[str, Any] | None = None) -> None:
+        try:
+            self._actions.log(level, message, data or {})
+        except Exception as error:
+            context = {"message": f"the log of the host failed for: {message}", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(context)
 
     async def _answered(self, call: int, effects: list[Effect]) -> str:
         waiting = self._waiting[call] = asyncio.get_running_loop().create_future()
@@ -193,14 +203,19 @@ class Host:
 
     async def _perform(self, effects: list[Effect], take_prompt: TakePrompt | None = None) -> None:
         self._schedule()
-        # A failure of one effect must not keep the others from being carried out: one of them may answer a tool call.
+        if effects:
+            # In a task of its own: if the caller is cancelled, it must go on, because an effect may answer a tool call.
+            await asyncio.wait([self.background("effects", lambda: self._carry_out(effects, take_prompt))])
+
+    async def _carry_out(self, effects: list[Effect], take_prompt: TakePrompt | None) -> None:
+        # Also a failure of one effect must not keep the others from being carried out.
         for effect in effects:
             await self._attempt(effect["kind"], self._work_of(effect, take_prompt))
 
     def _work_of(self, effect: Effect, take_prompt: TakePrompt | None) -> Callable[[], Coroutine[Any, Any, None]]:
         async def work() -> None:
             if effect["kind"] == "log":
-                self._actions.log(effect["level"], effect["message"], effect["data"])
+                self._log(effect["level"], effect["message"], effect["data"])
             elif effect["kind"] == "describeSession":
                 await self._describe(effect["sessionID"])
             elif effect["kind"] == "readMessages":

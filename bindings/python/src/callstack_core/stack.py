@@ -5,14 +5,14 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from os import PathLike, fsdecode
+from os import PathLike, fsencode
 from types import TracebackType
 from typing import Any, Literal
 
 from callstack_core import _handle
 from callstack_core._handle import FLAG, TIME, Handle as _Handle, read_json, write_json
 from callstack_core.context import Context
-from callstack_core.errors import SettingError
+from callstack_core.errors import JsonError, SettingError
 from callstack_core.types import (
     Effect,
     EventQuery,
@@ -107,9 +107,10 @@ class Stack:
         """Opens the stack in a folder. Creates the folder and the stack if they do not exist.
 
         Raises `DamagedError` or `VersionError` if a file cannot be read or comes from a newer version (the file is left
-        unchanged), `EmptyError` for an empty path, `JsonError` and `SettingError` for wrong options.
+        unchanged), `EmptyError` for an empty path, `Utf8Error` for one that is not UTF-8, `JsonError` and `SettingError`
+        for wrong options.
         """
-        return cls._made("open", fsdecode(folder), _json(options))
+        return cls._made("open", fsencode(folder), _json(options))
 
     @classmethod
     def in_memory(cls, options: MemoryOptions | None = None) -> Stack:
@@ -132,7 +133,7 @@ class Stack:
         Raises `NotEmptyError` if the folder holds a stack, `JsonError` or `HistoryError` (which name the line or the
         event) if the text is damaged or incomplete.
         """
-        return cls._made("rebuild", fsdecode(folder), history, _json(options))
+        return cls._made("rebuild", fsencode(folder), history, _json(options))
 
     @staticmethod
     def settings() -> Settings:
@@ -226,8 +227,12 @@ class Stack:
         Those of a placeholder that has criteria are also set for good when a frame is pushed, planned or imported below
         it. Raises `IdentityFixedError` if the frame has its title and criteria already, `EmptyError` for an empty title.
         """
-        title, criteria = identity["title"], identity.get("successCriteria")
-        self._run("identify", frame, title, criteria, identity.get("successCriteriaCompacted"))
+        keys = ("title", "successCriteria", "successCriteriaCompacted")
+        unknown = [key for key in identity if key not in keys]
+        if unknown:
+            reason = f"unknown field `{unknown[0]}`, expected one of {', '.join(keys)}"
+            raise JsonError(f"the identity is not as expected: {reason}", {"what": "identity", "reason": reason})
+        self._run("identify", frame, identity.get("title") or "", *(identity.get(key) for key in keys[1:]))
 
     def edit(self, frame: FrameRef, edit: FrameEdit) -> None:
         """Edits a planned frame: its title, criteria and dependencies, its parent, and its order among its siblings.
@@ -447,7 +452,7 @@ class Stack:
 
         Raises `NotEmptyError` if a stack lives in that folder.
         """
-        self._run("export_files", fsdecode(folder))
+        self._run("export_files", fsencode(folder))
 
     def outline(self, options: OutlineOptions | None = None) -> str:
         """Returns the tree as text for people."""
@@ -508,7 +513,9 @@ class Stack:
 
         `name` is a name of `tools`, also one that the host does not offer to its agents.
         """
-        return self._record("tool", session_id, name, _json(None if arguments is None else dict(arguments)))
+        return self._record(
+            "tool", session_id, name, _json(dict(arguments) if isinstance(arguments, Mapping) else arguments)
+        )
 
     def session_context(self, session_id: str) -> SessionContext | None:
         """Returns the context of a session's frame, made with the settings of `configure`.
@@ -607,13 +614,15 @@ class Stack:
         `call` is the ID of the call; with `is_error` the answer explains why it was not executed. Raises `OutOfTurnError`
         if another call is next, `NoRunError`.
         """
-        self._run("run_answer", run, call, answer, int(is_error))
+        self._run("run_answer", run, call, answer, _handle.Number(bool(is_error)))
 
     def append_log(self, frame: FrameRef, entries: Sequence[Any]) -> None:
         """Appends entries to the full log of a frame, all or none, each as one line of JSON in `logs/{id}.jsonl`.
 
         Raises `InMemoryError` if the stack has no folder, `JsonError` for entries nested more than 100 levels deep.
         """
+        if isinstance(entries, (str, bytes, Mapping)):
+            raise TypeError(f"append_log: expected a list of entries, got one {type(entries).__name__}")
         self._run("append_log", frame, write_json(list(entries)))
 
     def read_log(self, frame: FrameRef, query: LogQuery | None = None) -> LogPage:
@@ -629,7 +638,7 @@ class Stack:
         Contexts name the file while it exists; the library never writes to it. A path can be relative to the stack's
         folder.
         """
-        self._run("set_log_path", frame, fsdecode(log_path))
+        self._run("set_log_path", frame, fsencode(log_path))
 
     def history(self, query: EventQuery | None = None) -> list[StackEvent]:
         """Returns events of the history, oldest first.
@@ -660,10 +669,10 @@ def _json(value: object) -> str | None:
     return None if value is None else write_json(value)
 
 
-def _number(status: str) -> int:
+def _number(status: str) -> _handle.Number:
     """The number of a status in the C interface."""
     try:
-        return _STATUSES[status]
+        return _handle.Number(_STATUSES[status])
     except (KeyError, TypeError):
         expected = ", ".join(_STATUSES)
         details = {"name": "status", "value": str(status), "expected": expected}
