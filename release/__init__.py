@@ -1,1 +1,1 @@
-"""Builds the packages of a release: libraries, programs, npm packages and wheels for each platform. See docs/packages.md."""
+"""Builds what a release consists of: libraries, programs, npm packages and wheels of each platform. See docs/packages.md."""

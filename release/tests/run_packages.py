@@ -124,7 +124,7 @@ def compiled(platform: Platform, library: Path, program: Path, linked: list[str]
 
 
 def asked(library: Path, *questions: str) -> list[str]:
-    """Returns options of the compiler from the archive's file for pkg-config. With --libs-only-l, those of other libraries."""
+    """Returns what the archive's file for pkg-config answers; with --libs-only-l, the other libraries alone."""
     env = {**environment.base(), "PKG_CONFIG_LIBDIR": str(library / "lib" / "pkgconfig")}
     options = run(["pkg-config", *questions, "callstack"], env).split()
     return [option for option in options if "--libs-only-l" not in questions or option != "-lcallstack"]

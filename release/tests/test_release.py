@@ -268,7 +268,7 @@ class Build(unittest.TestCase):
             components.crate("nothing", "0.0.0")
 
     def test_the_compiler_writes_no_paths(self) -> None:
-        """Each compilation of a file gives the same bytes, for every system, whatever the folder of the compiler's cache."""
+        """Each compilation of a file gives the same bytes, for every system, whatever folder the compiler works in."""
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder) / "one.c"
             source.write_text("int one(void) { return 1; }")
@@ -277,7 +277,7 @@ class Build(unittest.TestCase):
                 compiled = []
                 for cache in ("first", "second"):
                     object_file = Path(folder) / "one.o"
-                    places = {name: f"{folder}/{cache}" for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
+                    places = dict.fromkeys(("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"), f"{folder}/{cache}")
                     command = [str(environment.ZIG), "cc", "-target", target, *environment.c_flags(platform)]
                     env = {**environment.base(), **places}
                     subprocess.run([*command, "-c", str(source), "-o", str(object_file)], env=env, check=True)

@@ -47,16 +47,16 @@ def test_storage_errors_have_a_class_of_their_own(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
 def test_a_path_that_is_not_utf8_is_refused(stack: Stack, tmp_path: Path) -> None:
+    history = stack.export_history()
     for path in (os.fsencode(tmp_path) + b"/real\xe8", f"{tmp_path}/real\udce8"):
-        calls: tuple[Callable[[], object], ...] = (
-            lambda path=path: Stack.open(path),
-            lambda path=path: Stack.rebuild(path, stack.export_history()),
-            lambda path=path: stack.export_files(path),
-            lambda path=path: stack.set_log_path("f1", path),
-        )
-        for call in calls:
-            with pytest.raises(errors.Utf8Error):
-                call()
+        with pytest.raises(errors.Utf8Error):
+            Stack.open(path)  # type: ignore[arg-type]
+        with pytest.raises(errors.Utf8Error):
+            Stack.rebuild(path, history)  # type: ignore[arg-type]
+        with pytest.raises(errors.Utf8Error):
+            stack.export_files(path)  # type: ignore[arg-type]
+        with pytest.raises(errors.Utf8Error):
+            stack.set_log_path("f1", path)  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -206,7 +206,7 @@ def test_wrong_arguments_are_refused_and_change_nothing(stack: Stack) -> None:
     with pytest.raises(errors.SettingError, match="must be one of planned"):
         stack.pop("f1", "done", "It is")  # type: ignore[arg-type]
     for wrong_frame in (1.5, 1, True):
-        with pytest.raises(TypeError, match="activate: expected a text, got (float 1.5|int 1|bool True)"):
+        with pytest.raises(TypeError, match=r"activate: expected a text, got (float 1.5|int 1|bool True)"):
             stack.activate(wrong_frame)  # type: ignore[arg-type]
     with pytest.raises(errors.JsonError, match="set is not JSON serializable"):
         stack.push({"title": {1, 2}})  # type: ignore[typeddict-item]

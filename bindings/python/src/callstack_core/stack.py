@@ -232,7 +232,8 @@ class Stack:
         if unknown:
             reason = f"unknown field `{unknown[0]}`, expected one of {', '.join(keys)}"
             raise JsonError(f"the identity is not as expected: {reason}", {"what": "identity", "reason": reason})
-        self._run("identify", frame, identity.get("title") or "", *(identity.get(key) for key in keys[1:]))
+        criteria, compacted = identity.get("successCriteria"), identity.get("successCriteriaCompacted")
+        self._run("identify", frame, identity.get("title") or "", criteria, compacted)
 
     def edit(self, frame: FrameRef, edit: FrameEdit) -> None:
         """Edits a planned frame: its title, criteria and dependencies, its parent, and its order among its siblings.
