@@ -14,7 +14,7 @@ from release.platforms import ROOT, Platform, ReleaseError
 
 COMPLETIONS = {"bash": "callstack.bash", "fish": "callstack.fish", "zsh": "_callstack"}
 
-# What a program needs beside the static library: the options of the linker. GCC has the unwinder of panics in libgcc_eh,
+# What a program needs beside the static library: options of the linker. GCC has the unwinder of panics in libgcc_eh,
 # and zig takes that name for its own. scripts/install-library has those of Linux too, and a test compares them.
 NEEDED_BY_STATIC = {
     "linux": "-lpthread -lm -ldl -lgcc_eh",

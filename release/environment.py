@@ -71,7 +71,7 @@ def of_cargo(platform: Platform, flags: list[str]) -> dict[str, str]:
 def c_flags(platform: Platform) -> list[str]:
     """Returns the options of the C compiler for SQLite: little inlining too, and no debug information, which has paths.
 
-    For Windows, the compiler writes the name of a temporary file even without that information, unless it strips symbols.
+    For Windows, the compiler writes the name of a temporary file without that information too, if it keeps symbols.
     On Linux there are no tables for unwinding through it, because no panic passes it. That is a tenth of its size.
     """
     debug = "-s" if platform.is_windows else "-g0"
