@@ -1,1 +1,1 @@
-"""Builds what a release consists of, for all platforms: binaries, archives, npm packages, wheels. See docs/packages.md."""
+"""Builds what a release consists of, for all platforms: archives, npm packages and wheels. See docs/packages.md."""
