@@ -168,10 +168,11 @@ def unpacked(archive: Path, folder: Path) -> Path:
     else:
         with tarfile.open(archive) as tar:
             tar.extractall(folder, filter="data")
-    for file in folder.rglob("*"):
+    content = folder / archive.name.removesuffix(".zip").removesuffix(".tar.gz")
+    for file in content.rglob("*"):
         if file.is_file() and any(str(place).encode() in file.read_bytes() for place in environment.places()):
-            raise ReleaseError(f"{archive.name}: {file.relative_to(folder)} names a folder of this machine")
-    return folder / archive.name.removesuffix(".zip").removesuffix(".tar.gz")
+            raise ReleaseError(f"{archive.name}: {file.relative_to(content)} names a folder of this machine")
+    return content
 
 
 def run(command: list[str], env: dict[str, str]) -> str:
