@@ -41,7 +41,7 @@ SONAME := -C link-arg=-Wl,-soname,$(shell sed -n 's/^soname: //p' include/callst
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent demo-flame bindings program check test test-rust test-promises test-c test-node test-python test-release test-packages test-platforms test-view lint lint-workflows lint-python lint-platforms bench bench-node bench-python bench-opencode bench-tokens bench-flame bench-relevance bench-view trajectory-reader plugin promises advisories soak fuzz native install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent demo-flame bindings program check test test-rust test-promises test-c test-node test-python test-release test-packages test-platforms test-view lint lint-workflows lint-python lint-platforms bench bench-node bench-python bench-opencode bench-tokens bench-flame bench-relevance bench-view bench-years trajectory-reader plugin promises advisories soak fuzz native install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -194,6 +194,13 @@ bench-tokens: native $(NODE_MODULES)
 bench-flame: export FLAME_BENCH_AREAS ?= 20
 bench-flame: native $(NODE_MODULES)
 	$(NPM) run bench:flame --prefix bindings
+
+# Stacks that many finished trees have gone through: opening, memory, small commands and what they write. Set the numbers of
+# frames and the seconds of commands: make bench-years YEARS_BENCH_FRAMES=1000,50000 YEARS_BENCH_SECONDS=60
+bench-years: export YEARS_BENCH_FRAMES ?= 1000,10000,50000
+bench-years: export YEARS_BENCH_SECONDS ?= 5
+bench-years:
+	$(CARGO) bench --quiet -p callstack-core --bench years
 
 # How well contexts find what tasks really depended on, for each plan of the tests and as means over the plans.
 bench-relevance:

@@ -1577,8 +1577,8 @@ CallstackCode callstack_event(Callstack *stack,
                               CallstackError **error);
 
 /**
- * Does work that is due: writes state.json if it is out of date and at least 250 ms have passed since the last write;
- * completes idle subagents; stops calls at their time limit; returns lines for the log. The host calls this function
+ * Does work that is due: writes state.json if it is out of date and costs little compared with the changes, or 5 s after
+ * the last change; completes idle subagents; stops calls at their time limit; returns lines for the log. The host calls this function
  * at the time that `callstack_deadline` returns. From the first call on, commands leave state.json to this function.
  *
  * - `out_effects`: a JSON array as in `callstack_event`. With NULL the same work is done and the effects are lost:

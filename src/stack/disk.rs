@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::frame::{Change, Event, Frame, FrameStatus, Handle, StateDocument};
 use crate::store::folder::Folder;
 use crate::store::logs::{self, Appended};
-use crate::store::mirror::{Mirror, MirrorStatus, Source};
+use crate::store::mirror::{Due, Mirror, MirrorStatus, Source};
 use crate::store::{Durability, EventQuery, Store};
 use crate::tree::{Commit, LogAppend, Tree};
 
@@ -39,7 +39,8 @@ pub(super) enum MirrorScope {
     #[cfg(feature = "session")]
     ChangedFrames,
     /// If `state.json` is due, and not left to others: the files of all changed frames, and then `state.json`. Else the
-    /// files of the frames that this process has changed. At most [`INSTALLMENT`] files of frames.
+    /// files of the frames that the last commands have changed, and those that wait when they are due. At most
+    /// [`INSTALLMENT`] files of frames.
     Due,
     /// All files, unless `state.json` is left to others: then those of the frames that this process has changed.
     Rest,
@@ -253,14 +254,17 @@ impl Disk {
         let Self { store: Some(store), mirror: Some(mirror), .. } = self else { return Ok(()) };
         let is_behind = !mirror.is_current(&*tree.read());
         let clock = || clock.now();
-        let all = match scope {
+        mirror.look(clock());
+        let due = match scope {
+            _ if !is_behind => Due::Fresh,
             #[cfg(feature = "session")]
-            MirrorScope::ChangedFrames => false,
-            MirrorScope::Due => is_behind && !leaves_state && mirror.is_due(clock()),
-            MirrorScope::Rest => is_behind && !leaves_state,
-            MirrorScope::All => is_behind,
+            MirrorScope::ChangedFrames => Due::Fresh,
+            MirrorScope::Due if leaves_state => mirror.due(clock()).min(Due::Waiting),
+            MirrorScope::Due => mirror.due(clock()),
+            MirrorScope::Rest if leaves_state => Due::Waiting,
+            MirrorScope::Rest | MirrorScope::All => Due::Everything,
         };
-        if !all && !mirror.is_prompt() {
+        if due == Due::Fresh && !mirror.is_prompt() {
             return Ok(());
         }
         let is_patient = matches!(scope, MirrorScope::Rest | MirrorScope::All);
@@ -270,10 +274,11 @@ impl Disk {
             if store.has_news(deadline.remaining())? {
                 catch_up(&mut **store, Some(mirror), tree, deadline)?;
             }
-            match all {
-                true => tree.lend(|tree| mirror.write_all(&clock, tree, most)),
-                false => tree.lend(|tree| mirror.write_fresh(tree, most)),
-            }
+            tree.lend(|tree| match due {
+                Due::Fresh => mirror.write_fresh(tree, most),
+                Due::Waiting => mirror.write_waiting(&clock, tree, most),
+                Due::Everything => mirror.write_all(&clock, tree, most),
+            })
         });
         self.noting_damage(written)
     }

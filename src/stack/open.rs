@@ -176,7 +176,8 @@ impl Stack {
         Ok(is_new)
     }
 
-    /// Writes `state.json` if it is out of date and at least 250 ms have passed since it was last written. Commands and
+    /// Writes the files beside the database that are out of date, if they are due: `state.json` when that costs little
+    /// compared with the changes, or 5 s after the last change, and at most every 250 ms. Commands and
     /// [`Stack::refresh`] do this too, unless the host polls with `stack.host().poll()`. A host that can be idle for a
     /// long time should call this at the time that [`Stack::deadline`] returns. Errors are kept in
     /// [`Stack::mirror_status`].

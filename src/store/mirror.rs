@@ -8,6 +8,10 @@
 //! guarantee, a process first writes the files of all frames that changed since the last `state.json`, including
 //! changes by other processes. A process that is killed in between leaves an old revision in `state.json`, and the
 //! next open detects that.
+//!
+//! The file of a changed frame is small and written at once. `state.json` grows with the tree, so it is written only when
+//! that costs little: after a span of which the writing takes at most a hundredth, and after changes of a tenth of its
+//! size, or when nothing has changed for some seconds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -22,9 +26,17 @@ use super::patience::lock;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameFile, Handle, file_name};
 
-/// Minimum time between two writes of `state.json`, in milliseconds.
+/// Minimum time between two writes of `state.json`, and of a large frame's file, in milliseconds.
 const INTERVAL: u64 = 250;
-/// Size of a frame's file from which it is written with `state.json` and not after every change, in bytes.
+/// The least time from one write of `state.json` to the next one, as a multiple of what the write takes.
+const TIME_SHARE: u64 = 100;
+/// The largest size of `state.json`, as a multiple of the bytes of the frames' files that were written since its last write.
+const SIZE_SHARE: u64 = 10;
+/// Up to this size, `state.json` is written without regard to what has changed, in bytes.
+const SMALL_STATE: u64 = 64 << 10;
+/// Time without changes after which `state.json` is written although little has changed, in milliseconds.
+const PAUSE: u64 = 5_000;
+/// Size of a frame's file from which it is written every [`INTERVAL`] and not after every change, in bytes.
 const LARGE: usize = 64 << 10;
 /// The lock file.
 const LOCK: &str = ".mirror.lock";
@@ -76,6 +88,9 @@ pub(crate) struct Mirror {
     stale: BTreeMap<Handle, u64>,
     /// The stale frames that this process changed by its last commands. Their files are written immediately.
     fresh: BTreeSet<Handle>,
+    /// The other stale frames that this process changed: large ones, and those that one command left out because it had
+    /// changed too many. Some of their files are written every [`INTERVAL`].
+    waiting: BTreeSet<Handle>,
     /// Frames whose files were larger than [`LARGE`] when they were last written. They are not written after every
     /// change, because many small changes of one frame would then cost the square of their number.
     large: BTreeSet<Handle>,
@@ -86,9 +101,30 @@ pub(crate) struct Mirror {
     revision: u64,
     /// True if the files may belong to another history. Their revision is then meaningless.
     is_foreign: bool,
-    /// Time of the last attempt to write `state.json`, in milliseconds on the caller's clock.
+    /// The size of the last known `state.json`, in bytes.
+    state_size: u64,
+    /// What its last write by this process took, in milliseconds.
+    state_took: u64,
+    /// The bytes of the frames' files that this process has written since then.
+    changed: u64,
+    /// True if a frame was noted and [`Mirror::look`] was not called since.
+    is_noted: bool,
+    /// Time of the last change, in milliseconds on the caller's clock.
+    changed_at: u64,
+    /// Time of the last attempt to write `state.json`, or the files that wait.
     tried_at: Option<u64>,
     error: Option<Error>,
+}
+
+/// What a command or a poll has to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Due {
+    /// The files of the frames that the last commands have changed.
+    Fresh,
+    /// Also those that wait.
+    Waiting,
+    /// The files of all frames that are out of date, and `state.json`.
+    Everything,
 }
 
 impl Mirror {
@@ -101,10 +137,16 @@ impl Mirror {
             lock: None,
             stale: BTreeMap::new(),
             fresh: BTreeSet::new(),
+            waiting: BTreeSet::new(),
             large: BTreeSet::new(),
             replaced: BTreeMap::new(),
             revision: revision.unwrap_or(0),
             is_foreign: revision.is_none(),
+            state_size: folder.size(STATE),
+            state_took: 0,
+            changed: 0,
+            is_noted: false,
+            changed_at: 0,
             tried_at: None,
             error: None,
         }
@@ -124,14 +166,18 @@ impl Mirror {
 
     /// Marks the file of this frame as out of date since this revision. `own`: this process made the change.
     pub(crate) fn note(&mut self, handle: Handle, revision: u64, own: bool) {
+        self.is_noted = true;
         self.stale.insert(handle, revision);
-        if own && !self.large.contains(&handle) {
-            self.fresh.insert(handle);
-        }
+        match (own, self.large.contains(&handle)) {
+            (true, false) => self.fresh.insert(handle),
+            (true, true) => self.waiting.insert(handle),
+            (false, _) => false,
+        };
     }
 
     /// Notes that the frame no longer has this ID.
     pub(crate) fn note_replaced(&mut self, session_id: &str, handle: Handle, revision: u64) {
+        self.is_noted = true;
         self.replaced.insert((session_id.to_owned(), handle), revision);
     }
 
@@ -144,18 +190,50 @@ impl Mirror {
         self.revision == source.revision() && self.stale.is_empty() && self.replaced.is_empty()
     }
 
-    /// The time at which `state.json` is due, in milliseconds on the caller's clock, which never goes back.
+    /// Notes when the last changes were made: since the call before. Times are in milliseconds on the caller's clock, which
+    /// never goes back.
+    pub(crate) fn look(&mut self, now: u64) {
+        if std::mem::take(&mut self.is_noted) {
+            self.changed_at = now;
+        }
+    }
+
+    /// The time at which something is due that does not belong to a command.
     pub(crate) fn deadline(&self) -> u64 {
-        self.tried_at.map_or(0, |tried_at| tried_at.saturating_add(INTERVAL))
+        match self.has_waiting() {
+            true => self.state_deadline().min(self.after_last_try(INTERVAL)),
+            false => self.state_deadline(),
+        }
     }
 
-    /// True if `state.json` is due.
-    pub(crate) fn is_due(&self, now: u64) -> bool {
-        now >= self.deadline()
+    /// What is due.
+    pub(crate) fn due(&self, now: u64) -> Due {
+        if now >= self.state_deadline() {
+            Due::Everything
+        } else if self.has_waiting() && now >= self.after_last_try(INTERVAL) {
+            Due::Waiting
+        } else {
+            Due::Fresh
+        }
     }
 
-    /// True if frames' files should be written immediately. After an error they are written together with the
-    /// next `state.json`, so that a full disk does not slow down every command.
+    /// The time at which `state.json` is due.
+    fn state_deadline(&self) -> u64 {
+        let cheap = self.after_last_try(INTERVAL.max(self.state_took.saturating_mul(TIME_SHARE)));
+        let is_worth_it = self.state_size <= SMALL_STATE || self.changed.saturating_mul(SIZE_SHARE) >= self.state_size;
+        if is_worth_it { cheap } else { cheap.max(self.changed_at.saturating_add(PAUSE)) }
+    }
+
+    fn after_last_try(&self, span: u64) -> u64 {
+        self.tried_at.map_or(0, |tried_at| tried_at.saturating_add(span))
+    }
+
+    fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty() || (self.error.is_some() && !self.fresh.is_empty())
+    }
+
+    /// True if frames' files should be written immediately. After an error they wait for the usual interval, so that a full
+    /// disk does not slow down every command.
     pub(crate) fn is_prompt(&self) -> bool {
         !self.fresh.is_empty() && self.error.is_none()
     }
@@ -191,10 +269,21 @@ impl Mirror {
     }
 
     /// Writes the files of the frames that this process changed by its last commands, at most `most` of them. The
-    /// others are written with the next `state.json`.
+    /// others wait.
     pub(crate) fn write_fresh(&mut self, source: &impl Source, most: usize) -> Result<()> {
-        let fresh: Vec<Handle> = std::mem::take(&mut self.fresh).into_iter().take(most).collect();
-        self.write_frames(&fresh, source)
+        let fresh: Vec<Handle> = self.fresh.iter().copied().take(most).collect();
+        let written = self.write_frames(&fresh, source);
+        self.waiting.append(&mut self.fresh);
+        written
+    }
+
+    /// Writes the files of the frames that this process changed, also of those that wait, at most `most` of them.
+    pub(crate) fn write_waiting(&mut self, clock: &dyn Fn() -> u64, source: &impl Source, most: usize) -> Result<()> {
+        self.waiting.append(&mut self.fresh);
+        let waiting: Vec<Handle> = self.waiting.iter().copied().take(most).collect();
+        let written = self.write_frames(&waiting, source);
+        self.tried_at = Some(clock());
+        written
     }
 
     /// Writes the files of all stale frames and then `state.json`, except what another process has already
@@ -206,14 +295,21 @@ impl Mirror {
             self.revision = by_another;
             self.stale.retain(|_, revision| *revision > by_another);
             self.replaced.retain(|_, revision| *revision > by_another);
+            self.state_size = self.folder.size(STATE);
+            self.changed = 0;
         }
-        self.fresh.clear();
+        self.waiting.append(&mut self.fresh);
+        self.waiting.retain(|handle| self.stale.contains_key(handle));
         if self.is_foreign || !self.is_current(source) {
             let stale: Vec<Handle> = self.stale.keys().copied().take(most).collect();
             self.write_frames(&stale, source)?;
         }
         if self.stale.is_empty() && (self.is_foreign || !self.is_current(source)) {
+            let began = clock();
             self.folder.replace(STATE, |writer| source.write_state(writer))?;
+            self.state_took = clock().saturating_sub(began);
+            self.state_size = self.folder.size(STATE);
+            self.changed = 0;
             self.revision = source.revision();
             self.is_foreign = false;
         }
@@ -234,6 +330,9 @@ impl Mirror {
                 write()?;
             }
             self.stale.remove(handle);
+            self.fresh.remove(handle);
+            self.waiting.remove(handle);
+            self.changed = self.changed.saturating_add(text.len() as u64);
             match text.len() > LARGE {
                 true => self.large.insert(*handle),
                 false => self.large.remove(handle),

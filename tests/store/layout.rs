@@ -578,8 +578,7 @@ fn the_mirror_follows_every_command() {
 #[test]
 fn the_state_of_a_large_tree_is_left_to_others_on_request() {
     let folder = tempdir().unwrap();
-    let revision =
-        || StackState::from_json(&fs::read_to_string(folder.path().join("state.json")).unwrap()).unwrap().0.revision;
+    let revision = || state_revision(folder.path());
     let brief = || Stack::open(folder.path(), StackOptions::default().state_file_frames(2)).unwrap();
     let stack = brief();
     stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
@@ -603,15 +602,150 @@ fn the_state_of_a_large_tree_is_left_to_others_on_request() {
     assert_mirrored(folder.path(), &stack);
 }
 
+/// The revision of `state.json`; 0 without one.
+fn state_revision(folder: &Path) -> u64 {
+    fs::read_to_string(folder.join("state.json")).map_or(0, |text| StackState::from_json(&text).unwrap().0.revision)
+}
+
+/// A stack whose `state.json` has about 300 KB.
+fn large_stack(folder: &Path, now: &Arc<AtomicU64>) -> Stack {
+    let stack = Stack::open(folder, options_at(now)).unwrap();
+    let root = stack.push(NewFrame::new("Root").id("root")).unwrap();
+    for number in 0..150 {
+        let criteria = "The orders of the day are listed with their sums. ".repeat(40);
+        stack
+            .plan(NewFrame::new(format!("Task {number}")).id(format!("task-{number}")).below(root).criteria(criteria))
+            .unwrap();
+    }
+    stack.flush().unwrap();
+    stack
+}
+
+#[test]
+fn a_large_state_is_written_when_a_tenth_of_it_has_changed() {
+    let folder = tempdir().unwrap();
+    let now = Arc::new(AtomicU64::new(10_000));
+    let stack = large_stack(folder.path(), &now);
+    let size = fs::metadata(folder.path().join("state.json")).unwrap().len();
+    let (mut changed, mut writes, mut revision) = (0, 0, state_revision(folder.path()));
+    for step in 0..200 {
+        now.fetch_add(300, Ordering::Relaxed);
+        let id = format!("task-{}", step % 150);
+        stack.add_decision(&id, format!("Decision {step}")).unwrap();
+        let file = folder.path().join(format!("frames/{id}.json"));
+        assert!(
+            read_frame_file(&file).0.decisions.contains(&format!("Decision {step}")),
+            "the frame's file is never late"
+        );
+        changed += fs::metadata(file).unwrap().len();
+        let written = state_revision(folder.path());
+        if written != revision {
+            assert!(changed * 10 >= size, "step {step}: {changed} bytes were changed, the state has {size}");
+            (changed, writes, revision) = (0, writes + 1, written);
+        }
+    }
+    assert!((5..=20).contains(&writes), "written {writes} times");
+    stack.close().unwrap();
+    assert_mirrored(folder.path(), &open(folder.path()));
+}
+
+#[test]
+fn a_large_state_is_written_after_a_pause() {
+    let folder = tempdir().unwrap();
+    let now = Arc::new(AtomicU64::new(10_000));
+    let stack = large_stack(folder.path(), &now);
+    let before = state_revision(folder.path());
+    now.store(20_000, Ordering::Relaxed);
+    stack.add_decision("task-1", "one").unwrap();
+    now.store(23_000, Ordering::Relaxed);
+    stack.add_decision("task-2", "two").unwrap();
+    assert_eq!(
+        (state_revision(folder.path()), stack.deadline()),
+        (before, Some(28_000)),
+        "the pause begins with the last change"
+    );
+    now.store(27_999, Ordering::Relaxed);
+    stack.poll();
+    stack.refresh().unwrap();
+    assert_eq!(state_revision(folder.path()), before);
+    now.store(28_000, Ordering::Relaxed);
+    stack.poll();
+    assert_eq!((state_revision(folder.path()), stack.deadline()), (before + 2, None));
+    stack.add_decision("task-3", "three").unwrap();
+    assert_eq!(state_revision(folder.path()), before + 2);
+    drop(stack);
+    assert_eq!(state_revision(folder.path()), before + 3, "the end does not wait for a pause");
+    let stack = Stack::open(folder.path(), options_at(&now)).unwrap();
+    stack.add_decision("task-4", "four").unwrap();
+    assert_eq!(state_revision(folder.path()), before + 3, "the first command of a process does not write it either");
+    let other = Stack::open(folder.path(), options_at(&now)).unwrap();
+    assert_eq!(state_revision(folder.path()), before + 4, "an open finds it behind");
+    assert_mirrored(folder.path(), &other);
+}
+
+#[test]
+fn a_state_that_takes_long_is_written_seldom() {
+    let folder = tempdir().unwrap();
+    let now = Arc::new(AtomicU64::new(10_000));
+    // The clock goes on by seven milliseconds whenever it is read, so each write takes at least that.
+    let ticking = now.clone();
+    let options = StackOptions::default().clock(Arc::new(move || ticking.fetch_add(7, Ordering::Relaxed)));
+    let stack = Stack::open(folder.path(), options).unwrap();
+    stack.push(NewFrame::new("Root").id("root")).unwrap();
+    stack.flush().unwrap();
+    let (began, before) = (now.load(Ordering::Relaxed), state_revision(folder.path()));
+    while state_revision(folder.path()) == before {
+        stack.add_decision("root", "more").unwrap();
+    }
+    let passed = now.load(Ordering::Relaxed) - began;
+    assert!(passed >= 700, "a write that took 7 ms is repeated after {passed} ms");
+}
+
+#[test]
+fn large_files_of_frames_and_those_of_large_commands_follow_soon() {
+    let folder = tempdir().unwrap();
+    let now = Arc::new(AtomicU64::new(10_000));
+    let stack = large_stack(folder.path(), &now);
+    let before = state_revision(folder.path());
+    let decision = |id: &str| read_frame_file(&folder.path().join(format!("frames/{id}.json"))).0.decisions.pop();
+    stack.add_decision("task-1", "x".repeat(70_000)).unwrap();
+    assert_eq!(stack.deadline(), Some(10_250));
+    now.store(10_250, Ordering::Relaxed);
+    stack.poll();
+    let before = before.max(state_revision(folder.path()));
+    now.store(12_000, Ordering::Relaxed);
+    stack.add_decision("task-1", "late").unwrap();
+    assert_eq!(decision("task-1").as_deref(), Some("late"), "nothing was written for 250 ms");
+    stack.add_decision("task-1", "later").unwrap();
+    assert_eq!(decision("task-1").as_deref(), Some("late"), "the file is large");
+    assert_eq!(stack.deadline(), Some(12_250));
+    now.store(12_250, Ordering::Relaxed);
+    stack.poll();
+    assert_eq!(decision("task-1").as_deref(), Some("later"));
+    assert!(state_revision(folder.path()) >= before);
+    let root = stack.push(NewFrame::new("Many").id("many").root()).unwrap();
+    let children = (0..600).map(|number| NewFrame::new(format!("Child {number}")).id(format!("child-{number}")));
+    stack.plan_children(root, children.collect()).unwrap();
+    let files = || fs::read_dir(folder.path().join("frames")).unwrap().count();
+    let mut found = files();
+    assert!((152 + 250..=152 + 256).contains(&found), "a command writes 256 files, there are {found}");
+    while found < 152 + 600 {
+        now.fetch_add(250, Ordering::Relaxed);
+        stack.poll();
+        let more = files() - found;
+        assert!((1..=256).contains(&more), "a poll has written {more} files");
+        found += more;
+    }
+    stack.close().unwrap();
+    assert_mirrored(folder.path(), &open(folder.path()));
+}
+
 #[test]
 fn the_state_is_written_250_milliseconds_after_the_last_time() {
     let folder = tempdir().unwrap();
     let now = Arc::new(AtomicU64::new(10_000));
     let stack = Stack::open(folder.path(), options_at(&now)).unwrap();
-    let revision = || match fs::read_to_string(folder.path().join("state.json")) {
-        Ok(text) => StackState::from_json(&text).unwrap().0.revision,
-        Err(_) => 0,
-    };
+    let revision = || state_revision(folder.path());
     let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
     assert_eq!(revision(), 2, "the first command writes it");
     stack.add_decision(root, "one").unwrap();

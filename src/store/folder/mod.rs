@@ -141,6 +141,12 @@ impl Folder {
         self.kind(name).is_ok_and(|kind| kind == Some(Kind::File))
     }
 
+    /// The size of a regular file in bytes; 0 if there is none.
+    pub(crate) fn size(&self, name: &str) -> u64 {
+        let file = self.file(name, Access::Read).ok().flatten();
+        file.and_then(|file| file.metadata().ok()).map_or(0, |data| data.len())
+    }
+
     /// True if anything is at a name, or if that cannot be found out.
     pub(crate) fn is_taken(&self, name: &str) -> bool {
         !self.kind(name).is_ok_and(|kind| kind.is_none())
