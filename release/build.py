@@ -30,8 +30,21 @@ def library(platform: Platform) -> Library:
     name = link_name(platform)
     cargo(platform, command, flags, ["-C", f"link-arg={name}"] if name else [])
     folder = built(platform)
-    imports = import_library(folder) if platform.is_windows else None
-    return Library(folder / platform.built_library, folder / "libcallstack_core.a", imports)
+    shared = folder / platform.built_library
+    if not platform.is_windows:
+        return Library(shared, folder / "libcallstack_core.a")
+    clear_time(shared)
+    return Library(shared, folder / "libcallstack_core.a", import_library(folder))
+
+
+def clear_time(binary: Path) -> None:
+    """Sets the time in the header of a binary for Windows to zero. The linker writes there when it ran."""
+    content = bytearray(binary.read_bytes())
+    header = int.from_bytes(content[0x3C:0x40], "little")
+    if content[header : header + 4] != b"PE\0\0":
+        raise ReleaseError(f"{binary.name} is no binary for Windows")
+    content[header + 8 : header + 12] = bytes(4)
+    binary.write_bytes(content)
 
 
 def import_library(folder: Path) -> Path:
@@ -59,7 +72,10 @@ def install_target(platform: Platform) -> None:
 def program(platform: Platform) -> Path:
     """Builds the program without its agent, which needs a network."""
     cargo(platform, ["build", "-p", "callstack-cli", "--no-default-features"], [], [])
-    return built(platform) / platform.program
+    program = built(platform) / platform.program
+    if platform.is_windows:
+        clear_time(program)
+    return program
 
 
 def link_name(platform: Platform) -> str | None:

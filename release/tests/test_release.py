@@ -285,6 +285,19 @@ class Build(unittest.TestCase):
                 self.assertEqual(compiled[0], compiled[1], platform.name)
                 self.assertNotIn(folder.encode(), compiled[0], platform.name)
 
+    def test_binaries_for_windows_have_no_time(self) -> None:
+        """Two runs of the linker give the same bytes."""
+        with tempfile.TemporaryDirectory() as folder:
+            library = Path(folder) / "one.dll"
+            # The header stands where the last four bytes of the one before it say, and begins with processor and sections.
+            start = b"MZ" + bytes(58) + (0x48).to_bytes(4, "little") + bytes(8) + b"PE\0\0" + b"\x64\x86" + b"\1\0"
+            library.write_bytes(start + b"time" + b"the rest")
+            build.clear_time(library)
+            self.assertEqual(library.read_bytes(), start + bytes(4) + b"the rest")
+            library.write_bytes(b"\x7fELF" + bytes(200))
+            with self.assertRaisesRegex(ReleaseError, "one.dll is no binary for Windows"):
+                build.clear_time(library)
+
     def test_unknown_platform_is_refused(self) -> None:
         """The message lists the known ones."""
         with self.assertRaisesRegex(ReleaseError, "no platform beos; the platforms are linux-x64, "):
