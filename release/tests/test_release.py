@@ -289,7 +289,7 @@ class Build(unittest.TestCase):
         """Two runs of the linker give the same bytes."""
         with tempfile.TemporaryDirectory() as folder:
             library = Path(folder) / "one.dll"
-            # The header stands where the last four bytes of the one before it say, and begins with processor and sections.
+            # The end of the header of DOS says where that of Windows begins: with the processor and the sections.
             start = b"MZ" + bytes(58) + (0x48).to_bytes(4, "little") + bytes(8) + b"PE\0\0" + b"\x64\x86" + b"\1\0"
             library.write_bytes(start + b"time" + b"the rest")
             build.clear_time(library)
