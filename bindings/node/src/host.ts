@@ -55,8 +55,9 @@ const LONGEST_DELAY = 2 ** 31 - 1
  *
  * ```js
  * const host = new Host(Stack.open("stack"), actions)
- * await host.report({ kind: "sessionCreated", sessionID: "ses_1", title: "Build the shop" })
- * const { text } = await host.tool("ses_1", "stack_frame_push", { title: "Cart" }, signal)
+ * await host.report({ kind: "message", sessionID: "ses_1", messageID: "m1", role: "user", text: "Build the shop" })
+ * const criteria = { successCriteria: "Totals are right in all currencies", successCriteriaCompacted: "Totals right" }
+ * const { text } = await host.tool("ses_1", "stack_frame_push", { title: "Cart", ...criteria }, signal)
  * ```
  */
 export class Host {

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
 
-from callstack_core import Host, Stack, errors
+from callstack_core import Host, Stack, errors, host as host_module
 from callstack_core.host import LogLevel
-from callstack_core.types import SessionDescription, SessionMessage
+from callstack_core.types import Effect, SessionDescription, SessionMessage
 
 TASK = {"title": "Cart 🛒", "successCriteria": "Totals", "successCriteriaCompacted": "totals"}
 
@@ -206,6 +207,71 @@ def test_a_cancelled_report_and_a_log_that_fails_keep_no_effect_back() -> None:
             await asyncio.sleep(0.01)
         assert host.configure({"tools": ["posh"]}) and "unknown tool `posh`" in failures[-1]
         assert not (await host.tool("ses_1", "stack_tree"))["isError"]
+
+    hosted(test)
+
+
+def test_a_close_that_is_cancelled_or_repeated_closes_the_stack() -> None:
+    async def test(host: Host, actions: Actions) -> None:
+        prompted = asyncio.Event()
+
+        async def work(_: str) -> None:
+            prompted.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await asyncio.sleep(0.3)
+
+        actions.work = work
+        call = asyncio.create_task(host.tool("ses_1", "stack_frame_push", TASK))
+        await prompted.wait()
+        close = asyncio.create_task(host.close())
+        await asyncio.sleep(0)
+        late = await host.tool("ses_1", "stack_frame_push", TASK)
+        assert late["isError"] and "the host was closed" in late["text"]
+        close.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await close
+        with pytest.raises(errors.ClosedError):
+            host.stack.info()
+        await host.close()
+        assert (await call)["isError"]
+
+    hosted(test)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="older versions do not tell who has cancelled")
+@pytest.mark.parametrize("action", ["create_session", "prompt"])
+def test_an_action_that_ends_as_cancelled_has_failed(action: str) -> None:
+    async def test(host: Host, actions: Actions) -> None:
+        async def cancelled(*_: str) -> str:
+            raise asyncio.CancelledError
+
+        setattr(actions, action, cancelled)
+        assert "it was cancelled" in (await host.tool("ses_1", "stack_frame_push", TASK))["text"]
+
+    hosted(test)
+
+
+def test_a_poll_that_fails_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(host: Host, actions: Actions) -> None:
+        polls = 0
+        poll = Stack.poll
+
+        def failing(stack: Stack) -> list[Effect]:
+            nonlocal polls
+            polls += 1
+            if polls == 1:
+                raise errors.DiskFullError("the disk is full")
+            return poll(stack)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Stack, "poll", failing)
+            patched.setattr(host_module, "_AFTER_FAILURE", 0.01)
+            host.configure({"calls": {"timeLimit": 50}})
+            actions.work = lambda _: asyncio.Event().wait()  # type: ignore[assignment,return-value]
+            answer = await host.tool("ses_1", "stack_frame_push", TASK)
+            assert polls > 1 and "time limit" in answer["text"], answer
 
     hosted(test)
 

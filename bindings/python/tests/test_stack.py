@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -199,11 +201,25 @@ def test_a_stack_in_a_folder_is_there_again(tmp_path: Path) -> None:
 
 def test_wrong_arguments_are_refused_and_change_nothing(stack: Stack) -> None:
     stack.ensure("ses_2")
+    needed: list[Callable[[Any], object]] = [
+        lambda none: stack.stop(none, "enough"),
+        lambda none: stack.pop("f1", "completed", none),
+        lambda none: stack.block("f1", none),
+        lambda none: stack.write_chunk("f1", "notes", none),
+        stack.activate,
+    ]
+    for call in needed:
+        with pytest.raises(TypeError, match="expected a text, got NoneType None"):
+            call(None)
+    with pytest.raises(TypeError, match="plan_children: expected a list, got one dict"):
+        stack.plan_children("f1", {"title": "Cart"})  # type: ignore[dict-item]
+    with pytest.raises(errors.SettingError, match="must be one of completed, failed, blocked"):
+        stack.pop("f1", "planned", "Later")  # type: ignore[arg-type]
     before = stack.info()["revision"]
     wrong: NewFrame = {"title": "Cart", "sucessCriteria": "typo"}  # type: ignore[typeddict-unknown-key]
     with pytest.raises(errors.JsonError, match="sucessCriteria"):
         stack.push(wrong)
-    with pytest.raises(errors.SettingError, match="must be one of planned"):
+    with pytest.raises(errors.SettingError, match="must be one of completed"):
         stack.pop("f1", "done", "It is")  # type: ignore[arg-type]
     for wrong_frame in (1.5, 1, True):
         with pytest.raises(TypeError, match=r"activate: expected a text, got (float 1.5|int 1|bool True)"):
@@ -219,7 +235,7 @@ def test_wrong_arguments_are_refused_and_change_nothing(stack: Stack) -> None:
         with pytest.raises(errors.JsonError, match="cannot be written as JSON: "):
             stack.append_log("f1", [entry])
     for no_list in ("abc", b"abc", {"role": "user"}):
-        with pytest.raises(TypeError, match="append_log: expected a list of entries, got one "):
+        with pytest.raises(TypeError, match="append_log: expected a list, got one "):
             stack.append_log("f1", no_list)  # type: ignore[arg-type]
     with pytest.raises(errors.EmptyError):
         stack.identify("ses_2", {})  # type: ignore[typeddict-item]

@@ -106,6 +106,71 @@ def test_a_close_that_was_interrupted_is_repeated(tmp_path: Path, monkeypatch: p
     assert open_files() < before
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_a_handler_that_closes_the_stack_of_its_call_can_touch_it_again(run_python: Run) -> None:
+    run_python(
+        """
+import faulthandler, signal, tempfile
+from callstack_core import _calls, errors
+faulthandler.dump_traceback_later(30, exit=True)
+stack = Stack.open(tempfile.mkdtemp())
+stack.push({"title": "Root"})
+seen = []
+def handle(*_):
+    if not _calls.runs_here(stack._native):
+        signal.setitimer(signal.ITIMER_REAL, 0.0007)
+        return
+    stack.close()
+    try:
+        stack.info()
+    except errors.ClosedError:
+        seen.append("closed")
+signal.signal(signal.SIGALRM, handle)
+signal.setitimer(signal.ITIMER_REAL, 0.001)
+try:
+    while True:
+        stack.frames()
+except errors.ClosedError:
+    assert seen == ["closed"], seen
+"""
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals and forks")
+def test_a_handler_may_interrupt_a_call_while_another_thread_forks(run_python: Run) -> None:
+    run_python(
+        """
+import faulthandler, os, signal, tempfile, threading, time
+faulthandler.dump_traceback_later(40, exit=True)
+stack = Stack.open(tempfile.mkdtemp())
+stack.push({"title": "Root"})
+end = time.time() + 4
+def handle(*_):
+    stack.active()
+    if time.time() < end:
+        signal.setitimer(signal.ITIMER_REAL, 0.002)
+signal.signal(signal.SIGALRM, handle)
+signal.setitimer(signal.ITIMER_REAL, 0.002)
+forks = 0
+def fork():
+    global forks
+    while time.time() < end:
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+        forks += 1
+thread = threading.Thread(target=fork)
+thread.start()
+while time.time() < end:
+    stack.frames()
+    stack.outline()
+thread.join()
+assert forks > 10, forks
+"""
+    )
+
+
 def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 

@@ -34,8 +34,10 @@ _fork_lock = RLock()
 def begin(token: object, owner: object) -> None:
     """Adds a call. The caller must then look whether the owner is closed, because a close does these in reverse order."""
     thread = get_ident()
+    # A signal handler or a finalizer that has interrupted a call of its thread must not wait: the fork waits for that call.
+    is_inside = any(other == thread for _, other in running.copy().values())
     running[token] = (owner, thread)
-    while _forking is not None and _forking != thread:
+    while _forking is not None and _forking != thread and not is_inside:
         running.pop(token)
         announce_end()
         with _fork_lock:

@@ -23,8 +23,20 @@ class Number(int):
     """A number for the library. Other numbers are refused: where a text is expected, they are mistakes."""
 
 
-Input: TypeAlias = "str | bytes | Number | None"
-"""A text (None is NULL, bytes are passed as they are) or a number for the library."""
+class Absent:
+    """An optional text that the caller did not give: NULL for the library."""
+
+
+ABSENT = Absent()
+
+Input: TypeAlias = "str | bytes | Number | Absent"
+"""A text (bytes are passed as they are) or a number for the library."""
+
+
+def optional(text: str | None) -> Input:
+    """Returns an optional text. None where a text is needed would be a mistake, which the library cannot see."""
+    return ABSENT if text is None else text
+
 
 _TEXTS = ffi.typeof("CallstackText[]")
 _STACK = ffi.typeof("Callstack **")
@@ -120,7 +132,7 @@ class Handle:
 
     def leave(self) -> None:
         """Closes the stack at the end of a call that was interrupted by a close of its own thread."""
-        if self._is_close_due:
+        if self._is_close_due and not _calls.runs_here(self):
             self.free()
 
     def free(self) -> None:
@@ -163,7 +175,7 @@ def _call(owner: Handle | None, name: str, inputs: Sequence[Input], outputs: Seq
     for value in inputs:
         if isinstance(value, str):
             value = to_utf8(value)
-        if value is None:
+        if value is ABSENT:
             arguments += (ffi.NULL, 0)
         elif isinstance(value, bytes):
             arguments += (value, len(value))
@@ -171,9 +183,7 @@ def _call(owner: Handle | None, name: str, inputs: Sequence[Input], outputs: Seq
             arguments.append(value)
         else:
             method = name.removeprefix("callstack_")
-            raise TypeError(
-                f"{method}: expected a text, got {type(value).__name__} {value!r}; frames are named by texts"
-            )
+            raise TypeError(f"{method}: expected a text, got {type(value).__name__} {value!r}")
     arguments += outputs
     error = ffi.new(_ERROR)
     token = object()
@@ -194,7 +204,7 @@ def _call(owner: Handle | None, name: str, inputs: Sequence[Input], outputs: Seq
 def _function(name: str) -> Any:
     try:
         return getattr(load(), name)
-    except AttributeError as error:
+    except (AttributeError, ffi.error) as error:
         message = f"the native library has no function {name}; install a newer one, in the version of this package"
         raise LibraryError(message, {"function": name}) from error
 

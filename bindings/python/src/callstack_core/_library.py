@@ -65,7 +65,7 @@ def load() -> Any:
         # The library stays until the process ends: at the end of the interpreter, other threads can still be in it.
         library: Any = ffi.dlopen(str(path), ffi.RTLD_NOW | getattr(ffi, "RTLD_NODELETE", 0))
         abi = library.callstack_abi()
-    except (OSError, AttributeError) as error:
+    except (OSError, AttributeError, ffi.error) as error:
         message = f"the native library of callstack-core cannot be loaded from {path}: {error}"
         raise LibraryError(message, {"path": str(path), "reason": str(error)}) from error
     if abi != ABI:

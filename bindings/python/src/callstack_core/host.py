@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias, TypedDict
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar
 
 from callstack_core.errors import ClosedError
 from callstack_core.stack import Stack
@@ -24,6 +24,11 @@ from callstack_core.types import (
     SessionDescription,
     SessionMessage,
 )
+
+_Result = TypeVar("_Result")
+
+_AFTER_FAILURE = 1.0
+"""Time from a poll that failed to the next one, in seconds."""
 
 LogLevel: TypeAlias = Literal["debug", "info", "warn", "error"]
 """The level of a line in a host's log."""
@@ -74,8 +79,10 @@ class Host:
     """Connects a stack with a host that has sessions: an editor, an agent program or an orchestrator.
 
         host = Host(Stack.open("stack"), actions)
-        await host.report({"kind": "sessionCreated", "sessionID": "ses_1", "title": "Build the shop"})
-        answer = await host.tool("ses_1", "stack_frame_push", {"title": "Cart"})
+        prompt = {"kind": "message", "sessionID": "ses_1", "messageID": "m1", "role": "user", "text": "Build the shop"}
+        await host.report(prompt)
+        criteria = {"successCriteria": "Totals are right in all currencies", "successCriteriaCompacted": "Totals right"}
+        answer = await host.tool("ses_1", "stack_frame_push", {"title": "Cart", **criteria})
 
     The engine decides, the actions carry out. All methods belong to one event loop.
     """
@@ -136,6 +143,8 @@ class Host:
         If the waiting task is cancelled, the engine learns that nobody waits any more.
         """
         try:
+            if self._is_closed:
+                raise ClosedError("the host was closed")
             answer = self.stack.tool(session_id, name, arguments)
             if "call" in answer:
                 text = await self._answered(answer["call"], answer["effects"])
@@ -148,8 +157,6 @@ class Host:
 
     async def close(self) -> None:
         """Stops the timer and the work in the background, and closes the stack. Tool calls that still wait fail."""
-        if self._is_closed:
-            return
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -161,8 +168,12 @@ class Host:
         others = [task for task in self._tasks if task is not current]
         for task in others:
             task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-        self.stack.close()
+        try:
+            if others:
+                await asyncio.wait(others)
+        finally:
+            # Also if the wait was cancelled: nobody may call close again.
+            self.stack.close()
 
     async def __aenter__(self) -> Host:
         return self
@@ -172,7 +183,7 @@ class Host:
 
     async def _attempt(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            await work()
+            await _uncancelled(work())
         except Exception as error:
             self._log("error", f"{name} failed: {_message_of(error)}")
 
@@ -247,7 +258,7 @@ class Host:
 
     async def _create(self, effect: CreateSessionEffect) -> None:
         try:
-            session_id = await self._actions.create_session(effect["parentID"], effect["title"])
+            session_id = await _uncancelled(self._actions.create_session(effect["parentID"], effect["title"]))
             await self.report({"kind": "callStarted", "call": effect["call"], "sessionID": session_id})
         except Exception as error:
             await self._end(effect["call"], _message_of(error))
@@ -260,7 +271,7 @@ class Host:
             await compaction
         problem = None
         try:
-            await self._actions.prompt(session_id, effect["text"], effect["callerID"])
+            await _uncancelled(self._actions.prompt(session_id, effect["text"], effect["callerID"]))
         except Exception as error:
             problem = _message_of(error)
         await self._end(effect["call"], problem)
@@ -308,7 +319,27 @@ class Host:
 
     def _poll_later(self) -> None:
         if not self._is_closed:
-            self.background("poll", self.poll)
+            self.background("poll", self._poll_again)
+
+    async def _poll_again(self) -> None:
+        try:
+            await self.poll()
+        except Exception:
+            # A full disk, for example. The next poll may succeed, and a time limit must not be forgotten.
+            if not self._is_closed:
+                self._timer = asyncio.get_running_loop().call_later(_AFTER_FAILURE, self._poll_later)
+            raise
+
+
+async def _uncancelled(work: Awaitable[_Result]) -> _Result:
+    """Waits for work of the host. If it ends as cancelled although nobody has cancelled the task that waits, it has failed."""
+    try:
+        return await work
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or not hasattr(task, "cancelling") or task.cancelling() > 0:
+            raise
+        raise RuntimeError("it was cancelled") from None
 
 
 def _message_of(error: BaseException) -> str:

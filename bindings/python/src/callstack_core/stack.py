@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from callstack_core import _handle
-from callstack_core._handle import FLAG, TIME, Handle as _Handle, read_json, write_json
+from callstack_core._handle import ABSENT, FLAG, TIME, Handle as _Handle, optional, read_json, write_json
 from callstack_core.context import Context
 from callstack_core.errors import JsonError, SettingError
 from callstack_core.types import (
@@ -65,6 +65,9 @@ _STATUSES: dict[str, int] = {
     "invalidated": 5,
 }
 """The numbers of the statuses in the C interface (`CALLSTACK_STATUS_…`)."""
+
+_ENDS = ("completed", "failed", "blocked")
+"""The statuses with which a frame is popped."""
 
 
 class Stack:
@@ -212,14 +215,14 @@ class Stack:
 
         Their own `parent` is ignored. A child may depend on any other one by its `sessionID` or its title.
         """
-        return self._record("plan_children", parent, write_json(list(children)))
+        return self._record("plan_children", parent, write_json(_listed(children, "plan_children")))
 
     def ensure(self, session_id: str, title: str | None = None, parent: FrameRef | None = None) -> Handle:
         """Returns the frame of a session, by its whole ID. If it has none, creates a placeholder below `parent`, or as a root.
 
         The title is by default `Session` and the first 8 characters of the ID.
         """
-        return self._text("ensure", session_id, title, parent)
+        return self._text("ensure", session_id, optional(title), optional(parent))
 
     def identify(self, frame: FrameRef, identity: Identity) -> None:
         """Sets the title and criteria of a placeholder for good.
@@ -233,7 +236,7 @@ class Stack:
             reason = f"unknown field `{unknown[0]}`, expected one of {', '.join(keys)}"
             raise JsonError(f"the identity is not as expected: {reason}", {"what": "identity", "reason": reason})
         criteria, compacted = identity.get("successCriteria"), identity.get("successCriteriaCompacted")
-        self._run("identify", frame, identity.get("title") or "", criteria, compacted)
+        self._run("identify", frame, identity.get("title", ""), optional(criteria), optional(compacted))
 
     def edit(self, frame: FrameRef, edit: FrameEdit) -> None:
         """Edits a planned frame: its title, criteria and dependencies, its parent, and its order among its siblings.
@@ -269,7 +272,7 @@ class Stack:
         Allowed are `planned` to `in_progress`, `in_progress` to `blocked` and back, both to `completed` or `failed`, and
         any status to `invalidated`; then `results` is the reason. Raises `TransitionError` for another change.
         """
-        self._run("set_status", frame, _number(status), results, results_compacted)
+        self._run("set_status", frame, _number(status), optional(results), optional(results_compacted))
 
     def pop(self, frame: FrameRef, status: PopStatus, results: str, results_compacted: str | None = None) -> Popped:
         """Finishes a frame. If it or a frame below it was active, the nearest open ancestor becomes active.
@@ -279,7 +282,7 @@ class Stack:
         The compacted results are for the contexts of other frames. With `blocked` it is `block` without a question: the
         results say what the frame waits for. Raises `TransitionError` if the present status does not allow it.
         """
-        return self._record("pop", frame, _number(status), results, results_compacted)
+        return self._record("pop", frame, _number(status, _ENDS), results, optional(results_compacted))
 
     def block(
         self, frame: FrameRef, question: str, results: str | None = None, results_compacted: str | None = None
@@ -294,7 +297,7 @@ class Stack:
         from whom. If it is empty, the results say it. Without results the frame keeps those that it has. Raises
         `TransitionError` if the present status does not allow it.
         """
-        return self._record("block", frame, question, results, results_compacted)
+        return self._record("block", frame, question, optional(results), optional(results_compacted))
 
     def answer(self, frame: FrameRef, answer: str) -> None:
         """Answers a blocked frame. A second answer to one question is added to the first.
@@ -316,7 +319,7 @@ class Stack:
 
     def stop_all(self, reason: str) -> list[Handle]:
         """Stops all frames that hosts run: see `stop`."""
-        return self._record("stop", None, reason)
+        return self._record("stop", ABSENT, reason)
 
     def retry(self, frame: FrameRef, note: str | None = None) -> Retried:
         """Begins a failed or blocked frame anew: makes a planned frame beside it, as its next attempt.
@@ -331,7 +334,7 @@ class Stack:
         newest. Raises `NotRetriableError` if the frame is neither failed nor blocked, or was begun anew already, and
         `ParentClosedError`.
         """
-        return self._record("retry", frame, note)
+        return self._record("retry", frame, optional(note))
 
     def deliver(self, frame: FrameRef) -> None:
         """Records that the conversation of the frame's parent has received the results of the frame.
@@ -354,7 +357,7 @@ class Stack:
         Its own context shows them; frames below it see them from the next push or change of a status on. Raises
         `ResultsFixedError` if the frame is not open, `EmptyError` for empty results.
         """
-        self._run("summarize", frame, results, results_compacted)
+        self._run("summarize", frame, results, optional(results_compacted))
 
     def invalidate(self, frame: FrameRef, reason: str) -> Invalidated:
         """Invalidates a frame and the planned frames below it.
@@ -473,7 +476,7 @@ class Stack:
 
     def clear_cache(self, frame: FrameRef | None = None) -> None:
         """Removes the cached contexts of a frame, or of all frames, from the cache."""
-        self._run("clear_cache", frame)
+        self._run("clear_cache", optional(frame))
 
     def configure(self, settings: HostSettings | None = None) -> list[str]:
         """Sets the settings of a host. Returns one message for each value that is invalid and ignored.
@@ -622,9 +625,7 @@ class Stack:
 
         Raises `InMemoryError` if the stack has no folder, `JsonError` for entries nested more than 100 levels deep.
         """
-        if isinstance(entries, (str, bytes, Mapping)):
-            raise TypeError(f"append_log: expected a list of entries, got one {type(entries).__name__}")
-        self._run("append_log", frame, write_json(list(entries)))
+        self._run("append_log", frame, write_json(_listed(entries, "append_log")))
 
     def read_log(self, frame: FrameRef, query: LogQuery | None = None) -> LogPage:
         """Reads lines of a frame's log: all, a range, the last ones, or those that contain a text.
@@ -665,16 +666,25 @@ class Stack:
         return read_json(self._native.text(f"callstack_{name}", *inputs))
 
 
-def _json(value: object) -> str | None:
+def _json(value: object) -> _handle.Input:
     """The JSON of an optional argument. None is an absent one."""
-    return None if value is None else write_json(value)
+    return ABSENT if value is None else write_json(value)
 
 
-def _number(status: str) -> _handle.Number:
+def _listed(items: Iterable[Any], name: str) -> list[Any]:
+    """The items of a list. One record or one text in its place would be taken for a list of its parts."""
+    if isinstance(items, (str, bytes, Mapping)):
+        raise TypeError(f"{name}: expected a list, got one {type(items).__name__}")
+    return list(items)
+
+
+def _number(status: str, allowed: Sequence[str] = tuple(_STATUSES)) -> _handle.Number:
     """The number of a status in the C interface."""
     try:
+        if status not in allowed:
+            raise KeyError(status)
         return _handle.Number(_STATUSES[status])
     except (KeyError, TypeError):
-        expected = ", ".join(_STATUSES)
+        expected = ", ".join(allowed)
         details = {"name": "status", "value": str(status), "expected": expected}
         raise SettingError(f"status is `{status}`, but must be one of {expected}", details) from None
