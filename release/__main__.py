@@ -1,6 +1,6 @@
 """Builds the packages of a release into target/packages: python3 -m release [PLATFORM…]. Default: all platforms.
 
-What cannot be built stops nothing else: the table at the end names it and says why.
+What cannot be built stops nothing else: the table names it and says why. Fails only if nothing could be built.
 """
 
 import shutil
@@ -54,6 +54,8 @@ def main(names: list[str]) -> None:
     with_library = [platform for platform in platforms if add_platform(table, platform, manual)]
     table.attempt("npm", "packages", lambda: npm.pack(with_library, PACKAGES))
     sums.write(PACKAGES)
+    if not with_library:
+        raise ReleaseError("no library was built; the table says why")
 
 
 def add_platform(table: Table, platform: Platform, manual: dict[str, Entry]) -> bool:

@@ -27,13 +27,23 @@ class Entry:
 
 def write(archive: Path, entries: dict[str, Entry]) -> None:
     """Writes a .zip or .tar.gz file with these entries in one folder, which has the archive's name."""
-    archive.parent.mkdir(parents=True, exist_ok=True)
     if archive.suffix == ".zip":
         content = zipped({f"{archive.stem}/{name}": entry for name, entry in entries.items()})
     else:
         folder = archive.name.removesuffix(".tar.gz")
         content = gzip.compress(tarred(folder, entries), compresslevel=9, mtime=0)
-    archive.write_bytes(content)
+    save(archive, content)
+
+
+def save(file: Path, content: bytes) -> None:
+    """Writes a file whole or not at all: a part of it would get a sum like any other file."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f".{file.name}")
+    try:
+        part.write_bytes(content)
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def tarred(folder: str, entries: dict[str, Entry]) -> bytes:

@@ -106,5 +106,5 @@ def packed(name: str, entries: dict[str, Entry], parts: list[Component], folder:
     archive = folder / name
     archives.write(archive, entries)
     stem = name.removesuffix(".zip").removesuffix(".tar.gz")
-    (folder / f"{stem}.cdx.json").write_text(components.sbom(archive, parts))
+    archives.save(folder / f"{stem}.cdx.json", components.sbom(archive, parts).encode())
     return archive

@@ -32,9 +32,8 @@ def pack(platform: Platform, library: Path, destination: Path) -> Path:
     record = f"{stem}.dist-info/RECORD"
     lines = [recorded(name, entry.content) for name, entry in sorted(entries.items())]
     entries[record] = Entry("".join([*lines, f"{record},,\n"]).encode())
-    destination.mkdir(parents=True, exist_ok=True)
     wheel = destination / f"{stem}-py3-none-{platform.wheel}.whl"
-    wheel.write_bytes(archives.zipped(entries))
+    archives.save(wheel, archives.zipped(entries))
     return wheel
 
 

@@ -59,6 +59,18 @@ class Archives(Folder):
         self.assertEqual((run.mode, text.mode, link.linkname), (0o755, 0o644, "run"))
         self.assertEqual((run.uid, run.gid, run.uname, run.mtime), (0, 0, "", environment.commit_time()))
 
+    def test_a_full_disk_leaves_no_part_of_a_file(self) -> None:
+        """A part would be published with a sum that is right."""
+
+        def fail(path: Path, content: bytes) -> int:
+            path.open("wb").write(content[:1])
+            raise OSError(28, "no space left")
+
+        archive = self.folder / "x.tar.gz"
+        with mock.patch.object(Path, "write_bytes", fail), self.assertRaises(OSError):
+            archives.write(archive, {"a": Entry(b"one")})
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_sums_are_right(self) -> None:
         """The list has each file once, and not itself."""
         (self.folder / "one").write_text("1")
