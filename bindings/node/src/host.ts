@@ -48,6 +48,8 @@ export type TakePrompt = (text: string) => void
 
 /** The longest delay of a timer, in milliseconds: 24.8 days. With a longer one `setTimeout` fires at once. */
 const LONGEST_DELAY = 2 ** 31 - 1
+/** Time from a poll that failed to the next one, in milliseconds. */
+const AFTER_FAILURE = 1000
 
 /**
  * Connects a stack with a host that has sessions: an editor, an agent program or an orchestrator. The engine decides, the
@@ -249,8 +251,22 @@ export class Host {
     const deadline = this.#isClosed ? undefined : this.stack.deadline()
     if (deadline === undefined) return
     const delay = Math.min(Math.max(0, deadline - Date.now()), LONGEST_DELAY)
-    this.#timer = setTimeout(() => this.background("poll", () => this.poll()), delay)
+    this.#pollAfter(delay)
+  }
+
+  #pollAfter(delay: number): void {
+    this.#timer = setTimeout(() => this.background("poll", () => this.#pollOrRepeat()), delay)
     this.#timer.unref()
+  }
+
+  /** Polls. If that fails, for example because the disk is full, it is tried again: a time limit must not be forgotten. */
+  async #pollOrRepeat(): Promise<void> {
+    try {
+      await this.poll()
+    } catch (error) {
+      if (!this.#isClosed) this.#pollAfter(AFTER_FAILURE)
+      throw error
+    }
   }
 }
 

@@ -276,6 +276,22 @@ test("Host polls when a time limit has passed, and an abort that fails does not 
   assert.ok(shop.lines.includes("error: abortSession failed: no such session"), shop.lines.join("\n"))
 })
 
+test("Host polls again after a poll that failed", async (t) => {
+  const shop = sessions(t, { calls: { timeLimit: 20 } })
+  let end: () => void = () => undefined
+  shop.work = () => new Promise((resolve) => (end = resolve))
+  shop.abort = () => Promise.resolve(end())
+  const { stack } = shop.host
+  const poll = stack.poll.bind(stack)
+  stack.poll = () => {
+    stack.poll = poll
+    throw new Error("the disk is full")
+  }
+  const { text } = await shop.push()
+  assert.match(text, /its time limit of 20 ms was exceeded/)
+  assert.ok(shop.lines.includes("error: poll failed: the disk is full"), shop.lines.join("\n"))
+})
+
 test("Host answers a push that the engine cannot record", async (t) => {
   const shop = sessions(t)
   const { host } = shop
