@@ -51,37 +51,27 @@ const STOP_WORD_COUNT: usize = {
     count
 };
 
-/// The stop words as numbers, which compare faster than texts. A number stands at its [`place`], or behind that if others
-/// stand there; 0 is a free place.
-static STOP_NUMBERS: [u128; PLACES] = {
-    assert!(STOP_WORD_COUNT * 2 < PLACES, "the table is too full");
-    let mut numbers = [0; PLACES];
-    let mut language = 0;
+/// The stop words as sorted numbers, because numbers compare faster than texts.
+const STOP_NUMBERS: [u128; STOP_WORD_COUNT] = {
+    let mut numbers = [0; STOP_WORD_COUNT];
+    let (mut count, mut language) = (0, 0);
     while language < STOP_WORDS.len() {
         let mut words = STOP_WORDS[language].1.as_bytes();
         while let Some((word, rest)) = next_word(words) {
             words = rest;
             let number = number(word);
-            let mut at = place(number);
-            while numbers[at] != 0 && numbers[at] != number {
-                at = (at + 1) % PLACES;
+            let mut place = count;
+            while place > 0 && numbers[place - 1] > number {
+                numbers[place] = numbers[place - 1];
+                place -= 1;
             }
-            numbers[at] = number;
+            numbers[place] = number;
+            count += 1;
         }
         language += 1;
     }
     numbers
 };
-
-/// Number of places in the table of stop words.
-const PLACES: usize = 1 << PLACE_BITS;
-const PLACE_BITS: u32 = 11;
-
-/// Where the search for a number begins.
-const fn place(number: u128) -> usize {
-    let both_halves = number as u64 ^ (number >> 64) as u64;
-    (both_halves.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - PLACE_BITS)) as usize
-}
 
 /// The longest stop word, in bytes.
 const LONGEST_STOP_WORD: usize = size_of::<u128>() - 1;
@@ -109,15 +99,7 @@ const fn number(word: &[u8]) -> u128 {
 }
 
 fn is_stop_word(word: &str) -> bool {
-    if word.len() > LONGEST_STOP_WORD {
-        return false;
-    }
-    let number = number(word.as_bytes());
-    let mut at = place(number);
-    while STOP_NUMBERS[at] != 0 && STOP_NUMBERS[at] != number {
-        at = (at + 1) % PLACES;
-    }
-    STOP_NUMBERS[at] == number
+    word.len() <= LONGEST_STOP_WORD && STOP_NUMBERS.binary_search(&number(word.as_bytes())).is_ok()
 }
 
 /// Word endings and their replacements, longest first.
@@ -164,18 +146,7 @@ pub(crate) fn for_each_word(text: &str, mut visit: impl FnMut(&str)) {
     let mut previous = Class::Other;
     let mut previous_character = '\0';
     let mut pair = String::new();
-    let (bytes, mut at) = (text.as_bytes(), 0);
-    while at < bytes.len() {
-        // Small letters and digits only continue words, so they are taken together.
-        let run = bytes[at..].iter().take_while(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()).count();
-        if run > 0 {
-            word.push_str(&text[at..at + run]);
-            previous = Class::Lower;
-            at += run;
-            continue;
-        }
-        let character = text[at..].chars().next().expect("at is a character boundary");
-        at += character.len_utf8();
+    for character in text.chars() {
         let class = Class::of(character);
         let ends = matches!(
             (previous, class),
@@ -298,6 +269,7 @@ mod tests {
     fn stop_words_are_found_and_others_are_not() {
         let mut words = STOP_WORDS.iter().flat_map(|(_, words)| words.split_whitespace());
         assert!(words.clone().count() > 400 && words.all(is_stop_word));
+        assert!(STOP_NUMBERS.is_sorted());
         let others = ["the the", "them", "th", "thesaurus", "est\0", "\0the", ""];
         assert!(others.iter().all(|word| !is_stop_word(word)));
         let technical = "ai ci dos er es eu go ha jest nas num os pod sans ses";
