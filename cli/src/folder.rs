@@ -3,13 +3,14 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::io::BufRead;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 #[cfg(not(unix))]
 use std::time::SystemTime;
 
-use callstack_core::{Error, Stack, StackOptions};
+use callstack_core::{Error, Stack, StackOptions, Tree, read_history};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -140,11 +141,11 @@ impl StackFolder {
         change(&stack)
     }
 
-    /// Creates the stack that a history tells of.
+    /// Creates the stack that a history tells of. `history` opens the history; it is read twice.
     ///
     /// # Errors
     /// If there is a stack already; if the events do not fit together; as [`StackFolder::of_new`].
-    pub fn rebuild(&self, history: &str) -> Result<ChangedStack, Failure> {
+    pub fn rebuild<R: BufRead>(&self, history: impl Fn() -> Result<R, Failure>) -> Result<ChangedStack, Failure> {
         let folder = self.of_new()?;
         if is_stack(&folder) {
             let message = format!("{} contains a stack, and events make a new one", folder.display());
@@ -152,10 +153,11 @@ impl StackFolder {
                 .next("name another folder for the new stack: --stack FOLDER --new"));
         }
         // A history that is refused must not leave an empty stack.
-        let trial = tempfile::tempdir().map_err(|error| Failure::of_file("create", "a temporary folder", &error))?;
         let refused = |error: Error| Failure::new(Exit::Refused, error.code(), error.to_string());
-        Stack::rebuild(trial.path(), history.as_bytes(), StackOptions::default().mirror(false)).map_err(refused)?;
-        ChangedStack::rebuild(&folder, history)
+        let mut trial = Tree::new();
+        read_history(history()?).try_for_each(|event| trial.replay(&event?)).map_err(refused)?;
+        drop(trial);
+        ChangedStack::rebuild(&folder, history()?)
     }
 
     /// The path of the folder in which `--new` creates a stack, unless it has one: the given folder, else `.callstack` in
@@ -254,8 +256,8 @@ impl ChangedStack {
         Ok(Self(ManuallyDrop::new(Stack::open(folder, Self::options()).map_err(of_opening)?)))
     }
 
-    fn rebuild(folder: &Path, history: &str) -> Result<Self, Failure> {
-        Ok(Self(ManuallyDrop::new(Stack::rebuild(folder, history.as_bytes(), Self::options())?)))
+    fn rebuild(folder: &Path, history: impl BufRead) -> Result<Self, Failure> {
+        Ok(Self(ManuallyDrop::new(Stack::rebuild(folder, history, Self::options())?)))
     }
 
     fn options() -> StackOptions {

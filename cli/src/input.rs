@@ -1,8 +1,8 @@
 //! Texts that a command gets: from an argument, from the standard input, or from a file.
 
 use std::borrow::Cow;
-use std::fs;
-use std::io::{self, Read};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use callstack_core::{FrameRef, Handle};
@@ -58,6 +58,29 @@ pub fn content(file: &Path) -> Result<String, Failure> {
         }
     };
     Ok(text)
+}
+
+/// The content of a file, to be read from its beginning piece by piece. It is not the standard input.
+///
+/// # Errors
+/// If the file cannot be opened.
+pub fn reader(file: &Path) -> Result<impl BufRead + use<>, Failure> {
+    File::open(file).map(BufReader::new).map_err(|error| Failure::of_file("read", file.display(), &error))
+}
+
+/// The beginning of a file up to the end of its first line, and of that at most `limit` bytes. `None` for the standard
+/// input, which can be read only once, and if the beginning is not UTF-8.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn first_line(file: &Path, limit: u64) -> Result<Option<String>, Failure> {
+    if file == Path::new(STANDARD_INPUT) {
+        return Ok(None);
+    }
+    let mut line = Vec::new();
+    let read = reader(file)?.take(limit).read_until(b'\n', &mut line);
+    read.map_err(|error| Failure::of_file("read", file.display(), &error))?;
+    Ok(String::from_utf8(line).ok())
 }
 
 /// How messages name a file that [`content`] reads.

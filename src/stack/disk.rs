@@ -1,6 +1,8 @@
 //! The write path: writes a commit to the store and the logs, applies it to the tree, and updates the mirror.
 
 use std::io::{self, Write};
+#[cfg(feature = "sqlite")]
+use std::slice;
 
 use super::StackOptions;
 use super::deadline::Deadline;
@@ -124,6 +126,30 @@ impl Disk {
         // Another process may do the same at the same time. The second one finds the events of the first.
         let founding = |tree: &SharedTree| if tree.read().revision() == 0 { found() } else { Ok(Commit::default()) };
         self.transaction(tree, deadline, founding).map(drop)
+    }
+
+    /// Records a whole history in an empty store, in one transaction, and replaces the tree by that of the history. Takes the
+    /// events one by one, so only the tree is held in memory. Returns false if the store has events already.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn record(
+        &mut self,
+        tree: &SharedTree,
+        deadline: &Deadline,
+        history: impl Iterator<Item = Result<Event>>,
+    ) -> Result<bool> {
+        let Self { store: Some(store), mirror, .. } = self else { return Ok(false) };
+        let recorded = store
+            .begin(deadline.remaining())
+            .and_then(|()| catch_up(&mut **store, mirror.as_mut(), tree, deadline))
+            .and_then(|()| match tree.read().revision() {
+                0 => recorded(&mut **store, mirror.as_mut(), history).map(Some),
+                _ => Ok(None),
+            });
+        // Ends the transaction if it was not committed.
+        store.rollback();
+        let Some(grown) = recorded? else { return Ok(false) };
+        tree.change(|tree| *tree = grown);
+        Ok(true)
     }
 
     fn transaction(
@@ -304,6 +330,25 @@ fn catch_up(
         tree.change(|tree| news.into_iter().try_for_each(|event| follow(mirror.as_deref_mut(), tree, event)))?;
     }
     read
+}
+
+/// Commits a history, and returns its tree.
+#[cfg(feature = "sqlite")]
+fn recorded(
+    store: &mut dyn Store,
+    mut mirror: Option<&mut Mirror>,
+    history: impl Iterator<Item = Result<Event>>,
+) -> Result<Tree> {
+    let mut tree = Tree::new();
+    for event in history {
+        let event = event?;
+        tree.check_next(&event)?;
+        store.append(slice::from_ref(&event))?;
+        note(mirror.as_deref_mut(), &tree, &event, true);
+        tree.apply_owned(event);
+    }
+    store.commit()?;
+    Ok(tree)
 }
 
 /// Applies an event of another process, if it fits.

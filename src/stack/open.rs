@@ -44,12 +44,17 @@ impl Stack {
         options: StackOptions,
         deadline: &Deadline,
     ) -> Result<Self> {
-        Self::founded(Some(folder), Box::new(store), options, deadline, |repairs, now| {
-            let Some((state, found)) = layout::read(folder)? else { return Ok(Commit::default()) };
-            let (tree, inconsistent) = Tree::from_state(state);
-            layout::keep(folder)?;
-            repairs.extend(found.into_iter().chain(inconsistent));
-            Ok(tree.founding(now))
+        let now = (options.clock)();
+        Self::founded(Some(folder), Box::new(store), options, deadline, |disk, tree| {
+            let mut repairs = Vec::new();
+            disk.found(tree, deadline, || {
+                let Some((state, found)) = layout::read(folder)? else { return Ok(Commit::default()) };
+                let (tree, inconsistent) = Tree::from_state(state);
+                layout::keep(folder)?;
+                repairs.extend(found.into_iter().chain(inconsistent));
+                Ok(tree.founding(now))
+            })?;
+            Ok(repairs)
         })
     }
 
@@ -59,31 +64,31 @@ impl Stack {
     /// The errors of the store; [`Error::History`] if its events do not fit together.
     pub fn with_store(store: impl Store + 'static, options: StackOptions) -> Result<Self> {
         let deadline = Deadline::begin(options.busy_limit());
-        Self::founded(None, Box::new(store), options, &deadline, |_, _| Ok(Commit::default()))
+        Self::founded(None, Box::new(store), options, &deadline, |_, _| Ok(Vec::new()))
     }
 
-    /// Opens a stack from the history of a store. An empty history first gets the events that `found` returns.
+    /// Opens a stack from the history of a store. `found` gives an empty history its first events, and returns what it has
+    /// repaired.
     pub(super) fn founded(
         folder: Option<&Folder>,
         store: Box<dyn Store>,
         options: StackOptions,
         deadline: &Deadline,
-        found: impl FnOnce(&mut Vec<Repair>, u64) -> Result<Commit>,
+        found: impl FnOnce(&mut Disk, &SharedTree) -> Result<Vec<Repair>>,
     ) -> Result<Self> {
-        let now = (options.clock)();
         let mirror = folder.filter(|_| options.mirror).map(Mirror::new);
         let mut disk = Disk::new(store, mirror, folder, &options);
         let mut tree = Tree::new();
         deadline.stated(disk.load(&mut tree, deadline))?;
         let is_new = tree.revision() == 0;
         let tree = SharedTree::new(tree);
-        let mut repairs = Vec::new();
-        if is_new {
-            deadline.stated(disk.found(&tree, deadline, || found(&mut repairs, now)))?;
-        }
+        let repairs = match is_new {
+            true => deadline.stated(found(&mut disk, &tree))?,
+            false => Vec::new(),
+        };
         // A failure does not fail the opening: the files are written later, and the mirror's status has the error.
         let span_clock = span_clock(&options);
-        let _ = disk.write_mirror(&tree, &span_clock, MirrorScope::Rest, &deadline.within(PATIENCE));
+        let _ = disk.write_mirror(&tree, &span_clock, MirrorScope::Due, &deadline.within(PATIENCE));
         Ok(Self::with_tree(tree, disk, repairs, options, span_clock))
     }
 

@@ -8,7 +8,6 @@ use super::{Stack, StackOptions};
 use crate::error::{Error, Result};
 use crate::store::folder::Folder;
 use crate::store::{DATABASE, SqliteOptions, SqliteStore, damaged_database, layout, read_history};
-use crate::tree::{Commit, Tree};
 
 impl Stack {
     /// Opens the stack in a folder. Creates the folder and the stack if they do not exist. A new folder gets a `.gitignore`
@@ -48,7 +47,8 @@ impl Stack {
     }
 
     /// Creates a stack in an empty folder from a history that [`Stack::export_history`] has written. The stack has the
-    /// same frames with the same handles, and the same history.
+    /// same frames with the same handles, and the same history. The history is read event by event, and only the tree is
+    /// held in memory.
     ///
     /// # Errors
     /// [`Error::NotEmpty`] if the folder contains a stack; [`Error::Json`] with the line, or [`Error::History`] with
@@ -62,12 +62,9 @@ impl Stack {
         let deadline = Deadline::begin(options.busy_limit()).started();
         let store = deadline.stated(open_database(folder, &options))?;
         let mut founded = false;
-        let stack = Self::founded(Some(folder), Box::new(store), options, &deadline, |_, _| {
-            let events = read_history(history).collect::<Result<Vec<_>>>()?;
-            let mut check = Tree::new();
-            events.iter().try_for_each(|event| check.replay(event))?;
-            founded = true;
-            Ok(Commit::of_history(events))
+        let stack = Self::founded(Some(folder), Box::new(store), options, &deadline, |disk, tree| {
+            founded = disk.record(tree, &deadline, read_history(history))?;
+            Ok(Vec::new())
         })?;
         if founded { Ok(stack) } else { Err(not_empty()) }
     }

@@ -357,6 +357,9 @@ impl Tree {
         if frame.call.is_some() {
             self.called.insert(handle);
         }
+        if status.is_unfinished() {
+            self.unfinished.insert(handle);
+        }
         self.nodes.push(Node::new(frame, parent, depth, jump));
         self.enter(handle, None);
         chunks.iter().for_each(|chunk| self.note_chunk_owner(handle, chunk));
@@ -532,6 +535,7 @@ impl Tree {
             self.active = None;
         }
         if !status.is_unfinished() {
+            self.unfinished.remove(&handle);
             let names: Vec<String> = self.node(handle).frame.heap.iter().map(|chunk| chunk.name.clone()).collect();
             names.iter().for_each(|name| self.forget_chunk_owner(handle, name));
             self.forget_conversation(handle);

@@ -18,14 +18,6 @@ pub struct Commit {
     pub log: Vec<LogAppend>,
 }
 
-impl Commit {
-    /// A commit of the events of a whole history.
-    #[cfg(feature = "sqlite")]
-    pub(crate) fn of_history(events: Vec<Event>) -> Self {
-        Self { events, log: Vec::new() }
-    }
-}
-
 /// Lines to append to the full log of a frame.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]

@@ -280,6 +280,25 @@ fn many_siblings_that_are_begun_anew() {
     });
 }
 
+#[test]
+fn unfinished_frames_among_many_finished_ones() {
+    let steps = |size: usize| {
+        let finished =
+            |index: usize| Frame { status: FrameStatus::Completed, ..frame(index.to_string(), None, Vec::new()) };
+        let mut tree = imported((0..size).map(finished).collect());
+        for id in ["a", "b", "c"] {
+            execute(&mut tree, Command::Plan(NewFrame::new("Task").id(id).root()));
+        }
+        execute(&mut tree, Command::Activate { frame: "c".into() });
+        let ((ready, working), steps) =
+            steps_of(|| (tree.ready().count(), tree.with_status(FrameStatus::InProgress).count()));
+        assert_eq!((ready, working), (2, 1));
+        steps
+    };
+    assert!(steps(10) > 0, "are they still counted?");
+    assert_eq!(steps(1_000), steps(10), "finished frames are not looked at");
+}
+
 /// Every way up by jumps leads to the same frames as the way up by parents.
 #[test]
 fn jumps_find_the_same_ancestors_as_parents() {

@@ -121,6 +121,8 @@ pub struct Tree {
     chunks: usize,
     /// The unfinished frames that own a chunk, by the chunk's name.
     chunk_owners: HashMap<String, BTreeSet<Handle>>,
+    /// The frames that have not ended: planned, in_progress or blocked.
+    unfinished: BTreeSet<Handle>,
     /// The frames whose calls have not ended.
     called: BTreeSet<Handle>,
     /// The frames at which somebody has stopped what runs, with the revision and the reason of the last time.
@@ -355,9 +357,14 @@ impl Tree {
         node.frame.delivered_at.is_some_and(|time| forgotten_at.is_none_or(|forgotten| time > forgotten))
     }
 
-    /// All frames with this status, in creation order.
+    /// All frames with this status, in creation order. Looks only at unfinished frames if the status is that of one.
     pub fn with_status(&self, status: FrameStatus) -> impl Iterator<Item = Handle> + '_ {
-        self.handles().filter(move |handle| self.node(*handle).status() == status)
+        let (unfinished, all) = match status.is_unfinished() {
+            true => (Some(self.unfinished.iter().copied()), None),
+            false => (None, Some(self.handles())),
+        };
+        let looked_at = unfinished.into_iter().flatten().chain(all.into_iter().flatten()).inspect(|_| step());
+        looked_at.filter(move |handle| self.node(*handle).status() == status)
     }
 
     /// The frames whose calls have begun and not ended, in creation order.

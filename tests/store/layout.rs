@@ -679,7 +679,10 @@ fn a_large_state_is_written_after_a_pause() {
     stack.add_decision("task-4", "four").unwrap();
     assert_eq!(state_revision(folder.path()), before + 3, "the first command of a process does not write it either");
     let other = Stack::open(folder.path(), options_at(&now)).unwrap();
-    assert_eq!(state_revision(folder.path()), before + 4, "an open finds it behind");
+    assert_eq!(state_revision(folder.path()), before + 3, "an open does not write it: it is large");
+    now.store(33_000, Ordering::Relaxed);
+    other.poll();
+    assert_eq!(state_revision(folder.path()), before + 4, "the pause begins with the open");
     assert_mirrored(folder.path(), &other);
 }
 
@@ -978,4 +981,31 @@ fn a_stack_that_is_left_has_its_files_and_others_go_on() {
     other.pop("ses_1", PopStatus::Completed, "done").unwrap();
     other.close().unwrap();
     assert_mirrored(folder.path(), &open(folder.path()));
+}
+
+#[test]
+fn an_open_writes_a_large_mirror_in_installments() {
+    const FRAMES: usize = 700;
+    let folder = tempdir().unwrap();
+    let now = Arc::new(AtomicU64::new(1_000));
+    let without = Stack::open(folder.path(), StackOptions::default().mirror(false)).unwrap();
+    let root = without.push(NewFrame::new("Root").id("root")).unwrap();
+    let plan = |number: usize| NewFrame::new("Part").id(format!("part-{number}"));
+    without.plan_children(root, (1..FRAMES).map(plan).collect()).unwrap();
+    without.close().unwrap();
+
+    let written = || fs::read_dir(folder.path().join("frames")).map_or(0, Iterator::count);
+    let stack = Stack::open(folder.path(), options_at(&now)).unwrap();
+    let mut counts = vec![written()];
+    while stack.mirror_status().unwrap().stale_frames > 0 {
+        assert!(!folder.path().join("state.json").exists(), "it comes after the files of all frames");
+        now.fetch_add(250, Ordering::Relaxed);
+        stack.poll();
+        counts.push(written());
+    }
+    assert!(counts.len() > 2, "{counts:?}");
+    assert!(counts.windows(2).all(|pair| pair[1] - pair[0] <= 256) && counts[0] <= 256, "{counts:?}");
+    now.fetch_add(5_000, Ordering::Relaxed);
+    stack.poll();
+    assert_mirrored(folder.path(), &stack);
 }

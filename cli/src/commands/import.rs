@@ -22,6 +22,8 @@ use crate::output::{Page, Report, count};
 /// What can be imported.
 const FORMATS: &str = "give tasks.json of Task Master, issues.jsonl of Beads, the state.json of a stack, or, with --new, the \
                        events of a stack (callstack export --format events)";
+/// Size up to which the first event of a history is recognized without reading the whole file, in bytes.
+const LONGEST_EVENT: u64 = 1 << 20;
 /// Maximum number of roots, and of defects, that the text names.
 const SHOWN: usize = 20;
 
@@ -110,9 +112,13 @@ impl Report for ImportedPlan {
 }
 
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<ImportedPlan, Failure> {
+    // A history can be larger than the memory, so its file is read piece by piece.
+    if input::first_line(&arguments.file, LONGEST_EVENT)?.is_some_and(|line| is_history(&line)) {
+        return rebuilt(&arguments, || input::reader(&arguments.file), folder);
+    }
     let text = input::content(&arguments.file)?;
     if is_history(&text) {
-        return rebuilt(&arguments, &text, folder);
+        return rebuilt(&arguments, || Ok(text.as_bytes()), folder);
     }
     let format = format_of(&text).map_err(refused)?;
     let Imported { mut frames, problems, .. } = import::frames(&text).map_err(refused)?;
@@ -182,7 +188,11 @@ fn is_history(text: &str) -> bool {
 }
 
 /// Makes the stack that the events tell of.
-fn rebuilt(arguments: &Arguments, history: &str, folder: &StackFolder) -> Result<ImportedPlan, Failure> {
+fn rebuilt<R: io::BufRead>(
+    arguments: &Arguments,
+    history: impl Fn() -> Result<R, Failure>,
+    folder: &StackFolder,
+) -> Result<ImportedPlan, Failure> {
     if !arguments.new || arguments.below.is_some() || !arguments.prefix.is_empty() {
         let name = input::name(&arguments.file);
         let message = format!("{name} has the events of a stack, from which a new stack is made as a whole");
