@@ -68,13 +68,13 @@ pub fn reader(file: &Path) -> Result<impl BufRead + use<>, Failure> {
     File::open(file).map(BufReader::new).map_err(|error| Failure::of_file("read", file.display(), &error))
 }
 
-/// The beginning of a file up to the end of its first line, and of that at most `limit` bytes. `None` for the standard
-/// input, which can be read only once, and if the beginning is not UTF-8.
+/// The beginning of a file up to the end of its first line, and of that at most `limit` bytes. `None` for what can be read
+/// only once, such as the standard input or a pipe, and if the beginning is not UTF-8.
 ///
 /// # Errors
 /// If the file cannot be read.
 pub fn first_line(file: &Path, limit: u64) -> Result<Option<String>, Failure> {
-    if file == Path::new(STANDARD_INPUT) {
+    if file == Path::new(STANDARD_INPUT) || !fs::metadata(file).is_ok_and(|data| data.is_file()) {
         return Ok(None);
     }
     let mut line = Vec::new();

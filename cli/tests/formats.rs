@@ -327,3 +327,30 @@ fn imported_requests_without_times_are_in_the_sums() {
     let sum = imported.iter().filter_map(|step| step["metrics"]["prompt_tokens"].as_u64()).sum::<u64>();
     assert_eq!(sum, usage.input(), "{imported:?}");
 }
+
+#[cfg(unix)]
+#[test]
+fn events_are_imported_from_a_file_from_the_standard_input_and_from_a_pipe_with_a_name() {
+    let (shop, folder) = (stack("shop"), tempfile::tempdir().unwrap());
+    let events = folder.path().join("events.jsonl");
+    run(shop.path(), &["export", "--format", "events", events.to_str().unwrap()]);
+    let history = fs::read_to_string(&events).unwrap();
+    for (name, file) in [("file", events.to_str().unwrap()), ("input", "-"), ("pipe", "/dev/stdin")] {
+        let copy = folder.path().join(name);
+        let mut program = Command::new(env!("CARGO_BIN_EXE_callstack"))
+            .args(["import", "--new", file])
+            .env("CALLSTACK_DIR", &copy)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = program.stdin.take().unwrap();
+        if name != "file" {
+            input.write_all(history.as_bytes()).unwrap();
+        }
+        drop(input);
+        assert!(program.wait().unwrap().success(), "from a {name}");
+        let exported = folder.path().join(format!("{name}.jsonl"));
+        run(&copy, &["export", "--format", "events", exported.to_str().unwrap()]);
+        assert_eq!(fs::read_to_string(exported).unwrap(), history, "from a {name}");
+    }
+}

@@ -142,7 +142,7 @@ impl Disk {
             .begin(deadline.remaining())
             .and_then(|()| catch_up(&mut **store, mirror.as_mut(), tree, deadline))
             .and_then(|()| match tree.read().revision() {
-                0 => recorded(&mut **store, mirror.as_mut(), history).map(Some),
+                0 => commit_history(&mut **store, mirror.as_mut(), history).map(Some),
                 _ => Ok(None),
             });
         // Ends the transaction if it was not committed.
@@ -334,7 +334,7 @@ fn catch_up(
 
 /// Commits a history, and returns its tree.
 #[cfg(feature = "sqlite")]
-fn recorded(
+fn commit_history(
     store: &mut dyn Store,
     mut mirror: Option<&mut Mirror>,
     history: impl Iterator<Item = Result<Event>>,
