@@ -53,6 +53,7 @@
 #[macro_use]
 mod setters;
 
+pub mod archive;
 #[cfg(feature = "capi")]
 pub mod capi;
 pub mod context;

@@ -1,5 +1,7 @@
 //! [`Stack`]: the type that hosts use. It executes commands, answers queries, and produces contexts.
 
+mod archive;
+mod compact;
 mod deadline;
 mod disk;
 #[cfg(all(feature = "session", feature = "sqlite"))]
@@ -30,6 +32,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use parking_lot::{Mutex, ReentrantMutex};
 use serde::Serialize;
 
+pub use self::compact::HistoryCompaction;
 use self::deadline::Deadline;
 use self::disk::{Disk, MirrorView};
 #[cfg(all(feature = "session", feature = "sqlite"))]
@@ -147,7 +150,7 @@ impl fmt::Debug for Stack {
     }
 }
 
-/// The options of a stack. `durability`, `mirror` and `state_file_frames` are used only by stacks in a folder.
+/// The options of a stack. `durability`, `mirror`, `state_file_frames` and `finished_frames` are used only by stacks in a folder.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct StackOptions {
@@ -174,6 +177,10 @@ pub struct StackOptions {
     /// changed. `state.json`, whose size grows with the tree, is then left to [`Stack::flush`] and to other processes. For
     /// programs that make one change and end. Default `usize::MAX`: `state.json` is always written.
     pub state_file_frames: usize,
+    /// Maximum number of frames of finished trees that stay in memory: those of the trees that were used last. The others are
+    /// read from the database when they are asked for, a tree at a time. It changes how long calls take, but not what they
+    /// return. Default 4,096.
+    pub finished_frames: usize,
 }
 
 impl StackOptions {
@@ -191,6 +198,7 @@ impl StackOptions {
         busy_timeout: u64,
         mirror: bool,
         state_file_frames: usize,
+        finished_frames: usize,
     }
 
     fn busy_limit(&self) -> Duration {
@@ -209,6 +217,7 @@ impl Default for StackOptions {
             busy_timeout: BUSY_TIMEOUT,
             mirror: true,
             state_file_frames: usize::MAX,
+            finished_frames: 4_096,
         }
     }
 }
@@ -332,7 +341,7 @@ impl Stack {
     /// can use this disk.
     fn command<T>(&self, run: impl FnOnce(&mut Disk, &Deadline) -> Result<T>) -> Result<T> {
         self.with_disk(|disk, deadline| {
-            disk.check_sound()?;
+            disk.check_sound(&self.inner.tree)?;
             let attempt = Attempt { inner: &self.inner, disk };
             self.broken_by_panic(|| {
                 let result = run(attempt.disk, deadline);
@@ -842,8 +851,9 @@ impl Stack {
         let now = self.inner.span_clock.now();
         let key = {
             let tree = self.inner.tree.read();
-            let handle = tree.resolve(&frame.into())?;
-            Key::new(&tree, handle, settings, Advice::default())
+            let frame = frame.into();
+            let key = |handle| Key::new(&tree, handle, settings, Advice::default());
+            tree.checked(|tree| tree.resolve(&frame).map(key))??
         };
         self.cached_context(&key, now).map(|(context, _)| context)
     }
@@ -855,7 +865,8 @@ impl Stack {
             return Ok((context, true));
         }
         // The token counter is code of the host.
-        self.inner.tree.lend(|tree| contexts.make(tree, &key.of(tree), now)).map(|context| (context, false))
+        let made = self.inner.tree.lend(|tree| tree.checked(|tree| contexts.make(tree, &key.of(tree), now)))?;
+        made.map(|context| (context, false))
     }
 
     /// As [`Stack::context`], but without the cache: always assembles the context, and does not keep it.
@@ -867,8 +878,10 @@ impl Stack {
         let frame = frame.into();
         // The token counter is code of the host.
         self.inner.tree.lend(|tree| {
-            let handle = tree.resolve(&frame)?;
-            self.inner.contexts.assemble(tree, handle, settings, Advice::default())
+            tree.checked(|tree| {
+                let handle = tree.resolve(&frame)?;
+                self.inner.contexts.assemble(tree, handle, settings, Advice::default())
+            })?
         })
     }
 
@@ -894,6 +907,9 @@ impl Stack {
     /// `read` may call queries of the same stack; they use the same tree. Commands inside of `read` fail with
     /// [`Error::InsideRead`], because `read` would go on with a tree that lacks their changes. It may wait for other
     /// threads, also for their commands.
+    ///
+    /// A frame of a finished tree can have to be read from the database. If that fails, a frame without any text stands in its
+    /// place, and the next query of the frame that returns a [`Result`] fails with the reason.
     pub fn read<T>(&self, read: impl FnOnce(&Tree) -> T) -> T {
         self.inner.tree.lend(read)
     }
@@ -910,7 +926,7 @@ impl Stack {
     #[cfg(feature = "tools")]
     pub(crate) fn resolve_near(&self, frame: impl Into<FrameRef>, near: Option<Handle>) -> Result<Handle> {
         self.check_working()?;
-        self.inner.tree.read().resolve_near(&frame.into(), near)
+        self.inner.tree.read().checked(|tree| tree.resolve_near(&frame.into(), near))?
     }
 
     /// The complete record of a frame.
@@ -979,14 +995,13 @@ impl Stack {
     /// [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for [`OutlineOptions::root`]; [`Error::Broken`].
     pub fn outline(&self, options: &OutlineOptions) -> Result<String> {
         self.check_working()?;
-        self.inner.tree.lend(|tree| outline(tree, options))
+        self.inner.tree.lend(|tree| tree.checked(|tree| outline(tree, options)))?
     }
 
     fn query<T>(&self, frame: impl Into<FrameRef>, query: impl FnOnce(&Tree, Handle) -> T) -> Result<T> {
         self.check_working()?;
         let tree = self.inner.tree.read();
-        let handle = tree.resolve(&frame.into())?;
-        Ok(query(&tree, handle))
+        tree.checked(|tree| tree.resolve(&frame.into()).map(|handle| query(tree, handle)))?
     }
 
     fn with_id(&self, mut frame: NewFrame) -> NewFrame {

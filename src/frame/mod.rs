@@ -39,6 +39,7 @@ pub use registers::{Register, RegisterValues, Registers};
 pub use run::{MemoryModel, RunSettings};
 pub(crate) use shown::{shown, shown_message};
 pub use spans::{FrameSpans, Span};
+pub use state::FinishedTrees;
 pub use state::{Repair, STATE_VERSION, StackState, StateError};
 pub(crate) use state::{StateDocument, frame_from_json};
 pub use status::{FrameStatus, ParseStatusError, PopStatus};

@@ -2,11 +2,12 @@
 //! readable data and lists the repairs that it made.
 
 use std::borrow::Borrow;
+use std::cell::RefCell;
 use std::fmt;
 
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{Frame, FrameStatus, PLANNED_PREFIX, shown, shown_message};
@@ -54,6 +55,9 @@ pub struct StackState {
     pub root_frame_ids: Vec<String>,
     /// Time of the last change, in milliseconds since the Unix epoch.
     pub updated_at: u64,
+    /// The finished trees that are not in `frames`: those of a large stack have only the files of the folder `frames`.
+    /// `None`: all trees are in `frames`.
+    pub finished_trees: Option<FinishedTrees>,
     /// Top-level keys of the file that this version does not know. They are written back.
     pub extra: Map<String, Value>,
 }
@@ -67,9 +71,20 @@ impl Default for StackState {
             active_frame_id: None,
             root_frame_ids: Vec::new(),
             updated_at: 0,
+            finished_trees: None,
             extra: Map::new(),
         }
     }
+}
+
+/// How many finished trees a `state.json` leaves out. Their frames are in the folder `frames`, a file each. In JSON
+/// `{"roots": 30000, "frames": 930000}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FinishedTrees {
+    /// Number of the trees.
+    pub roots: usize,
+    /// Number of their frames.
+    pub frames: usize,
 }
 
 /// A defect in a state, and its repair.
@@ -176,18 +191,26 @@ impl StackState {
 
 impl Serialize for StackState {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        StateDocument { head: self, frames: self.frames.iter() }.serialize(serializer)
+        let roots = || self.root_frame_ids.clone();
+        StateDocument::new(self, self.frames.iter(), &roots).serialize(serializer)
     }
 }
 
-/// A state to write. Its frames come from the iterator, not from `head`, so that a large tree can create
-/// them one by one and is never copied as a whole.
+/// A state to write, once. Its frames come from the iterator, not from `head`, so that a large tree can create them one by one
+/// and is never copied as a whole. The IDs of the roots are asked for after that.
 pub(crate) struct StateDocument<'a, Frames> {
-    pub(crate) head: &'a StackState,
-    pub(crate) frames: Frames,
+    head: &'a StackState,
+    frames: RefCell<Frames>,
+    root_frame_ids: &'a dyn Fn() -> Vec<String>,
 }
 
-impl<Frames: Iterator<Item: Borrow<Frame>> + Clone> Serialize for StateDocument<'_, Frames> {
+impl<'a, Frames> StateDocument<'a, Frames> {
+    pub(crate) fn new(head: &'a StackState, frames: Frames, root_frame_ids: &'a dyn Fn() -> Vec<String>) -> Self {
+        Self { head, frames: RefCell::new(frames), root_frame_ids }
+    }
+}
+
+impl<Frames: Iterator<Item: Borrow<Frame>>> Serialize for StateDocument<'_, Frames> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("version", &self.head.version)?;
@@ -195,12 +218,15 @@ impl<Frames: Iterator<Item: Borrow<Frame>> + Clone> Serialize for StateDocument<
         if self.head.revision != 0 {
             map.serialize_entry("revision", &self.head.revision)?;
         }
-        map.serialize_entry("frames", &FramesById(self.frames.clone()))?;
+        map.serialize_entry("frames", &FramesById(&self.frames))?;
         if let Some(id) = &self.head.active_frame_id {
             map.serialize_entry("activeFrameID", id)?;
         }
-        map.serialize_entry("rootFrameIDs", &self.head.root_frame_ids)?;
+        map.serialize_entry("rootFrameIDs", &(self.root_frame_ids)())?;
         map.serialize_entry("updatedAt", &self.head.updated_at)?;
+        if let Some(finished) = &self.head.finished_trees {
+            map.serialize_entry("finishedTrees", finished)?;
+        }
         for (key, value) in &self.head.extra {
             map.serialize_entry(key, value)?;
         }
@@ -208,12 +234,12 @@ impl<Frames: Iterator<Item: Borrow<Frame>> + Clone> Serialize for StateDocument<
     }
 }
 
-struct FramesById<Frames>(Frames);
+struct FramesById<'a, Frames>(&'a RefCell<Frames>);
 
-impl<Frames: Iterator<Item: Borrow<Frame>> + Clone> Serialize for FramesById<Frames> {
+impl<Frames: Iterator<Item: Borrow<Frame>>> Serialize for FramesById<'_, Frames> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for frame in self.0.clone() {
+        for frame in &mut *self.0.borrow_mut() {
             let frame = frame.borrow();
             map.serialize_entry(&frame.session_id, frame)?;
         }
@@ -409,8 +435,10 @@ impl StateFile {
         let root_frame_ids = fields.texts("rootFrameIDs").unwrap_or_default();
         let updated_at = fields.number("updatedAt").unwrap_or_default();
         let revision = fields.number("revision").unwrap_or_default();
+        let finished_trees = fields.read("finishedTrees", "an object with `roots` and `frames`");
         let frames = entries.into_iter().filter_map(|(id, value)| read_frame(id, value, repairs)).collect();
-        Ok(StackState { version, revision, frames, active_frame_id, root_frame_ids, updated_at, extra: self.rest })
+        let extra = self.rest;
+        Ok(StackState { version, revision, frames, active_frame_id, root_frame_ids, updated_at, finished_trees, extra })
     }
 }
 

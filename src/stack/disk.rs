@@ -1,20 +1,25 @@
 //! The write path: writes a commit to the store and the logs, applies it to the tree, and updates the mirror.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::io::{self, Write};
 #[cfg(feature = "sqlite")]
 use std::slice;
+use std::sync::Arc;
 
 use super::StackOptions;
+use super::archive::StackArchive;
 use super::deadline::Deadline;
 use super::shared_tree::SharedTree;
 use super::span_clock::SpanClock;
+use crate::archive::{Archive, ArchiveQuery};
 use crate::error::{Error, Result};
-use crate::frame::{Change, Event, Frame, FrameStatus, Handle, StateDocument};
+use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Repair, StateDocument};
 use crate::store::folder::Folder;
 use crate::store::logs::{self, Appended};
 use crate::store::mirror::{Due, Mirror, MirrorStatus, Source};
-use crate::store::{Durability, EventQuery, Store};
-use crate::tree::{Commit, LogAppend, Tree};
+use crate::store::{CompactedEvents, CompactionLimits, Durability, EventQuery, Snapshot, Store};
+use crate::tree::{Commit, LogAppend, Scan, Tree};
 
 /// The advice in the error of a stack whose history is damaged.
 const ADVICE: &str = "this stack keeps the events before the damage and refuses commands: write these events out with \
@@ -24,6 +29,9 @@ const ADVICE: &str = "this stack keeps the events before the damage and refuses 
 /// Maximum number of frames' files that one command or one poll writes. The others follow with later ones: a command
 /// that changes a hundred thousand frames must not wait for their files.
 const INSTALLMENT: usize = 256;
+
+/// Number of events from which a command makes a snapshot itself, so that the next command does not pay for it.
+const MANY_EVENTS: usize = 1_024;
 
 /// The state of the mirror that queries return.
 #[derive(Default)]
@@ -60,6 +68,9 @@ pub(super) struct Disk {
     /// Number of frames above which `state.json` is left to others: see
     /// [`StackOptions::state_file_frames`](super::StackOptions::state_file_frames).
     state_file_frames: usize,
+    /// Maximum number of frames of finished trees in memory: see
+    /// [`StackOptions::finished_frames`](super::StackOptions::finished_frames).
+    finished_frames: usize,
     /// True: logs are synced to the disk with each commit.
     syncs_logs: bool,
     /// The last command failed, possibly during the commit. Its own events may then be new to this process.
@@ -74,6 +85,8 @@ pub(super) struct Committed {
     pub(super) events: Vec<Event>,
     /// True if the commit created the file of a log.
     pub(super) has_new_log: bool,
+    /// The revision of the snapshot that was made with the commit.
+    archived: Option<u64>,
 }
 
 impl Disk {
@@ -84,6 +97,7 @@ impl Disk {
             mirror: None,
             folder: None,
             state_file_frames: usize::MAX,
+            finished_frames: usize::MAX,
             syncs_logs: false,
             is_uncertain: false,
             damage: None,
@@ -98,8 +112,9 @@ impl Disk {
         options: &StackOptions,
     ) -> Self {
         let syncs_logs = options.durability == Durability::Full;
-        let state_file_frames = options.state_file_frames;
-        Self { store: Some(store), mirror, folder: folder.cloned(), state_file_frames, syncs_logs, ..Self::none() }
+        let StackOptions { state_file_frames, finished_frames, .. } = *options;
+        let folder = folder.cloned();
+        Self { store: Some(store), mirror, folder, state_file_frames, finished_frames, syncs_logs, ..Self::none() }
     }
 
     /// Decides on the newest tree, commits the result, and applies it. No other process can commit in between.
@@ -113,7 +128,7 @@ impl Disk {
         deadline: &Deadline,
         decide: impl FnOnce(&Tree) -> Result<Commit>,
     ) -> Result<Committed> {
-        self.transaction(tree, deadline, |tree| decide(&tree.read()))
+        self.transaction(tree, deadline, |tree| tree.read().checked(decide)?)
     }
 
     /// As [`Disk::commit`], for an empty history. The tree is not locked while `found` runs, so `found` may read files.
@@ -159,7 +174,7 @@ impl Disk {
         decide: impl FnOnce(&SharedTree) -> Result<Commit>,
     ) -> Result<Committed> {
         let committed = match &mut self.store {
-            None => Committed { events: decide(tree)?.events, has_new_log: false },
+            None => Committed { events: decide(tree)?.events, has_new_log: false, archived: None },
             Some(store) => {
                 if let Err(error) = store.begin(deadline.remaining()) {
                     store.rollback();
@@ -177,21 +192,99 @@ impl Disk {
                 committed?
             }
         };
-        tree.change(|tree| {
+        let failure = tree.change(|tree| {
+            let before = tree.failures();
             for event in &committed.events {
                 note(self.mirror.as_mut(), tree, event, true);
                 tree.apply(event);
             }
+            if let Some(revision) = committed.archived {
+                tree.archived(revision);
+            }
+            tree.drop_finished(self.finished_frames);
+            tree.failure_since(before)
         });
+        if failure.is_some() {
+            // The events are committed, but the archive has failed while they were applied.
+            self.reload(tree, deadline)?;
+        }
+        if committed.events.len() >= MANY_EVENTS {
+            // A failure does not concern the command. A later one makes the snapshot.
+            let _ = self.make_snapshot(tree, deadline);
+        }
         Ok(committed)
+    }
+
+    /// Makes a snapshot of the tree, if the store keeps one.
+    pub(super) fn make_snapshot(&mut self, tree: &SharedTree, deadline: &Deadline) -> Result<()> {
+        let Self { store: Some(store), mirror, finished_frames, .. } = self else { return Ok(()) };
+        let made = store
+            .begin(deadline.remaining())
+            .and_then(|()| catch_up(&mut **store, mirror.as_mut(), tree, deadline))
+            .and_then(|()| write_snapshot(&mut **store, &tree.read()))
+            .and_then(|revision| store.commit().map(|()| revision));
+        // Ends the transaction if it was not committed.
+        store.rollback();
+        let revision = made?;
+        tree.change(|tree| {
+            tree.archived(revision);
+            tree.drop_finished(*finished_frames);
+        });
+        Ok(())
+    }
+
+    /// Removes the events of finished trees in one transaction, and gives their space back.
+    pub(super) fn compact(
+        &mut self,
+        tree: &SharedTree,
+        limits: &CompactionLimits<'_>,
+        deadline: &Deadline,
+    ) -> Result<CompactedEvents> {
+        let Self { store: Some(store), mirror, .. } = self else { return Err(Error::InMemory { what: "snapshots" }) };
+        let compacted = store
+            .begin(deadline.remaining())
+            .and_then(|()| catch_up(&mut **store, mirror.as_mut(), tree, deadline))
+            .and_then(|()| store.compact(limits))
+            .and_then(|compacted| store.commit().map(|()| compacted));
+        // Ends the transaction if it was not committed.
+        store.rollback();
+        let compacted = compacted?;
+        // The events are removed, whether the file becomes smaller now or with later events.
+        let _ = store.shrink(deadline.remaining());
+        Ok(compacted)
+    }
+
+    /// Drops finished trees from memory that queries have loaded, if they are too many.
+    pub(super) fn drop_finished(&self, tree: &SharedTree) {
+        if tree.read().has_excess(self.finished_frames) {
+            tree.change(|tree| tree.drop_finished(self.finished_frames));
+        }
+    }
+
+    /// The tree as an open would read it now. Changes nothing here.
+    #[cfg(all(feature = "session", feature = "sqlite"))]
+    pub(super) fn read_again(&mut self, deadline: &Deadline) -> Result<Tree> {
+        match &mut self.store {
+            Some(store) => read_tree(&mut **store, None, deadline).map(|(tree, _)| tree),
+            None => Ok(Tree::new()),
+        }
+    }
+
+    /// Reads the tree from the store again.
+    fn reload(&mut self, tree: &SharedTree, deadline: &Deadline) -> Result<()> {
+        let Self { store: Some(store), mirror, .. } = self else { return Ok(()) };
+        let (read, _) = read_tree(&mut **store, mirror.as_mut(), deadline)?;
+        tree.change(|tree| *tree = read);
+        Ok(())
     }
 
     /// Checks that the history is not damaged, as far as it is known.
     ///
     /// # Errors
     /// The error that reported the damage.
-    pub(super) fn check_sound(&self) -> Result<()> {
-        self.damage.clone().map_or(Ok(()), Err)
+    pub(super) fn check_sound(&self, tree: &SharedTree) -> Result<()> {
+        let of_archive = || tree.read().failure_since(0).filter(|error| matches!(error, Error::Damaged { .. }));
+        self.damage.clone().or_else(of_archive).map_or(Ok(()), Err)
     }
 
     /// Passes a result on. If its error says that the history is damaged, it becomes the error of all later commands.
@@ -216,7 +309,7 @@ impl Disk {
     pub(super) fn mirror_view(&self, tree: &SharedTree) -> MirrorView {
         let Some(mirror) = &self.mirror else { return MirrorView::default() };
         let status = mirror.status();
-        let is_due = self.damage.is_none() && !self.leaves_state(tree) && !mirror.is_current(&*tree.read());
+        let is_due = self.damage.is_none() && !self.leaves_state(tree) && !mirror.is_current(tree.read().revision());
         MirrorView {
             status: Some(MirrorStatus { error: self.damage.clone().or(status.error), ..status }),
             deadline: is_due.then(|| mirror.deadline()),
@@ -229,16 +322,32 @@ impl Disk {
         self.mirror = None;
     }
 
-    /// Reads the whole history into an empty tree.
-    pub(super) fn load(&mut self, tree: &mut Tree, deadline: &Deadline) -> Result<()> {
-        let Self { store: Some(store), mirror, .. } = self else { return Ok(()) };
-        store.read(&EventQuery::default(), deadline.remaining(), &mut |event| follow(mirror.as_mut(), tree, event))?;
+    /// Reads the tree of the history, and makes its first snapshot if there is none. The list says why a snapshot was not used.
+    pub(super) fn load(&mut self, deadline: &Deadline) -> Result<(Tree, Vec<Repair>)> {
+        let Self { store: Some(store), mirror, finished_frames, .. } = self else { return Ok(Default::default()) };
+        let read = read_tree(&mut **store, mirror.as_mut(), deadline);
+        let (mut tree, mut repair) = match read {
+            Err(error @ Error::Json { .. }) if store.base_revision()? > 0 => {
+                restore_base(&mut **store, deadline)?;
+                let (tree, _) = read_tree(&mut **store, mirror.as_mut(), deadline)?;
+                (tree, Some(unread_snapshot(&error)))
+            }
+            read => read?,
+        };
+        if !tree.has_archive() {
+            // If it cannot be made, all frames stay in memory.
+            if let Ok((found, later)) = make_first_snapshot(&mut **store, mirror.as_mut(), deadline) {
+                tree = found;
+                repair = repair.or(later);
+            }
+        }
+        tree.drop_finished(*finished_frames);
         if let Some(mirror) = mirror
             && (tree.revision() == 0 || tree.revision() < mirror.revision())
         {
             mirror.rewrite_all(tree.handles(), tree.revision());
         }
-        Ok(())
+        Ok((tree, repair.into_iter().collect()))
     }
 
     /// Applies the commits of other processes. Returns true if there were any.
@@ -275,10 +384,10 @@ impl Disk {
         scope: MirrorScope,
         deadline: &Deadline,
     ) -> Result<()> {
-        self.check_sound()?;
+        self.check_sound(tree)?;
         let leaves_state = self.leaves_state(tree);
         let Self { store: Some(store), mirror: Some(mirror), .. } = self else { return Ok(()) };
-        let is_behind = !mirror.is_current(&*tree.read());
+        let is_behind = !mirror.is_current(tree.read().revision());
         let clock = || clock.now();
         mirror.look(clock());
         let due = match scope {
@@ -301,9 +410,9 @@ impl Disk {
                 catch_up(&mut **store, Some(mirror), tree, deadline)?;
             }
             tree.lend(|tree| match due {
-                Due::Fresh => mirror.write_fresh(tree, most),
-                Due::Waiting => mirror.write_waiting(&clock, tree, most),
-                Due::Everything => mirror.write_all(&clock, tree, most),
+                Due::Fresh => mirror.write_fresh(&TreeFiles::new(tree, false), most),
+                Due::Waiting => mirror.write_waiting(&clock, &TreeFiles::new(tree, false), most),
+                Due::Everything => mirror.write_all(&clock, &TreeFiles::new(tree, false), most),
             })
         });
         self.noting_damage(written)
@@ -317,19 +426,136 @@ fn catch_up(
     tree: &SharedTree,
     deadline: &Deadline,
 ) -> Result<()> {
-    let query = EventQuery::default().since(tree.read().revision());
+    let known = tree.read().revision();
     let mut news = Vec::new();
-    let read = store.read(&query, deadline.remaining(), &mut |event| {
+    let read = store.read(&EventQuery::default().since(known), deadline.remaining(), &mut |event| {
         news.push(event);
         Ok(())
     });
     if !matches!(read, Ok(()) | Err(Error::Damaged { .. })) {
         return read;
     }
-    if !news.is_empty() {
+    let is_gapless = news.iter().zip(known + 1..).all(|(event, next)| event.revision == next);
+    if !is_gapless && store.base_revision()? > known {
+        // Another process has compacted the history, also events that are new here.
+        let (found, _) = read_tree(store, mirror, deadline)?;
+        tree.change(|tree| *tree = found);
+    } else if !news.is_empty() {
         tree.change(|tree| news.into_iter().try_for_each(|event| follow(mirror.as_deref_mut(), tree, event)))?;
     }
     read
+}
+
+/// Reads the tree of a history: that of the newest snapshot, with the events since then. If there is no snapshot, or it cannot
+/// be read, the tree follows from the events alone, is wholly in memory, and has no archive. The repair says so.
+///
+/// # Errors
+/// [`Error::Json`] if the snapshot cannot be read and the events do not suffice: see [`Store::base_revision`].
+fn read_tree(
+    store: &mut dyn Store,
+    mut mirror: Option<&mut Mirror>,
+    deadline: &Deadline,
+) -> Result<(Tree, Option<Repair>)> {
+    let (mut tree, mut repair) = (Tree::new(), None);
+    if let Some(archive) = archive_of(store)
+        && let Some(Snapshot { head, .. }) = store.snapshot(deadline.remaining())?
+    {
+        match Tree::of_snapshot(&head, archive.clone()) {
+            Ok(found) => {
+                if found.has_replayed() {
+                    let message = "the snapshot has frames that cannot be read; the events were read instead";
+                    repair = Some(Repair::of_state(message));
+                }
+                tree = found;
+            }
+            Err(error @ Error::Json { .. }) if store.base_revision()? == 0 => repair = Some(unread_snapshot(&error)),
+            Err(error) => return Err(error),
+        }
+        if let Some(mirror) = mirror.as_deref_mut().filter(|mirror| mirror.revision() < tree.revision()) {
+            note_since(store, mirror, &tree, &*archive, deadline)?;
+        }
+    }
+    let news = EventQuery::default().since(tree.revision());
+    store.read(&news, deadline.remaining(), &mut |event| follow(mirror.as_deref_mut(), &mut tree, event))?;
+    Ok((tree, repair))
+}
+
+fn unread_snapshot(error: &Error) -> Repair {
+    Repair::of_state(format!("{error}; the events were read instead"))
+}
+
+/// The archive of a store, which falls back to the events.
+pub(super) fn archive_of(store: &dyn Store) -> Option<Arc<dyn Archive>> {
+    let archive = store.archive()?;
+    Some(Arc::new(StackArchive { archive, reader: store.reader() }))
+}
+
+/// Replaces a snapshot that cannot be read by the one that the events of the history follow.
+fn restore_base(store: &mut dyn Store, deadline: &Deadline) -> Result<()> {
+    let restored = store.begin(deadline.remaining()).and_then(|()| store.restore_base()).and_then(|()| store.commit());
+    // Ends the transaction if it was not committed.
+    store.rollback();
+    restored
+}
+
+/// Makes the first snapshot of a history, unless another process has made it meanwhile.
+fn make_first_snapshot(
+    store: &mut dyn Store,
+    mirror: Option<&mut Mirror>,
+    deadline: &Deadline,
+) -> Result<(Tree, Option<Repair>)> {
+    let archive = archive_of(store).ok_or(Error::InMemory { what: "snapshots" })?;
+    store.begin(deadline.remaining())?;
+    let made = read_tree(store, mirror, deadline).and_then(|(mut tree, repair)| {
+        if !tree.has_archive() {
+            tree.use_archive(archive);
+        }
+        if tree.archived_revision() == 0 && tree.revision() > 0 {
+            let revision = write_snapshot(store, &tree)?;
+            store.commit()?;
+            tree.archived(revision);
+        }
+        Ok((tree, repair))
+    });
+    // Ends the transaction if it was not committed.
+    store.rollback();
+    made
+}
+
+/// Records the files of the mirror that are out of date because of events that the snapshot of the tree has.
+fn note_since(
+    store: &mut dyn Store,
+    mirror: &mut Mirror,
+    tree: &Tree,
+    archive: &dyn Archive,
+    deadline: &Deadline,
+) -> Result<()> {
+    let since = mirror.revision();
+    let changed = archive.find(ArchiveQuery::Nothing, since)?;
+    changed.into_iter().for_each(|place| mirror.note(place.handle, tree.revision(), false));
+    let mut replaced = Vec::new();
+    let query = EventQuery::default().since(since).until(tree.revision()).kind("idReplaced");
+    store.read(&query, deadline.remaining(), &mut |event| {
+        replaced.push((event.handle, event.revision));
+        Ok(())
+    })?;
+    for (handle, revision) in replaced {
+        let node = tree.node(handle);
+        let naming = node.children().iter().chain(tree.dependents(handle)).copied().chain(node.retried_as());
+        naming.for_each(|other| mirror.note(other, tree.revision(), false));
+        let mut old = None;
+        let query = EventQuery::default().until(revision - 1).frame(handle);
+        store.read(&query, deadline.remaining(), &mut |event| {
+            match event.change {
+                Change::Added { frame } => old = Some(frame.session_id),
+                Change::IdReplaced { session_id } => old = Some(session_id),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        old.into_iter().for_each(|id| mirror.note_replaced(&id, handle, revision));
+    }
+    Ok(())
 }
 
 /// Commits a history, and returns its tree.
@@ -347,16 +573,26 @@ fn commit_history(
         note(mirror.as_deref_mut(), &tree, &event, true);
         tree.apply_owned(event);
     }
-    store.commit()?;
+    if let Some(archive) = archive_of(store) {
+        tree.use_archive(archive);
+        let revision = write_snapshot(store, &tree)?;
+        store.commit()?;
+        tree.archived(revision);
+    } else {
+        store.commit()?;
+    }
     Ok(tree)
 }
 
 /// Applies an event of another process, if it fits.
 fn follow(mirror: Option<&mut Mirror>, tree: &mut Tree, event: Event) -> Result<()> {
-    tree.check_next(&event)?;
+    tree.checked(|tree| tree.check_next(&event))??;
+    tree.prepare(&event)?;
     note(mirror, tree, &event, false);
+    let before = tree.failures();
     tree.apply_owned(event);
-    Ok(())
+    // What was applied without the frames that could not be read is not used: the caller reads the tree again.
+    tree.failure_since(before).map_or(Ok(()), Err)
 }
 
 /// Where and how a command writes logs.
@@ -386,13 +622,21 @@ fn persist(store: &mut dyn Store, logs: Logs<'_>, tree: &SharedTree, commit: Com
     };
     let has_new_log = written.iter().any(|lines| lines.appended.is_first());
     if events.is_empty() {
-        return Ok(Committed { events, has_new_log });
+        return Ok(Committed { events, has_new_log, archived: None });
     }
-    if let Err(error) = store.append(&events) {
-        moves.iter().for_each(LogMoves::undo);
-        logs.take_back(&written, true);
-        return Err(error);
-    }
+    let stored = events
+        .iter()
+        .try_for_each(|event| tree.read().prepare(event))
+        .and_then(|()| write_due_snapshot(store, tree))
+        .and_then(|archived| store.append(&events).map(|()| archived));
+    let archived = match stored {
+        Ok(archived) => archived,
+        Err(error) => {
+            moves.iter().for_each(LogMoves::undo);
+            logs.take_back(&written, true);
+            return Err(error);
+        }
+    };
     if let Err(error) = store.commit() {
         store.rollback();
         let is_undone = !may_have_lasted(store, &events, logs.deadline);
@@ -403,7 +647,29 @@ fn persist(store: &mut dyn Store, logs: Logs<'_>, tree: &SharedTree, commit: Com
         return Err(error);
     }
     moves.iter().for_each(LogMoves::finish);
-    Ok(Committed { events, has_new_log })
+    Ok(Committed { events, has_new_log, archived })
+}
+
+/// Adds a snapshot of the tree to the transaction, if one is due. Returns its revision.
+fn write_due_snapshot(store: &mut dyn Store, tree: &SharedTree) -> Result<Option<u64>> {
+    if !tree.read().is_snapshot_due() {
+        return Ok(None);
+    }
+    // Other processes make snapshots too.
+    let newest = store.snapshot_revision()?;
+    if newest > tree.read().archived_revision() {
+        tree.change(|tree| tree.archived(newest));
+    }
+    let tree = tree.read();
+    if tree.is_snapshot_due() { write_snapshot(store, &tree).map(Some) } else { Ok(None) }
+}
+
+/// Adds a snapshot of the tree to the transaction. Returns its revision.
+fn write_snapshot(store: &mut dyn Store, tree: &Tree) -> Result<u64> {
+    let is_whole = tree.archived_revision() == 0;
+    let snapshot = Snapshot { revision: tree.revision(), head: tree.snapshot_head(), is_whole };
+    tree.checked(|tree| store.write_snapshot(&snapshot, &mut tree.unarchived()))??;
+    Ok(snapshot.revision)
 }
 
 /// True if the store has, or may have, the events of a commit that failed.
@@ -527,22 +793,54 @@ fn note(mirror: Option<&mut Mirror>, tree: &Tree, event: &Event, own: bool) {
     mirror.note(handle, revision, own);
 }
 
-impl Source for Tree {
-    fn frame(&self, handle: Handle) -> Frame {
-        Tree::frame(self, handle)
+/// The files of a tree. Finished trees that are not in memory are loaded one by one.
+pub(super) struct TreeFiles<'a> {
+    tree: &'a Tree,
+    scan: RefCell<Scan<'a>>,
+    /// True: `state.json` has all frames. Else that of a large tree leaves out the finished trees.
+    is_whole: bool,
+}
+
+impl<'a> TreeFiles<'a> {
+    pub(super) fn new(tree: &'a Tree, is_whole: bool) -> Self {
+        Self { tree, scan: RefCell::new(Scan::of(tree)), is_whole }
+    }
+
+    /// Writes the state with all frames. They are made one by one.
+    fn write_whole_state(&self, writer: &mut dyn Write) -> io::Result<()> {
+        let ids = RefCell::new(HashMap::new());
+        let frames = self.tree.handles().zip(self.tree.records()).map(|(handle, frame)| {
+            if frame.parent_session_id.is_none() {
+                ids.borrow_mut().insert(handle, frame.session_id.clone());
+            }
+            frame
+        });
+        let roots = || self.tree.roots().iter().filter_map(|root| ids.borrow_mut().remove(root)).collect();
+        Ok(serde_json::to_writer(writer, &StateDocument::new(&self.tree.state_head(), frames, &roots))?)
+    }
+}
+
+impl Source for TreeFiles<'_> {
+    fn frame(&self, handle: Handle) -> Result<Frame> {
+        self.scan.borrow_mut().at(handle).checked(|tree| tree.frame(handle))
     }
 
     fn owner(&self, session_id: &str) -> Option<Handle> {
-        self.by_id(session_id)
+        self.tree.by_id(session_id)
     }
 
     fn revision(&self) -> u64 {
-        Tree::revision(self)
+        self.tree.revision()
     }
 
     fn write_state(&self, writer: &mut dyn Write) -> io::Result<()> {
-        let document =
-            StateDocument { head: &self.state_head(), frames: self.handles().map(|handle| Tree::frame(self, handle)) };
-        Ok(serde_json::to_writer(writer, &document)?)
+        let written = self.tree.checked(|tree| {
+            let parts = (!self.is_whole).then(|| tree.state_without_finished()).flatten();
+            match parts {
+                Some(state) => Ok(serde_json::to_writer(writer, &state)?),
+                None => self.write_whole_state(writer),
+            }
+        });
+        written.map_err(io::Error::other)?
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use parking_lot::{Mutex, ReentrantMutex};
 
 use super::deadline::Deadline;
-use super::disk::{Disk, MirrorScope};
+use super::disk::{Disk, MirrorScope, TreeFiles};
 use super::shared_tree::SharedTree;
 use super::span_clock::SpanClock;
 use super::{Inner, Stack, StackOptions, contained};
@@ -78,14 +78,12 @@ impl Stack {
     ) -> Result<Self> {
         let mirror = folder.filter(|_| options.mirror).map(Mirror::new);
         let mut disk = Disk::new(store, mirror, folder, &options);
-        let mut tree = Tree::new();
-        deadline.stated(disk.load(&mut tree, deadline))?;
+        let (tree, mut repairs) = deadline.stated(disk.load(deadline))?;
         let is_new = tree.revision() == 0;
         let tree = SharedTree::new(tree);
-        let repairs = match is_new {
-            true => deadline.stated(found(&mut disk, &tree))?,
-            false => Vec::new(),
-        };
+        if is_new {
+            repairs.extend(deadline.stated(found(&mut disk, &tree))?);
+        }
         // A failure does not fail the opening: the files are written later, and the mirror's status has the error.
         let span_clock = span_clock(&options);
         let _ = disk.write_mirror(&tree, &span_clock, MirrorScope::Due, &deadline.within(PATIENCE));
@@ -156,7 +154,7 @@ impl Stack {
             mirror.rewrite_all(tree.handles(), tree.revision());
             mirror.locked(&clock, deadline.remaining(), |mirror| {
                 check_empty()?;
-                mirror.write_all(&clock, tree, usize::MAX)
+                mirror.write_all(&clock, &TreeFiles::new(tree, true), usize::MAX)
             })
         }))
     }
@@ -174,7 +172,11 @@ impl Stack {
     /// The errors of every command: see [`Stack`].
     pub fn refresh(&self) -> Result<bool> {
         let call = self.as_one_call();
-        let is_new = call.command(|disk, deadline| disk.refresh(&self.inner.tree, deadline))?;
+        let is_new = call.command(|disk, deadline| {
+            let is_new = disk.refresh(&self.inner.tree, deadline)?;
+            disk.drop_finished(&self.inner.tree);
+            Ok(is_new)
+        })?;
         if self.mirror_scope() == MirrorScope::Due {
             call.poll();
         }

@@ -50,10 +50,22 @@ pub(crate) fn read(folder: &Folder) -> Result<Option<(StackState, Vec<Repair>)>>
         }
     };
     let mut frames = Frames::new(std::mem::take(&mut state.frames), known(state.revision));
+    let shown = frames.list.len();
+    frames.lacks_finished = state.finished_trees.is_some();
     for file in folder.json_files(FRAMES)? {
         frames.take(folder, &file, &mut repairs);
     }
     state.frames = frames.list;
+    if let Some(finished) = state.finished_trees.take() {
+        let found = state.frames.len() - shown;
+        if found < finished.frames {
+            let message =
+                format!("its finished trees have {} frames, but only {found} of them are in frames/", finished.frames);
+            repairs.push(Repair::of_state(message));
+        }
+        // The frames of the files are not in the order of their handles.
+        state.frames.sort_by_key(|frame| frame.created_at);
+    }
     #[cfg(windows)]
     state.frames.iter_mut().for_each(|frame| simplify_log_path(frame, folder.path()));
     state.frames.iter_mut().for_each(|frame| drop_outside_log(frame, folder.path(), &mut repairs));
@@ -77,6 +89,8 @@ struct Frames {
     /// For each frame, the revision of the tree from which it was written; 0: unknown.
     revisions: Vec<u64>,
     by_id: HashMap<String, usize>,
+    /// True if `state.json` leaves out the finished trees.
+    lacks_finished: bool,
     /// Time of creation, title and criteria of the frames that have started.
     started: HashSet<(u64, String, String)>,
 }
@@ -86,7 +100,7 @@ impl Frames {
     fn new(list: Vec<Frame>, revision: u64) -> Self {
         let by_id = list.iter().enumerate().map(|(index, frame)| (frame.session_id.clone(), index)).collect();
         let started = list.iter().filter(|frame| frame.status != FrameStatus::Planned).map(origin).collect();
-        Self { revisions: vec![revision; list.len()], list, by_id, started }
+        Self { revisions: vec![revision; list.len()], list, by_id, lacks_finished: false, started }
     }
 
     /// Adds the frame of a file, unless the same or a newer version of it was already found.
@@ -120,7 +134,9 @@ impl Frames {
                 return;
             }
             None => {
-                repairs.push(Repair::of_frame(&id, format!("it is in {place}, but not in state.json; kept")));
+                if !self.lacks_finished || frame.status.is_unfinished() {
+                    repairs.push(Repair::of_frame(&id, format!("it is in {place}, but not in state.json; kept")));
+                }
                 self.by_id.insert(id, self.list.len());
                 self.list.push(frame);
                 self.revisions.push(revision);

@@ -47,12 +47,15 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 /// The data that the mirror writes.
 pub(crate) trait Source {
     /// The record of a frame.
-    fn frame(&self, handle: Handle) -> Frame;
+    ///
+    /// # Errors
+    /// Those of the database, if the frame is not in memory.
+    fn frame(&self, handle: Handle) -> Result<Frame>;
     /// The frame with this ID.
     fn owner(&self, session_id: &str) -> Option<Handle>;
     /// The revision: the number of events in the tree.
     fn revision(&self) -> u64;
-    /// Writes the complete state as JSON.
+    /// Writes the state as JSON.
     fn write_state(&self, writer: &mut dyn Write) -> io::Result<()>;
 }
 
@@ -186,8 +189,8 @@ impl Mirror {
     }
 
     /// True if the files are up to date.
-    pub(crate) fn is_current(&self, source: &impl Source) -> bool {
-        self.revision == source.revision() && self.stale.is_empty() && self.replaced.is_empty()
+    pub(crate) fn is_current(&self, revision: u64) -> bool {
+        self.revision == revision && self.stale.is_empty() && self.replaced.is_empty()
     }
 
     /// Notes when the last changes were made: since the call before. Times are in milliseconds on the caller's clock, which
@@ -300,11 +303,11 @@ impl Mirror {
         }
         self.waiting.append(&mut self.fresh);
         self.waiting.retain(|handle| self.stale.contains_key(handle));
-        if self.is_foreign || !self.is_current(source) {
+        if self.is_foreign || !self.is_current(source.revision()) {
             let stale: Vec<Handle> = self.stale.keys().copied().take(most).collect();
             self.write_frames(&stale, source)?;
         }
-        if self.stale.is_empty() && (self.is_foreign || !self.is_current(source)) {
+        if self.stale.is_empty() && (self.is_foreign || !self.is_current(source.revision())) {
             let began = clock();
             self.folder.replace(STATE, |writer| source.write_state(writer))?;
             self.state_took = clock().saturating_sub(began);
@@ -320,7 +323,7 @@ impl Mirror {
 
     fn write_frames(&mut self, handles: &[Handle], source: &impl Source) -> Result<()> {
         for handle in handles {
-            let file = FrameFile { frame: &source.frame(*handle), revision: source.revision() };
+            let file = FrameFile { frame: &source.frame(*handle)?, revision: source.revision() };
             let name = format!("{FRAMES}/{}.json", file_name(&file.frame.session_id, *handle));
             let text = serde_json::to_vec(&file).expect("a frame has only string keys and finite numbers");
             let write = || self.folder.replace(&name, |writer| writer.write_all(&text));

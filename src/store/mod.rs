@@ -20,10 +20,12 @@ pub(crate) mod presence;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::archive::{Archive, ArchivedFrame};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Event, Handle};
 
@@ -79,6 +81,75 @@ pub trait Store: Send {
         None
     }
 
+    /// The frames of the newest snapshot, read beside the transactions of this store. With it, the finished trees of a stack
+    /// need not be in memory. The default is `None`: the stack holds all frames.
+    fn archive(&self) -> Option<Arc<dyn Archive>> {
+        None
+    }
+
+    /// The newest snapshot, if there is one.
+    ///
+    /// # Errors
+    /// [`Error::Busy`], [`Error::Io`] and the other errors of the medium.
+    fn snapshot(&mut self, patience: Duration) -> Result<Option<Snapshot>> {
+        let _ = patience;
+        Ok(None)
+    }
+
+    /// In a transaction, replaces the newest snapshot by the one that the events of a compacted history follow.
+    ///
+    /// # Errors
+    /// The errors of the medium.
+    fn restore_base(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// The revision of the newest snapshot, in a transaction. 0: there is none.
+    ///
+    /// # Errors
+    /// The errors of the medium.
+    fn snapshot_revision(&mut self) -> Result<u64> {
+        Ok(0)
+    }
+
+    /// The revision that the events of a compacted history follow: see [`Archive::base`]. 0, which is the default, if they begin
+    /// with the first one.
+    ///
+    /// # Errors
+    /// The errors of the medium.
+    fn base_revision(&mut self) -> Result<u64> {
+        Ok(0)
+    }
+
+    /// In a transaction, removes the events of finished trees, whose last state the newest snapshot has, and makes that snapshot
+    /// the base of the events.
+    ///
+    /// # Errors
+    /// [`Error::InMemory`], which is the default, if the store keeps no snapshots; the errors of the medium.
+    fn compact(&mut self, limits: &CompactionLimits<'_>) -> Result<CompactedEvents> {
+        let _ = limits;
+        Err(Error::InMemory { what: "snapshots" })
+    }
+
+    /// Gives the space that is not used any more back to the file system, if it is a large share. Called outside of transactions.
+    ///
+    /// # Errors
+    /// The errors of the medium.
+    fn shrink(&mut self, patience: Duration) -> Result<()> {
+        let _ = patience;
+        Ok(())
+    }
+
+    /// Adds a snapshot to the transaction, which replaces the one before it. `frames` are those that have changed since then.
+    /// Called only if [`Store::archive`] returns an archive.
+    ///
+    /// # Errors
+    /// [`Error::DiskFull`], [`Error::Io`] and the other errors of the medium.
+    fn write_snapshot(&mut self, snapshot: &Snapshot, frames: &mut dyn Iterator<Item = ArchivedFrame>) -> Result<()> {
+        let _ = (snapshot, frames);
+        Ok(())
+    }
+
     /// Adds events to the transaction. Their revisions must continue those in the store without a gap.
     ///
     /// # Errors
@@ -108,6 +179,38 @@ pub trait Store: Send {
     /// # Errors
     /// [`Error::Busy`], [`Error::Io`] and the other errors of the medium.
     fn sync(&mut self, patience: Duration) -> Result<()>;
+}
+
+/// What a store keeps of a tree beside its events and the images of its frames, so that the tree can be opened without
+/// reading all events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The revision of the tree: the number of events that it shows.
+    pub revision: u64,
+    /// What is not about one frame, as JSON. Only the library reads it.
+    pub head: String,
+    /// When it is written: true if its frames are all frames of the tree, so that those of earlier snapshots go.
+    pub is_whole: bool,
+}
+
+/// The trees whose events [`Store::compact`] removes: finished ones, if all of this holds for them.
+#[derive(Clone, Copy)]
+pub struct CompactionLimits<'a> {
+    /// The last event of the tree has an earlier time, in milliseconds since the Unix epoch.
+    pub before: u64,
+    /// The last change of its frames has at most this revision.
+    pub until: u64,
+    /// True for its root: the snapshot was compared with the events.
+    pub is_verified: &'a dyn Fn(Handle) -> bool,
+}
+
+/// What [`Store::compact`] has removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CompactedEvents {
+    /// Number of trees whose events were removed.
+    pub trees: usize,
+    /// Number of events that were removed.
+    pub events: u64,
 }
 
 /// Reads the committed events of a [`Store`] beside its transactions. Several threads may read at the same time.

@@ -115,21 +115,20 @@ impl<'a> Caller<'a> {
         let Some(own) = self.served() else { return self.stack.outline(&options) };
         let (root, others) = self.stack.read(|tree| {
             let root = tree.root(own);
-            let others = tree.roots().iter().filter(|other| **other != root);
-            (root, others.map(|other| tree.node(*other).status()).collect::<Vec<_>>())
+            let mut others = tree.root_statuses();
+            others[tree.node(root).status() as usize] -= 1;
+            (root, others)
         });
+        let number: usize = others.iter().sum();
         let is_whole_tree = options.root.is_none() && !all;
         let shown = if is_whole_tree { Some(root.into()) } else { options.root.clone() };
         let mut text = self.stack.outline(&options.root(shown).own(Some(own.into())))?;
-        if is_whole_tree && !others.is_empty() {
-            let counted = FrameStatus::ALL.iter().filter_map(|status| {
-                let count = others.iter().filter(|other| *other == status).count();
-                (count > 0).then(|| format!("{count} {status}"))
-            });
-            let counts = counted.collect::<Vec<_>>().join(", ");
+        if is_whole_tree && number > 0 {
+            let counted = FrameStatus::ALL.iter().zip(others).filter(|(_, count)| *count > 0);
+            let counts = counted.map(|(status, count)| format!("{count} {status}")).collect::<Vec<_>>().join(", ");
             let see = ["stack_status", "stack_tree"].into_iter().find_map(self.naming());
             let see = see.map_or(String::new(), |tool| format!("; {tool} with \"all\": true shows them"));
-            text.push_str(&format!("Trees of other sessions: {} ({counts}){see}.\n", others.len()));
+            text.push_str(&format!("Trees of other sessions: {number} ({counts}){see}.\n"));
         }
         Ok(text)
     }

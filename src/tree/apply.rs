@@ -172,6 +172,11 @@ impl Tree {
     /// not have changes only the tree's revision and its time of the last change.
     pub fn apply(&mut self, event: &Event) {
         self.begin(event);
+        self.change(event);
+        self.nodes.end();
+    }
+
+    fn change(&mut self, event: &Event) {
         let (handle, time) = (event.handle, event.time);
         let is_known = handle.index() < self.nodes.len();
         match &event.change {
@@ -314,12 +319,14 @@ impl Tree {
         self.begin(&event);
         match event.change {
             Change::Added { frame } => self.added(event.handle, *frame),
-            _ => self.apply(&event),
+            _ => self.change(&event),
         }
+        self.nodes.end();
     }
 
     fn begin(&mut self, event: &Event) {
         self.revision = event.revision;
+        self.nodes.begin(event.revision);
         self.updated_at = event.time;
     }
 
@@ -523,7 +530,7 @@ impl Tree {
     fn set_status(&mut self, handle: Handle, status: FrameStatus) {
         let was_held = self.is_held(handle);
         let node = &mut self.nodes[handle.index()];
-        let was_busy = node.is_busy();
+        let (was, was_busy) = (node.status(), node.is_busy());
         node.frame.status = status;
         node.frame.interrupted_at = None;
         if status != FrameStatus::InProgress {
@@ -539,6 +546,20 @@ impl Tree {
             let names: Vec<String> = self.node(handle).frame.heap.iter().map(|chunk| chunk.name.clone()).collect();
             names.iter().for_each(|name| self.forget_chunk_owner(handle, name));
             self.forget_conversation(handle);
+            self.note_end(handle);
+        }
+        if self.node(handle).parent.is_none() {
+            self.root_statuses[was as usize] -= 1;
+            self.root_statuses[status as usize] += 1;
+        }
+    }
+
+    /// Notes that the tree of a frame can leave the memory, if nothing in it is unfinished.
+    pub(super) fn note_end(&mut self, handle: Handle) {
+        let root = self.root(handle);
+        if self.nodes.shelf().is_some() && !self.node(root).is_busy() {
+            let frames = self.subtree(root).count();
+            self.nodes.note_end(root, frames);
         }
     }
 
@@ -664,7 +685,7 @@ impl Tree {
         }
     }
 
-    fn note_chunk_owner(&mut self, handle: Handle, name: &str) {
+    pub(super) fn note_chunk_owner(&mut self, handle: Handle, name: &str) {
         if self.node(handle).status().is_unfinished() {
             self.chunk_owners.entry(name.to_owned()).or_default().insert(handle);
         }

@@ -5,10 +5,12 @@ use std::iter;
 use std::ops::Bound;
 use std::sync::OnceLock;
 
+use super::nodes::Nodes;
+use crate::archive::ArchiveQuery;
 use crate::frame::Handle;
 use crate::steps::step;
 
-/// The frames by their IDs.
+/// The frames by their IDs. Those of frames that were loaded from an archive stay there, until one of them gets another ID.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ids {
     whole: HashMap<String, Handle>,
@@ -18,18 +20,34 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    pub(super) fn get(&self, id: &str) -> Option<Handle> {
-        self.whole.get(id).copied()
+    pub(super) fn get(&self, id: &str, nodes: &Nodes) -> Option<Handle> {
+        let archived = || nodes.archived_with(ArchiveQuery::Id(id), |node| node.session_id() == id).first().copied();
+        self.whole.get(id).copied().or_else(archived)
     }
 
-    /// The frames whose IDs begin with this text, ordered by ID.
-    pub(super) fn beginning_with<'a>(&'a self, beginning: &'a str) -> impl Iterator<Item = Handle> + 'a {
+    /// The first frames whose IDs begin with this text, ordered by ID.
+    pub(super) fn beginning_with(&self, beginning: &str, limit: usize, nodes: &Nodes) -> Vec<Handle> {
+        let here = self.beginning_here(beginning).take(limit);
+        if nodes.shelf().is_none() {
+            return here.map(|(_, handle)| handle).collect();
+        }
+        let mut found: BTreeMap<String, Handle> = here.map(|(id, handle)| (id.to_owned(), handle)).collect();
+        // Some of them can have another ID by now.
+        let query = ArchiveQuery::Beginning(beginning, limit + nodes.changes());
+        for handle in nodes.archived_with(query, |node| node.session_id().starts_with(beginning)) {
+            found.insert(nodes[handle.index()].session_id().to_owned(), handle);
+        }
+        found.into_values().take(limit).collect()
+    }
+
+    /// The frames whose IDs are not only in the archive and begin with this text, ordered by ID.
+    fn beginning_here<'a>(&'a self, beginning: &'a str) -> impl Iterator<Item = (&'a str, Handle)> {
         let ordered = self.ordered.get_or_init(|| {
             iter::repeat_with(step).zip(&self.whole).map(|((), (id, handle))| (id.clone(), *handle)).collect()
         });
         let from = (Bound::Included(beginning), Bound::Unbounded);
         let found = ordered.range::<str, _>(from).take_while(move |(id, _)| id.starts_with(beginning));
-        found.map(|(_, handle)| *handle).inspect(|_| step())
+        found.map(|(id, handle)| (id.as_str(), *handle)).inspect(|_| step())
     }
 
     pub(super) fn insert(&mut self, id: &str, handle: Handle) {
@@ -62,14 +80,17 @@ mod tests {
         for (index, id) in ["b", "ab", "abc", "", "ä"].into_iter().enumerate() {
             ids.insert(id, handle(index));
         }
-        let found = |ids: &Ids, text: &str| ids.beginning_with(text).map(Handle::index).collect::<Vec<_>>();
+        let nodes = Nodes::default();
+        let found = |ids: &Ids, text: &str| -> Vec<usize> {
+            ids.beginning_with(text, 8, &nodes).into_iter().map(Handle::index).collect()
+        };
         assert_eq!(found(&ids, "a"), [1, 2]);
         ids.remove("ab");
         ids.insert("aa", handle(5));
         assert_eq!(found(&ids, "a"), [5, 2]);
         assert_eq!(found(&ids, "ä"), [4]);
         assert!(found(&ids, "c").is_empty());
-        assert_eq!((ids.get("aa"), ids.get("a")), (Some(handle(5)), None));
+        assert_eq!((ids.get("aa", &nodes), ids.get("a", &nodes)), (Some(handle(5)), None));
     }
 
     #[test]
@@ -77,7 +98,8 @@ mod tests {
         assert_grows(2.1, 1_000, |size| {
             let mut ids = Ids::default();
             (0..size).for_each(|index| ids.insert(&format!("plan-{index:06}-x"), handle(index)));
-            let search = |index| assert_eq!(ids.beginning_with(&format!("plan-{index:06}-")).count(), 1);
+            let nodes = Nodes::default();
+            let search = |index| assert_eq!(ids.beginning_with(&format!("plan-{index:06}-"), 8, &nodes).len(), 1);
             steps_of(|| (0..size).for_each(search)).1
         });
     }

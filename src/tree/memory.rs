@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::Tree;
+use super::{Node, Tree};
+use crate::archive::ArchiveQuery;
 use crate::frame::{Chunk, Handle, Message, RunSettings};
 use crate::steps::step;
 
@@ -19,6 +20,18 @@ pub struct Conversation {
 }
 
 impl Conversation {
+    /// Makes a conversation of its parts; `run` is the settings of the run and the number of its steps.
+    pub(super) fn of_parts(
+        messages: impl Iterator<Item = Message>,
+        run: Option<(RunSettings, u64)>,
+        tools: String,
+        call: Option<String>,
+    ) -> Self {
+        let messages: Vec<Arc<Message>> = messages.map(Arc::new).collect();
+        let reply = messages.iter().rposition(|message| matches!(**message, Message::Assistant { .. }));
+        Self { messages, reply, run: run.map(|(settings, steps)| RunState { settings, steps }), tools, call }
+    }
+
     /// The messages, oldest first. They are dropped when the frame is finished or invalidated; its log keeps them.
     pub fn messages(&self) -> &[Arc<Message>] {
         &self.messages
@@ -126,7 +139,7 @@ impl Tree {
 
     /// The root frames of all runs, finished or not, in creation order.
     pub fn runs(&self) -> impl Iterator<Item = Handle> + '_ {
-        self.handles().filter(|handle| self.node(*handle).conversation().is_some_and(|own| own.run.is_some()))
+        self.found(ArchiveQuery::Runs, Node::is_run).into_iter()
     }
 
     /// The number of steps of a frame's run; 0 if the frame belongs to no run.
@@ -141,6 +154,11 @@ impl Tree {
 
     /// The root of the tree that contains the frame. A root returns itself.
     pub fn root(&self, handle: Handle) -> Handle {
-        self.ancestors(handle).last().unwrap_or(handle)
+        let mut place = handle;
+        while self.node(place).parent().is_some() {
+            step();
+            place = self.node(place).jump;
+        }
+        place
     }
 }

@@ -6,20 +6,26 @@
 //! This layer knows only frames and errors: no tokens, no XML, no clock, no disk.
 
 mod apply;
+mod archive;
 mod command;
 mod commit;
+mod comparison;
 mod decide;
 #[cfg(test)]
 mod growth_tests;
 mod heap_usage;
 mod ids;
+mod image;
 mod links;
 mod memory;
 mod node;
 mod nodes;
 mod outline;
 mod places;
+mod roots;
+mod scan;
 mod sibling_order;
+mod snapshot;
 mod state;
 mod titles;
 
@@ -29,6 +35,7 @@ use std::slice;
 
 use serde_json::{Map, Value};
 
+use crate::archive::ArchiveQuery;
 use crate::error::{Error, Result};
 use crate::frame::{
     Frame, FrameRef, FrameStatus, FrameUsage, Handle, ModelUsage, Target, add_usage, reference_to_id, shown,
@@ -42,6 +49,7 @@ const LISTED: usize = 8;
 pub use command::Command;
 pub(crate) use commit::Draft;
 pub use commit::{Commit, LogAppend};
+pub(crate) use comparison::{Compared, Comparison};
 pub use decide::decide;
 pub(crate) use decide::known_chunk;
 pub use heap_usage::HeapUsage;
@@ -50,6 +58,8 @@ pub use memory::{Conversation, RunState};
 pub use node::{Node, Settled};
 use nodes::Nodes;
 pub use outline::{OutlineOptions, OutlineStyle, format_duration, outline};
+use roots::Roots;
+pub(crate) use scan::Scan;
 pub use sibling_order::{SiblingOrder, sibling_order};
 use titles::Titles;
 
@@ -109,7 +119,9 @@ pub struct Tree {
     nodes: Nodes,
     ids: Ids,
     titles: Titles,
-    roots: Vec<Handle>,
+    roots: Roots,
+    /// The number of roots with each status, in the order of [`FrameStatus::ALL`].
+    root_statuses: [usize; FrameStatus::ALL.len()],
     active: Option<Handle>,
     revision: u64,
     updated_at: u64,
@@ -202,6 +214,15 @@ impl Tree {
     /// # Errors
     /// As [`Tree::resolve`].
     pub fn resolve_near(&self, reference: &FrameRef, near: Option<Handle>) -> Result<Handle> {
+        let found = self.named(reference, near)?;
+        if self.has_archive() {
+            self.nodes.note_use(self.root(found));
+        }
+        Ok(found)
+    }
+
+    /// The frame that a reference names.
+    fn named(&self, reference: &FrameRef, near: Option<Handle>) -> Result<Handle> {
         let unknown = || Error::UnknownFrame { reference: reference.to_string(), handle: None };
         let text = match reference.target() {
             Target::Handle(handle) if handle.index() < self.len() => return Ok(handle),
@@ -216,7 +237,7 @@ impl Tree {
         if let Some(handle) = self.by_id(text) {
             return Ok(handle);
         }
-        let mut fitting: Vec<Handle> = self.ids.beginning_with(text).take(LISTED).collect();
+        let mut fitting = self.ids.beginning_with(text, LISTED, &self.nodes);
         let titled = self.titled(text, near);
         // A text that several IDs begin with, and that is a title, can only be meant as the title.
         if fitting.len() > 1 && !titled.is_empty() {
@@ -245,7 +266,7 @@ impl Tree {
     /// The frames that a title can mean: with the same case if there are any, not invalidated if there are any, and in the
     /// tree of `near` if there are any.
     fn titled(&self, title: &str, near: Option<Handle>) -> Vec<Handle> {
-        let mut found: Vec<Handle> = self.titles.find(title, &self.nodes).collect();
+        let mut found = self.titles.find(title, &self.nodes);
         let mut prefer = |is_preferred: &dyn Fn(&Handle) -> bool| {
             if found.len() > 1 && found.iter().any(is_preferred) {
                 found.retain(is_preferred);
@@ -262,13 +283,13 @@ impl Tree {
 
     /// The frame that has exactly this ID.
     pub fn by_id(&self, session_id: &str) -> Option<Handle> {
-        self.ids.get(session_id)
+        self.ids.get(session_id, &self.nodes)
     }
 
     /// The frames without a parent, in their order: that of their creation, except that a new attempt stands behind the one
     /// before it, and that some were moved.
     pub fn roots(&self) -> &[Handle] {
-        &self.roots
+        self.roots.list(&self.nodes)
     }
 
     /// The active frame: the frame that is being worked on. `None` if no frame is active.
@@ -361,10 +382,34 @@ impl Tree {
     pub fn with_status(&self, status: FrameStatus) -> impl Iterator<Item = Handle> + '_ {
         let (unfinished, all) = match status.is_unfinished() {
             true => (Some(self.unfinished.iter().copied()), None),
-            false => (None, Some(self.handles())),
+            false => {
+                let has_status = move |node: &Node| node.status() == status;
+                (None, Some(self.found(ArchiveQuery::Status(status), has_status)))
+            }
         };
-        let looked_at = unfinished.into_iter().flatten().chain(all.into_iter().flatten()).inspect(|_| step());
-        looked_at.filter(move |handle| self.node(*handle).status() == status)
+        let unfinished = unfinished.into_iter().flatten().inspect(|_| step());
+        unfinished.filter(move |handle| self.node(*handle).status() == status).chain(all.into_iter().flatten())
+    }
+
+    /// The frames for which `is` holds, in creation order: those in memory, and those that a query finds in the archive,
+    /// which are not loaded.
+    fn found(&self, query: ArchiveQuery<'_>, is: impl Fn(&Node) -> bool + Copy) -> BTreeSet<Handle> {
+        let mut found: BTreeSet<Handle> = self.nodes.archived_with(query, is).into_iter().collect();
+        found.extend(self.nodes.all_in_memory().inspect(|_| step()).filter(|handle| is(self.node(*handle))));
+        found
+    }
+
+    /// The number of roots with each status, in the order of [`FrameStatus::ALL`].
+    pub fn root_statuses(&self) -> [usize; FrameStatus::ALL.len()] {
+        self.root_statuses
+    }
+
+    /// The roots of the trees in which something is unfinished, in their order.
+    pub(crate) fn unfinished_roots(&self) -> Vec<Handle> {
+        let roots: BTreeSet<Handle> = self.unfinished.iter().map(|frame| self.root(*frame)).collect();
+        let mut roots: Vec<Handle> = roots.into_iter().collect();
+        roots.sort_unstable_by_key(|root| self.node(*root).order);
+        roots
     }
 
     /// The frames whose calls have begun and not ended, in creation order.
@@ -448,9 +493,10 @@ impl Tree {
 
     /// The sums of the requests of all frames, an entry for each model.
     pub fn usage_of_all(&self) -> Vec<ModelUsage> {
-        let mut sums = Vec::new();
-        let usage = self.handles().flat_map(|handle| &self.node(handle).frame.usage);
-        usage.for_each(|usage| add_usage(&mut sums, usage));
+        let (mut sums, mut scan) = (Vec::new(), Scan::of(self));
+        for handle in self.handles() {
+            scan.at(handle).node(handle).frame.usage.iter().for_each(|usage| add_usage(&mut sums, usage));
+        }
         sums
     }
 
@@ -464,36 +510,44 @@ impl Tree {
 
     /// [`Tree::usage`] of all frames in one pass, in the order of their handles: the usage of f1 is the first.
     pub fn usage_by_frame(&self) -> Vec<FrameUsage> {
-        let own = |handle| self.node(handle).record().usage.clone();
-        let totals = self.totals(own, |total, below| below.iter().for_each(|usage| add_usage(total, usage)));
-        self.handles().zip(totals).map(|(handle, total)| FrameUsage { own: own(handle), total }).collect()
+        let of_frame = |node: &Node| {
+            let own = node.record().usage.clone();
+            FrameUsage { total: own.clone(), own }
+        };
+        self.totals(of_frame, |usage, below| below.total.iter().for_each(|below| add_usage(&mut usage.total, below)))
     }
 
     /// The sums over all models of the requests of each frame and of everything below it, in the order of the handles: those of
     /// f1 are the first.
     pub fn usage_sums_by_frame(&self) -> Vec<ModelUsage> {
-        self.totals(|handle| self.node(handle).record().usage.iter().sum(), ModelUsage::add)
+        self.totals(|node| node.record().usage.iter().sum(), ModelUsage::add)
     }
 
     /// The total of each frame: its own value, and the totals of its children added to it, in their order.
-    fn totals<T: Clone>(&self, own: impl Fn(Handle) -> T, add: impl Fn(&mut T, &T)) -> Vec<T> {
-        let mut totals: Vec<T> = self.handles().map(own).collect();
+    fn totals<T: Clone + Default>(&self, own: impl Fn(&Node) -> T, add: impl Fn(&mut T, &T)) -> Vec<T> {
+        let mut totals: Vec<T> = vec![T::default(); self.len()];
+        let mut scan = Scan::of(self);
         // The frames from a root down to the current one. A frame that leaves the path has its total.
         let mut path: Vec<Handle> = Vec::new();
-        let mut leave = |path: &mut Vec<Handle>| {
+        let leave = |path: &mut Vec<Handle>, totals: &mut Vec<T>| {
             if let (Some(left), Some(parent)) = (path.pop(), path.last()) {
                 let below = totals[left.index()].clone();
                 add(&mut totals[parent.index()], &below);
             }
         };
-        for handle in self.roots().iter().flat_map(|root| self.subtree(*root)) {
-            while path.len() > self.node(handle).depth() {
-                leave(&mut path);
+        for root in self.roots() {
+            let tree = scan.at(*root);
+            for handle in tree.subtree(*root) {
+                let node = tree.node(handle);
+                while path.len() > node.depth() {
+                    leave(&mut path, &mut totals);
+                }
+                totals[handle.index()] = own(node);
+                path.push(handle);
             }
-            path.push(handle);
-        }
-        while !path.is_empty() {
-            leave(&mut path);
+            while !path.is_empty() {
+                leave(&mut path, &mut totals);
+            }
         }
         totals
     }

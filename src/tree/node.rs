@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::Conversation;
 use crate::frame::{Frame, FrameStatus, Handle, Identity, first_filled};
 use crate::steps::step;
@@ -49,6 +51,8 @@ pub struct Node {
     pub(super) children_revision: u64,
     /// Revision of the last change of what contexts show of the finished children.
     pub(super) finished_revision: u64,
+    /// Revision of the last change of anything here.
+    pub(super) changed: u64,
     /// The old values of fields that have changed since the last status change in the tree; see [`Settled`].
     pub(super) before: Option<Box<Before>>,
     pub(super) conversation: Option<Box<Conversation>>,
@@ -71,7 +75,7 @@ pub(super) struct Waits {
 }
 
 /// The place of a frame among the attempts at the same work.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Attempt {
     pub(super) first: Handle,
     /// Counted from 1.
@@ -114,7 +118,7 @@ impl<'a> Settled<'a> {
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Before {
     pub(super) artifacts: usize,
     pub(super) decisions: usize,
@@ -146,6 +150,7 @@ impl Node {
             settled_revision: 0,
             children_revision: 0,
             finished_revision: 0,
+            changed: 0,
             before: None,
             conversation: None,
         };
@@ -314,6 +319,11 @@ impl Node {
     /// The conversation of the frame, if it belongs to a run.
     pub fn conversation(&self) -> Option<&Conversation> {
         self.conversation.as_deref()
+    }
+
+    /// True if it is the root frame of a run.
+    pub(super) fn is_run(&self) -> bool {
+        self.conversation().is_some_and(|own| own.run.is_some())
     }
 
     /// The settled view of the frame: its fields as they were at the last push or status change in the tree.

@@ -1,30 +1,265 @@
-//! The nodes of a tree. Copies of a tree share their nodes until one of them changes a node.
+//! The nodes of a tree, in memory or in an archive. Copies of a tree share their nodes until one of them changes a node.
 
 use std::ops::{Index, IndexMut};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
 
 use super::Node;
+use super::archive::{Loaded, Shelf};
+use super::image::nodes_of;
+use crate::archive::{Archive, ArchiveQuery, ArchivedImage, ArchivedPlace};
+use crate::error::{Error, Result};
+use crate::frame::Handle;
+
+/// Number of nodes of a page.
+const PAGE: usize = 32;
+
+type Page = [OnceLock<Arc<Node>>; PAGE];
 
 /// The nodes of a tree, in the order of their handles. A clone copies pointers. The first change of a shared node copies
 /// that node.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Nodes(Vec<Arc<Node>>);
+///
+/// With an archive, the nodes of finished trees need not be in memory. When one of them is looked at, all nodes of its tree
+/// are loaded; [`Nodes::drop_node`] removes one again.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    pages: Vec<OnceLock<Box<Page>>>,
+    len: usize,
+    /// `None`: all nodes are in memory.
+    shelf: Option<Arc<Shelf>>,
+    /// The finished trees in memory.
+    loaded: Mutex<Loaded>,
+    /// The revision of the tree. Nodes in the archive with a later change are those of a later tree.
+    known: u64,
+    /// The revision that nodes note when they change: that of the event that is being applied.
+    revision: u64,
+    /// The revision of the archive: it has the nodes without a later change.
+    archived: u64,
+    /// The nodes with a later change.
+    changed: Vec<Handle>,
+    /// Nodes that were made of the events, because the archive does not have them as they are.
+    replayed: Mutex<Vec<Handle>>,
+}
+
+impl Clone for Nodes {
+    fn clone(&self) -> Self {
+        Self {
+            pages: self.pages.clone(),
+            len: self.len,
+            shelf: self.shelf.clone(),
+            loaded: Mutex::new(self.loaded.lock().clone()),
+            known: self.known,
+            revision: self.revision,
+            archived: self.archived,
+            changed: self.changed.clone(),
+            replayed: Mutex::new(self.replayed.lock().clone()),
+        }
+    }
+}
 
 impl Nodes {
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.len
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.len == 0
     }
 
     pub(super) fn get(&self, index: usize) -> Option<&Node> {
-        self.0.get(index).map(|node| &**node)
+        (index < self.len).then(|| &self[index])
+    }
+
+    pub(super) fn shelf(&self) -> Option<&Shelf> {
+        self.shelf.as_deref()
+    }
+
+    /// The node if it is in memory.
+    pub(super) fn in_memory(&self, index: usize) -> Option<&Node> {
+        self.pages.get(index / PAGE)?.get()?[index % PAGE].get().map(|node| &**node)
+    }
+
+    /// The frames that a query finds in the archive, and that have what is searched for: `is` says that of a node. Frames in
+    /// memory that have changed since are not found. Nothing if there is no archive, or if it fails.
+    pub(super) fn archived_with(&self, query: ArchiveQuery<'_>, is: impl Fn(&Node) -> bool) -> Vec<Handle> {
+        let mut found = self.ask_archive(query);
+        found.retain(|ArchivedPlace { handle, changed, .. }| match self.in_memory(handle.index()) {
+            Some(node) => is(node),
+            None => *changed <= self.known || is(&self[handle.index()]),
+        });
+        found.into_iter().map(|found| found.handle).collect()
+    }
+
+    /// The frames of this tree that a query finds in the archive, and those that have changed there since.
+    pub(super) fn ask_archive(&self, query: ArchiveQuery<'_>) -> Vec<ArchivedPlace> {
+        let Some(shelf) = &self.shelf else { return Vec::new() };
+        let mut found = shelf.noting(shelf.archive().find(query, self.known)).unwrap_or_default();
+        found.retain(|found| found.handle.index() < self.len);
+        found
+    }
+
+    /// True if the archive can have what a later tree has changed at this frame.
+    pub(super) fn is_outdated(&self, found: &ArchivedPlace) -> bool {
+        found.changed > self.known
+    }
+
+    /// Number of nodes that have changed since they were archived.
+    pub(super) fn changes(&self) -> usize {
+        self.changed.len()
+    }
+
+    /// The nodes that the archive does not have as they are.
+    pub(super) fn unarchived(&self) -> Vec<Handle> {
+        let mut unarchived = self.replayed.lock().clone();
+        unarchived.extend(&self.changed);
+        unarchived.sort_unstable();
+        unarchived.dedup();
+        unarchived
+    }
+
+    /// The frames whose nodes are in memory, in creation order.
+    pub(super) fn all_in_memory(&self) -> impl Iterator<Item = Handle> + '_ {
+        let pages = self.pages.iter().enumerate().filter_map(|(number, page)| Some((number * PAGE, page.get()?)));
+        let filled =
+            pages.flat_map(|(first, page)| (first..).zip(page.iter()).filter(|(_, slot)| slot.get().is_some()));
+        filled.filter_map(|(index, _)| Handle::from_index(index))
     }
 
     pub(super) fn push(&mut self, node: Node) {
-        self.0.push(Arc::new(node));
+        self.set_len(self.len + 1);
+        self.put(self.len - 1, node);
+        // Notes the change.
+        let last = self.len - 1;
+        let _ = self.index_mut(last);
+    }
+
+    /// The nodes of a tree with this number of frames, all of which an archive of this revision has.
+    pub(super) fn archived(len: usize, revision: u64, shelf: Arc<Shelf>) -> Self {
+        let mut nodes = Self { shelf: Some(shelf), known: revision, revision, archived: revision, ..Self::default() };
+        nodes.set_len(len);
+        nodes
+    }
+
+    /// Begins to use an archive, which has none of the nodes yet. All of them must be in memory.
+    pub(super) fn use_archive(&mut self, shelf: Arc<Shelf>) {
+        self.shelf = Some(shelf);
+        self.changed = self.all_in_memory().collect();
+    }
+
+    /// Begins to apply an event of this revision.
+    pub(super) fn begin(&mut self, revision: u64) {
+        self.revision = revision;
+        self.known = revision.saturating_sub(1);
+    }
+
+    /// Ends to apply it.
+    pub(super) fn end(&mut self) {
+        self.known = self.revision;
+    }
+
+    /// Notes that the archive has all nodes as they were at a revision.
+    pub(super) fn archived_at(&mut self, revision: u64) {
+        self.archived = revision;
+        self.loaded.get_mut().look_again();
+        self.replayed.get_mut().clear();
+        let changed = std::mem::take(&mut self.changed);
+        self.changed = changed.into_iter().filter(|handle| !self.is_archived(*handle)).collect();
+    }
+
+    /// The revision of the archive.
+    pub(super) fn archived_revision(&self) -> u64 {
+        self.archived
+    }
+
+    /// True if the archive has the node as it is.
+    pub(super) fn is_archived(&self, handle: Handle) -> bool {
+        self.in_memory(handle.index()).is_none_or(|node| node.changed <= self.archived)
+            && !self.replayed.lock().contains(&handle)
+    }
+
+    /// True if nodes were made of the events, because the archive does not have them as they are.
+    pub(super) fn has_replayed(&self) -> bool {
+        !self.replayed.lock().is_empty()
+    }
+
+    /// Notes that a tree was used, so that it stays in memory longer than others.
+    pub(super) fn note_use(&self, root: Handle) {
+        self.loaded.lock().note_use(root);
+    }
+
+    /// Notes that a tree with this number of frames, which is in memory, has ended.
+    pub(super) fn note_end(&mut self, root: Handle, frames: usize) {
+        self.loaded.get_mut().insert(root, frames);
+    }
+
+    /// True if the finished trees in memory have more than this number of frames, and some may be able to go.
+    pub(super) fn has_excess(&self, most: usize) -> bool {
+        self.loaded.lock().has_excess(most)
+    }
+
+    /// The finished trees in memory.
+    pub(super) fn loaded(&mut self) -> &mut Loaded {
+        self.loaded.get_mut()
+    }
+
+    /// Removes a node from memory.
+    pub(super) fn drop_node(&mut self, handle: Handle) {
+        let page = self.pages.get_mut(handle.index() / PAGE);
+        let Some(slots) = page.and_then(OnceLock::get_mut) else { return };
+        slots[handle.index() % PAGE].take();
+        if slots.iter().all(|slot| slot.get().is_none()) {
+            self.pages[handle.index() / PAGE].take();
+        }
+    }
+
+    fn set_len(&mut self, len: usize) {
+        self.len = len;
+        self.pages.resize_with(len.div_ceil(PAGE), OnceLock::new);
+    }
+
+    /// Puts a node in its place, unless there is one.
+    pub(super) fn put(&self, index: usize, node: Node) {
+        let page = self.pages[index / PAGE].get_or_init(Box::default);
+        let _ = page[index % PAGE].set(Arc::new(node));
+    }
+
+    /// Loads the tree of a node that is not in memory. `None` if that fails, which is noted.
+    #[cold]
+    fn load(&self, index: usize) -> Option<&Node> {
+        let handle = Handle::from_index(index).filter(|_| index < self.len)?;
+        let frames = self.shelf.as_ref()?.noting(self.load_tree(handle))?;
+        let root = frames.iter().find(|frame| self.in_memory(frame.index()).is_some_and(|node| node.parent.is_none()));
+        root.into_iter().for_each(|root| self.loaded.lock().insert(*root, frames.len()));
+        self.in_memory(index)
+    }
+
+    /// Loads the tree of a frame, and returns its frames.
+    ///
+    /// # Errors
+    /// The errors of the archive.
+    pub(super) fn load_tree(&self, handle: Handle) -> Result<Vec<Handle>> {
+        let Some(shelf) = &self.shelf else { return Ok(Vec::new()) };
+        let nodes = self.read_tree(shelf.archive(), handle)?;
+        let frames = nodes.iter().map(|(handle, _)| *handle).collect();
+        nodes.into_iter().for_each(|(handle, node)| self.put(handle.index(), node));
+        Ok(frames)
+    }
+
+    /// The nodes of the tree of a frame, as they were at the revision of this tree.
+    fn read_tree(&self, archive: &dyn Archive, handle: Handle) -> Result<Vec<(Handle, Node)>> {
+        let of_images = |images: Vec<ArchivedImage>| match images.iter().any(|image| image.handle == handle) {
+            true => nodes_of(images.iter().filter(|image| image.handle.index() < self.len)),
+            false => Err(Error::json("the snapshot", format!("frame {handle} is missing"))),
+        };
+        let images = archive.images(handle)?;
+        let is_known = images.iter().all(|image| image.changed <= self.known || image.handle.index() >= self.len);
+        if let Some(Ok(nodes)) = is_known.then(|| of_images(images)) {
+            return Ok(nodes);
+        }
+        let nodes = of_images(archive.images_at(handle, self.known)?)?;
+        self.replayed.lock().extend(nodes.iter().map(|(handle, _)| *handle));
+        Ok(nodes)
     }
 }
 
@@ -32,12 +267,25 @@ impl Index<usize> for Nodes {
     type Output = Node;
 
     fn index(&self, index: usize) -> &Node {
-        &self.0[index]
+        match self.in_memory(index).or_else(|| self.load(index)) {
+            Some(node) => node,
+            None => self.shelf.as_ref().filter(|_| index < self.len).expect("the tree has the frame").missing(),
+        }
     }
 }
 
 impl IndexMut<usize> for Nodes {
     fn index_mut(&mut self, index: usize) -> &mut Node {
-        Arc::make_mut(&mut self.0[index])
+        if self.in_memory(index).is_none() && self.load(index).is_none() {
+            let missing = self[index].clone();
+            self.put(index, missing);
+        }
+        let slot = self.pages[index / PAGE].get_mut().and_then(|page| page[index % PAGE].get_mut());
+        let node = Arc::make_mut(slot.expect("it was put there"));
+        let was_archived = std::mem::replace(&mut node.changed, self.revision) <= self.archived;
+        if was_archived && self.shelf.is_some() {
+            self.changed.extend(Handle::from_index(index));
+        }
+        node
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use super::Tree;
+use super::{Scan, Tree};
 use crate::error::Result;
 use crate::frame::{FrameRef, FrameStatus, Handle, reference_to_id};
 use crate::text::{beginning, one_line, visible};
@@ -93,112 +93,111 @@ pub fn outline(tree: &Tree, options: &OutlineOptions) -> Result<String> {
         Some(own) => Some(tree.resolve(own)?).filter(|own| tree.node(*own).status().is_open()),
         None => tree.active(),
     };
-    let mut drawing = Drawing { tree, options, first, marked, text: String::new(), last: Vec::new() };
-    match options.style {
-        OutlineStyle::Marked => drawing.marked(),
-        OutlineStyle::Indented => drawing.indented(),
+    let mut page = Page::default();
+    if options.style == OutlineStyle::Indented {
+        page.text.push_str("=== Frame Tree ===\n");
+    } else if tree.is_empty() {
+        page.text.push_str("No frames yet. Push or plan the first one.\n");
+        return Ok(page.text);
     }
-    Ok(drawing.text)
+    let mut scan = Scan::of(tree);
+    for (place, top) in first.iter().enumerate() {
+        let drawing = Drawing { tree: scan.at(*top), options, marked, page: &mut page, last: Vec::new() };
+        drawing.draw(*top, place + 1 == first.len());
+    }
+    match options.style {
+        OutlineStyle::Marked => page.end(marked.map(|handle| (handle, tree.node(handle).title())), options.width),
+        OutlineStyle::Indented => page.text.push_str("==================\n"),
+    }
+    Ok(page.text)
 }
 
+/// The text of an outline, as far as it is drawn.
+#[derive(Default)]
+struct Page {
+    text: String,
+    /// The number of frames with each status, including those below the depth limit.
+    counts: [usize; FrameStatus::ALL.len()],
+}
+
+impl Page {
+    /// Writes what stands below the frames: the legend, the counts, and the active frame with its title.
+    fn end(&mut self, active: Option<(Handle, &str)>, width: usize) {
+        self.text.push_str("\nLegend:");
+        for status in FrameStatus::ALL {
+            let _ = write!(self.text, " {} {status}", status.mark());
+        }
+        let total: usize = self.counts.iter().sum();
+        let _ = write!(self.text, "\nFrames: {total}");
+        let named = FrameStatus::ALL.iter().zip(self.counts).filter(|(_, count)| *count > 0);
+        for (index, (status, count)) in named.enumerate() {
+            let _ = write!(self.text, "{} {count} {status}", if index == 0 { ":" } else { "," });
+        }
+        self.text.push('\n');
+        let line = match active {
+            Some((handle, title)) => format!("Active: {handle} {}", one_line(title)),
+            None => "Active: none".to_owned(),
+        };
+        self.text.push_str(&cut(&line, width));
+        self.text.push('\n');
+    }
+}
+
+/// The drawing of a frame of the first level, and of those below it.
 struct Drawing<'a> {
     tree: &'a Tree,
     options: &'a OutlineOptions,
-    /// The frames of the first level.
-    first: Vec<Handle>,
     /// The frame with the mark of the active one.
     marked: Option<Handle>,
-    text: String,
+    page: &'a mut Page,
     /// For each level of the current path: true if the frame is the last of its siblings.
     last: Vec<bool>,
 }
 
 impl Drawing<'_> {
-    fn marked(&mut self) {
-        if self.tree.is_empty() {
-            self.text.push_str("No frames yet. Push or plan the first one.\n");
-            return;
-        }
-        let shown = self.walk(|drawing, handle| {
-            let node = drawing.tree.node(handle);
-            let active = if drawing.marked == Some(handle) { "  <-- ACTIVE" } else { "" };
-            let line = format!("{} {handle} {}", node.status().mark(), one_line(node.title()));
-            drawing.line(true, &line, &format!("{}{active}", drawing.attempt(handle)));
-            drawing.waiting(handle);
-            if drawing.options.details {
-                drawing.details(handle);
-            }
-        });
-        let mut counts = [0usize; FrameStatus::ALL.len()];
-        for handle in shown {
-            counts[self.tree.node(handle).status() as usize] += 1;
-        }
-        self.text.push_str("\nLegend:");
-        for status in FrameStatus::ALL {
-            let _ = write!(self.text, " {} {status}", status.mark());
-        }
-        let total: usize = counts.iter().sum();
-        let _ = write!(self.text, "\nFrames: {total}");
-        let named = FrameStatus::ALL.iter().zip(counts).filter(|(_, count)| *count > 0);
-        for (index, (status, count)) in named.enumerate() {
-            let _ = write!(self.text, "{} {count} {status}", if index == 0 { ":" } else { "," });
-        }
-        self.text.push('\n');
-        match self.marked {
-            Some(handle) => {
-                let line = format!("Active: {handle} {}", one_line(self.tree.node(handle).title()));
-                self.plain_line(&line);
-            }
-            None => self.text.push_str("Active: none\n"),
-        }
-    }
-
-    fn indented(&mut self) {
-        self.text.push_str("=== Frame Tree ===\n");
-        self.walk(|drawing, handle| {
-            let node = drawing.tree.node(handle);
-            // Titles have no two spaces in a row, so that no title ends like this.
-            let current = if drawing.marked == Some(handle) { "  <-- CURRENT" } else { "" };
-            let line = format!("[{}] {}", node.status(), one_line(node.title()));
-            drawing.line(true, &line, &format!("{}{current}", drawing.attempt(handle)));
-            drawing.waiting(handle);
-            if drawing.options.details {
-                drawing.details(handle);
-            } else if let Some(summary) = drawing.results(handle) {
-                drawing.line(false, &format!("Summary: {summary}"), "");
-            }
-        });
-        self.text.push_str("==================\n");
-    }
-
-    /// Visits the frames that are shown, parents before children. Returns all frames of the outline, including those
-    /// below the depth limit.
-    fn walk(&mut self, mut visit: impl FnMut(&mut Self, Handle)) -> Vec<Handle> {
+    /// Draws the frames, parents before children. `is_last`: no other frame of the first level follows.
+    fn draw(mut self, top: Handle, is_last: bool) {
         let tree = self.tree;
         let limit = self.options.depth.unwrap_or(usize::MAX);
-        let mut seen = Vec::new();
-        let mut pending: Vec<(Handle, usize, bool)> = Vec::new();
-        let below = |handles: &[Handle], depth: usize, pending: &mut Vec<_>| {
-            let last = handles.len().wrapping_sub(1);
-            pending.extend(handles.iter().enumerate().rev().map(|(index, handle)| (*handle, depth, index == last)));
-        };
-        below(&self.first, 0, &mut pending);
+        let mut pending = vec![(top, 0, is_last)];
         while let Some((handle, depth, is_last)) = pending.pop() {
             self.last.truncate(depth);
             self.last.push(is_last);
-            seen.push(handle);
-            visit(self, handle);
+            self.page.counts[tree.node(handle).status() as usize] += 1;
+            self.frame(handle);
             let children = tree.children(handle);
+            let last = children.len().wrapping_sub(1);
             if depth < limit {
-                below(children, depth + 1, &mut pending);
+                let below = children.iter().enumerate().rev();
+                pending.extend(below.map(|(index, child)| (*child, depth + 1, index == last)));
             } else if !children.is_empty() {
-                let hidden = tree.descendants(handle);
-                let before = seen.len();
-                seen.extend(hidden);
-                self.line(false, &format!("... {} more below {handle}", seen.len() - before), "");
+                let mut hidden = 0;
+                for below in tree.descendants(handle) {
+                    self.page.counts[tree.node(below).status() as usize] += 1;
+                    hidden += 1;
+                }
+                self.line(false, &format!("... {hidden} more below {handle}"), "");
             }
         }
-        seen
+    }
+
+    /// Writes the lines of a frame.
+    fn frame(&mut self, handle: Handle) {
+        let (node, attempt) = (self.tree.node(handle), self.attempt(handle));
+        // Titles have no two spaces in a row, so that no title ends like this.
+        let mark = |mark| if self.marked == Some(handle) { mark } else { "" };
+        let is_marked_style = self.options.style == OutlineStyle::Marked;
+        let (line, mark) = match is_marked_style {
+            true => (format!("{} {handle} {}", node.status().mark(), one_line(node.title())), mark("  <-- ACTIVE")),
+            false => (format!("[{}] {}", node.status(), one_line(node.title())), mark("  <-- CURRENT")),
+        };
+        self.line(true, &line, &format!("{attempt}{mark}"));
+        self.waiting(handle);
+        if self.options.details {
+            self.details(handle);
+        } else if let Some(summary) = self.results(handle).filter(|_| !is_marked_style) {
+            self.line(false, &format!("Summary: {summary}"), "");
+        }
     }
 
     /// Says which attempt at its work a frame is, and which one is next, if it was begun anew or begins another one anew.
@@ -298,14 +297,9 @@ impl Drawing<'_> {
             0 => 0,
             width => width.saturating_sub(suffix.chars().count()).max(1),
         };
-        self.text.push_str(&cut(&line, room));
-        self.text.push_str(suffix);
-        self.text.push('\n');
-    }
-
-    fn plain_line(&mut self, line: &str) {
-        self.text.push_str(&cut(line, self.options.width));
-        self.text.push('\n');
+        self.page.text.push_str(&cut(&line, room));
+        self.page.text.push_str(suffix);
+        self.page.text.push('\n');
     }
 }
 

@@ -16,20 +16,18 @@ const SMALL_GAP: u64 = 1 << 18;
 impl Tree {
     /// The children of a frame, or the roots, in their order.
     pub(super) fn level(&self, parent: Option<Handle>) -> &[Handle] {
-        parent.map_or(&self.roots, |parent| &self.node(parent).children)
-    }
-
-    fn level_mut(&mut self, parent: Option<Handle>) -> &mut Vec<Handle> {
-        match parent {
-            Some(parent) => &mut self.nodes[parent.index()].children,
-            None => &mut self.roots,
-        }
+        parent.map_or_else(|| self.roots(), |parent| &self.node(parent).children)
     }
 
     /// The number of siblings, or of roots, before a frame.
     pub(super) fn place(&self, handle: Handle) -> usize {
         let node = self.node(handle);
-        self.level(node.parent).partition_point(|sibling| self.node(*sibling).order < node.order)
+        match node.parent {
+            Some(parent) => {
+                self.node(parent).children.partition_point(|sibling| self.node(*sibling).order < node.order)
+            }
+            None => self.roots.place(node.order, &self.nodes),
+        }
     }
 
     /// The sibling, or root, after a frame.
@@ -77,26 +75,59 @@ impl Tree {
 
     /// Puts a frame, whose parent is set, among its siblings: before one of them, or after all.
     pub(super) fn enter(&mut self, handle: Handle, before: Option<Handle>) {
-        let parent = self.node(handle).parent;
-        let place = before.map_or(self.level(parent).len(), |sibling| self.place(sibling));
+        match (self.node(handle).parent, before) {
+            (Some(parent), _) => self.enter_children(handle, parent, before),
+            (None, None) => self.enter_last_root(handle),
+            (None, Some(before)) => self.enter_roots(handle, before),
+        }
+    }
+
+    fn enter_children(&mut self, handle: Handle, parent: Handle, before: Option<Handle>) {
+        let place = before.map_or(self.node(parent).children.len(), |sibling| self.place(sibling));
+        let key = self.free_key(Some(parent), place);
+        self.nodes[handle.index()].order = key;
+        let level = &self.node(parent).children;
+        let is_out_of_order = place.checked_sub(1).is_some_and(|before| level[before] > handle)
+            || level.get(place).is_some_and(|after| *after < handle);
+        let parent = &mut self.nodes[parent.index()];
+        parent.children.insert(place, handle);
+        parent.is_reordered |= is_out_of_order;
+    }
+
+    fn enter_roots(&mut self, handle: Handle, before: Handle) {
+        let place = self.place(before);
+        let key = self.free_key(None, place);
+        self.nodes[handle.index()].order = key;
+        self.roots.insert(place, key, handle, &self.nodes);
+        self.root_statuses[self.nodes[handle.index()].status() as usize] += 1;
+    }
+
+    /// Does not look at the other roots, which can be many.
+    fn enter_last_root(&mut self, handle: Handle) {
+        let key = match self.roots.last() {
+            None => FIRST,
+            Some(last) => last.checked_add(GAP).unwrap_or_else(|| self.free_key(None, self.roots().len())),
+        };
+        self.nodes[handle.index()].order = key;
+        self.roots.push(key, handle);
+        self.root_statuses[self.nodes[handle.index()].status() as usize] += 1;
+    }
+
+    /// The key for a new frame at a place among siblings, which get new keys if there is none left.
+    fn free_key(&mut self, parent: Option<Handle>, place: usize) -> u64 {
         if self.key(parent, place).is_none() {
             self.spread(parent);
         }
-        self.nodes[handle.index()].order = self.key(parent, place).unwrap_or(FIRST);
-        let level = self.level(parent);
-        let is_out_of_order = place.checked_sub(1).is_some_and(|before| level[before] > handle)
-            || level.get(place).is_some_and(|after| *after < handle);
-        self.level_mut(parent).insert(place, handle);
-        if let Some(parent) = parent.filter(|_| is_out_of_order) {
-            self.nodes[parent.index()].is_reordered = true;
-        }
+        self.key(parent, place).unwrap_or(FIRST)
     }
 
     /// The key for a new frame at a place among siblings; `None` if there is none left between its neighbours.
     fn key(&self, parent: Option<Handle>, place: usize) -> Option<u64> {
-        let level = self.level(parent);
-        let key = |handle: &Handle| self.node(*handle).order;
-        match (place.checked_sub(1).map(|before| key(&level[before])), level.get(place).map(key)) {
+        let key = |place: usize| match parent {
+            Some(parent) => self.node(parent).children.get(place).map(|sibling| self.node(*sibling).order),
+            None => self.roots.key(place, &self.nodes),
+        };
+        match (place.checked_sub(1).and_then(key), key(place)) {
             (None, None) => Some(FIRST),
             (Some(before), None) => before.checked_add(GAP),
             (None, Some(after)) => after.checked_sub(GAP),
@@ -106,32 +137,40 @@ impl Tree {
 
     /// Gives siblings new keys in the same order, with equal gaps.
     fn spread(&mut self, parent: Option<Handle>) {
-        for place in 0..self.level(parent).len() {
-            step();
-            let handle = self.level(parent)[place];
-            self.nodes[handle.index()].order = FIRST + place as u64 * GAP;
-        }
-        if let Some(parent) = parent {
-            // Relevance keeps the keys of finished children.
-            self.nodes[parent.index()].finished_revision = self.revision;
-        }
+        let level = self.level(parent).to_vec();
+        self.set_level(parent, level);
     }
 
-    /// Replaces the order of the children of a frame, or of the roots, by another order of the same frames.
+    /// Gives the children of a frame, or the roots, another order, and keys with equal gaps.
     pub(super) fn set_level(&mut self, parent: Option<Handle>, order: Vec<Handle>) {
-        let is_sorted = order.is_sorted();
-        *self.level_mut(parent) = order;
-        self.spread(parent);
-        if let Some(parent) = parent {
-            self.nodes[parent.index()].is_reordered = !is_sorted;
+        let key = |place: usize| FIRST + place as u64 * GAP;
+        for (place, handle) in order.iter().enumerate() {
+            step();
+            self.nodes[handle.index()].order = key(place);
         }
+        let Some(parent) = parent else {
+            let keys = (0..order.len()).map(key).collect();
+            return self.roots.set(order, keys);
+        };
+        let revision = self.revision;
+        let parent = &mut self.nodes[parent.index()];
+        parent.is_reordered = !order.is_sorted();
+        // Relevance keeps the keys of finished children.
+        parent.finished_revision = revision;
+        parent.children = order;
     }
 
     /// Moves a frame, with the frames below it, below another parent or to another place among its siblings. The parent
     /// must be neither the frame nor below it; `before` must be another child of the parent.
     pub(super) fn move_to(&mut self, handle: Handle, parent: Option<Handle>, before: Option<Handle>) {
         let (old, place) = (self.node(handle).parent, self.place(handle));
-        self.level_mut(old).remove(place);
+        match old {
+            Some(old) => drop(self.nodes[old.index()].children.remove(place)),
+            None => {
+                self.roots.remove(place, &self.nodes);
+                self.root_statuses[self.node(handle).status() as usize] -= 1;
+            }
+        }
         if parent != old {
             self.change_parent(handle, parent);
         }
@@ -160,6 +199,7 @@ impl Tree {
         if is_busy {
             self.count_branch(old, false);
             self.count_branch(parent, true);
+            old.into_iter().for_each(|old| self.note_end(old));
         }
         if let Some(old) = old.filter(|_| is_finished) {
             let old = &mut self.nodes[old.index()];

@@ -4,23 +4,54 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::links::{Fault, Links};
-use super::{Commit, Draft, Tree};
-use crate::frame::{Change, Frame, FrameEdit, FrameStatus, Handle, Repair, StackState, leave_out_too_deep};
+use super::{Commit, Draft, Scan, Tree};
+use crate::frame::{
+    Change, FinishedTrees, Frame, FrameEdit, FrameStatus, Handle, Repair, StackState, leave_out_too_deep,
+};
 use crate::steps::step;
 use crate::text::FreeNames;
+
+/// Number of frames up to which a `state.json` beside the database has the finished trees too.
+const WHOLE_STATE_FRAMES: usize = 10_000;
 
 impl Tree {
     /// The whole tree as the specification's `StackState`. The frames are in the order of their handles.
     pub fn state(&self) -> StackState {
-        StackState { frames: self.handles().map(|handle| self.frame(handle)).collect(), ..self.state_head() }
+        let frames: Vec<Frame> = self.records().collect();
+        let id = |root: &Handle| frames[root.index()].session_id.clone();
+        let root_frame_ids = self.roots().iter().map(id).collect();
+        StackState { frames, root_frame_ids, ..self.state_head() }
     }
 
-    /// The state without its frames.
+    /// The state without the finished trees, which the `state.json` of a large tree leaves out. `None` if the tree is not large,
+    /// or none has finished.
+    pub(crate) fn state_without_finished(&self) -> Option<StackState> {
+        if self.len() <= WHOLE_STATE_FRAMES {
+            return None;
+        }
+        let roots = self.unfinished_roots();
+        let mut shown: Vec<Handle> = roots.iter().flat_map(|root| self.subtree(*root)).collect();
+        shown.sort_unstable();
+        let left_out = FinishedTrees { roots: self.roots().len() - roots.len(), frames: self.len() - shown.len() };
+        let state = StackState {
+            frames: shown.into_iter().map(|handle| self.frame(handle)).collect(),
+            root_frame_ids: roots.iter().map(|root| self.node(*root).session_id().to_owned()).collect(),
+            finished_trees: Some(left_out),
+            ..self.state_head()
+        };
+        (left_out.frames > 0).then_some(state)
+    }
+
+    /// The records of all frames, in creation order. They are made one by one.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Frame> + '_ {
+        let mut scan = Scan::of(self);
+        self.handles().map(move |handle| scan.at(handle).frame(handle))
+    }
+
+    /// The state without its frames and the IDs of its roots.
     pub(crate) fn state_head(&self) -> StackState {
-        let id = |handle: &Handle| self.node(*handle).session_id().to_owned();
         StackState {
-            active_frame_id: self.active.as_ref().map(id),
-            root_frame_ids: self.roots.iter().map(id).collect(),
+            active_frame_id: self.active.map(|active| self.node(active).session_id().to_owned()),
             updated_at: self.updated_at,
             revision: self.revision,
             extra: self.extra.clone(),
@@ -75,7 +106,7 @@ impl Tree {
             draft.push(handle, Change::Added { frame: Box::new(frame) });
         }
         // Parents before children, so that each frame moves once.
-        let branches = self.roots.iter().flat_map(|root| self.subtree(*root));
+        let branches = self.roots().iter().flat_map(|root| self.subtree(*root));
         let (moved, added): (Vec<Handle>, Vec<Handle>) = branches.partition(|handle| self.is_moved(*handle));
         for handle in &moved {
             let parent = self.node(*handle).parent().expect("it has one");
@@ -302,7 +333,7 @@ impl Tree {
             };
             repairs.push(Repair::of_state(format!("rootFrameIDs name `{id}`, {problem}")));
         }
-        for root in &self.roots {
+        for root in self.roots() {
             let id = self.node(*root).session_id();
             if !seen.contains(id) {
                 repairs.push(Repair::of_frame(id, "it has no parent but rootFrameIDs lack it; added"));
@@ -398,48 +429,71 @@ fn cut_bad_links(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::frame::{FrameRef, NewFrame, PopStatus, Results};
+    use crate::frame::{Event, FrameRef, NewFrame, PopStatus, Results};
     use crate::tree::{Command, decide};
 
-    /// Executes a command. It may be refused.
-    fn attempt(tree: &mut Tree, command: Command) {
-        let events = decide(tree, command, 1).map_or(Vec::new(), |commit| commit.events);
-        events.iter().for_each(|event| tree.apply(event));
+    /// A random tree with moved frames and attempts, which grows by a command at a time.
+    pub(in crate::tree) struct Growing {
+        pub(in crate::tree) tree: Tree,
+        number: u64,
+        steps: usize,
     }
 
-    /// A random tree with moved frames and attempts.
-    fn grown(seed: u64) -> Tree {
-        let mut number = seed;
-        let mut below = move |limit: usize| {
-            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (number >> 33) as usize % limit
-        };
-        let mut tree = Tree::new();
-        for step in 0..250 {
-            let mut frame = || FrameRef::Text(format!("f{}", below(tree.len().max(1)) + 1));
-            let (one, other) = (frame(), frame());
+    impl Growing {
+        pub(in crate::tree) fn new(seed: u64) -> Self {
+            Self { tree: Tree::new(), number: seed, steps: 0 }
+        }
+
+        fn below(&mut self, limit: usize) -> usize {
+            self.number = self.number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.number >> 33) as usize % limit
+        }
+
+        fn frame(&mut self) -> FrameRef {
+            let frames = self.tree.len().max(1);
+            FrameRef::Text(format!("f{}", self.below(frames) + 1))
+        }
+
+        /// Executes a random command, and returns its events: none if it was refused.
+        pub(in crate::tree) fn grow(&mut self) -> Vec<Event> {
+            let step = self.steps;
+            self.steps += 1;
+            let (one, other) = (self.frame(), self.frame());
             let new = NewFrame::new("New").id(format!("id {step}"));
             let edit = FrameEdit::default();
-            match below(10) {
-                0 => attempt(&mut tree, Command::Plan(new.root())),
-                1 => attempt(&mut tree, Command::Plan(new.below(one).depends_on(other))),
-                2 => attempt(&mut tree, Command::Edit { frame: one, edit: edit.below(other) }),
-                9 => attempt(&mut tree, Command::Edit { frame: one, edit: edit.last() }),
-                3 => attempt(&mut tree, Command::Edit { frame: one, edit: edit.before(other) }),
-                4 => attempt(&mut tree, Command::Edit { frame: one, edit: edit.depends_on([other]) }),
-                5 => attempt(&mut tree, Command::Activate { frame: one }),
+            match self.below(10) {
+                0 => self.attempt(Command::Plan(new.root())),
+                1 => self.attempt(Command::Plan(new.below(one).depends_on(other))),
+                2 => self.attempt(Command::Edit { frame: one, edit: edit.below(other) }),
+                9 => self.attempt(Command::Edit { frame: one, edit: edit.last() }),
+                3 => self.attempt(Command::Edit { frame: one, edit: edit.before(other) }),
+                4 => self.attempt(Command::Edit { frame: one, edit: edit.depends_on([other]) }),
+                5 => self.attempt(Command::Activate { frame: one }),
                 6 | 7 => {
                     let results = Results::from("No");
-                    attempt(&mut tree, Command::Pop { frame: one.clone(), status: PopStatus::Failed, results });
+                    let popped = self.attempt(Command::Pop { frame: one.clone(), status: PopStatus::Failed, results });
                     let session_id = format!("again {step}");
-                    attempt(&mut tree, Command::Retry { frame: one, session_id, note: None, is_interrupted: true });
+                    let retry = Command::Retry { frame: one, session_id, note: None, is_interrupted: true };
+                    [popped, self.attempt(retry)].concat()
                 }
-                _ => attempt(&mut tree, Command::Edit { frame: one, edit: edit.root() }),
+                _ => self.attempt(Command::Edit { frame: one, edit: edit.root() }),
             }
         }
-        tree
+
+        /// Executes a command. It may be refused.
+        fn attempt(&mut self, command: Command) -> Vec<Event> {
+            let events = decide(&self.tree, command, 1).map_or(Vec::new(), |commit| commit.events);
+            events.iter().for_each(|event| self.tree.apply(event));
+            events
+        }
+    }
+
+    pub(in crate::tree) fn grown(seed: u64) -> Tree {
+        let mut growing = Growing::new(seed);
+        (0..250).for_each(|_| drop(growing.grow()));
+        growing.tree
     }
 
     #[test]

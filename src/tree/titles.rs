@@ -1,10 +1,10 @@
 //! The frames by their titles.
 
 use std::collections::{BTreeSet, HashMap};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 
 use super::nodes::Nodes;
+use crate::archive::ArchiveQuery;
 use crate::frame::Handle;
 use crate::steps::step;
 
@@ -17,17 +17,23 @@ pub(super) struct Titles(OnceLock<HashMap<u64, BTreeSet<Handle>>>);
 
 impl Titles {
     /// The frames with this title, in creation order.
-    pub(super) fn find<'a>(&'a self, title: &'a str, nodes: &'a Nodes) -> impl Iterator<Item = Handle> + 'a {
+    pub(super) fn find(&self, title: &str, nodes: &Nodes) -> Vec<Handle> {
         let index = self.0.get_or_init(|| {
             let mut index: HashMap<u64, BTreeSet<Handle>> = HashMap::new();
-            for handle in (0..nodes.len()).filter_map(Handle::from_index) {
+            for handle in nodes.all_in_memory() {
                 step();
                 index.entry(hash(nodes[handle.index()].title())).or_default().insert(handle);
             }
             index
         });
-        let found = index.get(&hash(title)).into_iter().flatten().copied().inspect(|_| step());
-        found.filter(move |handle| folded(nodes[handle.index()].title()).eq(folded(title)))
+        let hash = hash(title);
+        let archived = nodes.archived_with(ArchiveQuery::Title(hash), |_| true);
+        let found: BTreeSet<Handle> = index.get(&hash).into_iter().flatten().copied().chain(archived).collect();
+        let has_title = |handle: &Handle| {
+            step();
+            folded(nodes[handle.index()].title()).eq(folded(title))
+        };
+        found.into_iter().filter(has_title).collect()
     }
 
     /// Notes the title of a new frame, or the new title of a frame.
@@ -52,8 +58,8 @@ pub(super) fn folded(title: &str) -> impl Iterator<Item = char> + '_ {
     title.trim().chars().flat_map(char::to_lowercase)
 }
 
-fn hash(title: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    folded(title).for_each(|character| character.hash(&mut hasher));
-    hasher.finish()
+/// The hash of a title, which archives keep (FNV-1a, 64 bits).
+pub(super) fn hash(title: &str) -> u64 {
+    let mix = |hash: u64, character: char| (hash ^ u64::from(u32::from(character))).wrapping_mul(0x0100_0000_01b3);
+    folded(title).fold(0xcbf2_9ce4_8422_2325, mix)
 }

@@ -8,6 +8,7 @@
 //! transaction the store checks that the files are those that it opened ([`identity`]), and that the newest event it
 //! knows is still there. The write-ahead log is moved into the database by [`SqliteStore::checkpoint`] alone.
 
+mod compaction;
 mod errors;
 #[cfg(feature = "session")]
 mod health;
@@ -15,10 +16,12 @@ mod identity;
 mod locks;
 mod reader;
 mod schema;
+mod snapshot;
 
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -27,7 +30,8 @@ use rusqlite::{Connection, OpenFlags, params};
 use super::file_errors::writing;
 use super::folder::{Access, FileState, Folder, TIMES_ARE_EXACT};
 use super::patience::Patience;
-use super::{BUSY_TIMEOUT, Durability, EventQuery, HistoryReader, Store};
+use super::{BUSY_TIMEOUT, CompactedEvents, CompactionLimits, Durability, EventQuery, HistoryReader, Snapshot, Store};
+use crate::archive::{Archive, ArchivedFrame};
 use crate::error::{Error, Result};
 use crate::frame::Event;
 use errors::Refused;
@@ -37,6 +41,7 @@ pub use health::DatabaseHealth;
 use identity::{Difference, Files, Paths};
 use locks::{Hold, Lock, Locked, LogState};
 use reader::{Mark, SqliteReader, read_events};
+use snapshot::SqliteArchive;
 
 /// Length of the write-ahead log, in pages of 4 KB, at which a commit moves it into the database, unless somebody reads.
 const CHECKPOINT_PAGES: u32 = 1000;
@@ -279,6 +284,8 @@ impl SqliteStore {
         let Some(newest) = self.newest else { return Ok(()) };
         match Mark::find(connection, &self.path, newest.revision)? {
             Some(found) if found == newest => Ok(()),
+            // It was compacted.
+            None if snapshot::base_revision(connection, &self.path)? >= newest.revision => Ok(()),
             Some(_) => Err(self.replaced(&format!("event {} is another one now", newest.revision))),
             None => Err(self.replaced(&format!("it has no event {}", newest.revision))),
         }
@@ -357,6 +364,14 @@ impl SqliteStore {
         number(&self.connection, &self.path, sql)
     }
 
+    /// Runs code that reads, in the open transaction or outside of one.
+    fn look<T>(&mut self, patience: Duration, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        match self.has_write_lock {
+            true => run(self),
+            false => self.reading(patience, |store, _| run(store)),
+        }
+    }
+
     /// Reads as [`Store::read`] does, with one of the locks.
     fn read_locked(
         &mut self,
@@ -415,6 +430,55 @@ impl Store for SqliteStore {
 
     fn reader(&self) -> Option<Box<dyn HistoryReader>> {
         Some(Box::new(SqliteReader::new(&self.folder, &self.name, &self.files)))
+    }
+
+    fn archive(&self) -> Option<Arc<dyn Archive>> {
+        Some(Arc::new(SqliteArchive::new(SqliteReader::new(&self.folder, &self.name, &self.files))))
+    }
+
+    fn snapshot(&mut self, patience: Duration) -> Result<Option<Snapshot>> {
+        let found = self.look(patience, |store| snapshot::head(&store.connection, &store.path))?;
+        let Some(Snapshot { revision, .. }) = found else { return Ok(None) };
+        // Without its last event, the history is not the one of the snapshot.
+        self.newest = Mark::find(&self.connection, &self.path, revision.cast_signed())?;
+        Ok(found.filter(|_| self.newest.is_some()))
+    }
+
+    fn snapshot_revision(&mut self) -> Result<u64> {
+        snapshot::revision(&self.connection, &self.path)
+    }
+
+    fn base_revision(&mut self) -> Result<u64> {
+        let patience = Duration::from_millis(BUSY_TIMEOUT);
+        self.look(patience, |store| snapshot::base_revision(&store.connection, &store.path)).map(i64::cast_unsigned)
+    }
+
+    fn compact(&mut self, limits: &CompactionLimits<'_>) -> Result<CompactedEvents> {
+        compaction::compact(&self.connection, &self.path, limits)
+    }
+
+    fn shrink(&mut self, patience: Duration) -> Result<()> {
+        self.begin(patience)?;
+        // What is free is only known in a transaction, and the file cannot be rewritten in one.
+        let is_worth_it = compaction::is_worth_rewriting(&self.connection, &self.path);
+        let _ = self.run("ROLLBACK");
+        let shrunk = is_worth_it.and_then(|is_worth_it| match is_worth_it {
+            true => compaction::rewrite(&self.connection, &self.path)
+                .and_then(|()| self.checkpoint(Checkpoint::EmptyFile, patience))
+                .map(drop),
+            false => Ok(()),
+        });
+        (self.data_version, self.committed) = (None, None);
+        self.release();
+        shrunk
+    }
+
+    fn restore_base(&mut self) -> Result<()> {
+        snapshot::restore_base(&self.connection, &self.path)
+    }
+
+    fn write_snapshot(&mut self, snapshot: &Snapshot, frames: &mut dyn Iterator<Item = ArchivedFrame>) -> Result<()> {
+        snapshot::write(&self.connection, &self.path, snapshot, frames)
     }
 
     fn append(&mut self, events: &[Event]) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Reading of events, inside a transaction and beside it.
 
 use std::cell::Cell;
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::time::Duration;
@@ -133,6 +134,12 @@ struct Reading {
     hold: Hold,
 }
 
+impl fmt::Debug for SqliteReader {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("SqliteReader").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
 impl SqliteReader {
     pub(super) fn new(folder: &Folder, name: &str, files: &Files) -> Self {
         let paths = Paths::of(folder, name);
@@ -146,6 +153,20 @@ impl SqliteReader {
         }
     }
 
+    /// Calls `run` with a connection that no other thread uses now, the path of the database, and what is left of the patience.
+    pub(super) fn with_connection<T>(
+        &self,
+        patience: Duration,
+        run: impl FnOnce(&Connection, &Path, Duration) -> Result<T>,
+    ) -> Result<T> {
+        self.check_in_place()?;
+        let idle = self.idle.lock().take();
+        let reading = idle.map_or_else(|| self.connect(), Ok)?;
+        let result = reading.run(self, Patience::new(patience), run);
+        *self.idle.lock() = Some(reading);
+        result
+    }
+
     fn connect(&self) -> Result<Reading> {
         let lock = Lock::open(&self.folder, &self.name, "-read")?;
         let connection = connect(&self.folder, &self.name, OpenFlags::empty())?;
@@ -154,30 +175,25 @@ impl SqliteReader {
 }
 
 impl Reading {
-    fn read(
+    fn run<T>(
         &self,
         reader: &SqliteReader,
-        query: &EventQuery,
         mut patience: Patience,
-        each: &mut dyn FnMut(Event) -> Result<()>,
-    ) -> Result<()> {
+        run: impl FnOnce(&Connection, &Path, Duration) -> Result<T>,
+    ) -> Result<T> {
         let path = &reader.folder.path_of(&reader.name);
         let _locked = patience.retry(|| self.lock.try_shared())?;
         patience.retry(|| self.hold.forbid_checkpoints(path))?;
-        let checked = reader.check_in_place();
-        let read = checked.and_then(|()| read_events(&self.connection, path, query, patience.left(), each));
+        let result = reader.check_in_place().and_then(|()| run(&self.connection, path, patience.left()));
         self.hold.allow_checkpoints();
-        read.map(drop)
+        result
     }
 }
 
 impl HistoryReader for SqliteReader {
     fn read(&self, query: &EventQuery, patience: Duration, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
-        self.check_in_place()?;
-        let idle = self.idle.lock().take();
-        let reading = idle.map_or_else(|| self.connect(), Ok)?;
-        let read = reading.read(self, query, Patience::new(patience), each);
-        *self.idle.lock() = Some(reading);
-        read
+        self.with_connection(patience, |connection, path, patience| {
+            read_events(connection, path, query, patience, each).map(drop)
+        })
     }
 }

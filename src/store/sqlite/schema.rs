@@ -29,7 +29,7 @@ const FIRST_VERSION: i64 = 1;
 
 /// The migrations: from the first version to the second, from the second to the third, and so on. The current
 /// version is the result of the last migration.
-pub(super) const MIGRATIONS: &[Migration] = &[];
+pub(super) const MIGRATIONS: &[Migration] = &[add_snapshots];
 
 /// The version of the schema that this library writes, and the newest that it reads.
 #[cfg(feature = "session")]
@@ -49,6 +49,59 @@ const TABLES: [(&str, &str); 2] = [
     ),
     ("events_of_frames", "CREATE INDEX events_of_frames ON events (handle, revision)"),
 ];
+
+/// The tables that the second version adds: the frames as they were at the revision of the one row of `snapshots`. They
+/// follow from the events.
+///
+/// `tree` is the root of the frame's tree, `title` a hash of its title, `is_run` true for the root frame of a run, `place`
+/// the key of its place, if it is a root, and `changed` the revision of its last change.
+///
+/// `base` has a row if the history was compacted: the revision and the head of the snapshot that the events follow. Its frames
+/// are those of `base_frames`, and those of `frames` that have not changed since and are not there.
+const SNAPSHOT_TABLES: [(&str, &str); 11] = [
+    ("base", "CREATE TABLE base (revision INTEGER PRIMARY KEY, head TEXT NOT NULL) STRICT"),
+    (
+        "base_frames",
+        "CREATE TABLE base_frames (
+        handle INTEGER PRIMARY KEY,
+        tree INTEGER NOT NULL,
+        session_id TEXT NOT NULL,
+        title INTEGER NOT NULL,
+        status TEXT NOT NULL,
+        is_run INTEGER NOT NULL,
+        place INTEGER,
+        changed INTEGER NOT NULL,
+        image TEXT NOT NULL
+    ) STRICT",
+    ),
+    (
+        "frames",
+        "CREATE TABLE frames (
+        handle INTEGER PRIMARY KEY,
+        tree INTEGER NOT NULL,
+        session_id TEXT NOT NULL,
+        title INTEGER NOT NULL,
+        status TEXT NOT NULL,
+        is_run INTEGER NOT NULL,
+        place INTEGER,
+        changed INTEGER NOT NULL,
+        image TEXT NOT NULL
+    ) STRICT",
+    ),
+    ("frames_by_change", "CREATE INDEX frames_by_change ON frames (changed)"),
+    ("frames_by_id", "CREATE INDEX frames_by_id ON frames (session_id)"),
+    ("frames_by_status", "CREATE INDEX frames_by_status ON frames (status)"),
+    ("frames_by_title", "CREATE INDEX frames_by_title ON frames (title)"),
+    ("frames_by_tree", "CREATE INDEX frames_by_tree ON frames (tree, changed)"),
+    ("roots", "CREATE INDEX roots ON frames (place) WHERE place IS NOT NULL"),
+    ("runs", "CREATE INDEX runs ON frames (handle) WHERE is_run"),
+    ("snapshots", "CREATE TABLE snapshots (revision INTEGER PRIMARY KEY, head TEXT NOT NULL) STRICT"),
+];
+
+/// Adds the tables of snapshots, empty: the next open makes the first one.
+fn add_snapshots(connection: &Connection) -> rusqlite::Result<()> {
+    SNAPSHOT_TABLES.iter().try_for_each(|(_, sql)| connection.execute_batch(sql))
+}
 
 /// A migration from one version of the schema to the next.
 pub(super) type Migration = fn(&Connection) -> rusqlite::Result<()>;
@@ -132,28 +185,27 @@ pub(super) fn state(connection: &Connection, path: &Path) -> Result<State> {
         return Err(damaged(path, "it is a database, but not one of this library"));
     }
     refuse_newer(version, path)?;
-    if version == FIRST_VERSION {
-        refuse_other_tables(&moment, path)?;
-    }
+    let added = if version == FIRST_VERSION { &[][..] } else { &SNAPSHOT_TABLES };
+    refuse_other_tables(&moment, path, added)?;
     Ok(if version == version_behind(MIGRATIONS) { State::Current } else { State::Older })
 }
 
-/// Refuses a database whose schema is not exactly that of the first version: triggers, views and other tables do not
-/// come from this library.
-fn refuse_other_tables(connection: &Connection, path: &Path) -> Result<()> {
+/// Refuses a database whose schema is not exactly that of its version, which has `added` tables since the first one:
+/// triggers, views and other tables do not come from this library.
+fn refuse_other_tables(connection: &Connection, path: &Path, added: &[(&str, &str)]) -> Result<()> {
     let mut statement = connection.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").refused(path)?;
     let mut rows = statement.query([]).refused(path)?;
-    let mut expected = TABLES.iter();
+    let mut missing: Vec<_> = TABLES.iter().chain(added).collect();
     while let Some(row) = rows.next().refused(path)? {
         let (name, text): (String, Option<String>) = (row.get(0).refused(path)?, row.get(1).refused(path)?);
-        if expected.next().is_none_or(|(table, sql)| name != *table || text.as_deref() != Some(*sql)) {
-            return Err(damaged(
-                path,
-                format!("its schema has `{}`, which this library did not make", beginning(&name, 100)),
-            ));
-        }
+        let place = missing.iter().position(|(table, sql)| name == *table && text.as_deref() == Some(*sql));
+        let Some(place) = place else {
+            let message = format!("its schema has `{}`, which this library did not make", beginning(&name, 100));
+            return Err(damaged(path, message));
+        };
+        missing.remove(place);
     }
-    match expected.next() {
+    match missing.first() {
         Some((name, _)) => Err(damaged(path, format!("its schema lacks `{name}`"))),
         None => Ok(()),
     }
@@ -166,6 +218,7 @@ pub(super) fn bring_up_to_date(connection: &Connection, path: &Path, migrations:
     let version = version_behind(migrations);
     if found == 0 {
         TABLES.iter().try_for_each(|(_, sql)| transaction.execute_batch(sql)).refused(path)?;
+        migrations.iter().try_for_each(|step| step(&transaction)).refused(path)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID).refused(path)?;
     } else if found < version {
         keep_original(path, found)?;
@@ -232,20 +285,21 @@ mod tests {
 
     const COUNT: u64 = 20;
 
-    /// A database of the first version with some events and a write-ahead log.
-    fn database() -> (TempDir, PathBuf, SqliteStore) {
+    /// A database of the first version with some events and a write-ahead log, and a connection to it.
+    fn database() -> (TempDir, PathBuf, Connection) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("stack.db");
-        let mut store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+        let connection = Connection::open(&path).unwrap();
+        connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).unwrap();
+        bring_up_to_date(&connection, &path, &[]).unwrap();
         let handle = Handle::from_index(0).unwrap();
-        let event = |revision| {
-            let decision = format!("Decision {revision}");
-            Event { revision, time: 5, handle, change: Change::DecisionAdded { decision } }
-        };
-        store.begin(Duration::ZERO).unwrap();
-        store.append(&(1..=COUNT).map(event).collect::<Vec<_>>()).unwrap();
-        store.commit().unwrap();
-        (folder, path, store)
+        for revision in 1..=COUNT {
+            let change = Change::DecisionAdded { decision: format!("Decision {revision}") };
+            let event = Event { revision, time: 5, handle, change };
+            let row = (revision.cast_signed(), 1, event.change.kind(), serde_json::to_string(&event).unwrap());
+            connection.execute("INSERT INTO events VALUES (?1, ?2, ?3, ?4)", row).unwrap();
+        }
+        (folder, path, connection)
     }
 
     fn rows(path: &Path) -> Vec<(i64, String)> {
@@ -309,13 +363,12 @@ mod tests {
         ];
         for (step, message) in failing {
             for steps in [&[step][..], &[new_column, step], &[new_column, new_table, step]] {
-                let (_folder, path, mut open_elsewhere) = database();
+                let (_folder, path, open_elsewhere) = database();
                 let before = rows(&path);
                 let error = migrate(&path, steps).unwrap_err();
                 assert!(error.to_string().contains(message), "{error}\nshould say: {message}");
                 assert_eq!((version(&path), rows(&path)), (1, before));
-                open_elsewhere.begin(Duration::ZERO).unwrap();
-                open_elsewhere.commit().unwrap();
+                open_elsewhere.execute_batch("BEGIN IMMEDIATE; COMMIT").unwrap();
                 let mut store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
                 let mut count = 0;
                 store
@@ -347,10 +400,12 @@ mod tests {
 
     #[test]
     fn a_store_notices_that_a_newer_library_has_changed_the_schema() {
-        let (_folder, path, mut store) = database();
-        migrate(&path, &[new_column]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stack.db");
+        let mut store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+        migrate(&path, &[MIGRATIONS, &[new_column]].concat()).unwrap();
         let error = store.begin(Duration::ZERO).unwrap_err();
         assert_eq!(error.code(), "version", "{error}");
-        assert!(error.to_string().contains("stack.db has version 2, this library reads up to 1"), "{error}");
+        assert!(error.to_string().contains("stack.db has version 3, this library reads up to 2"), "{error}");
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::iter;
-use std::slice;
 
 use super::not_empty;
 use crate::error::{Error, Result};
@@ -56,10 +55,9 @@ impl Draft<'_> {
             self.push(*handle, Change::Asked { question, interruption: true });
         }
         // Hosts have queued frames as well, of which the tree does not know. Where all has ended there are none.
-        for top in top.as_ref().map_or(tree.roots(), slice::from_ref) {
-            if tree.node(*top).is_unfinished_at_or_below() {
-                self.push(*top, Change::Stopped { reason: reason.trim().to_owned() });
-            }
+        let tops = top.map_or_else(|| tree.unfinished_roots(), |top| vec![top]);
+        for top in tops.into_iter().filter(|top| tree.node(*top).is_unfinished_at_or_below()) {
+            self.push(top, Change::Stopped { reason: reason.trim().to_owned() });
         }
         let lineage = tree.active().into_iter().flat_map(|active| iter::once(active).chain(tree.ancestors(active)));
         if let Some(highest) = lineage.filter(|frame| stopped.contains(frame)).last() {

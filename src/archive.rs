@@ -1,0 +1,109 @@
+//! Where the frames of finished trees are kept, so that they need not be in memory: an image for each frame.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::frame::{FrameStatus, Handle};
+
+/// A frame as an archive keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ArchivedFrame {
+    /// Its handle.
+    pub handle: Handle,
+    /// The root of its tree. A root names itself.
+    pub root: Handle,
+    /// Its ID.
+    pub session_id: String,
+    /// A hash of its title, by which frames with a title are found.
+    pub title: u64,
+    /// Its status.
+    pub status: FrameStatus,
+    /// True if it is the root frame of a run.
+    pub is_run: bool,
+    /// The key of its place among the roots, if it is one: the root with the higher key comes later.
+    pub place: Option<u64>,
+    /// The revision of its last change.
+    pub changed: u64,
+    /// Everything that the tree knows of the frame, as JSON. Only the library reads it.
+    pub image: String,
+}
+
+/// The image of a frame in an archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArchivedImage {
+    /// The handle of the frame.
+    pub handle: Handle,
+    /// The revision of its last change.
+    pub changed: u64,
+    /// See [`ArchivedFrame::image`].
+    pub image: String,
+}
+
+/// What frames are searched for in an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ArchiveQuery<'a> {
+    /// The frame with this ID.
+    Id(&'a str),
+    /// The frames whose IDs begin with this text: the first ones in the order of the bytes of their IDs, at most this number.
+    Beginning(&'a str, usize),
+    /// The frames whose titles have this hash.
+    Title(u64),
+    /// The frames with this status.
+    Status(FrameStatus),
+    /// The root frames of runs.
+    Runs,
+    /// The roots.
+    Roots,
+    /// No frame.
+    Nothing,
+}
+
+/// A frame that was found in an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArchivedPlace {
+    /// Its handle.
+    pub handle: Handle,
+    /// The revision of its last change.
+    pub changed: u64,
+    /// See [`ArchivedFrame::place`].
+    pub place: Option<u64>,
+}
+
+/// The frames of a tree as they were at one revision: that of the newest snapshot. A [`Tree`](crate::Tree) asks for those
+/// that it does not hold in memory. What the tree has changed since is in memory; what others have changed since the
+/// revision of the tree is told apart by [`ArchivedImage::changed`].
+pub trait Archive: fmt::Debug + Send + Sync {
+    /// The images of all frames of the tree to which a frame belongs. Empty if there is no such frame.
+    ///
+    /// # Errors
+    /// The errors of the medium, as for the other methods.
+    fn images(&self, handle: Handle) -> Result<Vec<ArchivedImage>>;
+
+    /// As [`Archive::images`], but as they were at an earlier revision, for a tree that others have changed since or whose
+    /// images cannot be read. They are made of the events, which can take seconds. By default it fails.
+    ///
+    /// # Errors
+    /// As [`Archive::images`]; [`Error::Damaged`] if the events cannot be read.
+    fn images_at(&self, handle: Handle, revision: u64) -> Result<Vec<ArchivedImage>> {
+        let _ = revision;
+        Err(Error::json("the snapshot", format!("the tree of {handle} cannot be read")))
+    }
+
+    /// The frames that a query finds, and those that have changed since a revision. Their order does not matter.
+    ///
+    /// # Errors
+    /// As [`Archive::images`].
+    fn find(&self, query: ArchiveQuery<'_>, since: u64) -> Result<Vec<ArchivedPlace>>;
+
+    /// The snapshot that the events of a compacted history follow: its head, and its frames. `None`, which is the default, if
+    /// the events begin with an empty tree.
+    ///
+    /// # Errors
+    /// As [`Archive::images`].
+    fn base(&self) -> Result<Option<(String, Arc<dyn Archive>)>> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,56 @@
+//! The archive of a stack: the frames of the store's snapshot, or, where those are of no use, of the tree that the events give.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::archive::{Archive, ArchiveQuery, ArchivedImage, ArchivedPlace};
+use crate::error::Result;
+use crate::frame::Handle;
+use crate::store::{EventQuery, HistoryReader};
+use crate::tree::Tree;
+
+/// Maximum wait for the events.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The archive of a store, and a reader of its events.
+pub(super) struct StackArchive {
+    pub(super) archive: Arc<dyn Archive>,
+    pub(super) reader: Option<Box<dyn HistoryReader>>,
+}
+
+impl fmt::Debug for StackArchive {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.archive.fmt(formatter)
+    }
+}
+
+impl Archive for StackArchive {
+    fn images(&self, handle: Handle) -> Result<Vec<ArchivedImage>> {
+        self.archive.images(handle)
+    }
+
+    fn find(&self, query: ArchiveQuery<'_>, since: u64) -> Result<Vec<ArchivedPlace>> {
+        self.archive.find(query, since)
+    }
+
+    fn base(&self) -> Result<Option<(String, Arc<dyn Archive>)>> {
+        self.archive.base()
+    }
+
+    fn images_at(&self, handle: Handle, revision: u64) -> Result<Vec<ArchivedImage>> {
+        let Some(reader) = &self.reader else { return self.archive.images_at(handle, revision) };
+        let mut tree = match self.archive.base()? {
+            Some((head, frames)) => Tree::of_snapshot(&head, frames)?,
+            None => Tree::new(),
+        };
+        let query = EventQuery::default().since(tree.revision()).until(revision);
+        reader.read(&query, PATIENCE, &mut |event| {
+            tree.checked(|tree| tree.check_next(&event))??;
+            tree.prepare(&event)?;
+            tree.apply_owned(event);
+            Ok(())
+        })?;
+        Ok(tree.images_of_tree(handle))
+    }
+}

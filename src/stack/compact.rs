@@ -1,0 +1,96 @@
+//! Compaction of the history: the events of finished trees are replaced by their last state.
+
+use serde::Serialize;
+
+use super::Stack;
+use super::disk::archive_of;
+use crate::error::{Error, Result};
+use crate::frame::Handle;
+use crate::store::{CompactionLimits, DATABASE, EventQuery};
+use crate::tree::{Compared, Comparison};
+
+/// What [`Stack::compact_history`] has done.
+///
+/// In JSON: `{"trees": 120, "events": 18304, "bytesBefore": 52428800, "bytesAfter": 9437184}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct HistoryCompaction {
+    /// Number of trees whose events were removed.
+    pub trees: usize,
+    /// Number of events that were removed.
+    pub events: u64,
+    /// Size of the database before, in bytes.
+    pub bytes_before: u64,
+    /// Size of the database afterwards, in bytes.
+    pub bytes_after: u64,
+}
+
+impl Stack {
+    /// Replaces the events of finished trees by their last state: of all trees in which nothing is unfinished and whose last event
+    /// was recorded before a time, in milliseconds since the Unix epoch. The database becomes smaller. Frames, handles, contexts
+    /// and logs stay as they are.
+    ///
+    /// **What it gives up:** [`Stack::history`] no longer has these events, so [`Stack::spans`], timelines and charts do not know
+    /// when such a frame began and ended, beyond the times in its record. [`Stack::export_history`] writes the events that are
+    /// left, from which `Stack::rebuild` cannot make the stack again; [`Stack::export_files`] and copies of the database can.
+    ///
+    /// First the events are replayed and compared with the snapshot of the database, beside other users of the stack. Only trees
+    /// that are the same are compacted, in one transaction; others wait for it. Then the file is rewritten, if a quarter of it is
+    /// free.
+    ///
+    /// ```
+    /// use callstack_core::{NewFrame, PopStatus, Stack, StackOptions};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let folder = folder.path();
+    /// let stack = Stack::open(folder, StackOptions::default())?;
+    /// let tax = stack.push(NewFrame::new("Taxes"))?;
+    /// stack.pop(tax, PopStatus::Completed, "19 % on all goods")?;
+    /// stack.push(NewFrame::new("Shipping"))?;
+    /// let compaction = stack.compact_history(u64::MAX)?;
+    /// assert_eq!(compaction.trees, 1);
+    /// assert_eq!(stack.frame(tax)?.results.as_deref(), Some("19 % on all goods"));
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InMemory`] if the store keeps no snapshots; [`Error::Damaged`] if the events do not give what the snapshot has;
+    /// the errors of every command. After an error the history is as it was.
+    pub fn compact_history(&self, before: u64) -> Result<HistoryCompaction> {
+        let call = self.as_one_call();
+        let bytes = || self.inner.log_folder.as_ref().map_or(0, |folder| folder.size(DATABASE));
+        let bytes_before = bytes();
+        call.command(|disk, deadline| disk.make_snapshot(&self.inner.tree, deadline))?;
+        let (until, Compared { same, problems }) = call.compare_snapshot()?;
+        if let Some(problem) = problems.first() {
+            let place = format!("the snapshot of {}", self.place());
+            return Err(Error::damaged(place, problem, "stack.health() lists all differences; nothing was compacted"));
+        }
+        let is_verified = |root: Handle| same.contains(&root);
+        let limits = CompactionLimits { before, until, is_verified: &is_verified };
+        let compacted = call.command(|disk, deadline| disk.compact(&self.inner.tree, &limits, deadline))?;
+        Ok(HistoryCompaction { trees: compacted.trees, events: compacted.events, bytes_before, bytes_after: bytes() })
+    }
+
+    /// Replays the events up to the snapshot of the store, and compares each tree with it. Returns the revision of the snapshot too.
+    /// It does not wait for commands.
+    ///
+    /// # Errors
+    /// [`Error::InMemory`] if the store keeps no snapshots; [`Error::History`] and [`Error::Damaged`] for the events; the errors of
+    /// the store.
+    pub(super) fn compare_snapshot(&self) -> Result<(u64, Compared)> {
+        let no_snapshots = Error::InMemory { what: "snapshots" };
+        let found = self.with_disk(|disk, deadline| {
+            let Some(store) = disk.store.as_mut() else { return Ok(None) };
+            let Some(archive) = archive_of(&**store) else { return Ok(None) };
+            Ok(store.snapshot(deadline.remaining())?.map(|snapshot| (snapshot, archive)))
+        })?;
+        let (snapshot, archive) = found.ok_or(no_snapshots)?;
+        let mut comparison = Comparison::new(archive, snapshot.head, snapshot.revision)?;
+        let query = EventQuery::default().since(comparison.revision()).until(snapshot.revision);
+        self.read_history(&query, |event| comparison.follow(event))?;
+        Ok((snapshot.revision, comparison.into_result()))
+    }
+}

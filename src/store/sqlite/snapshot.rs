@@ -1,0 +1,215 @@
+//! The snapshot of a tree beside its events: the frames as they were at one revision.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::types::Null;
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, ToSql, params};
+
+use super::errors::Refused;
+use super::number;
+use super::reader::SqliteReader;
+use crate::archive::{Archive, ArchiveQuery, ArchivedFrame, ArchivedImage, ArchivedPlace};
+use crate::error::Result;
+use crate::frame::Handle;
+use crate::store::Snapshot;
+
+/// Maximum wait of a question to the archive.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The frames of the snapshot that the events of a compacted history follow.
+const BASE_FRAMES: &str = "(SELECT * FROM base_frames UNION ALL SELECT * FROM frames \
+                           WHERE changed <= (SELECT revision FROM base) AND handle NOT IN (SELECT handle FROM base_frames))";
+
+/// Replaces the snapshot: its head, and the frames that have changed since the one before it. Call it in a transaction.
+pub(super) fn write(
+    connection: &Connection,
+    path: &Path,
+    snapshot: &Snapshot,
+    frames: &mut dyn Iterator<Item = ArchivedFrame>,
+) -> Result<()> {
+    let base = base_revision(connection, path)?;
+    let mut keep = prepared(connection, path, &format!("{KEEP} AND handle = ?2"))?;
+    if snapshot.is_whole {
+        if base > 0 {
+            prepared(connection, path, KEEP)?.execute([base]).refused(path)?;
+        }
+        execute(connection, path, "DELETE FROM frames")?;
+    }
+    let mut insert = prepared(
+        connection,
+        path,
+        "INSERT INTO frames (handle, tree, session_id, title, status, is_run, place, changed, image) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (handle) DO UPDATE SET tree = ?2, session_id = ?3, \
+         title = ?4, status = ?5, is_run = ?6, place = ?7, changed = ?8, image = ?9",
+    )?;
+    for ArchivedFrame { handle, root, session_id, title, status, is_run, place, changed, image } in frames {
+        let [handle, root] = [handle, root].map(Handle::number);
+        let [title, changed] = [title, changed].map(u64::cast_signed);
+        let place = place.map(ordered);
+        if base > 0 {
+            keep.execute([base, i64::from(handle)]).refused(path)?;
+        }
+        let row = params![handle, root, session_id, title, status.as_str(), is_run, place, changed, image];
+        insert.execute(row).refused(path)?;
+    }
+    write_head(connection, path, snapshot.revision.cast_signed(), &snapshot.head)
+}
+
+/// Copies frames of the base before they change.
+const KEEP: &str = "INSERT OR IGNORE INTO base_frames SELECT * FROM frames WHERE changed <= ?1";
+
+fn write_head(connection: &Connection, path: &Path, revision: i64, head: &str) -> Result<()> {
+    execute(connection, path, "DELETE FROM snapshots")?;
+    let mut insert = prepared(connection, path, "INSERT INTO snapshots (revision, head) VALUES (?1, ?2)")?;
+    insert.execute(params![revision, head]).refused(path).map(drop)
+}
+
+/// The revision of the newest snapshot; 0 if there is none.
+pub(super) fn revision(connection: &Connection, path: &Path) -> Result<u64> {
+    number(connection, path, "SELECT coalesce(max(revision), 0) FROM snapshots").map(i64::cast_unsigned)
+}
+
+/// The revision that the events follow; 0 if they begin with the first one.
+pub(super) fn base_revision(connection: &Connection, path: &Path) -> Result<i64> {
+    number(connection, path, "SELECT coalesce(max(revision), 0) FROM base")
+}
+
+/// Replaces the snapshot by the base. Call it in a transaction.
+pub(super) fn restore_base(connection: &Connection, path: &Path) -> Result<()> {
+    let base = base_head(connection, path)?;
+    let Some((revision, head)) = base else { return Ok(()) };
+    prepared(connection, path, "DELETE FROM frames WHERE changed > ?1")?.execute([revision]).refused(path)?;
+    execute(connection, path, "INSERT OR REPLACE INTO frames SELECT * FROM base_frames")?;
+    execute(connection, path, "DELETE FROM base_frames")?;
+    write_head(connection, path, revision, &head)
+}
+
+fn base_head(connection: &Connection, path: &Path) -> Result<Option<(i64, String)>> {
+    let mut select = prepared(connection, path, "SELECT revision, head FROM base")?;
+    select.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional().refused(path)
+}
+
+fn prepared<'a>(connection: &'a Connection, path: &Path, sql: &str) -> Result<CachedStatement<'a>> {
+    connection.prepare_cached(sql).refused(path)
+}
+
+fn execute(connection: &Connection, path: &Path, sql: &str) -> Result<()> {
+    prepared(connection, path, sql)?.execute([]).refused(path).map(drop)
+}
+
+/// The snapshot without its frames.
+pub(super) fn head(connection: &Connection, path: &Path) -> Result<Option<Snapshot>> {
+    let found = connection
+        .prepare_cached("SELECT revision, head FROM snapshots ORDER BY revision DESC LIMIT 1")
+        .and_then(|mut statement| {
+            statement
+                .query_row([], |row| {
+                    let revision = row.get::<_, i64>(0)?.cast_unsigned();
+                    Ok(Snapshot { revision, head: row.get(1)?, is_whole: false })
+                })
+                .optional()
+        });
+    found.refused(path)
+}
+
+/// The key of a place as SQLite orders it: its numbers are signed.
+fn ordered(key: u64) -> i64 {
+    (key ^ (1 << 63)).cast_signed()
+}
+
+fn key_of(ordered: i64) -> u64 {
+    ordered.cast_unsigned() ^ (1 << 63)
+}
+
+pub(super) fn handle_in(row: &Row<'_>, column: usize) -> rusqlite::Result<Handle> {
+    let number: u32 = row.get(column)?;
+    let index = number.checked_sub(1).and_then(|index| Handle::from_index(index as usize));
+    index.ok_or(rusqlite::Error::IntegralValueOutOfRange(column, i64::from(number)))
+}
+
+/// The frames of a snapshot in the database: of the newest one, or of the base.
+#[derive(Debug)]
+pub(super) struct SqliteArchive {
+    reader: Arc<SqliteReader>,
+    is_base: bool,
+}
+
+impl SqliteArchive {
+    pub(super) fn new(reader: SqliteReader) -> Self {
+        Self { reader: Arc::new(reader), is_base: false }
+    }
+
+    fn frames(&self) -> &'static str {
+        if self.is_base { BASE_FRAMES } else { "frames" }
+    }
+
+    /// The rows of a question, read in one piece.
+    fn rows<T>(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>> {
+        self.reader.with_connection(PATIENCE, |connection, path, _| {
+            let mut statement = prepared(connection, path, sql)?;
+            let rows = statement.query_map(values, |row| read(row)).refused(path)?;
+            rows.collect::<rusqlite::Result<Vec<T>>>().refused(path)
+        })
+    }
+}
+
+impl Archive for SqliteArchive {
+    fn images(&self, handle: Handle) -> Result<Vec<ArchivedImage>> {
+        let frames = self.frames();
+        let sql = format!(
+            "SELECT handle, changed, image FROM {frames} WHERE tree = (SELECT tree FROM {frames} WHERE handle = ?1) \
+             ORDER BY handle"
+        );
+        self.rows(&sql, [handle.number()], |row| {
+            let changed = row.get::<_, i64>(1)?.cast_unsigned();
+            Ok(ArchivedImage { handle: handle_in(row, 0)?, changed, image: row.get(2)? })
+        })
+    }
+
+    fn find(&self, query: ArchiveQuery<'_>, since: u64) -> Result<Vec<ArchivedPlace>> {
+        let frames = self.frames();
+        let beginning;
+        // The last characters of Unicode, which texts do not have, end the search for a beginning.
+        let (condition, value, limit): (&str, &dyn ToSql, _) = match &query {
+            ArchiveQuery::Id(id) => ("session_id = ?2", id, None),
+            ArchiveQuery::Beginning(text, limit) => {
+                beginning = format!(
+                    "handle IN (SELECT handle FROM {frames} WHERE session_id >= ?2 \
+                     AND session_id < ?2 || char(1114111, 1114111) AND substr(session_id, 1, length(?2)) = ?2 \
+                     ORDER BY session_id LIMIT ?3)"
+                );
+                (&beginning, text, Some(i64::try_from(*limit).unwrap_or(i64::MAX)))
+            }
+            ArchiveQuery::Title(title) => ("title = ?2", &title.cast_signed(), None),
+            ArchiveQuery::Status(status) => ("status = ?2", &status.as_str(), None),
+            ArchiveQuery::Runs => ("is_run AND ?2 IS NULL", &Null, None),
+            ArchiveQuery::Roots => ("place IS NOT NULL AND ?2 IS NULL", &Null, None),
+            ArchiveQuery::Nothing => ("?2 IS NOT NULL", &Null, None),
+        };
+        let sql = format!(
+            "SELECT handle, changed, place FROM {frames} WHERE changed > ?1 \
+             UNION SELECT handle, changed, place FROM {frames} WHERE {condition}"
+        );
+        let read = |row: &Row<'_>| {
+            let (changed, place) = (row.get::<_, i64>(1)?.cast_unsigned(), row.get::<_, Option<i64>>(2)?);
+            Ok(ArchivedPlace { handle: handle_in(row, 0)?, changed, place: place.map(key_of) })
+        };
+        match limit {
+            Some(limit) => self.rows(&sql, params![since.cast_signed(), value, limit], read),
+            None => self.rows(&sql, params![since.cast_signed(), value], read),
+        }
+    }
+
+    fn base(&self) -> Result<Option<(String, Arc<dyn Archive>)>> {
+        let found = self.reader.with_connection(PATIENCE, |connection, path, _| base_head(connection, path))?;
+        let frames = Self { reader: self.reader.clone(), is_base: true };
+        Ok(found.map(|(_, head)| (head, Arc::new(frames) as Arc<dyn Archive>)))
+    }
+}

@@ -1,0 +1,116 @@
+//! The archive of a tree: where the frames are that it does not hold in memory.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use super::Node;
+use crate::archive::Archive;
+use crate::error::{Error, Result};
+use crate::frame::{Frame, Handle};
+
+/// An archive, and what has failed in it. Frames are looked at where nothing can fail, so a failure is noted here, and the
+/// caller of the whole operation asks for it.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    archive: Arc<dyn Archive>,
+    failures: AtomicU64,
+    failure: Mutex<Option<Error>>,
+    /// Stands for a node that could not be loaded.
+    missing: Box<Node>,
+}
+
+impl Shelf {
+    pub(super) fn new(archive: Arc<dyn Archive>) -> Self {
+        let first = Handle::from_index(0).expect("the first handle");
+        let missing = Box::new(Node::new(Frame::default(), None, 0, first));
+        Self { archive, failures: AtomicU64::new(0), failure: Mutex::default(), missing }
+    }
+
+    pub(super) fn archive(&self) -> &dyn Archive {
+        &*self.archive
+    }
+
+    /// The answer of the archive. `None` if it has failed, which is noted.
+    pub(super) fn noting<T>(&self, answer: Result<T>) -> Option<T> {
+        let noted = |error| {
+            *self.failure.lock() = Some(error);
+            self.failures.fetch_add(1, Ordering::Release);
+        };
+        answer.map_err(noted).ok()
+    }
+
+    pub(super) fn missing(&self) -> &Node {
+        &self.missing
+    }
+
+    /// The number of failures so far.
+    pub(super) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Acquire)
+    }
+
+    /// The last failure, if there were more than this number.
+    pub(super) fn failure_since(&self, number: u64) -> Option<Error> {
+        if self.failures() == number { None } else { self.failure.lock().clone() }
+    }
+}
+
+/// The finished trees that are in memory.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Loaded {
+    /// For each root the number of its frames, and the time of its last use.
+    trees: HashMap<Handle, (usize, u64)>,
+    /// Counts the uses.
+    time: u64,
+    /// The number of frames of all trees.
+    frames: usize,
+    /// True if nothing has come since those that could go have gone.
+    is_settled: bool,
+}
+
+impl Loaded {
+    /// Adds a tree with this number of frames.
+    pub(super) fn insert(&mut self, root: Handle, frames: usize) {
+        self.remove(root);
+        self.time += 1;
+        self.frames += frames;
+        self.trees.insert(root, (frames, self.time));
+        self.is_settled = false;
+    }
+
+    pub(super) fn note_use(&mut self, root: Handle) {
+        if let Some((_, used)) = self.trees.get_mut(&root) {
+            self.time += 1;
+            *used = self.time;
+        }
+    }
+
+    pub(super) fn remove(&mut self, root: Handle) {
+        if let Some((frames, _)) = self.trees.remove(&root) {
+            self.frames -= frames;
+        }
+    }
+
+    /// Notes that trees which could not go may be able to now.
+    pub(super) fn look_again(&mut self) {
+        self.is_settled = false;
+    }
+
+    pub(super) fn has_excess(&self, most: usize) -> bool {
+        self.frames > most && !self.is_settled
+    }
+
+    /// The trees to drop until at most this number of frames is left, those that were used longest ago first, each with the
+    /// number of its frames, and the number of frames to drop. Empty until something has changed since the last time.
+    pub(super) fn take_excess(&mut self, most: usize) -> (Vec<Handle>, usize) {
+        if !self.has_excess(most) {
+            return (Vec::new(), 0);
+        }
+        self.is_settled = true;
+        let mut oldest: Vec<(u64, Handle)> = self.trees.iter().map(|(root, (_, used))| (*used, *root)).collect();
+        oldest.sort_unstable();
+        (oldest.into_iter().map(|(_, root)| root).collect(), self.frames - most)
+    }
+}

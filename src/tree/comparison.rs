@@ -1,0 +1,174 @@
+//! Compares an archive with the events from which it follows: the events are applied one by one, and each finished tree is
+//! compared, and dropped, as soon as the archive has it as it is. So few trees are in memory at a time.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::{Node, Tree};
+use crate::archive::{Archive, ArchiveQuery, ArchivedImage, ArchivedPlace};
+use crate::error::Result;
+use crate::frame::{Event, Handle};
+
+/// Number of frames of finished trees in memory from which they are compared.
+const COMPARED_FRAMES: usize = 4_096;
+
+/// A comparison that goes on with each event.
+pub(crate) struct Comparison {
+    tree: Tree,
+    archive: Arc<Earlier>,
+    /// The head of the archive.
+    head: String,
+    /// The roots of trees that change again, by the revision of their last change.
+    later: BTreeMap<u64, BTreeSet<Handle>>,
+    compared: Compared,
+}
+
+/// What a comparison has found.
+#[derive(Debug, Default)]
+pub(crate) struct Compared {
+    /// The roots of the trees that are the same in the archive.
+    pub(crate) same: BTreeSet<Handle>,
+    /// The frames that are not, and what is different. Empty if the archive is as the events give it.
+    pub(crate) problems: Vec<String>,
+}
+
+impl Comparison {
+    /// Compares the archive, whose head and revision these are, with the events that follow its base.
+    ///
+    /// # Errors
+    /// The errors of the archive; [`Error::Json`](crate::Error::Json) if the base cannot be read.
+    pub(crate) fn new(archive: Arc<dyn Archive>, head: String, revision: u64) -> Result<Self> {
+        let (base_head, base) = archive.base()?.unzip();
+        let archive = Arc::new(Earlier { archive, revision, base });
+        let tree = match base_head {
+            Some(base_head) => Tree::of_snapshot(&base_head, archive.clone())?,
+            None => {
+                let mut tree = Tree::new();
+                tree.use_archive(archive.clone());
+                tree
+            }
+        };
+        let mut made = Self { tree, archive, head, later: BTreeMap::new(), compared: Compared::default() };
+        if made.tree.revision() == revision {
+            made.end()?;
+        }
+        Ok(made)
+    }
+
+    /// Applies the next event.
+    ///
+    /// # Errors
+    /// [`Error::History`](crate::Error::History) if it does not fit; the errors of the archive.
+    pub(crate) fn follow(&mut self, event: Event) -> Result<()> {
+        self.tree.checked(|tree| tree.check_next(&event))??;
+        self.tree.prepare(&event)?;
+        self.tree.apply_owned(event);
+        if self.tree.revision() == self.archive.revision {
+            return self.end();
+        }
+        let is_due = self.later.first_key_value().is_some_and(|(revision, _)| *revision <= self.tree.revision());
+        if is_due || self.tree.has_excess(COMPARED_FRAMES) {
+            let waiting: BTreeSet<Handle> = match is_due {
+                true => self.later.pop_first().map(|(_, roots)| roots).unwrap_or_default(),
+                false => self.tree.loaded_roots().collect(),
+            };
+            for root in waiting {
+                self.compare_finished(root)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the rest, at the revision of the archive.
+    fn end(&mut self) -> Result<()> {
+        if self.tree.snapshot_head() != self.head {
+            self.compared.problems.push("the head of the snapshot is another one than the events give".to_owned());
+        }
+        for root in self.tree.roots_in_memory() {
+            let images = self.archive.images(root)?;
+            self.compare(root, &images);
+        }
+        Ok(())
+    }
+
+    /// Compares a tree, and drops it, if it is finished and does not change again.
+    fn compare_finished(&mut self, root: Handle) -> Result<()> {
+        let is_finished = |node: &Node| node.parent().is_none() && !node.is_unfinished_at_or_below();
+        if !self.tree.is_in_memory(root) || !is_finished(self.tree.node(root)) {
+            self.tree.forget_loaded(root);
+            return Ok(());
+        }
+        let images = self.archive.images(root)?;
+        let changed = images.iter().map(|image| image.changed).max().unwrap_or_default();
+        if changed > self.tree.revision() {
+            self.later.entry(changed).or_default().insert(root);
+            self.tree.forget_loaded(root);
+            return Ok(());
+        }
+        if self.tree.is_settled(root) {
+            self.compare(root, &images);
+            self.tree.drop_tree(root);
+        }
+        Ok(())
+    }
+
+    fn compare(&mut self, root: Handle, images: &[ArchivedImage]) {
+        let mut expected: HashMap<Handle, &ArchivedImage> = images.iter().map(|image| (image.handle, image)).collect();
+        let before = self.compared.problems.len();
+        for handle in self.tree.subtree(root) {
+            let node = self.tree.node(handle);
+            let problem = match expected.remove(&handle) {
+                None => "is missing in the snapshot",
+                Some(image) if image.changed > self.archive.revision => continue,
+                Some(image) if image.image != node.image() => "is another one in the snapshot than the events give",
+                Some(_) => continue,
+            };
+            self.compared.problems.push(format!("{handle} {problem}"));
+        }
+        let problems = expected.into_keys().map(|handle| format!("{handle} is below {root} in the snapshot only"));
+        self.compared.problems.extend(problems);
+        if self.compared.problems.len() == before {
+            self.compared.same.insert(root);
+        }
+    }
+
+    /// The revision up to which events were applied.
+    pub(crate) fn revision(&self) -> u64 {
+        self.tree.revision()
+    }
+
+    /// What was found.
+    pub(crate) fn into_result(self) -> Compared {
+        self.compared
+    }
+}
+
+/// The archive for the tree of a comparison. A tree that is not in memory there is either as in the archive of this revision, or
+/// has not changed since the base.
+#[derive(Debug)]
+struct Earlier {
+    archive: Arc<dyn Archive>,
+    revision: u64,
+    base: Option<Arc<dyn Archive>>,
+}
+
+impl Archive for Earlier {
+    fn images(&self, handle: Handle) -> Result<Vec<ArchivedImage>> {
+        self.archive.images(handle)
+    }
+
+    fn images_at(&self, handle: Handle, _: u64) -> Result<Vec<ArchivedImage>> {
+        self.base.as_ref().map_or(Ok(Vec::new()), |base| base.images(handle))
+    }
+
+    fn find(&self, query: ArchiveQuery<'_>, _: u64) -> Result<Vec<ArchivedPlace>> {
+        let mut found = self.archive.find(query, self.revision)?;
+        let known: BTreeSet<Handle> = found.iter().map(|found| found.handle).collect();
+        if let Some(base) = &self.base {
+            let earlier = base.find(query, self.revision)?.into_iter().filter(|found| !known.contains(&found.handle));
+            // Whether they are still so, the frames tell.
+            found.extend(earlier.map(|found| ArchivedPlace { changed: u64::MAX, ..found }));
+        }
+        Ok(found)
+    }
+}

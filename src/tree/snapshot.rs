@@ -1,0 +1,411 @@
+//! Snapshots of trees: what is kept of a tree beside its events, so that it can be opened without them, and so that finished
+//! trees need not be in memory.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::archive::Shelf;
+use super::nodes::Nodes;
+use super::roots::Roots;
+use super::{Node, Tree, titles};
+use crate::archive::{Archive, ArchivedFrame, ArchivedImage};
+use crate::error::{Error, Result};
+use crate::frame::{Change, Event, FrameStatus, Handle};
+
+/// The form of snapshots. One in another form is not read.
+const FORM: u32 = 1;
+/// Number of events from one snapshot to the next. If many frames are unfinished, which the head lists, there are more.
+const SNAPSHOT_EVENTS: u64 = 64;
+/// So many unfinished frames make one event more.
+const UNFINISHED_SHARE: u64 = 8;
+
+/// What a snapshot keeps beside the frames.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head {
+    form: u32,
+    revision: u64,
+    updated_at: u64,
+    sequence: u64,
+    frames: usize,
+    root_statuses: [usize; FrameStatus::ALL.len()],
+    chunks: usize,
+    active: Option<Handle>,
+    unsettled: Vec<Handle>,
+    stops: Vec<(Handle, u64, String)>,
+    /// The highest key of the places of roots.
+    last_root: Option<u64>,
+    /// The roots of the trees that are held in memory.
+    open: BTreeSet<Handle>,
+    extra: Map<String, Value>,
+}
+
+impl Tree {
+    /// The tree of a snapshot. Trees that have ended stay in the archive until they are looked at.
+    ///
+    /// # Errors
+    /// [`Error::Json`] if the snapshot cannot be read; the errors of the archive.
+    pub(crate) fn of_snapshot(head: &str, archive: Arc<dyn Archive>) -> Result<Self> {
+        let head: Head = serde_json::from_str(head)
+            .map_err(|error| Error::json("the snapshot", error.to_string()).with_source(error))?;
+        if head.form != FORM {
+            return Err(Error::json("the snapshot", format!("it has the form {}, not {FORM}", head.form)));
+        }
+        let mut tree = Self {
+            nodes: Nodes::archived(head.frames, head.revision, Arc::new(Shelf::new(archive.clone()))),
+            roots: Roots::archived(head.last_root),
+            root_statuses: head.root_statuses,
+            active: head.active,
+            revision: head.revision,
+            updated_at: head.updated_at,
+            sequence: head.sequence,
+            unsettled: head.unsettled,
+            chunks: head.chunks,
+            stops: head.stops.into_iter().map(|(frame, revision, reason)| (frame, (revision, reason))).collect(),
+            extra: head.extra,
+            ..Self::default()
+        };
+        for root in head.open {
+            for handle in tree.nodes.load_tree(root)? {
+                tree.take_in(handle);
+            }
+        }
+        Ok(tree)
+    }
+
+    /// Gives a tree that is wholly in memory an archive, in which nothing is yet.
+    pub(crate) fn use_archive(&mut self, archive: Arc<dyn Archive>) {
+        self.nodes.use_archive(Arc::new(Shelf::new(archive)));
+    }
+
+    /// Notes in the indexes a frame whose node was put in its place.
+    fn take_in(&mut self, handle: Handle) {
+        let node = self.node(handle);
+        let (status, record) = (node.status(), node.record());
+        let (id, is_called) = (record.session_id.clone(), record.call.is_some());
+        let chunks: Vec<String> = record.heap.iter().map(|chunk| chunk.name.clone()).collect();
+        self.ids.insert(&id, handle);
+        if status.is_unfinished() {
+            self.unfinished.insert(handle);
+        }
+        if is_called {
+            self.called.insert(handle);
+        }
+        chunks.iter().for_each(|chunk| self.note_chunk_owner(handle, chunk));
+    }
+
+    /// What a snapshot keeps beside the frames, as JSON.
+    pub(crate) fn snapshot_head(&self) -> String {
+        let in_memory = self.unfinished.iter().chain(&self.unsettled).chain(&self.called);
+        let open: BTreeSet<Handle> = in_memory.map(|frame| self.root(*frame)).collect();
+        let is_open = |(frame, _): &(&Handle, _)| {
+            self.nodes.in_memory(frame.index()).is_some() && open.contains(&self.root(**frame))
+        };
+        let stops = self.stops.iter().filter(is_open);
+        let head = Head {
+            form: FORM,
+            revision: self.revision,
+            updated_at: self.updated_at,
+            sequence: self.sequence,
+            frames: self.len(),
+            root_statuses: self.root_statuses,
+            chunks: self.chunks,
+            active: self.active,
+            unsettled: self.unsettled.clone(),
+            stops: stops.map(|(frame, (revision, reason))| (*frame, *revision, reason.clone())).collect(),
+            last_root: self.roots.last(),
+            extra: self.extra.clone(),
+            open,
+        };
+        serde_json::to_string(&head).expect("it has only string keys and finite numbers")
+    }
+
+    /// The frames that the snapshot does not have as they are.
+    pub(crate) fn unarchived(&self) -> impl ExactSizeIterator<Item = ArchivedFrame> + '_ {
+        self.nodes.unarchived().into_iter().map(|handle| {
+            let node = self.node(handle);
+            ArchivedFrame {
+                handle,
+                root: self.root(handle),
+                session_id: node.session_id().to_owned(),
+                title: titles::hash(node.title()),
+                status: node.status(),
+                is_run: node.is_run(),
+                place: node.parent.is_none().then_some(node.order),
+                changed: node.changed,
+                image: node.image(),
+            }
+        })
+    }
+
+    /// True if enough has changed since the last snapshot.
+    pub(crate) fn is_snapshot_due(&self) -> bool {
+        let events = SNAPSHOT_EVENTS + self.unfinished.len() as u64 / UNFINISHED_SHARE;
+        self.nodes.shelf().is_some() && self.revision >= self.nodes.archived_revision() + events
+    }
+
+    /// The revision of the last snapshot, as far as this tree knows.
+    pub(crate) fn archived_revision(&self) -> u64 {
+        self.nodes.archived_revision()
+    }
+
+    /// True if the tree has a snapshot, so that parts of it need not be in memory.
+    pub(crate) fn has_archive(&self) -> bool {
+        self.nodes.shelf().is_some()
+    }
+
+    /// The images of all frames of the tree to which a frame belongs.
+    pub(crate) fn images_of_tree(&self, handle: Handle) -> Vec<ArchivedImage> {
+        let image = |handle: Handle| {
+            let node = self.node(handle);
+            ArchivedImage { handle, changed: node.changed, image: node.image() }
+        };
+        self.subtree(self.root(handle)).map(image).collect()
+    }
+
+    /// Notes that the archive has all frames as they were at this revision.
+    pub(crate) fn archived(&mut self, revision: u64) {
+        self.nodes.archived_at(revision);
+    }
+
+    /// True if finished trees have more than this number of frames in memory.
+    pub(crate) fn has_excess(&self, most: usize) -> bool {
+        self.nodes.has_excess(most)
+    }
+
+    /// Drops finished trees from memory, those that were used longest ago first, until they have at most this number of frames in
+    /// all. Trees that differ from the archive stay.
+    pub(crate) fn drop_finished(&mut self, most: usize) {
+        let (oldest, mut excess) = self.nodes.loaded().take_excess(most);
+        for root in oldest {
+            if excess == 0 {
+                break;
+            }
+            let is_finished = |node: &Node| node.parent.is_none() && !node.is_busy();
+            if !self.nodes.in_memory(root.index()).is_some_and(is_finished) {
+                self.nodes.loaded().remove(root);
+            } else if self.is_settled(root) && self.subtree(root).all(|frame| self.nodes.is_archived(frame)) {
+                excess = excess.saturating_sub(self.drop_tree(root));
+            }
+        }
+    }
+
+    /// True if the frames of a tree have no changes that contexts do not show yet, and no calls.
+    pub(super) fn is_settled(&self, root: Handle) -> bool {
+        self.subtree(root).all(|frame| {
+            let node = self.node(frame);
+            node.before.is_none() && node.frame.call.is_none()
+        })
+    }
+
+    /// Drops a tree from memory. Returns the number of its frames.
+    pub(super) fn drop_tree(&mut self, root: Handle) -> usize {
+        let frames: Vec<Handle> = self.subtree(root).collect();
+        self.nodes.loaded().remove(root);
+        for frame in &frames {
+            let node = self.node(*frame);
+            let (id, title) = (node.session_id().to_owned(), node.title().to_owned());
+            self.ids.remove(&id);
+            self.titles.remove(&title, *frame);
+            self.nodes.drop_node(*frame);
+        }
+        frames.len()
+    }
+
+    /// The roots of the finished trees in memory. Until another one comes, [`Tree::has_excess`] is false then.
+    pub(super) fn loaded_roots(&mut self) -> impl Iterator<Item = Handle> {
+        self.nodes.loaded().take_excess(0).0.into_iter()
+    }
+
+    /// Leaves a tree in memory, until something in it changes.
+    pub(super) fn forget_loaded(&mut self, root: Handle) {
+        self.nodes.loaded().remove(root);
+    }
+
+    /// The roots of all trees in memory.
+    pub(super) fn roots_in_memory(&self) -> Vec<Handle> {
+        self.nodes.all_in_memory().filter(|handle| self.node(*handle).parent.is_none()).collect()
+    }
+
+    /// True if frames were made of the events, because the snapshot did not have them as they are.
+    pub(crate) fn has_replayed(&self) -> bool {
+        self.nodes.has_replayed()
+    }
+
+    /// Loads what an event changes, so that it can be applied without looking into the archive.
+    ///
+    /// # Errors
+    /// The errors of the archive.
+    pub(crate) fn prepare(&self, event: &Event) -> Result<()> {
+        if self.nodes.shelf().is_none() {
+            return Ok(());
+        }
+        self.checked(|tree| {
+            let mut touched: Vec<Handle> = Vec::new();
+            if event.handle.index() < tree.len() {
+                touched.extend(tree.node(event.handle).dependencies());
+                touched.push(tree.first_attempt(event.handle));
+                touched.extend(tree.dependents(event.handle));
+            }
+            let by_id = |id: &String| tree.by_id(id);
+            match &event.change {
+                Change::Added { frame } => {
+                    let ids = frame.parent_session_id.iter().chain(&frame.retry_of).chain(&frame.depends_on);
+                    touched.extend(ids.filter_map(by_id));
+                    tree.by_id(&frame.session_id);
+                }
+                Change::DependenciesAdded { depends_on } => touched.extend(depends_on.iter().filter_map(by_id)),
+                Change::IdReplaced { session_id } => touched.extend(by_id(session_id)),
+                Change::Edited { edit } => {
+                    let named = edit
+                        .parent
+                        .iter()
+                        .flatten()
+                        .chain(edit.before.iter().flatten())
+                        .chain(edit.depends_on.iter().flatten());
+                    touched.extend(named.filter_map(|other| tree.resolve(other).ok()));
+                }
+                _ => {}
+            }
+            for frame in touched {
+                let first = tree.first_attempt(frame);
+                tree.node(first);
+                tree.dependents(frame).iter().for_each(|dependent| {
+                    tree.node(*dependent);
+                });
+            }
+        })
+    }
+
+    /// Runs a query.
+    ///
+    /// # Errors
+    /// The last error of the archive, if there was one meanwhile: the answer of the query is then not to be used.
+    pub(crate) fn checked<T>(&self, query: impl FnOnce(&Self) -> T) -> Result<T> {
+        let before = self.failures();
+        let value = query(self);
+        self.failure_since(before).map_or(Ok(value), Err)
+    }
+
+    /// The frames in memory, in creation order.
+    #[cfg(all(feature = "session", feature = "sqlite"))]
+    pub(crate) fn handles_in_memory(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.nodes.all_in_memory()
+    }
+
+    /// True if the frame is in memory.
+    pub(crate) fn is_in_memory(&self, handle: Handle) -> bool {
+        self.nodes.in_memory(handle.index()).is_some()
+    }
+
+    /// Number of archive failures so far, for [`Tree::failure_since`].
+    pub(crate) fn failures(&self) -> u64 {
+        self.nodes.shelf().map_or(0, Shelf::failures)
+    }
+
+    /// The last error of the archive, if there were more than this number.
+    pub(crate) fn failure_since(&self, number: u64) -> Option<Error> {
+        self.nodes.shelf()?.failure_since(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use parking_lot::Mutex;
+
+    use super::*;
+    use crate::archive::{ArchiveQuery, ArchivedPlace};
+    use crate::frame::FrameRef;
+    use crate::tree::state::tests::Growing;
+
+    /// An archive in memory.
+    #[derive(Debug, Default)]
+    struct Kept(Mutex<BTreeMap<Handle, ArchivedFrame>>);
+
+    impl Kept {
+        fn take(&self, frames: impl Iterator<Item = ArchivedFrame>) {
+            self.0.lock().extend(frames.map(|frame| (frame.handle, frame)));
+        }
+
+        fn find(&self, is: impl Fn(&ArchivedFrame) -> bool) -> Vec<ArchivedFrame> {
+            self.0.lock().values().filter(|frame| is(frame)).cloned().collect()
+        }
+    }
+
+    impl Archive for Kept {
+        fn images(&self, handle: Handle) -> Result<Vec<ArchivedImage>> {
+            let root = self.0.lock().get(&handle).map(|frame| frame.root);
+            let found = self.find(|frame| Some(frame.root) == root).into_iter();
+            Ok(found
+                .map(|ArchivedFrame { handle, changed, image, .. }| ArchivedImage { handle, changed, image })
+                .collect())
+        }
+
+        fn find(&self, query: ArchiveQuery<'_>, since: u64) -> Result<Vec<ArchivedPlace>> {
+            let is = |frame: &ArchivedFrame| match query {
+                ArchiveQuery::Id(id) => frame.session_id == id,
+                ArchiveQuery::Beginning(beginning, _) => frame.session_id.starts_with(beginning),
+                ArchiveQuery::Title(title) => frame.title == title,
+                ArchiveQuery::Status(status) => frame.status == status,
+                ArchiveQuery::Runs => frame.is_run,
+                ArchiveQuery::Roots => frame.place.is_some(),
+                ArchiveQuery::Nothing => false,
+            };
+            let found = self.find(|frame| is(frame) || frame.changed > since).into_iter();
+            Ok(found
+                .map(|ArchivedFrame { handle, changed, place, .. }| ArchivedPlace { handle, changed, place })
+                .collect())
+        }
+    }
+
+    #[test]
+    fn a_tree_that_drops_finished_trees_after_every_command_is_the_same() {
+        let mut dropped = 0;
+        for seed in 0..60 {
+            let archive = Arc::new(Kept::default());
+            let (mut whole, mut part) = (Growing::new(seed), Tree::new());
+            part.use_archive(archive.clone());
+            for step in 0..250 {
+                for event in whole.grow() {
+                    part.replay(&event).unwrap_or_else(|error| panic!("seed {seed}, step {step}: {error}"));
+                }
+                if step % 3 == 0 {
+                    archive.take(part.unarchived());
+                    let (head, revision) = (part.snapshot_head(), part.revision());
+                    part.archived(revision);
+                    if step % 7 == 0 {
+                        part = Tree::of_snapshot(&head, archive.clone()).unwrap();
+                    }
+                }
+                part.drop_finished(0);
+                dropped += part.len() - part.nodes.all_in_memory().count();
+                if step % 25 == 0 {
+                    assert_eq!(part.clone().state(), whole.tree.state(), "seed {seed}, step {step}");
+                }
+            }
+            assert_eq!(part.state(), whole.tree.state(), "seed {seed}");
+            for handle in whole.tree.handles() {
+                let (node, expected) = (part.node(handle), whole.tree.node(handle));
+                let plain = |node: &crate::tree::Node| {
+                    let no_links = "waits: Some(Waits { dependencies: [], dependents: [] })";
+                    format!("{node:?}").replace(no_links, "waits: None")
+                };
+                assert_eq!(plain(node), plain(expected), "seed {seed}");
+                let id = FrameRef::Id(expected.session_id().to_owned());
+                assert_eq!(part.resolve(&id).unwrap(), handle, "seed {seed}");
+            }
+            assert_eq!(part.root_statuses(), whole.tree.root_statuses(), "seed {seed}");
+            for status in FrameStatus::ALL {
+                assert!(part.with_status(*status).eq(whole.tree.with_status(*status)), "seed {seed}, {status}");
+            }
+            assert!(part.runs().eq(whole.tree.runs()), "seed {seed}");
+            assert_eq!(part.nodes.shelf().unwrap().failures(), 0);
+        }
+        assert!(dropped > 1_000, "{dropped} frames were not in memory");
+    }
+}
