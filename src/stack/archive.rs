@@ -41,7 +41,7 @@ impl Archive for StackArchive {
     fn images_at(&self, handle: Handle, revision: u64) -> Result<Vec<ArchivedImage>> {
         let Some(reader) = &self.reader else { return self.archive.images_at(handle, revision) };
         let mut tree = match self.archive.base()? {
-            Some((head, frames)) => Tree::of_snapshot(&head, frames)?,
+            Some((head, frames)) => Tree::of_snapshot(&head, frames, false)?,
             None => Tree::new(),
         };
         let query = EventQuery::default().since(tree.revision()).until(revision);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Stack;
-use super::disk::archive_of;
+use super::disk::{MirrorScope, archive_of};
 use crate::error::{Error, Result};
 use crate::frame::Handle;
 use crate::store::{CompactionLimits, DATABASE, EventQuery};
@@ -62,7 +62,15 @@ impl Stack {
         let call = self.as_one_call();
         let bytes = || self.inner.log_folder.as_ref().map_or(0, |folder| folder.size(DATABASE));
         let bytes_before = bytes();
-        call.command(|disk, deadline| disk.make_snapshot(&self.inner.tree, deadline))?;
+        call.command(|disk, deadline| {
+            // The files beside the database are brought up to date with the events that go.
+            let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
+            let _ = disk.write_mirror(tree, clock, MirrorScope::All, deadline);
+            disk.make_snapshot(tree, deadline)
+        })?;
+        if self.inner.tree.read().revision() == 0 {
+            return Ok(HistoryCompaction { trees: 0, events: 0, bytes_before, bytes_after: bytes_before });
+        }
         let (until, Compared { same, problems }) = call.compare_snapshot()?;
         if let Some(problem) = problems.first() {
             let place = format!("the snapshot of {}", self.place());

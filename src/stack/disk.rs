@@ -221,15 +221,20 @@ impl Disk {
         let made = store
             .begin(deadline.remaining())
             .and_then(|()| catch_up(&mut **store, mirror.as_mut(), tree, deadline))
-            .and_then(|()| write_snapshot(&mut **store, &tree.read()))
+            .and_then(|()| {
+                let tree = tree.read();
+                let has_news = tree.revision() > tree.archived_revision();
+                has_news.then(|| write_snapshot(&mut **store, &tree)).transpose()
+            })
             .and_then(|revision| store.commit().map(|()| revision));
         // Ends the transaction if it was not committed.
         store.rollback();
-        let revision = made?;
-        tree.change(|tree| {
-            tree.archived(revision);
-            tree.drop_finished(*finished_frames);
-        });
+        if let Some(revision) = made? {
+            tree.change(|tree| {
+                tree.archived(revision);
+                tree.drop_finished(*finished_frames);
+            });
+        }
         Ok(())
     }
 
@@ -456,19 +461,39 @@ fn read_tree(
     mut mirror: Option<&mut Mirror>,
     deadline: &Deadline,
 ) -> Result<(Tree, Option<Repair>)> {
+    loop {
+        let snapshot = store.snapshot(deadline.remaining())?;
+        let revision = snapshot.as_ref().map_or(0, |snapshot| snapshot.revision);
+        let read = read_tree_since(store, mirror.as_deref_mut(), snapshot, deadline);
+        // Meanwhile another process can have made a snapshot, or have compacted the events.
+        let is_outdated = matches!(read, Err(Error::Json { .. } | Error::History { .. }));
+        if !is_outdated || store.snapshot_revision()? == revision {
+            return read;
+        }
+    }
+}
+
+/// As [`read_tree`], with this snapshot.
+fn read_tree_since(
+    store: &mut dyn Store,
+    mut mirror: Option<&mut Mirror>,
+    snapshot: Option<Snapshot>,
+    deadline: &Deadline,
+) -> Result<(Tree, Option<Repair>)> {
     let (mut tree, mut repair) = (Tree::new(), None);
-    if let Some(archive) = archive_of(store)
-        && let Some(Snapshot { head, .. }) = store.snapshot(deadline.remaining())?
-    {
-        match Tree::of_snapshot(&head, archive.clone()) {
-            Ok(found) => {
-                if found.has_replayed() {
-                    let message = "the snapshot has frames that cannot be read; the events were read instead";
-                    repair = Some(Repair::of_state(message));
+    if let Some((archive, Snapshot { head, revision, .. })) = archive_of(store).zip(snapshot) {
+        let is_newest = |store: &mut dyn Store| Ok::<bool, Error>(store.snapshot_revision()? == revision);
+        match Tree::of_snapshot(&head, archive.clone(), false) {
+            Ok(found) => tree = found,
+            Err(error @ Error::Json { .. }) if is_newest(store)? => {
+                let base = store.base_revision()?;
+                match Tree::of_snapshot(&head, archive.clone(), true) {
+                    Ok(found) => tree = found,
+                    Err(_) if base == 0 => {}
+                    Err(error) => return Err(error),
                 }
-                tree = found;
+                repair = Some(unread_snapshot(&error));
             }
-            Err(error @ Error::Json { .. }) if store.base_revision()? == 0 => repair = Some(unread_snapshot(&error)),
             Err(error) => return Err(error),
         }
         if let Some(mirror) = mirror.as_deref_mut().filter(|mirror| mirror.revision() < tree.revision()) {

@@ -104,7 +104,7 @@ pub trait Store: Send {
         Ok(())
     }
 
-    /// The revision of the newest snapshot, in a transaction. 0: there is none.
+    /// The revision of the newest snapshot. 0, which is the default: there is none.
     ///
     /// # Errors
     /// The errors of the medium.

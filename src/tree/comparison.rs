@@ -41,7 +41,7 @@ impl Comparison {
         let (base_head, base) = archive.base()?.unzip();
         let archive = Arc::new(Earlier { archive, revision, base });
         let tree = match base_head {
-            Some(base_head) => Tree::of_snapshot(&base_head, archive.clone())?,
+            Some(base_head) => Tree::of_snapshot(&base_head, archive.clone(), true)?,
             None => {
                 let mut tree = Tree::new();
                 tree.use_archive(archive.clone());

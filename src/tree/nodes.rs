@@ -178,11 +178,6 @@ impl Nodes {
             && !self.replayed.lock().contains(&handle)
     }
 
-    /// True if nodes were made of the events, because the archive does not have them as they are.
-    pub(super) fn has_replayed(&self) -> bool {
-        !self.replayed.lock().is_empty()
-    }
-
     /// Notes that a tree was used, so that it stays in memory longer than others.
     pub(super) fn note_use(&self, root: Handle) {
         self.loaded.lock().note_use(root);
@@ -228,34 +223,38 @@ impl Nodes {
     #[cold]
     fn load(&self, index: usize) -> Option<&Node> {
         let handle = Handle::from_index(index).filter(|_| index < self.len)?;
-        let frames = self.shelf.as_ref()?.noting(self.load_tree(handle))?;
+        let frames = self.shelf.as_ref()?.noting(self.load_tree(handle, true))?;
         let root = frames.iter().find(|frame| self.in_memory(frame.index()).is_some_and(|node| node.parent.is_none()));
         root.into_iter().for_each(|root| self.loaded.lock().insert(*root, frames.len()));
         self.in_memory(index)
     }
 
-    /// Loads the tree of a frame, and returns its frames.
+    /// Loads the tree of a frame, and returns its frames. `may_replay`: see [`Tree::of_snapshot`](super::Tree::of_snapshot).
     ///
     /// # Errors
     /// The errors of the archive.
-    pub(super) fn load_tree(&self, handle: Handle) -> Result<Vec<Handle>> {
+    pub(super) fn load_tree(&self, handle: Handle, may_replay: bool) -> Result<Vec<Handle>> {
         let Some(shelf) = &self.shelf else { return Ok(Vec::new()) };
-        let nodes = self.read_tree(shelf.archive(), handle)?;
+        let nodes = self.read_tree(shelf.archive(), handle, may_replay)?;
         let frames = nodes.iter().map(|(handle, _)| *handle).collect();
         nodes.into_iter().for_each(|(handle, node)| self.put(handle.index(), node));
         Ok(frames)
     }
 
     /// The nodes of the tree of a frame, as they were at the revision of this tree.
-    fn read_tree(&self, archive: &dyn Archive, handle: Handle) -> Result<Vec<(Handle, Node)>> {
+    fn read_tree(&self, archive: &dyn Archive, handle: Handle, may_replay: bool) -> Result<Vec<(Handle, Node)>> {
         let of_images = |images: Vec<ArchivedImage>| match images.iter().any(|image| image.handle == handle) {
             true => nodes_of(images.iter().filter(|image| image.handle.index() < self.len)),
             false => Err(Error::json("the snapshot", format!("frame {handle} is missing"))),
         };
         let images = archive.images(handle)?;
         let is_known = images.iter().all(|image| image.changed <= self.known || image.handle.index() >= self.len);
-        if let Some(Ok(nodes)) = is_known.then(|| of_images(images)) {
-            return Ok(nodes);
+        let nodes = match is_known {
+            true => of_images(images),
+            false => Err(Error::json("the snapshot", format!("the tree of {handle} has changed since"))),
+        };
+        if nodes.is_ok() || !may_replay {
+            return nodes;
         }
         let nodes = of_images(archive.images_at(handle, self.known)?)?;
         self.replayed.lock().extend(nodes.iter().map(|(handle, _)| *handle));

@@ -44,11 +44,12 @@ struct Head {
 }
 
 impl Tree {
-    /// The tree of a snapshot. Trees that have ended stay in the archive until they are looked at.
+    /// The tree of a snapshot. Trees that have ended stay in the archive until they are looked at. `may_replay`: frames that the
+    /// archive does not have as they were are made of the events, which can take seconds.
     ///
     /// # Errors
     /// [`Error::Json`] if the snapshot cannot be read; the errors of the archive.
-    pub(crate) fn of_snapshot(head: &str, archive: Arc<dyn Archive>) -> Result<Self> {
+    pub(crate) fn of_snapshot(head: &str, archive: Arc<dyn Archive>, may_replay: bool) -> Result<Self> {
         let head: Head = serde_json::from_str(head)
             .map_err(|error| Error::json("the snapshot", error.to_string()).with_source(error))?;
         if head.form != FORM {
@@ -69,7 +70,7 @@ impl Tree {
             ..Self::default()
         };
         for root in head.open {
-            for handle in tree.nodes.load_tree(root)? {
+            for handle in tree.nodes.load_tree(root, may_replay)? {
                 tree.take_in(handle);
             }
         }
@@ -230,11 +231,6 @@ impl Tree {
         self.nodes.all_in_memory().filter(|handle| self.node(*handle).parent.is_none()).collect()
     }
 
-    /// True if frames were made of the events, because the snapshot did not have them as they are.
-    pub(crate) fn has_replayed(&self) -> bool {
-        self.nodes.has_replayed()
-    }
-
     /// Loads what an event changes, so that it can be applied without looking into the archive.
     ///
     /// # Errors
@@ -379,7 +375,7 @@ mod tests {
                     let (head, revision) = (part.snapshot_head(), part.revision());
                     part.archived(revision);
                     if step % 7 == 0 {
-                        part = Tree::of_snapshot(&head, archive.clone()).unwrap();
+                        part = Tree::of_snapshot(&head, archive.clone(), false).unwrap();
                     }
                 }
                 part.drop_finished(0);

@@ -59,7 +59,7 @@ fn an_event_that_was_changed_while_the_stack_is_open_is_found() {
     drop(tamper);
     let health = stack.health().unwrap();
     assert!(!health.is_sound());
-    assert!(health.history_problems[0].contains("another tree"), "{:?}", health.history_problems);
+    assert!(health.history_problems[0].contains("the events give another f2"), "{:?}", health.history_problems);
 }
 
 #[test]

@@ -22,8 +22,9 @@ fn setting(name: &str, default: usize) -> usize {
     std::env::var(name).map_or(default, |value| value.parse().unwrap_or_else(|_| panic!("{name} is `{value}`")))
 }
 
+/// Opens a stack that keeps no finished tree in memory.
 fn open(folder: &Path) -> Stack {
-    Stack::open(folder, StackOptions::default().busy_timeout(120_000)).unwrap()
+    Stack::open(folder, StackOptions::default().busy_timeout(120_000).finished_frames(0)).unwrap()
 }
 
 fn start(role: &str, name: &str, folder: &Path) -> Child {
@@ -47,6 +48,10 @@ fn a_worker() {
         "import" => {}
         // Runs until it is killed.
         "endless" => (0..usize::MAX).for_each(|number| step(&stack, &name, number)),
+        "compact" => loop {
+            let compaction = stack.compact_history(u64::MAX).unwrap();
+            println!("done compacted {} {}", compaction.trees, compaction.events);
+        },
         other => panic!("no role is called {other}"),
     }
 }
@@ -61,7 +66,9 @@ fn step(stack: &Stack, name: &str, number: usize) {
     let own = |number: usize| format!("{name}_{number}");
     let done = match number % 8 {
         0 => {
-            stack.push(NewFrame::new("Work").id(own(number)).below(shared).caller(name)).unwrap();
+            // Every second one is a tree of its own, which leaves the memory when it is finished.
+            let frame = NewFrame::new("Work").id(own(number)).caller(name);
+            stack.push(if number % 16 == 0 { frame.root() } else { frame.below(shared) }).unwrap();
             format!("frame {} in_progress", own(number))
         }
         1 => {
@@ -112,8 +119,8 @@ fn acknowledged(text: &str) -> Vec<String> {
 }
 
 /// Checks that every acknowledged command is there exactly once, and that no command is there partially. Returns the
-/// state.
-fn check(folder: &Path, acknowledged: &[String]) -> StackState {
+/// state. `is_compacted`: the events of finished trees can be missing.
+fn check(folder: &Path, acknowledged: &[String], is_compacted: bool) -> StackState {
     let stack = open(folder);
     stack.flush().unwrap();
     let state = stack.state();
@@ -157,14 +164,29 @@ fn check(folder: &Path, acknowledged: &[String]) -> StackState {
     for id in frames.keys().filter_map(|id| id.strip_suffix(['a', 'c'])) {
         assert!(frames.contains_key(format!("{id}b").as_str()), "half of the pair {id} is there");
     }
+    let health = stack.health().unwrap();
+    assert!(health.is_sound(), "{health:?}");
+    if !is_compacted {
+        check_history(&stack, &state);
+    }
+    check_files(folder, &state);
+    state
+}
+
+/// Checks that the events give the state.
+fn check_history(stack: &Stack, state: &StackState) {
     let history = stack.history(&EventQuery::default()).unwrap();
     let handles = history.iter().filter(|event| matches!(event.change, Change::Added { .. })).map(|event| event.handle);
-    assert_eq!(handles.collect::<HashSet<_>>().len(), frames.len(), "handles are unique");
+    assert_eq!(handles.collect::<HashSet<_>>().len(), state.frames.len(), "handles are unique");
     let mut tree = Tree::new();
     history.iter().try_for_each(|event: &Event| tree.replay(event)).unwrap();
-    assert_eq!(tree.state(), state, "the tree is a replay of its events");
+    assert_eq!(tree.state(), *state, "the tree is a replay of its events");
     let again = Stack::with_store(MemoryStore::with_events(history).unwrap(), StackOptions::default()).unwrap();
-    assert_eq!(again.state(), state);
+    assert_eq!(again.state(), *state);
+}
+
+/// Checks the files beside the database, and the database itself.
+fn check_files(folder: &Path, state: &StackState) {
     let text = fs::read_to_string(folder.join("state.json")).unwrap();
     assert_eq!(StackState::from_json(&text).unwrap(), (state.clone(), vec![]), "state.json equals the tree");
     for frame in &state.frames {
@@ -178,7 +200,6 @@ fn check(folder: &Path, acknowledged: &[String]) -> StackState {
     let connection = rusqlite::Connection::open(folder.join("stack.db")).unwrap();
     let sound: String = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(sound, "ok");
-    state
 }
 
 fn with_shared_frames(folder: &Path) {
@@ -200,7 +221,7 @@ fn processes_share_a_tree_without_losing_anything() {
     assert_eq!(all.len(), processes * commands, "every command was acknowledged");
     let log = fs::metadata(folder.path().join("stack.db-wal")).map_or(0, |data| data.len());
     assert!(log < 64 << 20, "the write-ahead log has grown to {log} bytes");
-    let state = check(folder.path(), &all);
+    let state = check(folder.path(), &all, false);
     println!("{processes} processes, {} commands, {} frames: nothing lost", all.len(), state.frames.len());
 }
 
@@ -247,16 +268,29 @@ fn an_import_may_be_killed_at_any_moment() {
 
 #[test]
 fn processes_may_be_killed_at_any_moment() {
+    kill_at_any_moment(&["endless", "endless"]);
+}
+
+#[test]
+fn a_compaction_may_be_killed_at_any_moment_beside_others() {
+    kill_at_any_moment(&["endless", "compact", "endless"]);
+}
+
+/// Starts workers with these roles and kills them, again and again. What they have acknowledged must be there each time.
+fn kill_at_any_moment(roles: &[&str]) {
     let folder = tempdir().unwrap();
     with_shared_frames(folder.path());
     let kills = setting("STACK_TEST_KILLS", 25);
-    let mut all = Vec::new();
+    let is_compacted = roles.contains(&"compact");
+    let (mut all, mut compacted) = (Vec::new(), 0);
     let mut pauses = Pauses(88_172_645_463_325_252);
     for round in 0..kills {
-        // Two writers, so that the remaining one continues after the killed one.
-        let mut workers = [0, 1].map(|number| start("endless", &format!("k{round}x{number}"), folder.path()));
-        let mut outputs = workers.each_mut().map(|worker| BufReader::new(worker.stdout.take().unwrap()));
-        let mut texts = [String::new(), String::new()];
+        // Several of them, so that the remaining ones continue after the killed one.
+        let named = roles.iter().enumerate().map(|(number, role)| (role, format!("k{round}x{number}")));
+        let mut workers: Vec<Child> = named.map(|(role, name)| start(role, &name, folder.path())).collect();
+        let outputs = workers.iter_mut().map(|worker| BufReader::new(worker.stdout.take().unwrap()));
+        let mut outputs: Vec<_> = outputs.collect();
+        let mut texts = vec![String::new(); roles.len()];
         for (output, text) in outputs.iter_mut().zip(&mut texts) {
             // Waits until the worker has acknowledged a command.
             while !text.contains("done ") {
@@ -270,7 +304,10 @@ fn processes_may_be_killed_at_any_moment() {
         for ((mut worker, mut output), mut text) in workers.into_iter().zip(outputs).zip(texts) {
             output.read_to_string(&mut text).unwrap();
             worker.wait().unwrap();
-            all.extend(acknowledged(&text));
+            let (compactions, commands): (Vec<String>, Vec<String>) =
+                acknowledged(&text).into_iter().partition(|line| line.starts_with("compacted "));
+            compacted += compactions.iter().filter(|line| !line.ends_with(" 0")).count();
+            all.extend(commands);
         }
         for entry in fs::read_dir(folder.path().join("frames")).unwrap() {
             let path = entry.unwrap().path();
@@ -278,7 +315,8 @@ fn processes_may_be_killed_at_any_moment() {
             let is_mirrored = path.extension().is_some_and(|extension| extension == "json");
             assert!(!is_mirrored || serde_json::from_slice::<Frame>(&text).is_ok(), "{} is not whole", path.display());
         }
-        check(folder.path(), &all);
+        check(folder.path(), &all, is_compacted);
     }
-    println!("{kills} rounds of two kills, {} commands acknowledged: nothing lost", all.len());
+    assert_eq!(compacted > 0, is_compacted, "{compacted} compactions removed events");
+    println!("{kills} rounds of {} kills, {} commands acknowledged: nothing lost", roles.len(), all.len());
 }

@@ -1,11 +1,20 @@
 //! A simple model of trees, and random commands that compare it with the library. Tests and fuzz targets share it.
 
+#[cfg(feature = "tools")]
+use std::sync::Arc;
+#[cfg(feature = "tools")]
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[cfg(feature = "tools")]
+use callstack_core::Stack;
 use callstack_core::frame::{NewChunk, Register};
 use callstack_core::{
     Command, Event, FrameEdit, FrameRef, FrameStatus, Identity, NewFrame, Parent, PopStatus, Results, Tree, decide,
 };
 
 use crate::Random;
+#[cfg(feature = "tools")]
+use crate::options_at;
 
 /// A frame of the model. Links are indices.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -961,4 +970,52 @@ pub fn check(random: &mut Random, length: usize) {
     assert_eq!(again.state(), tree.state());
     assert_eq!(view(&again).order, model.settled().order);
     assert_eq!(repairs.len() + more.len(), 0, "{repairs:?} {more:?}");
+}
+
+/// Executes random commands on the model and on a stack in a folder that keeps at most this number of frames of finished trees
+/// in memory. Now and then the stack is opened again, and its history compacted. Both must agree after each command.
+#[cfg(feature = "tools")]
+pub fn check_on_disk(random: &mut Random, length: usize, finished_frames: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let now = Arc::new(AtomicU64::new(1));
+    let open = || {
+        let options = options_at(&now).mirror(false).finished_frames(finished_frames);
+        Stack::open(folder.path(), options).unwrap()
+    };
+    let (mut stack, mut model) = (open(), Model::default());
+    // Another user of the same folder, who is often behind.
+    let other = open();
+    for time in 1..=length as u64 {
+        // The clock can be set back.
+        now.store(if random.once_in(20) { time / 2 } else { time }, Ordering::Relaxed);
+        if random.once_in(25) {
+            drop(stack);
+            stack = open();
+            assert_eq!(stack.repairs(), []);
+        }
+        if random.once_in(40) {
+            stack.compact_history(random.below(length) as u64).unwrap();
+        }
+        let ask = random_ask(random, model.frames.len());
+        let user = if random.once_in(8) { &other } else { &stack };
+        let done = user.execute(command(&model, &ask));
+        let mut expected = model.clone();
+        let answer = expected.carry_out(&ask);
+        assert_eq!(done.map(drop).map_err(|error| error.code()), answer, "{ask:?}");
+        if answer.is_ok() {
+            model = expected;
+        }
+        if random.once_in(4) {
+            stack.refresh().unwrap();
+            assert_eq!(stack.read(view), model.settled(), "after {ask:?}");
+        }
+    }
+    for user in [&stack, &other] {
+        user.refresh().unwrap();
+        user.read(|tree| check_queries(tree, &model));
+        assert_eq!(user.read(view), model.settled());
+    }
+    let health = stack.health().unwrap();
+    assert!(health.is_sound(), "{health:?}");
+    assert_eq!(open().state(), stack.state());
 }

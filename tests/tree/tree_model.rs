@@ -12,3 +12,13 @@ proptest! {
         support::model::check(&mut Random::new(seed), length);
     }
 }
+
+#[cfg(feature = "tools")]
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: ProptestConfig::default().cases.div_ceil(4), ..ProptestConfig::default() })]
+
+    #[test]
+    fn stacks_that_keep_no_finished_tree_in_memory_do_the_same(seed in any::<u64>(), length in 50usize..300) {
+        support::model::check_on_disk(&mut Random::new(seed), length, seed as usize % 2);
+    }
+}

@@ -445,7 +445,8 @@ impl Store for SqliteStore {
     }
 
     fn snapshot_revision(&mut self) -> Result<u64> {
-        snapshot::revision(&self.connection, &self.path)
+        let patience = Duration::from_millis(BUSY_TIMEOUT);
+        self.look(patience, |store| snapshot::revision(&store.connection, &store.path))
     }
 
     fn base_revision(&mut self) -> Result<u64> {
