@@ -37,6 +37,8 @@ COMPACT := CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_LTO=fat C
 # The name by which programs load the shared library, as the record of the C interface has it.
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 ifeq ($(shell uname),Linux)
+# No tables for unwinding through SQLite, because no panic passes it.
+COMPACT += CFLAGS="$(CFLAGS) -fno-unwind-tables -fno-asynchronous-unwind-tables"
 SONAME := -C link-arg=-Wl,-soname,$(shell sed -n 's/^soname: //p' include/callstack.abi)
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
