@@ -26,7 +26,7 @@ COMPACT = {
     "CARGO_PROFILE_RELEASE_STRIP": "symbols",
     "CARGO_PROFILE_RELEASE_OPT_LEVEL": "s",
 }
-COMPACT_FLAGS = ["-C", "llvm-args=-inline-threshold=15"]
+COMPACT_FLAGS = ["-C", "llvm-args=-inline-threshold=15", "-C", "force-frame-pointers=yes"]
 
 # Where tools are and how they reach a registry. None of these changes what is built.
 KEPT = {
