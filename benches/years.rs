@@ -1,16 +1,19 @@
-//! Measures a stack that many finished trees have gone through: opening it, its memory, and small commands with the mirror.
+//! Measures a stack that many finished trees have gone through: opening it, its memory, small commands with the files beside the
+//! database, frames of finished trees, and the compaction of its history.
 //!
-//! Each stack has finished trees of 31 frames of about 2 KB and an active tree of 100 frames. A process of its own opens it and
-//! records a decision every 20 ms. `YEARS_BENCH_FRAMES=1000,50000` sets the numbers of finished frames, `YEARS_BENCH_SECONDS` the
-//! time of the commands, and `CALLSTACK_BENCH_FOLDER` the folder for the stacks. Needs Linux, which counts what a process writes.
+//! Each stack has finished trees of up to 31 frames of about 2 KB and an active tree of 100 frames. Processes of their own measure
+//! it. `YEARS_BENCH_FRAMES=1000,100000` sets the numbers of finished frames, `YEARS_BENCH_SECONDS` the time of the commands, one
+//! every 20 ms, and `CALLSTACK_BENCH_FOLDER` the folder for the stacks. Needs Linux, which counts what a process writes. A stack of
+//! a million frames takes 12 GB on the disk while it is measured, and some minutes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-use callstack_core::{NewFrame, PopStatus, Stack, StackOptions};
+use callstack_core::{Handle, NewFrame, PopStatus, Stack, StackOptions};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 /// Time from one command to the next.
 const STEP: Duration = Duration::from_millis(20);
@@ -18,42 +21,88 @@ const STEP: Duration = Duration::from_millis(20);
 const TREE: usize = 31;
 /// Frames of the active tree.
 const ACTIVE: usize = 100;
+/// Number of pushes, and of finished frames that are fetched.
+const SAMPLES: usize = 500;
 
 fn main() {
-    if let Ok(folder) = env::var("YEARS_BENCH_WORK") {
-        println!("{}", work(Path::new(&folder)));
+    if let (Ok(folder), Ok(task)) = (env::var("YEARS_BENCH_WORK"), env::var("YEARS_BENCH_TASK")) {
+        let folder = Path::new(&folder);
+        let found = match task.as_str() {
+            "commands" => commands(folder),
+            "pushes" => pushes(folder),
+            "fetches" => fetches(folder),
+            _ => compaction(folder),
+        };
+        println!("{found}");
         return;
     }
-    let sizes = env::var("YEARS_BENCH_FRAMES").unwrap_or_else(|_| "1000,10000,50000".into());
-    println!("{} seconds of decisions, one every {} ms:", seconds().as_secs(), STEP.as_millis());
-    println!("| frames | open | resident | written | for each command | median | 99.9 % | slowest | state.json |");
-    println!("|---|---|---|---|---|---|---|---|---|");
-    for size in sizes.split(',').map(|size| size.trim().parse::<usize>().expect("a number of frames")) {
-        let folder = match env::var_os("CALLSTACK_BENCH_FOLDER") {
-            Some(place) => tempfile::tempdir_in(place).unwrap(),
-            None => tempfile::tempdir().unwrap(),
-        };
-        fill(folder.path(), size);
-        let output = Command::new(env::current_exe().unwrap()).env("YEARS_BENCH_WORK", folder.path()).output().unwrap();
-        let line = String::from_utf8(output.stdout).unwrap();
-        let found: Value = serde_json::from_str(&line).expect("the process that works prints its figures");
+    let sizes = env::var("YEARS_BENCH_FRAMES").unwrap_or_else(|_| "1000,100000,1000000".into());
+    let sizes: Vec<usize> = sizes.split(',').map(|size| size.trim().parse().expect("a number of frames")).collect();
+    let results: Vec<(usize, Value)> = sizes.into_iter().map(|size| (size, measured(size))).collect();
+    println!("\n{} seconds of decisions, one every {} ms:\n", seconds().as_secs(), STEP.as_millis());
+    println!("| finished frames | open | resident | push | 99.9 % of commands | written for each | a finished frame | state.json |");
+    println!("|---|---|---|---|---|---|---|---|");
+    for (size, found) in &results {
         let number = |name: &str| found[name].as_f64().unwrap();
         println!(
-            "| {size} | {:.1} ms | {:.0} MB | {:.1} MB | {:.1} KB | {:.2} ms | {:.1} ms | {:.1} ms | {:.1} MB |",
+            "| {size} | {:.1} ms | {:.0} MB | {:.2} × | {:.1} ms | {:.1} KB | {:.1} ms | {:.2} MB |",
             number("open"),
             number("resident") / 1e3,
-            number("written") / 1e6,
-            number("written") / number("commands") / 1e3,
-            number("median"),
+            number("push") / number("push_empty"),
             number("late"),
-            number("slowest"),
+            number("written") / number("commands") / 1e3,
+            number("fetch_late"),
             number("state") / 1e6,
         );
+    }
+    println!("\n| finished frames | database | compacted | resident peak | database afterwards |");
+    println!("|---|---|---|---|---|");
+    for (size, found) in &results {
+        let number = |name: &str| found[name].as_f64().unwrap();
+        println!(
+            "| {size} | {:.0} MB | {:.1} s | {:.0} MB | {:.0} MB |",
+            number("bytesBefore") / 1e6,
+            number("compaction"),
+            number("peak") / 1e3,
+            number("bytesAfter") / 1e6,
+        );
+    }
+    println!();
+    for (size, found) in &results {
+        println!("years/open/{size}: {} ms", found["open"]);
+        println!("years/command_p99/{size}: {} ms", found["p99"]);
+        println!("years/resident/{size}: {} KB", found["resident"]);
+        println!("years/push/{size}: {} µs, {} µs in an empty stack", found["push"], found["push_empty"]);
+        println!("years/fetch/{size}: {} ms, 99 % below {} ms", found["fetch"], found["fetch_late"]);
+    }
+}
+
+/// Makes a stack and measures it.
+fn measured(size: usize) -> Value {
+    let folder = new_folder();
+    let began = Instant::now();
+    fill(folder.path(), size);
+    eprintln!("{size} frames: made in {:.0} s", began.elapsed().as_secs_f64());
+    let mut all = json!({});
+    for task in ["commands", "fetches", "pushes", "compaction"] {
+        let mut work = Command::new(env::current_exe().unwrap());
+        let output = work.env("YEARS_BENCH_WORK", folder.path()).env("YEARS_BENCH_TASK", task).output().unwrap();
+        let line = String::from_utf8(output.stdout).unwrap();
+        let found: Value = serde_json::from_str(&line).expect("the process that works prints its figures");
+        all.as_object_mut().unwrap().extend(found.as_object().unwrap().clone());
+    }
+    all
+}
+
+fn new_folder() -> TempDir {
+    match env::var_os("CALLSTACK_BENCH_FOLDER") {
+        Some(place) => tempfile::tempdir_in(place).unwrap(),
+        None => tempfile::tempdir().unwrap(),
     }
 }
 
 fn seconds() -> Duration {
-    Duration::from_secs(env::var("YEARS_BENCH_SECONDS").map_or(5, |text| text.parse().expect("a number of seconds")))
+    Duration::from_secs(env::var("YEARS_BENCH_SECONDS").map_or(60, |text| text.parse().expect("a number of seconds")))
 }
 
 /// About `length` bytes of words that differ from frame to frame.
@@ -62,12 +111,13 @@ fn text(seed: usize, length: usize) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
+fn frame(number: usize) -> NewFrame {
+    NewFrame::new(text(number, 40)).criteria(text(number, 600)).criteria_compacted(text(number, 100))
+}
+
 /// Works through the finished trees, and leaves an active one.
 fn fill(folder: &Path, frames: usize) {
     let stack = Stack::open(folder, StackOptions::default().mirror(false)).unwrap();
-    let frame = |number: usize| {
-        NewFrame::new(text(number, 40)).criteria(text(number, 600)).criteria_compacted(text(number, 100))
-    };
     let finish = |handle, number: usize| stack.pop(handle, PopStatus::Completed, text(number, 900)).unwrap();
     for first in (0..frames).step_by(TREE) {
         let root = stack.push(frame(first).root()).unwrap();
@@ -87,8 +137,8 @@ fn fill(folder: &Path, frames: usize) {
     Stack::open(folder, StackOptions::default()).unwrap().close().unwrap();
 }
 
-/// Opens the stack, records decisions, and returns the figures: milliseconds, bytes, and for `resident` kilobytes.
-fn work(folder: &Path) -> Value {
+/// Opens the stack and records decisions. Times are in milliseconds, sizes in bytes, memory in kilobytes.
+fn commands(folder: &Path) -> Value {
     let began = Instant::now();
     let stack = Stack::open(folder, StackOptions::default()).unwrap();
     let open = began.elapsed().as_secs_f64() * 1e3;
@@ -103,13 +153,62 @@ fn work(folder: &Path) -> Value {
     }
     let written = written() - before;
     let resident = line_of("/proc/self/status", "VmRSS:");
+    let count = times.len();
     times.sort_by(f64::total_cmp);
-    let late = times[(times.len() - 1) * 999 / 1000];
     json!({
-        "open": open, "resident": resident, "written": written, "commands": times.len(), "median": times[times.len() / 2],
-        "late": late, "slowest": times[times.len() - 1],
+        "open": open, "resident": resident, "written": written, "commands": count, "median": times[count / 2],
+        "p99": times[(count - 1) * 99 / 100], "late": times[(count - 1) * 999 / 1000], "slowest": times[count - 1],
         "state": fs::metadata(folder.join("state.json")).map_or(0, |data| data.len()),
     })
+}
+
+/// Fetches frames of finished trees that are not in memory.
+fn fetches(folder: &Path) -> Value {
+    let stack = Stack::open(folder, StackOptions::default().mirror(false)).unwrap();
+    let frames = stack.read(|tree| tree.len()) - ACTIVE;
+    let mut times = Vec::new();
+    for place in 0..SAMPLES.min(frames / TREE) {
+        let handle = Handle::from_index(place * (frames / SAMPLES.min(frames / TREE))).unwrap();
+        let began = Instant::now();
+        assert!(!stack.frame(handle).unwrap().title.is_empty());
+        times.push(began.elapsed().as_secs_f64() * 1e3);
+    }
+    times.sort_by(f64::total_cmp);
+    json!({ "fetch": times[times.len() / 2], "fetch_late": times[(times.len() - 1) * 99 / 100] })
+}
+
+/// Pushes frames below the active one, and below the root of an empty stack, in turn.
+fn pushes(folder: &Path) -> Value {
+    let options = StackOptions::default().mirror(false);
+    let empty = new_folder();
+    let stacks = [Stack::open(folder, options.clone()).unwrap(), Stack::open(empty.path(), options).unwrap()];
+    stacks[1].push(frame(0).root().id("active")).unwrap();
+    let mut times = [Vec::new(), Vec::new()];
+    for number in 0..SAMPLES {
+        for (stack, times) in stacks.iter().zip(&mut times) {
+            let new = frame(number).id(format!("new_{number}")).below("active");
+            let began = Instant::now();
+            stack.push(new).unwrap();
+            times.push(began.elapsed().as_secs_f64() * 1e6);
+        }
+    }
+    let [push, push_empty] = times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    });
+    json!({ "push": push, "push_empty": push_empty })
+}
+
+/// Compacts the events of all finished trees.
+fn compaction(folder: &Path) -> Value {
+    let stack = Stack::open(folder, StackOptions::default().mirror(false)).unwrap();
+    let began = Instant::now();
+    let compaction = stack.compact_history(u64::MAX).unwrap();
+    let seconds = began.elapsed().as_secs_f64();
+    let mut found = serde_json::to_value(compaction).unwrap();
+    let peak = line_of("/proc/self/status", "VmHWM:");
+    found.as_object_mut().unwrap().extend([("compaction".into(), json!(seconds)), ("peak".into(), json!(peak))]);
+    found
 }
 
 /// The bytes that this process has passed to the system.
@@ -118,7 +217,7 @@ fn written() -> u64 {
 }
 
 fn line_of(file: &str, name: &str) -> u64 {
-    let text = fs::read_to_string(file).expect("Linux has this file");
+    let text = fs::read_to_string(PathBuf::from(file)).expect("Linux has this file");
     let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("the file has this line");
     line.split_whitespace().next().unwrap().parse().unwrap()
 }

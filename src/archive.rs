@@ -92,7 +92,8 @@ pub trait Archive: fmt::Debug + Send + Sync {
         Err(Error::json("the snapshot", format!("the tree of {handle} cannot be read")))
     }
 
-    /// The frames that a query finds, and those that have changed since a revision. Their order does not matter.
+    /// The frames that a query finds, and those that have changed since a revision. Their order does not matter, and a frame may be
+    /// named twice.
     ///
     /// # Errors
     /// As [`Archive::images`].

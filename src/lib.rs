@@ -69,6 +69,7 @@ pub mod stack;
 mod steps;
 pub mod store;
 pub mod text;
+mod threads;
 #[cfg(feature = "tools")]
 pub mod tools;
 pub mod tree;

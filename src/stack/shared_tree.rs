@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use parking_lot::lock_api::GetThreadId;
-use parking_lot::{Mutex, RawThreadId, RwLock, RwLockReadGuard};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
 use crate::error::{Error, Result};
+use crate::threads::this_thread;
 use crate::tree::Tree;
 
 /// How often a change looks whether the tree is lent, and the pause between two looks. Most code of the host, such as a
@@ -119,10 +119,4 @@ impl Drop for Borrower<'_> {
             self.shared.borrowed.fetch_sub(1, Ordering::Relaxed);
         }
     }
-}
-
-/// A number of this thread, which no other thread has while this one lives. Unlike [`thread::current`], it allocates no
-/// memory in the threads of C programs.
-fn this_thread() -> NonZeroUsize {
-    RawThreadId.nonzero_thread_id()
 }

@@ -21,8 +21,11 @@ pub(super) struct Ids {
 
 impl Ids {
     pub(super) fn get(&self, id: &str, nodes: &Nodes) -> Option<Handle> {
-        let archived = || nodes.archived_with(ArchiveQuery::Id(id), |node| node.session_id() == id).first().copied();
-        self.whole.get(id).copied().or_else(archived)
+        let found = self.whole.get(id).copied();
+        if found.is_some() || self.whole.len() == nodes.len() {
+            return found;
+        }
+        nodes.archived_with(ArchiveQuery::Id(id), |node| node.session_id() == id).first().copied()
     }
 
     /// The first frames whose IDs begin with this text, ordered by ID.

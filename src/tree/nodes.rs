@@ -38,6 +38,8 @@ pub(super) struct Nodes {
     archived: u64,
     /// The nodes with a later change.
     changed: Vec<Handle>,
+    /// Number of frames of trees that have ended since then.
+    ended: usize,
     /// Nodes that were made of the events, because the archive does not have them as they are.
     replayed: Mutex<Vec<Handle>>,
 }
@@ -53,6 +55,7 @@ impl Clone for Nodes {
             revision: self.revision,
             archived: self.archived,
             changed: self.changed.clone(),
+            ended: self.ended,
             replayed: Mutex::new(self.replayed.lock().clone()),
         }
     }
@@ -96,12 +99,19 @@ impl Nodes {
         let Some(shelf) = &self.shelf else { return Vec::new() };
         let mut found = shelf.noting(shelf.archive().find(query, self.known)).unwrap_or_default();
         found.retain(|found| found.handle.index() < self.len);
+        found.sort_unstable_by_key(|found| found.handle);
+        found.dedup_by_key(|found| found.handle);
         found
     }
 
     /// True if the archive can have what a later tree has changed at this frame.
     pub(super) fn is_outdated(&self, found: &ArchivedPlace) -> bool {
         found.changed > self.known
+    }
+
+    /// Number of frames of trees that have ended since the last snapshot.
+    pub(super) fn ended(&self) -> usize {
+        self.ended
     }
 
     /// Number of nodes that have changed since they were archived.
@@ -161,6 +171,7 @@ impl Nodes {
     /// Notes that the archive has all nodes as they were at a revision.
     pub(super) fn archived_at(&mut self, revision: u64) {
         self.archived = revision;
+        self.ended = 0;
         self.loaded.get_mut().look_again();
         self.replayed.get_mut().clear();
         let changed = std::mem::take(&mut self.changed);
@@ -186,6 +197,7 @@ impl Nodes {
     /// Notes that a tree with this number of frames, which is in memory, has ended.
     pub(super) fn note_end(&mut self, root: Handle, frames: usize) {
         self.loaded.get_mut().insert(root, frames);
+        self.ended += frames;
     }
 
     /// True if the finished trees in memory have more than this number of frames, and some may be able to go.

@@ -17,10 +17,14 @@ use crate::frame::{Change, Event, FrameStatus, Handle};
 
 /// The form of snapshots. One in another form is not read.
 const FORM: u32 = 1;
-/// Number of events from one snapshot to the next. If many frames are unfinished, which the head lists, there are more.
+/// Number of frames of trees that have ended since the last snapshot, from which a snapshot is due.
+const ENDED_FRAMES: usize = 64;
+/// Number of events since the last snapshot from which one is due, beside those that follow.
 const SNAPSHOT_EVENTS: u64 = 64;
-/// So many unfinished frames make one event more.
-const UNFINISHED_SHARE: u64 = 8;
+/// For each frame that has changed since then, so many more: to read its image takes as long as to read some events.
+const EVENTS_FOR_CHANGED: u64 = 4;
+/// For so many unfinished frames, which the head lists, one more.
+const UNFINISHED_FOR_EVENT: u64 = 8;
 
 /// What a snapshot keeps beside the frames.
 #[derive(Serialize, Deserialize)]
@@ -144,8 +148,10 @@ impl Tree {
 
     /// True if enough has changed since the last snapshot.
     pub(crate) fn is_snapshot_due(&self) -> bool {
-        let events = SNAPSHOT_EVENTS + self.unfinished.len() as u64 / UNFINISHED_SHARE;
-        self.nodes.shelf().is_some() && self.revision >= self.nodes.archived_revision() + events
+        let changed = self.nodes.changes() as u64 * EVENTS_FOR_CHANGED;
+        let events = SNAPSHOT_EVENTS + changed + self.unfinished.len() as u64 / UNFINISHED_FOR_EVENT;
+        let has_many_events = self.revision >= self.nodes.archived_revision() + events;
+        self.has_archive() && (has_many_events || self.nodes.ended() >= ENDED_FRAMES)
     }
 
     /// The revision of the last snapshot, as far as this tree knows.
@@ -251,7 +257,6 @@ impl Tree {
                 Change::Added { frame } => {
                     let ids = frame.parent_session_id.iter().chain(&frame.retry_of).chain(&frame.depends_on);
                     touched.extend(ids.filter_map(by_id));
-                    tree.by_id(&frame.session_id);
                 }
                 Change::DependenciesAdded { depends_on } => touched.extend(depends_on.iter().filter_map(by_id)),
                 Change::IdReplaced { session_id } => touched.extend(by_id(session_id)),

@@ -12,6 +12,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("setters", &[]),
     ("steps", &[]),
     ("text", &["steps"]),
+    ("threads", &[]),
     ("variables", &["error"]),
     ("vocabulary", &["error", "variables"]),
     ("tree", &["archive", "error", "frame", "steps", "text"]),
@@ -19,7 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("session", &["error", "frame", "keywords", "steps", "text", "tree", "variables", "vocabulary"]),
     ("memory", &["error", "frame", "steps", "text", "tree", "vocabulary"]),
     ("import", &["error", "frame", "text", "tree"]),
-    ("store", &["archive", "error", "frame", "text"]),
+    ("store", &["archive", "error", "frame", "text", "threads"]),
     (
         "stack",
         &[

@@ -22,8 +22,10 @@ use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
 
@@ -34,6 +36,7 @@ use super::{BUSY_TIMEOUT, CompactedEvents, CompactionLimits, Durability, EventQu
 use crate::archive::{Archive, ArchivedFrame};
 use crate::error::{Error, Result};
 use crate::frame::Event;
+use crate::threads::this_thread;
 use errors::Refused;
 pub(crate) use errors::damaged as damaged_database;
 #[cfg(feature = "session")]
@@ -43,14 +46,15 @@ use locks::{Hold, Lock, Locked, LogState};
 use reader::{Mark, SqliteReader, read_events};
 use snapshot::SqliteArchive;
 
-/// Length of the write-ahead log, in pages of 4 KB, at which a commit moves it into the database, unless somebody reads.
-const CHECKPOINT_PAGES: u32 = 1000;
+/// Length of the write-ahead log, in pages of 4 KB, at which a commit moves it into the database, unless somebody reads. Such a
+/// commit takes some milliseconds, so it should be one of more than a thousand.
+const CHECKPOINT_PAGES: u32 = 4000;
 /// Length of the write-ahead log, in pages of 4 KB, at which a commit waits for readers to move it.
-const LONGEST_LOG: u32 = 4000;
+const LONGEST_LOG: u32 = 8000;
 /// Maximum wait of such a commit.
 const CHECKPOINT_PATIENCE: Duration = Duration::from_millis(100);
 /// Size to which the file of the write-ahead log is cut, in bytes, if readers made it longer.
-const LOG_LIMIT: u32 = 8 << 20;
+const LOG_LIMIT: u32 = 32 << 20;
 /// The options of a [`SqliteStore`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -91,7 +95,7 @@ impl Default for SqliteOptions {
 /// # Ok::<(), callstack_core::Error>(())
 /// ```
 pub struct SqliteStore {
-    connection: Connection,
+    writer: Arc<Writer>,
     /// Dropped after the connection, which must not be the last user of the database when it is closed.
     hold: Hold,
     path: PathBuf,
@@ -121,6 +125,13 @@ pub struct SqliteStore {
     /// True once the complete history was read without an error. Before that, nothing is written to the
     /// file, not even when it is closed.
     is_sound: bool,
+}
+
+/// The connection of a store, which reads what an open transaction has written. So that thread asks the archive with it.
+struct Writer {
+    connection: ReentrantMutex<Connection>,
+    /// The thread that is in a transaction; 0: none is.
+    thread: AtomicUsize,
 }
 
 /// What a checkpoint does with the file of the write-ahead log.
@@ -173,7 +184,7 @@ impl SqliteStore {
         let hold = Hold::new(&folder, &name)?;
         let paths = Paths::of(&folder, &name);
         Ok(Self {
-            connection,
+            writer: Arc::new(Writer { connection: ReentrantMutex::new(connection), thread: AtomicUsize::new(0) }),
             hold,
             folder,
             name,
@@ -239,7 +250,7 @@ impl SqliteStore {
             let is_known = files.stamp() == self.files.stamp() || self.is_noted(&files);
             let is_deleted = files.difference(&self.files) == Difference::Replaced("-wal") && !files.has_log();
             if is_deleted && is_known && is_whole && self.read_lock.try_exclusive().is_ok() {
-                let _ = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+                let _ = self.connection().query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
             }
         } else if !is_whole {
             return Err(self.overwritten());
@@ -300,12 +311,13 @@ impl SqliteStore {
         let log = self.hold.log_state();
         self.check_writable(log.as_ref())?;
         patience.retry(|| self.run("BEGIN IMMEDIATE"))?;
+        self.writer.thread.store(this_thread().get(), Ordering::Relaxed);
         self.has_all = log.is_some_and(|log| Some(log.header) == self.committed);
         if !self.has_all {
             self.committed = None;
             // A newer version of the library may have migrated the schema after this store opened the file.
             schema::refuse_newer(self.number("PRAGMA user_version")?, &self.path)?;
-            self.check_newest(&self.connection)?;
+            self.check_newest(&self.connection())?;
         }
         Ok(())
     }
@@ -330,7 +342,7 @@ impl SqliteStore {
             Checkpoint::EmptyFile => "PRAGMA wal_checkpoint(TRUNCATE)",
         };
         let moved = self
-            .connection
+            .connection()
             .query_row(sql, [], |row| Ok(row.get::<_, i64>(0)? == 0 && row.get::<_, i64>(1)? == row.get::<_, i64>(2)?));
         // A checkpoint that failed may have written too.
         let files = self.paths.look();
@@ -355,13 +367,18 @@ impl SqliteStore {
         result
     }
 
+    /// The connection. Held while it is used, not for a whole transaction.
+    fn connection(&self) -> ReentrantMutexGuard<'_, Connection> {
+        self.writer.connection.lock()
+    }
+
     fn run(&self, sql: &str) -> Result<()> {
-        self.connection.prepare_cached(sql).and_then(|mut statement| statement.execute([])).refused(&self.path)?;
+        self.connection().prepare_cached(sql).and_then(|mut statement| statement.execute([])).refused(&self.path)?;
         Ok(())
     }
 
     fn number(&self, sql: &str) -> Result<i64> {
-        number(&self.connection, &self.path, sql)
+        number(&self.connection(), &self.path, sql)
     }
 
     /// Runs code that reads, in the open transaction or outside of one.
@@ -379,11 +396,12 @@ impl SqliteStore {
         patience: Duration,
         each: &mut dyn FnMut(Event) -> Result<()>,
     ) -> Result<()> {
-        let read = read_events(&self.connection, &self.path, query, patience, each)?;
+        let read = read_events(&self.connection(), &self.path, query, patience, each)?;
         if query.selects_all() {
             self.data_version = Some(read.data_version);
             if let Some(last) = read.last {
-                self.newest = Mark::find(&self.connection, &self.path, last)?;
+                let newest = Mark::find(&self.connection(), &self.path, last)?;
+                self.newest = newest;
             }
             self.is_sound = true;
         }
@@ -392,6 +410,7 @@ impl SqliteStore {
 
     /// Ends a transaction for the other users.
     fn release(&mut self) {
+        self.writer.thread.store(0, Ordering::Relaxed);
         self.appended = None;
         if std::mem::take(&mut self.has_write_lock) {
             self.write_lock.unlock();
@@ -433,58 +452,63 @@ impl Store for SqliteStore {
     }
 
     fn archive(&self) -> Option<Arc<dyn Archive>> {
-        Some(Arc::new(SqliteArchive::new(SqliteReader::new(&self.folder, &self.name, &self.files))))
+        let reader = SqliteReader::new(&self.folder, &self.name, &self.files);
+        Some(Arc::new(SqliteArchive::new(reader, Arc::downgrade(&self.writer), &self.path)))
     }
 
     fn snapshot(&mut self, patience: Duration) -> Result<Option<Snapshot>> {
-        let found = self.look(patience, |store| snapshot::head(&store.connection, &store.path))?;
+        let found = self.look(patience, |store| snapshot::head(&store.connection(), &store.path))?;
         let Some(Snapshot { revision, .. }) = found else { return Ok(None) };
         // Without its last event, the history is not the one of the snapshot.
-        self.newest = Mark::find(&self.connection, &self.path, revision.cast_signed())?;
+        let newest = Mark::find(&self.connection(), &self.path, revision.cast_signed())?;
+        self.newest = newest;
         Ok(found.filter(|_| self.newest.is_some()))
     }
 
     fn snapshot_revision(&mut self) -> Result<u64> {
         let patience = Duration::from_millis(BUSY_TIMEOUT);
-        self.look(patience, |store| snapshot::revision(&store.connection, &store.path))
+        self.look(patience, |store| snapshot::revision(&store.connection(), &store.path))
     }
 
     fn base_revision(&mut self) -> Result<u64> {
         let patience = Duration::from_millis(BUSY_TIMEOUT);
-        self.look(patience, |store| snapshot::base_revision(&store.connection, &store.path)).map(i64::cast_unsigned)
+        self.look(patience, |store| snapshot::base_revision(&store.connection(), &store.path)).map(i64::cast_unsigned)
     }
 
     fn compact(&mut self, limits: &CompactionLimits<'_>) -> Result<CompactedEvents> {
-        compaction::compact(&self.connection, &self.path, limits)
+        compaction::compact(&self.connection(), &self.path, limits)
     }
 
     fn shrink(&mut self, patience: Duration) -> Result<()> {
         self.begin(patience)?;
         // What is free is only known in a transaction, and the file cannot be rewritten in one.
-        let is_worth_it = compaction::is_worth_rewriting(&self.connection, &self.path);
+        let is_worth_it = compaction::is_worth_rewriting(&self.connection(), &self.path);
         let _ = self.run("ROLLBACK");
-        let shrunk = is_worth_it.and_then(|is_worth_it| match is_worth_it {
-            true => compaction::rewrite(&self.connection, &self.path)
-                .and_then(|()| self.checkpoint(Checkpoint::EmptyFile, patience))
-                .map(drop),
-            false => Ok(()),
+        let rewritten = is_worth_it.and_then(|is_worth_it| {
+            is_worth_it.then(|| compaction::rewrite(&self.connection(), &self.path)).transpose()
         });
+        let shrunk = match rewritten {
+            Ok(Some(())) => self.checkpoint(Checkpoint::EmptyFile, patience).map(drop),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
         (self.data_version, self.committed) = (None, None);
         self.release();
         shrunk
     }
 
     fn restore_base(&mut self) -> Result<()> {
-        snapshot::restore_base(&self.connection, &self.path)
+        snapshot::restore_base(&self.connection(), &self.path)
     }
 
     fn write_snapshot(&mut self, snapshot: &Snapshot, frames: &mut dyn Iterator<Item = ArchivedFrame>) -> Result<()> {
-        snapshot::write(&self.connection, &self.path, snapshot, frames)
+        snapshot::write(&self.connection(), &self.path, snapshot, frames)
     }
 
     fn append(&mut self, events: &[Event]) -> Result<()> {
-        let mut insert = self
-            .connection
+        let writer = self.writer.clone();
+        let connection = writer.connection.lock();
+        let mut insert = connection
             .prepare_cached("INSERT INTO events (revision, handle, kind, event) VALUES (?1, ?2, ?3, ?4)")
             .refused(&self.path)?;
         let mut last = None;
@@ -532,7 +556,7 @@ impl Store for SqliteStore {
     }
 
     fn rollback(&mut self) {
-        if !self.connection.is_autocommit() {
+        if !self.connection().is_autocommit() {
             // Fails only if SQLite has already rolled back.
             let _ = self.run("ROLLBACK");
         }
@@ -544,7 +568,7 @@ impl Store for SqliteStore {
             let data_version = Patience::new(patience).retry(|| store.number("PRAGMA data_version"))?;
             let has_news = Some(data_version) != store.data_version;
             if has_news {
-                store.check_newest(&store.connection)?;
+                store.check_newest(&store.connection())?;
             }
             Ok(has_news)
         })
@@ -569,7 +593,7 @@ impl Drop for SqliteStore {
             self.has_write_lock = true;
             let log = self.hold.log_state();
             if log.as_ref().is_some_and(|log| log.length > 0) {
-                let is_ours = self.check_writable(log.as_ref()).and_then(|()| self.check_newest(&self.connection));
+                let is_ours = self.check_writable(log.as_ref()).and_then(|()| self.check_newest(&self.connection()));
                 let _ = is_ours.and_then(|()| self.checkpoint(Checkpoint::EmptyFile, Duration::ZERO));
             }
             self.release();

@@ -1,19 +1,22 @@
 //! The snapshot of a tree beside its events: the frames as they were at one revision.
 
+use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use rusqlite::types::Null;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, ToSql, params};
 
 use super::errors::Refused;
-use super::number;
 use super::reader::SqliteReader;
+use super::{Writer, number};
 use crate::archive::{Archive, ArchiveQuery, ArchivedFrame, ArchivedImage, ArchivedPlace};
 use crate::error::Result;
 use crate::frame::Handle;
 use crate::store::Snapshot;
+use crate::threads::this_thread;
 
 /// Maximum wait of a question to the archive.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -130,15 +133,33 @@ pub(super) fn handle_in(row: &Row<'_>, column: usize) -> rusqlite::Result<Handle
 }
 
 /// The frames of a snapshot in the database: of the newest one, or of the base.
-#[derive(Debug)]
 pub(super) struct SqliteArchive {
     reader: Arc<SqliteReader>,
+    writer: Weak<Writer>,
+    path: Arc<Path>,
     is_base: bool,
 }
 
+impl fmt::Debug for SqliteArchive {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, is_base, .. } = self;
+        formatter.debug_struct("SqliteArchive").field("path", path).field("is_base", is_base).finish_non_exhaustive()
+    }
+}
+
 impl SqliteArchive {
-    pub(super) fn new(reader: SqliteReader) -> Self {
-        Self { reader: Arc::new(reader), is_base: false }
+    pub(super) fn new(reader: SqliteReader, writer: Weak<Writer>, path: &Path) -> Self {
+        Self { reader: Arc::new(reader), writer, path: path.into(), is_base: false }
+    }
+
+    /// Calls `run` with the connection of the store, if this thread is in a transaction, else with one that only reads. The
+    /// latter begins with an empty cache after each commit.
+    fn with_connection<T>(&self, run: impl FnOnce(&Connection, &Path) -> Result<T>) -> Result<T> {
+        let is_here = |writer: &Arc<Writer>| writer.thread.load(Ordering::Relaxed) == this_thread().get();
+        match self.writer.upgrade().filter(is_here) {
+            Some(writer) => run(&writer.connection.lock(), &self.path),
+            None => self.reader.with_connection(PATIENCE, |connection, path, _| run(connection, path)),
+        }
     }
 
     fn frames(&self) -> &'static str {
@@ -152,7 +173,7 @@ impl SqliteArchive {
         values: impl rusqlite::Params,
         read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>> {
-        self.reader.with_connection(PATIENCE, |connection, path, _| {
+        self.with_connection(|connection, path| {
             let mut statement = prepared(connection, path, sql)?;
             let rows = statement.query_map(values, |row| read(row)).refused(path)?;
             rows.collect::<rusqlite::Result<Vec<T>>>().refused(path)
@@ -195,7 +216,7 @@ impl Archive for SqliteArchive {
         };
         let sql = format!(
             "SELECT handle, changed, place FROM {frames} WHERE changed > ?1 \
-             UNION SELECT handle, changed, place FROM {frames} WHERE {condition}"
+             UNION ALL SELECT handle, changed, place FROM {frames} WHERE {condition}"
         );
         let read = |row: &Row<'_>| {
             let (changed, place) = (row.get::<_, i64>(1)?.cast_unsigned(), row.get::<_, Option<i64>>(2)?);
@@ -208,8 +229,9 @@ impl Archive for SqliteArchive {
     }
 
     fn base(&self) -> Result<Option<(String, Arc<dyn Archive>)>> {
-        let found = self.reader.with_connection(PATIENCE, |connection, path, _| base_head(connection, path))?;
-        let frames = Self { reader: self.reader.clone(), is_base: true };
+        let found = self.with_connection(base_head)?;
+        let Self { reader, writer, path, .. } = self;
+        let frames = Self { reader: reader.clone(), writer: writer.clone(), path: path.clone(), is_base: true };
         Ok(found.map(|(_, head)| (head, Arc::new(frames) as Arc<dyn Archive>)))
     }
 }
