@@ -1,6 +1,7 @@
-//! Extraction of keywords from texts: word splitting, stop words, a small stemmer, and names of frames.
+//! Extraction of keywords from texts: word splitting, 16 bytes at a time, stop words, a small stemmer, and names of frames.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 /// Words that are too common to distinguish tasks: words of English plans, and the function words of other languages,
 /// which do not tell tasks apart in a plan of few tasks. A word counts in none of the languages, so words that mean
@@ -86,20 +87,25 @@ const fn next_word(mut words: &[u8]) -> Option<(&[u8], &[u8])> {
     if length == 0 { None } else { Some(words.split_at(length)) }
 }
 
-/// Packs a word of at most 15 bytes into a number, after a byte that keeps the length.
+/// Packs a word of at most 15 bytes into a number: its first byte is the lowest one, and a byte behind them keeps the
+/// length.
 const fn number(word: &[u8]) -> u128 {
     assert!(word.len() <= LONGEST_STOP_WORD, "a stop word is too long");
     let mut number = 1;
-    let mut index = 0;
-    while index < word.len() {
+    let mut index = word.len();
+    while index > 0 {
+        index -= 1;
         number = number << 8 | word[index] as u128;
-        index += 1;
     }
     number
 }
 
 fn is_stop_word(word: &str) -> bool {
-    word.len() <= LONGEST_STOP_WORD && STOP_NUMBERS.binary_search(&number(word.as_bytes())).is_ok()
+    word.len() <= LONGEST_STOP_WORD && is_stop_number(number(word.as_bytes()))
+}
+
+fn is_stop_number(number: u128) -> bool {
+    STOP_NUMBERS.binary_search(&number).is_ok()
 }
 
 /// Word endings and their replacements, longest first.
@@ -142,35 +148,134 @@ pub fn keywords(text: &str) -> Vec<String> {
 
 /// Calls `visit` with the stem of every significant word, including repetitions.
 pub(crate) fn for_each_word(text: &str, mut visit: impl FnMut(&str)) {
+    let mut stem = String::new();
+    for_each_raw_word(text, &mut |word| {
+        if let Some(stem) = word.significant(&mut stem) {
+            visit(stem);
+        }
+    });
+}
+
+/// Number of bytes of a text that are looked at together.
+pub(crate) const WINDOW: usize = 16;
+
+/// Returns the next bytes of a text as a number, the first one lowest, and zeros behind its end.
+#[inline]
+pub(crate) fn window(bytes: &[u8], at: usize) -> u128 {
+    let rest = &bytes[at..];
+    u128::from_le_bytes(rest.first_chunk().copied().unwrap_or_else(|| {
+        let mut window = [0; WINDOW];
+        window[..rest.len()].copy_from_slice(rest);
+        window
+    }))
+}
+
+/// Returns a number with the same byte everywhere.
+const fn everywhere(byte: u8) -> u128 {
+    u128::from_le_bytes([byte; WINDOW])
+}
+
+/// Marks the bytes of a window that are in a range of ASCII, by their highest bits: all bytes in a few operations.
+#[inline(always)]
+pub(crate) fn marks(window: u128, range: RangeInclusive<u8>) -> u128 {
+    let low = window & everywhere(0x7F);
+    let from = low + everywhere(0x80 - range.start());
+    let behind = low + everywhere(0x7F - range.end());
+    (from ^ behind) & !window & everywhere(0x80)
+}
+
+/// Returns how many bytes at the beginning of a window are marked.
+#[inline(always)]
+pub(crate) fn marked(marks: u128) -> usize {
+    (!marks & everywhere(0x80)).trailing_zeros() as usize / 8
+}
+
+/// A word as a text has it, in small letters.
+pub(crate) enum RawWord<'a> {
+    /// At most 15 letters and digits of ASCII, packed by [`number`].
+    Short(u128),
+    Other(&'a str),
+}
+
+impl RawWord<'_> {
+    /// Returns the stem, which is written to `stem`, if the word is significant.
+    pub(crate) fn significant<'a>(&self, stem: &'a mut String) -> Option<&'a str> {
+        let bytes;
+        let (word, is_stop_word) = match *self {
+            Self::Short(number) => {
+                bytes = number.to_le_bytes();
+                let word = str::from_utf8(&bytes[..number.ilog2() as usize / 8]).unwrap_or_default();
+                (word, is_stop_number(number))
+            }
+            Self::Other(word) => (word, is_stop_word(word)),
+        };
+        if word.len() < 2 || is_stop_word {
+            return None;
+        }
+        stem.clear();
+        stem.push_str(word);
+        shorten_to_stem(stem);
+        Some(stem)
+    }
+}
+
+/// Calls `visit` with every word, including stop words and repetitions. One function for all that visit words keeps the
+/// library small.
+pub(crate) fn for_each_raw_word(text: &str, visit: &mut dyn FnMut(RawWord<'_>)) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
     let mut word = String::new();
     let mut previous = Class::Other;
     let mut previous_character = '\0';
     let mut pair = String::new();
-    for character in text.chars() {
+    while at < bytes.len() {
+        // Most words are short ones of ASCII. They are taken as a whole.
+        if word.is_empty() && bytes[at].is_ascii() {
+            let window = window(bytes, at);
+            let window = if bytes[at].is_ascii_uppercase() { window | 0x20 } else { window };
+            let length = marked(marks(window, b'a'..=b'z') | marks(window, b'0'..=b'9'));
+            let next = if length < WINDOW { (window >> (8 * length)) as u8 } else { 0x80 };
+            let is_capital = next.is_ascii_uppercase();
+            // A capital behind small letters and digits begins the next word.
+            if next.is_ascii() && (!is_capital || length > 1) {
+                if length > 0 {
+                    let end = 1 << (8 * length);
+                    visit(RawWord::Short(window & (end - 1) | end));
+                }
+                at += length + usize::from(!is_capital);
+                previous = Class::Other;
+                continue;
+            }
+        }
+        let Some(character) = text[at..].chars().next() else { break };
+        at += character.len_utf8();
         let class = Class::of(character);
         let ends = matches!(
             (previous, class),
             (Class::Lower | Class::Digit, Class::Upper) | (_, Class::Other | Class::Unspaced | Class::Picture)
         );
-        if ends {
-            finish(&mut word, &mut visit);
+        if ends && !word.is_empty() {
+            visit(RawWord::Other(&word));
+            word.clear();
         }
         match class {
             Class::Other => {}
             Class::Unspaced if previous == Class::Unspaced => {
                 pair.clear();
                 pair.extend([previous_character, character]);
-                visit(&pair);
+                visit(RawWord::Other(&pair));
             }
             Class::Unspaced => {}
-            Class::Picture => visit(character.encode_utf8(&mut [0; 4])),
+            Class::Picture => visit(RawWord::Other(character.encode_utf8(&mut [0; 4]))),
             _ if character.is_ascii() => word.push(character.to_ascii_lowercase()),
             _ => word.extend(character.to_lowercase()),
         }
         previous = class;
         previous_character = character;
     }
-    finish(&mut word, &mut visit);
+    if !word.is_empty() {
+        visit(RawWord::Other(&word));
+    }
 }
 
 /// Returns the number of words of a text. In scripts without spaces between words, two characters count as a word.
@@ -220,17 +325,11 @@ impl Class {
     }
 }
 
-fn finish(word: &mut String, visit: &mut impl FnMut(&str)) {
-    if word.len() > 1 && !is_stop_word(word) {
-        stem(word);
-        visit(word);
-    }
-    word.clear();
-}
-
 /// Replaces an English ending if at least three letters remain before it.
-fn stem(word: &mut String) {
-    let ending = ENDINGS.iter().find(|(ending, _)| word.len() >= ending.len() + 3 && word.ends_with(ending));
+fn shorten_to_stem(word: &mut String) {
+    let last = word.bytes().last();
+    let is_at_end = |ending: &str| ending.bytes().last() == last && word.ends_with(ending);
+    let ending = ENDINGS.iter().find(|(ending, _)| word.len() >= ending.len() + 3 && is_at_end(ending));
     if let Some((ending, instead)) = ending {
         word.truncate(word.len() - ending.len());
         word.push_str(instead);
@@ -291,6 +390,18 @@ mod tests {
     fn a_pictograph_is_a_word() {
         assert_eq!(keywords("🔥"), ["🔥"]);
         assert_eq!(keywords("Fix🔥parser 👍🏽 – ✅"), ["fix", "🔥", "parser", "👍"]);
+    }
+
+    #[test]
+    fn words_end_where_they_end_however_long_they_are() {
+        let words = |text| keywords(text).join(" ");
+        assert_eq!(words("parseJson3D HTMLParser x86Code aB Ab aBc"), "parse json3 htmlparser x86 code ab bc");
+        assert_eq!(
+            words("abcdefghijklmno abcdefghijklmnop abcdefghijklmnopQrst"),
+            "abcdefghijklmno abcdefghijklmnop qrst"
+        );
+        assert_eq!(words("naïveWord überText codeé É2e\0ab"), "naïve word text codeé é2e ab");
+        assert_eq!(words("last"), "last");
     }
 
     #[test]

@@ -13,9 +13,12 @@
 //!
 //! `tests/context/tokens.rs` checks the lists against both vocabularies.
 
+use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
+use super::keys::mix;
 use super::tokens::TokenCounter;
+use crate::keywords::{WINDOW, marked, marks, window};
 
 /// An estimate without a vocabulary. It is close to o200k for English prose, code and the XML of frames, seldom below
 /// it, and never far below o200k or cl100k for any text.
@@ -100,24 +103,23 @@ enum Before {
 fn units(text: &str) -> usize {
     let tables = &*TABLES;
     let bytes = text.as_bytes();
-    let run = |start: usize, is: &dyn Fn(u8) -> bool| bytes[start..].iter().take_while(|byte| is(**byte)).count();
     let (mut total, mut at, mut before) = (0, 0, Before::Nothing);
     while at < bytes.len() {
         let byte = bytes[at];
         let (cost, length, now) = match byte {
             b'a'..=b'z' | b'A'..=b'Z' => {
-                let capitals = run(at, &|byte| byte.is_ascii_uppercase());
-                let small = run(at + capitals, &|byte| byte.is_ascii_lowercase());
-                let letters = &bytes[at..at + capitals + small];
+                let capitals = if byte.is_ascii_uppercase() { run_of(bytes, at, b'A'..=b'Z') } else { 0 };
+                let small = run_of(bytes, at + capitals, b'a'..=b'z');
+                let letters = Letters { text: &bytes[at..], length: capitals + small };
                 let (cost, division) = tables.capitals_and_letters(letters, capitals, before);
-                (cost, letters.len(), Before::Letters { division })
+                (cost, letters.length, Before::Letters { division })
             }
             b'0'..=b'9' => {
-                let length = run(at, &|byte| byte.is_ascii_digit());
+                let length = run(bytes, at, |byte| byte.is_ascii_digit());
                 (space(before) + length.div_ceil(3) * DIGITS, length, Before::Other)
             }
             b' ' | b'\t' => {
-                let length = run(at, &|other| other == byte);
+                let length = run(bytes, at, |other| other == byte);
                 // Tokenizers divide a gap before its last character, and join that to what follows.
                 let gap = (length - 1).div_ceil(16) * BLANKS;
                 match bytes.get(at + length) {
@@ -128,7 +130,7 @@ fn units(text: &str) -> usize {
                 }
             }
             b'\n' | b'!'..=b'~' => {
-                let length = run(at, &|byte| byte.is_ascii_punctuation() || byte == b'\n');
+                let length = run(bytes, at, |byte| byte.is_ascii_punctuation() || byte == b'\n');
                 let now = if bytes[at + length - 1] == b'\'' { Before::Joining } else { Before::Other };
                 (tables.signs(&bytes[at..at + length], before), length, now)
             }
@@ -151,6 +153,55 @@ fn units(text: &str) -> usize {
     total
 }
 
+/// The letters at the beginning of a text. What follows them makes it possible to look at several of them at once.
+#[derive(Clone, Copy)]
+struct Letters<'a> {
+    text: &'a [u8],
+    length: usize,
+}
+
+impl<'a> Letters<'a> {
+    fn of(letters: &'a [u8]) -> Self {
+        Self { text: letters, length: letters.len() }
+    }
+
+    #[inline]
+    fn bytes(self) -> &'a [u8] {
+        &self.text[..self.length]
+    }
+
+    /// The key of the word that these letters are with a small first letter, and whether their first one is a capital
+    /// before a small one.
+    #[inline]
+    fn key(self) -> (u128, bool) {
+        let bytes = self.bytes();
+        let is_capitalized = bytes[0].is_ascii_uppercase() && bytes.get(1).is_none_or(u8::is_ascii_lowercase);
+        (word_key(self) | if is_capitalized { 0x20 << 120 } else { 0 }, is_capitalized)
+    }
+
+    fn split_at(self, length: usize) -> (Self, Self) {
+        (Self { length, ..self }, Self { text: &self.text[length..], length: self.length - length })
+    }
+}
+
+/// Returns how many bytes of a text from a place on are in a range of ASCII, to which 0 does not belong.
+#[inline(always)]
+fn run_of(bytes: &[u8], start: usize, range: RangeInclusive<u8>) -> usize {
+    let mut length = 0;
+    loop {
+        let part = marked(marks(window(bytes, start + length), range.clone()));
+        length += part;
+        if part < WINDOW {
+            return length;
+        }
+    }
+}
+
+/// Returns how many bytes from a place on are of a kind.
+fn run(bytes: &[u8], start: usize, is: impl Fn(u8) -> bool) -> usize {
+    bytes[start..].iter().take_while(|byte| is(**byte)).count()
+}
+
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
@@ -160,11 +211,14 @@ fn space(before: Before) -> usize {
     if before == Before::Space { SPACE } else { 0 }
 }
 
-/// What the lists say, made once when it is first needed; about 120 KB.
+/// What the lists say, made once when it is first needed; about 150 KB.
 struct Tables {
     /// The listed words in ascending order, as [`word_key`] makes them. The lowest bit is set if the word is one token
     /// only in small letters after a space.
     words: Vec<u128>,
+    /// For each hash of a word, its number among the words, from 1 on, or that of another one and its own behind it; 0:
+    /// none. Most words of a text are listed, and are found here at once.
+    places: Vec<u16>,
     /// For each [`first_letters`], where the words with them begin, and at the end the number of all words.
     starts: Vec<u16>,
     /// For each first character, a bit for each second one.
@@ -185,10 +239,17 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
         let (first, tokens) = range.split_once(':')?;
         Some((u32::from_str_radix(first, 16).ok()?, tokens.parse().ok()?))
     };
-    let places = 0..=first_letters(word_key(b"zz")) + 1;
-    let starts = places.map(|place| words.partition_point(|word| first_letters(*word) < place) as u16).collect();
+    let mut starts = vec![0; first_letters(word_key(Letters::of(b"zz"))) + 2];
+    words.iter().for_each(|word| starts[first_letters(*word) + 1] += 1);
+    (1..starts.len()).for_each(|place| starts[place] += starts[place - 1]);
+    let mut places = vec![0; PLACES];
+    for (word, number) in words.iter().zip(1..) {
+        let free = probes(*word).find(|place| places[*place] == 0).expect("there are more places than words");
+        places[free] = number;
+    }
     Tables {
         words,
+        places,
         starts,
         pairs: pairs(plain),
         spaced_pairs: pairs(spaced),
@@ -196,6 +257,15 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
         single: single.chars().filter(|character| *character != '\n').collect(),
     }
 });
+
+/// Number of places for hashes of words, about twice the number of the words.
+const PLACES: usize = 1 << 14;
+
+/// The places where a word may stand, in the order of the search.
+fn probes(word: u128) -> impl Iterator<Item = usize> {
+    let first = mix(word >> 8) as usize % PLACES;
+    (first..first + PLACES).map(|place| place % PLACES)
+}
 
 /// Reads the list of words, which is in ascending order.
 fn words(list: &str) -> Vec<u128> {
@@ -205,7 +275,7 @@ fn words(list: &str) -> Vec<u128> {
         match byte {
             b'0'..=b'9' => {
                 if !word.is_empty() {
-                    words.push(word_key(&word) | is_spaced);
+                    words.push(word_key(Letters::of(&word)) | is_spaced);
                 }
                 word.truncate(usize::from(byte - b'0'));
                 is_spaced = 1;
@@ -233,12 +303,8 @@ fn pairs(list: &str) -> Vec<u128> {
 const KEY_LETTERS: usize = 15;
 
 /// Returns a number that orders words as their letters do: the first letter in the highest byte, the lowest byte free.
-fn word_key(letters: &[u8]) -> u128 {
-    letters
-        .iter()
-        .take(KEY_LETTERS)
-        .zip(1..)
-        .fold(0, |key, (letter, place)| key | u128::from(*letter) << (128 - 8 * place))
+fn word_key(letters: Letters<'_>) -> u128 {
+    window(letters.text, 0).swap_bytes() & u128::MAX << (128 - 8 * letters.length.min(KEY_LETTERS))
 }
 
 /// Returns a number that orders words as their first two letters do.
@@ -252,10 +318,20 @@ fn part(before: Before) -> usize {
     if matches!(before, Before::Letters { .. }) { PART } else { 0 }
 }
 
+/// The cost of a listed word, as which these letters are seen.
+fn word_cost(word: u128, is_capitalized: bool, before: Before) -> usize {
+    let is_one = match before {
+        Before::Nothing | Before::Joining => false,
+        Before::Space => word & 1 == 0 || !is_capitalized,
+        Before::Letters { .. } | Before::Other => word & 1 == 0,
+    };
+    if is_one { WORD } else { WORD_ELSEWHERE }
+}
+
 impl Tables {
     /// Returns the cost of capitals and the small letters after them, and what it costs more to divide them.
-    fn capitals_and_letters(&self, letters: &[u8], capitals: usize, before: Before) -> (usize, usize) {
-        if capitals < 2 || capitals == letters.len() {
+    fn capitals_and_letters(&self, letters: Letters<'_>, capitals: usize, before: Before) -> (usize, usize) {
+        if capitals < 2 || capitals == letters.length {
             return self.letters(letters, before);
         }
         // The last capital belongs to the small letters (HTML|Element), or all capitals together are a word.
@@ -269,10 +345,10 @@ impl Tables {
 
     /// Returns the cheapest cost of letters: as a listed word, or as [`Tables::without_word`]. Also returns what it costs
     /// more to divide them, which is never more than to have divided them from the beginning.
-    fn letters(&self, letters: &[u8], before: Before) -> (usize, usize) {
-        match self.words(letters, before).next().filter(|(length, _)| *length == letters.len()) {
-            Some((_, WORD)) => (part(before) + WORD, CONTINUATION),
-            Some((_, word)) => {
+    fn letters(&self, letters: Letters<'_>, before: Before) -> (usize, usize) {
+        match self.word(letters, before) {
+            Some(WORD) => (part(before) + WORD, CONTINUATION),
+            Some(word) => {
                 let without_word = self.without_word(letters, before);
                 let cost = without_word.min(part(before) + word);
                 (cost, CONTINUATION.min(without_word - cost))
@@ -283,9 +359,9 @@ impl Tables {
 
     /// Returns the cheapest cost of letters that are no listed word as a whole: as a listed word and what continues it, or
     /// as pairs and single letters.
-    fn without_word(&self, letters: &[u8], before: Before) -> usize {
-        let divided = self.divided(letters, before);
-        let shorter = self.words(letters, before).filter(|(length, _)| *length < letters.len());
+    fn without_word(&self, letters: Letters<'_>, before: Before) -> usize {
+        let divided = self.divided(letters.bytes(), before);
+        let shorter = self.words(letters, before).filter(|(length, _)| *length < letters.length);
         let continued = shorter.map(|(length, word)| part(before) + word + CONTINUATION + divided[length]);
         continued.fold(divided[0], usize::min)
     }
@@ -312,10 +388,21 @@ impl Tables {
         costs
     }
 
+    /// Returns the cost of letters that are a listed word as a whole.
+    fn word(&self, letters: Letters<'_>, before: Before) -> Option<usize> {
+        if before == Before::Nothing || letters.length > KEY_LETTERS {
+            return None;
+        }
+        let (key, is_capitalized) = letters.key();
+        let numbers = probes(key).map_while(|place| self.places[place].checked_sub(1));
+        let mut words = numbers.map(|number| self.words[usize::from(number)]);
+        let word = words.find(|word| word >> 8 == key >> 8)?;
+        Some(word_cost(word, is_capitalized, before))
+    }
+
     /// Returns the lengths of the listed words with which the letters begin, the longest one first, and their costs.
-    fn words(&self, letters: &[u8], before: Before) -> impl Iterator<Item = (usize, usize)> {
-        let is_capitalized = letters[0].is_ascii_uppercase() && letters.get(1).is_none_or(u8::is_ascii_lowercase);
-        let key = word_key(letters) | if is_capitalized { 0x20 << 120 } else { 0 };
+    fn words(&self, letters: Letters<'_>, before: Before) -> impl Iterator<Item = (usize, usize)> {
+        let (key, is_capitalized) = letters.key();
         let listed = self.words_like(key);
         let mut beginning = if before == Before::Nothing { 0 } else { KEY_LETTERS };
         std::iter::from_fn(move || {
@@ -330,12 +417,7 @@ impl Tables {
                     continue;
                 }
                 beginning = length - 1;
-                let is_one = match before {
-                    Before::Nothing | Before::Joining => false,
-                    Before::Space => last & 1 == 0 || !is_capitalized,
-                    Before::Letters { .. } | Before::Other => last & 1 == 0,
-                };
-                return Some((length, if is_one { WORD } else { WORD_ELSEWHERE }));
+                return Some((length, word_cost(*last, is_capitalized, before)));
             }
             None
         })

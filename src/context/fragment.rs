@@ -1,5 +1,7 @@
 //! The XML of a frame, rendered once for all detail levels from stub to whole, with the cost of each.
 
+use std::fmt::{self, Write};
+
 use serde::{Deserialize, Serialize};
 
 use super::Conversation;
@@ -204,6 +206,13 @@ impl<'a> FragmentWriter<'a> {
         self.fragment.text.push_str(element);
     }
 
+    fn write(&mut self, element: fmt::Arguments<'_>) {
+        let start = self.fragment.text.len();
+        // Writing into a text cannot fail.
+        let _ = self.fragment.text.write_fmt(element);
+        self.cost += Cost::of(&self.fragment.text[start..], self.counter);
+    }
+
     fn end(&mut self, detail_level: DetailLevel) {
         let level = detail_level as usize - 1;
         let before = level.checked_sub(1).map_or(Cost::default(), |before| self.fragment.levels[before].2);
@@ -223,7 +232,7 @@ impl<'a> FragmentWriter<'a> {
     }
 
     fn open(&mut self, name: &str, handle: Handle, node: &Node) {
-        self.push(&format!("<{name} id=\"{handle}\" status=\"{}\">\n", node.status()));
+        self.write(format_args!("<{name} id=\"{handle}\" status=\"{}\">\n", node.status()));
     }
 
     fn title(&mut self, title: &str) {
@@ -243,7 +252,7 @@ impl<'a> FragmentWriter<'a> {
         }
         let cost = |part: &str| charge(&content(part), self.counter);
         let omitted = omitted_blanks(omitted);
-        let text = truncate_by(&text, limit.saturating_sub(charge(&omitted, self.counter)), CUT, &cost);
+        let (text, _) = truncate_by(&text, limit.saturating_sub(charge(&omitted, self.counter)), CUT, &cost);
         format!("<{name}{omitted}>{}</{name}>\n", content(&text))
     }
 
@@ -253,7 +262,7 @@ impl<'a> FragmentWriter<'a> {
             let more = if hidden > 0 { format!(" (and {hidden} before)") } else { String::new() };
             let omitted = omitted_blanks(shown.iter().map(|entry| entry.omitted).sum());
             let texts: Vec<&str> = shown.iter().map(|entry| entry.text.as_str()).collect();
-            self.push(&format!("<artifacts{omitted}>{}{more}</artifacts>\n", content(&texts.join(", "))));
+            self.write(format_args!("<artifacts{omitted}>{}{more}</artifacts>\n", content(&texts.join(", "))));
         }
     }
 
@@ -264,10 +273,10 @@ impl<'a> FragmentWriter<'a> {
         }
         self.push("<decisions>\n");
         if hidden > 0 {
-            self.push(&format!("({hidden} before)\n"));
+            self.write(format_args!("({hidden} before)\n"));
         }
         for ListEntry { text, omitted } in &shown {
-            self.push(&format!("<decision{}>{}</decision>\n", omitted_blanks(*omitted), content(text)));
+            self.write(format_args!("<decision{}>{}</decision>\n", omitted_blanks(*omitted), content(text)));
         }
         self.push("</decisions>\n");
     }
@@ -284,19 +293,20 @@ impl<'a> FragmentWriter<'a> {
 
     /// Returns the newest entries that fit, in order, and the number of the others.
     fn newest(&self, entries: &[String]) -> (Vec<ListEntry>, usize) {
-        let cost = |part: &str| charge(&content(part), self.counter).saturating_add(1);
+        let cost = |part: &str| charge(&content(part), self.counter);
         let mut shown = Vec::new();
         let mut left = LIST_TOKENS;
         for entry in entries.iter().rev() {
             let (text, omitted) = without_long_blanks(entry);
             let around = charge(&omitted_blanks(omitted), self.counter);
-            let text = truncate_by(&text, LIST_TOKENS - 1 - around, CUT, &|part| cost(part) - 1).into_owned();
-            let needed = cost(&text) + around;
+            let (text, cost) = truncate_by(&text, LIST_TOKENS - 1 - around, CUT, &cost);
+            // One more for what stands between two entries.
+            let needed = cost.saturating_add(1 + around);
             if needed > left {
                 break;
             }
             left -= needed;
-            shown.push(ListEntry { text, omitted });
+            shown.push(ListEntry { text: text.into_owned(), omitted });
         }
         shown.reverse();
         let hidden = entries.len() - shown.len();

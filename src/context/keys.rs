@@ -22,8 +22,17 @@ impl Hasher for KeyHasher {
         self.write_u64(u64::from(key));
     }
 
-    /// Multiplies by 2^64 divided by the golden ratio (Fibonacci hashing), and rotates the well-mixed upper half down.
     fn write_u64(&mut self, key: u64) {
-        self.0 = (self.0 ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
+        self.0 = mix_half(self.0 ^ key);
     }
+}
+
+/// Multiplies by 2^64 divided by the golden ratio (Fibonacci hashing), and rotates the well-mixed upper half down.
+fn mix_half(key: u64) -> u64 {
+    key.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
+}
+
+/// Hashes a large number.
+pub(super) fn mix(key: u128) -> u64 {
+    mix_half(key as u64 ^ (key >> 64) as u64)
 }

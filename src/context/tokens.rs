@@ -2,6 +2,7 @@
 //! a number of tokens.
 
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::sync::Arc;
 
 use super::approx::Approx;
@@ -96,27 +97,33 @@ const COUNTERS: &str = "approx or chars4; o200k needs a library that is built wi
 /// assert_eq!(truncate("one two", 3, "…", &Chars4), "one two");
 /// ```
 pub fn truncate<'a>(text: &'a str, limit: usize, indicator: &str, counter: &dyn TokenCounter) -> Cow<'a, str> {
-    truncate_by(text, limit, indicator, &|part| counter.count(part))
+    truncate_by(text, limit, indicator, &|part| counter.count(part)).0
 }
 
-/// As [`truncate`], with any subadditive cost function. Examines little more of the text than it returns.
+/// As [`truncate`], with any subadditive cost function; also returns the cost. Examines little more of the text than it
+/// returns.
 pub(super) fn truncate_by<'a>(
     text: &'a str,
     limit: usize,
     indicator: &str,
     cost: &dyn Fn(&str) -> usize,
-) -> Cow<'a, str> {
-    let room = limit.saturating_sub(cost(indicator));
-    let fits = |end: usize| cost(&text[..end]) <= room;
+) -> (Cow<'a, str>, usize) {
+    // Most texts fit, so the indicator is seldom needed.
+    let room = LazyCell::new(|| limit.saturating_sub(cost(indicator)));
+    let fits = |end: usize| cost(&text[..end]) <= *room;
     // Double the step until the beginning does not fit, then search the end by bisection.
     let mut fitting = 0;
     let mut step = (limit * 4).max(16);
     let mut exceeding = loop {
         let end = floor_char_boundary(text, fitting + step);
-        if end == text.len() && cost(text) <= limit {
-            return Cow::Borrowed(text);
+        if end == text.len() {
+            let whole = cost(text);
+            if whole <= limit {
+                return (Cow::Borrowed(text), whole);
+            }
+            break end;
         }
-        if end == text.len() || !fits(end) {
+        if !fits(end) {
             break end;
         }
         (fitting, step) = (end, step * 2);
@@ -129,7 +136,7 @@ pub(super) fn truncate_by<'a>(
         if fits(middle) { fitting = middle } else { exceeding = middle }
     }
     if cost(indicator) > limit {
-        return Cow::Borrowed("");
+        return (Cow::Borrowed(""), cost(""));
     }
     let kept = &text[..fitting];
     // Go back to the last whitespace, but not by more than half of the text.
@@ -138,9 +145,10 @@ pub(super) fn truncate_by<'a>(
     let mut kept = kept[..word_end.unwrap_or(fitting)].trim_end();
     loop {
         let cut = format!("{kept}{indicator}");
+        let cost = cost(&cut);
         // Only counters that are not quite subadditive count more here than for the two parts.
-        if kept.is_empty() || cost(&cut) <= limit {
-            return Cow::Owned(cut);
+        if kept.is_empty() || cost <= limit {
+            return (Cow::Owned(cut), cost);
         }
         kept = kept[..floor_char_boundary(kept, kept.len() - 1)].trim_end();
     }

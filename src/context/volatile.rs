@@ -286,7 +286,7 @@ impl Room<'_> {
 fn id_and_title(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
     let cost = |part: &str| charge(&attribute(part), &contexts.counts);
     let (title, omitted) = without_long_blanks(tree.node(handle).title());
-    let title = truncate_by(&title, TITLE_TOKENS, CUT, &cost);
+    let (title, _) = truncate_by(&title, TITLE_TOKENS, CUT, &cost);
     format!("id=\"{handle}\" title=\"{}\"{}", attribute(&title), omitted_blanks(omitted))
 }
 
@@ -360,7 +360,7 @@ fn ended_child(contexts: &Contexts, tree: &Tree, handle: Handle, problem: &str, 
         FrameStatus::Completed | FrameStatus::Failed => frame.dense_results(),
     };
     let cost = |part: &str| charge(&content(part), &contexts.counts);
-    let text = truncate_by(text.trim(), results_tokens, CUT, &cost);
+    let (text, _) = truncate_by(text.trim(), results_tokens, CUT, &cost);
     let (named, status) = (id_and_title(contexts, tree, handle), frame.status);
     format!("<ended-child {named} status=\"{status}\">{}</ended-child>\n", content(&text))
 }
@@ -374,7 +374,7 @@ fn named(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
 fn short(contexts: &Contexts, text: &str, tokens: usize) -> String {
     let cost = |part: &str| charge(&content(part), &contexts.counts);
     let text = one_line(beginning(text, SHORT_CHARACTERS));
-    content(&truncate_by(&text, tokens, CUT, &cost)).into_owned()
+    content(&truncate_by(&text, tokens, CUT, &cost).0).into_owned()
 }
 
 fn next_action(
@@ -575,7 +575,7 @@ fn state_warnings(contexts: &Contexts, wording: &Wording, tree: &Tree, handle: H
 fn suggestions_element(contexts: &Contexts, suggestions: &str) -> String {
     let cost = |part: &str| charge(&content(part), &contexts.counts);
     let (suggestions, omitted) = without_long_blanks(suggestions);
-    let shown = truncate_by(&suggestions, SUGGESTION_TOKENS, CUT, &cost);
+    let (shown, _) = truncate_by(&suggestions, SUGGESTION_TOKENS, CUT, &cost);
     format!("<suggestions{}>\n{}\n</suggestions>\n", omitted_blanks(omitted), content(&shown))
 }
 

@@ -24,6 +24,13 @@ pub fn escape(text: &str) -> Cow<'_, str> {
 
 /// As [`escape`], but only for element content, which needs no entities for quotes.
 pub(super) fn content(text: &str) -> Cow<'_, str> {
+    // Most texts need no change. One look at all bytes, which does not stop at the first that does, is much faster than
+    // one for each kind of change.
+    let stands_for_itself =
+        |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t') & !matches!(byte, b'&' | b'<' | b'>');
+    if text.bytes().fold(true, |all, byte| all & stands_for_itself(byte)) {
+        return Cow::Borrowed(text);
+    }
     referenced(escape::partial_escape(legal(text)))
 }
 

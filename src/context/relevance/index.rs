@@ -2,11 +2,11 @@
 
 use super::habit::Habit;
 use super::plan::{PlannedOrder, distance};
-use super::query::{TITLE_WEIGHT, beginning, beginnings, term};
+use super::query::{TITLE_WEIGHT, beginnings, term};
 use super::scores::Notes;
+use super::words::WordCounts;
 use crate::context::keys::KeyMap;
 use crate::frame::{FrameStatus, Handle, first_filled, has_handle_form};
-use crate::keywords::for_each_word;
 use crate::steps::step;
 use crate::tree::{Node, Tree};
 
@@ -109,12 +109,13 @@ impl SiblingIndex {
         let (changed, mut gone): (Vec<usize>, Vec<usize>) =
             changed.into_iter().partition(|place| self.documents[*place].is_finished(tree));
         let mut has_new_links = false;
+        let mut words = WordCounts::default();
         for place in changed {
             let Document { handle, declared, order, .. } = self.documents[place];
             let node = tree.node(handle);
             has_new_links |= declared != node.dependencies().len() || order != node.order();
             let length = self.lengths[place];
-            self.read(tree, place);
+            self.read(tree, place, &mut words);
             if self.lengths[place] != length {
                 self.sum_lengths(place);
             }
@@ -126,20 +127,20 @@ impl SiblingIndex {
         let is_new = |child: &Handle| tree.node(*child).finished() > Some(newest);
         let new: Vec<Handle> = node.finished_children().rev().take_while(is_new).collect();
         if has_new_links || !gone.is_empty() || self.documents.len() + new.len() != count {
-            self.rearrange(tree, node);
+            self.rearrange(tree, node, &mut words);
         } else {
-            new.into_iter().rev().for_each(|child| self.push(tree, child));
+            new.into_iter().rev().for_each(|child| self.push(tree, child, &mut words));
         }
         self.checked_at = node.finished_revision();
     }
 
     /// Adds a child at the end.
-    fn push(&mut self, tree: &Tree, child: Handle) {
+    fn push(&mut self, tree: &Tree, child: Handle, words: &mut WordCounts) {
         let place = self.documents.len();
         self.documents.push(Document::new(child));
         self.lengths.push(0.0);
         self.total_lengths.push(0.0);
-        self.read(tree, place);
+        self.read(tree, place, words);
         self.sum_lengths(place);
         self.link(tree, place);
     }
@@ -166,7 +167,7 @@ impl SiblingIndex {
 
     /// Removes the documents of children that are not finished in this version of the tree, and adds those that are
     /// missing, also between others.
-    fn rearrange(&mut self, tree: &Tree, parent: &Node) {
+    fn rearrange(&mut self, tree: &Tree, parent: &Node, words: &mut WordCounts) {
         let old = std::mem::take(&mut self.documents);
         let old_lengths = std::mem::take(&mut self.lengths);
         let mut new_places = vec![None; old.len()];
@@ -197,7 +198,7 @@ impl SiblingIndex {
             places.retain_mut(|place| move_to(place, &new_places));
             !places.is_empty()
         });
-        missing.into_iter().for_each(|place| self.read(tree, place));
+        missing.into_iter().for_each(|place| self.read(tree, place, words));
         self.total_lengths = vec![0.0; self.documents.len()];
         self.sum_lengths(0);
         self.planned = PlannedOrder::default();
@@ -207,7 +208,7 @@ impl SiblingIndex {
     }
 
     /// Reads the frame of a document, and puts its words and names in the place of the old ones.
-    fn read(&mut self, tree: &Tree, place: usize) {
+    fn read(&mut self, tree: &Tree, place: usize, words: &mut WordCounts) {
         let document = &mut self.documents[place];
         let node = tree.node(document.handle);
         let (settled, record) = (node.settled(), node.record());
@@ -220,29 +221,23 @@ impl SiblingIndex {
         document.is_failed = node.status() == FrameStatus::Failed;
         document.is_candidate = !document.is_failed || !results.trim().is_empty();
         let texts = [(settled.title, TITLE_WEIGHT), (settled.success_criteria, 1.0), (results, 1.0)];
-        let mut counts: KeyMap<u64, f32> = KeyMap::default();
-        let mut length = 0.0;
-        let mut count = |text: &str, weight: f32| {
-            for_each_word(text, |stem| {
-                step();
-                *counts.entry(term(stem)).or_default() += weight;
-                length += weight;
-            });
-        };
-        texts.into_iter().for_each(|(text, weight)| count(beginning(text), weight));
+        texts.into_iter().for_each(|(text, weight)| words.add(text, weight));
         for list in [settled.artifacts, settled.decisions] {
-            beginnings(list).for_each(|text| count(text, 1.0));
+            beginnings(list).for_each(|text| words.add(text, 1.0));
         }
-        self.lengths[place] = length;
-        let names = names(document.handle, &record.session_id);
-        let old_words = std::mem::replace(&mut document.words, counts.keys().copied().collect());
-        let old_names = std::mem::replace(&mut document.names, names);
-        for word in old_words.iter().filter(|word| !counts.contains_key(word)) {
-            remove_at(&mut self.words, *word, |(other, _)| *other as usize, place);
+        for word in std::mem::take(&mut document.words) {
+            remove_at(&mut self.words, word, |(other, _)| *other as usize, place);
         }
-        for (word, count) in counts {
+        let length = &mut self.lengths[place];
+        *length = 0.0;
+        let counts = words.take().map(|(word, count)| {
+            *length += count;
             put_at(self.words.entry(word).or_default(), |(other, _)| *other as usize, (place as u32, count));
-        }
+            word
+        });
+        document.words = counts.collect();
+        let names = names(document.handle, &record.session_id);
+        let old_names = std::mem::replace(&mut document.names, names);
         for name in old_names.iter().filter(|name| !document.names.contains(name)) {
             remove_at(&mut self.names, *name, |other| *other as usize, place);
         }
@@ -347,6 +342,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::context::relevance::query::beginning;
     use crate::context::relevance::{Query, Scored, Standpoint};
     use crate::frame::{FrameEdit, NewFrame, PopStatus};
     use crate::steps::steps_of;

@@ -30,6 +30,7 @@ mod query;
 mod scores;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub(super) use index::SiblingIndex;
 pub(super) use query::Query;
