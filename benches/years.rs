@@ -40,7 +40,9 @@ fn main() {
     let sizes: Vec<usize> = sizes.split(',').map(|size| size.trim().parse().expect("a number of frames")).collect();
     let results: Vec<(usize, Value)> = sizes.into_iter().map(|size| (size, measured(size))).collect();
     println!("\n{} seconds of decisions, one every {} ms:\n", seconds().as_secs(), STEP.as_millis());
-    println!("| finished frames | open | resident | push | 99.9 % of commands | written for each | a finished frame | state.json |");
+    println!(
+        "| finished frames | open | resident | push | 99.9 % of commands | written for each | a finished frame | state.json |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     for (size, found) in &results {
         let number = |name: &str| found[name].as_f64().unwrap();

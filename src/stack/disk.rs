@@ -52,6 +52,8 @@ pub(super) enum MirrorScope {
     /// files of the frames that the last commands have changed, and those that wait when they are due. At most
     /// [`INSTALLMENT`] files of frames.
     Due,
+    /// As `Due`, but `state.json` is due more seldom, because a caller waits.
+    DueInCommand,
     /// All files, unless `state.json` is left to others: then those of the frames that this process has changed.
     Rest,
     /// All files.
@@ -399,8 +401,10 @@ impl Disk {
             _ if !is_behind => Due::Fresh,
             #[cfg(feature = "session")]
             MirrorScope::ChangedFrames => Due::Fresh,
-            MirrorScope::Due if leaves_state => mirror.due(clock()).min(Due::Waiting),
-            MirrorScope::Due => mirror.due(clock()),
+            MirrorScope::Due | MirrorScope::DueInCommand => {
+                let due = mirror.due(clock(), scope == MirrorScope::DueInCommand);
+                if leaves_state { due.min(Due::Waiting) } else { due }
+            }
             MirrorScope::Rest if leaves_state => Due::Waiting,
             MirrorScope::Rest | MirrorScope::All => Due::Everything,
         };

@@ -177,7 +177,7 @@ impl Stack {
             disk.drop_finished(&self.inner.tree);
             Ok(is_new)
         })?;
-        if self.mirror_scope() == MirrorScope::Due {
+        if self.mirror_scope() == MirrorScope::DueInCommand {
             call.poll();
         }
         Ok(is_new)
@@ -203,7 +203,7 @@ impl Stack {
         if self.is_polled() {
             return MirrorScope::ChangedFrames;
         }
-        MirrorScope::Due
+        MirrorScope::DueInCommand
     }
 
     /// The time at which [`Stack::poll`] should be called, in milliseconds since the Unix epoch. `None` if the files

@@ -10,8 +10,8 @@
 //! next open detects that.
 //!
 //! The file of a changed frame is small and written at once. `state.json` grows with the tree, so it is written only when
-//! that costs little: after a span of which the writing takes at most a hundredth, and after changes of a tenth of its
-//! size, or when nothing has changed for some seconds.
+//! that costs little: after a span of which the writing takes at most a hundredth (in a command, a two-thousandth), and
+//! after changes of a tenth of its size, or when nothing has changed for some seconds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -28,8 +28,10 @@ use crate::frame::{Frame, FrameFile, Handle, file_name};
 
 /// Minimum time between two writes of `state.json`, and of a large frame's file, in milliseconds.
 const INTERVAL: u64 = 250;
-/// The least time from one write of `state.json` to the next one, as a multiple of what the write takes.
+/// The least time from one write of `state.json` to the next one, as a multiple of what the write takes: if a poll writes it, and
+/// if a command does, whose caller waits.
 const TIME_SHARE: u64 = 100;
+const COMMAND_TIME_SHARE: u64 = 2_000;
 /// The largest size of `state.json`, as a multiple of the bytes of the frames' files that were written since its last write.
 const SIZE_SHARE: u64 = 10;
 /// Up to this size, `state.json` is written without regard to what has changed, in bytes.
@@ -37,7 +39,7 @@ const SMALL_STATE: u64 = 64 << 10;
 /// Time without changes after which `state.json` is written although little has changed, in milliseconds.
 const PAUSE: u64 = 5_000;
 /// Size of a frame's file from which it is written every [`INTERVAL`] and not after every change, in bytes.
-const LARGE: usize = 64 << 10;
+const LARGE: usize = 16 << 10;
 /// The lock file.
 const LOCK: &str = ".mirror.lock";
 /// Maximum wait of a command for another process that writes the mirror. Calls whose purpose is to write the mirror wait
@@ -204,14 +206,14 @@ impl Mirror {
     /// The time at which something is due that does not belong to a command.
     pub(crate) fn deadline(&self) -> u64 {
         match self.has_waiting() {
-            true => self.state_deadline().min(self.after_last_try(INTERVAL)),
-            false => self.state_deadline(),
+            true => self.state_deadline(TIME_SHARE).min(self.after_last_try(INTERVAL)),
+            false => self.state_deadline(TIME_SHARE),
         }
     }
 
-    /// What is due.
-    pub(crate) fn due(&self, now: u64) -> Due {
-        if now >= self.state_deadline() {
+    /// What is due: in a poll, or in a command.
+    pub(crate) fn due(&self, now: u64, in_command: bool) -> Due {
+        if now >= self.state_deadline(if in_command { COMMAND_TIME_SHARE } else { TIME_SHARE }) {
             Due::Everything
         } else if self.has_waiting() && now >= self.after_last_try(INTERVAL) {
             Due::Waiting
@@ -221,8 +223,8 @@ impl Mirror {
     }
 
     /// The time at which `state.json` is due.
-    fn state_deadline(&self) -> u64 {
-        let cheap = self.after_last_try(INTERVAL.max(self.state_took.saturating_mul(TIME_SHARE)));
+    fn state_deadline(&self, share: u64) -> u64 {
+        let cheap = self.after_last_try(INTERVAL.max(self.state_took.saturating_mul(share)));
         let is_worth_it = self.state_size <= SMALL_STATE || self.changed.saturating_mul(SIZE_SHARE) >= self.state_size;
         if is_worth_it { cheap } else { cheap.max(self.changed_at.saturating_add(PAUSE)) }
     }
