@@ -79,7 +79,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
         ],
     ),
     ("Run", &["agent", "runs"]),
-    ("Files", &["import", "export", "schema", "completions", "man"]),
+    ("Files", &["import", "export", "compact", "schema", "completions", "man"]),
 ];
 
 /// What `--help` says of a command that the system cannot have.

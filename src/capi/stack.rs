@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::code::CallstackCode;
 use super::error::{CallstackError, Failure};
 use super::guard::{Output, caught, guard, put};
-use super::text::{CallstackText, optional_record, text, to_json};
+use super::text::{CallstackText, optional_record, record, text, to_json};
 use crate::context::{self, CacheStatistics};
 use crate::error::Error;
 use crate::frame::{Handle, Repair, StackState};
 use crate::stack::{Stack, StackOptions};
-use crate::store::{Durability, MemoryStore, MirrorStatus};
+use crate::store::{Durability, LogLimits, MemoryStore, MirrorStatus};
 
 /// A call stack: a tree of frames, in a folder or in memory.
 ///
@@ -118,6 +118,7 @@ struct FolderOptions {
     busy_timeout: Option<u64>,
     mirror: Option<bool>,
     state_file_frames: Option<usize>,
+    finished_frames: Option<usize>,
     counter: Option<String>,
 }
 
@@ -131,6 +132,7 @@ impl TryFrom<FolderOptions> for StackOptions {
             busy_timeout: options.busy_timeout.unwrap_or(defaults.busy_timeout),
             mirror: options.mirror.unwrap_or(defaults.mirror),
             state_file_frames: options.state_file_frames.unwrap_or(defaults.state_file_frames),
+            finished_frames: options.finished_frames.unwrap_or(defaults.finished_frames),
             ..defaults
         })
     }
@@ -181,6 +183,8 @@ unsafe fn folder_path<'a>(folder: *const c_char, folder_len: usize) -> Result<&'
 ///   - `"mirror"`: whether state.json and frames/ are kept up to date beside the database; default true;
 ///   - `"stateFileFrames"`: the number of frames above which state.json is left to `callstack_flush` and to other
 ///     processes, for programs that make one change and end; default: it is always written;
+///   - `"finishedFrames"`: how many frames of finished trees stay in memory at most; the others are read from the database
+///     when they are asked for; default 4096;
 ///   - `"counter"`: the token counter, `"approx"` (default: an estimate), `"chars4"` (a token for four characters), or
 ///     `"o200k"` (exact; only if the library was built with the feature `tokenizer`, else the error is _SETTING).
 /// - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
@@ -342,6 +346,69 @@ pub unsafe extern "C" fn callstack_refresh(
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe { Callstack::write(stack, out_is_new, error, |stack| Ok(stack.refresh()?)) }
+}
+
+/// The limits of `callstack_compact_history`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CompactionLimits {
+    before: u64,
+}
+
+/// Replaces the events of finished trees by their last state, so that the database becomes smaller. Frames, handles, contexts
+/// and logs stay as they are. `callstack_history` no longer has these events, and `callstack_export_history` and
+/// `callstack_rebuild` no longer make the same stack; `callstack_export_files` and copies of the database do.
+///
+/// - `limits`: a JSON object, `{"before": 1795293106903}`: trees in which nothing is unfinished, and whose last event has an
+///   earlier time, in milliseconds since the Unix epoch.
+/// - `out_compaction`: a JSON object, `{"trees": 120, "events": 18304, "bytesBefore": 52428800, "bytesAfter": 9437184}`: the
+///   number of trees whose events were removed, the number of these events, and the size of the database in bytes.
+///
+/// Takes some seconds for a million events. Most of it does not keep other commands waiting.
+///
+/// Errors: _JSON for the limits, _IN_MEMORY if the stack has no database, _DAMAGED if the events do not give the state that the
+/// database has; the storage errors. After an error the history is as it was.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_compact_history(
+    stack: *mut Callstack,
+    limits: *const c_char,
+    limits_len: usize,
+    out_compaction: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, out_compaction, error, |stack| {
+            let CompactionLimits { before } = record("limits", limits, limits_len)?;
+            Ok(to_json(&stack.compact_history(before)?))
+        })
+    }
+}
+
+/// Removes old logs of finished frames. Logs of frames that are planned, in progress or blocked stay.
+///
+/// - `limits`: a JSON object, `{"before": 1795293106903, "bytes": 500000000}`, with any of
+///   - `"before"`: removes logs to which nothing was appended since this time, in milliseconds since the Unix epoch;
+///   - `"bytes"`: removes the oldest logs, until all together have at most this size.
+/// - `out_pruned`: a JSON object, `{"files": 12, "bytes": 340000, "left": 5100000}`: the number of logs that were removed, their
+///   size, and the size of those that are left, in bytes.
+///
+/// Errors: _JSON for the limits, _IN_MEMORY if the stack has no folder; the storage errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_prune_logs(
+    stack: *mut Callstack,
+    limits: *const c_char,
+    limits_len: usize,
+    out_pruned: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, out_pruned, error, |stack| {
+            let limits: LogLimits = record("limits", limits, limits_len)?;
+            Ok(to_json(&stack.prune_logs(limits)?))
+        })
+    }
 }
 
 /// The record of `callstack_info`.

@@ -68,9 +68,6 @@ impl Stack {
             let _ = disk.write_mirror(tree, clock, MirrorScope::All, deadline);
             disk.make_snapshot(tree, deadline)
         })?;
-        if self.inner.tree.read().revision() == 0 {
-            return Ok(HistoryCompaction { trees: 0, events: 0, bytes_before, bytes_after: bytes_before });
-        }
         let (until, Compared { same, problems }) = call.compare_snapshot()?;
         if let Some(problem) = problems.first() {
             let place = format!("the snapshot of {}", self.place());
@@ -82,20 +79,20 @@ impl Stack {
         Ok(HistoryCompaction { trees: compacted.trees, events: compacted.events, bytes_before, bytes_after: bytes() })
     }
 
-    /// Replays the events up to the snapshot of the store, and compares each tree with it. Returns the revision of the snapshot too.
-    /// It does not wait for commands.
+    /// Replays the events up to the snapshot of the store, and compares each tree with it. Returns the revision of the snapshot too; 0
+    /// if there is none yet. Commands do not wait for it.
     ///
     /// # Errors
     /// [`Error::InMemory`] if the store keeps no snapshots; [`Error::History`] and [`Error::Damaged`] for the events; the errors of
     /// the store.
     pub(super) fn compare_snapshot(&self) -> Result<(u64, Compared)> {
         let no_snapshots = Error::InMemory { what: "snapshots" };
-        let found = self.with_disk(|disk, deadline| {
-            let Some(store) = disk.store.as_mut() else { return Ok(None) };
-            let Some(archive) = archive_of(&**store) else { return Ok(None) };
-            Ok(store.snapshot(deadline.remaining())?.map(|snapshot| (snapshot, archive)))
+        let (snapshot, archive) = self.with_disk(|disk, deadline| {
+            let store = disk.store.as_mut().ok_or(no_snapshots.clone())?;
+            let archive = archive_of(&**store).ok_or(no_snapshots)?;
+            Ok((store.snapshot(deadline.remaining())?, archive))
         })?;
-        let (snapshot, archive) = found.ok_or(no_snapshots)?;
+        let Some(snapshot) = snapshot else { return Ok((0, Compared::default())) };
         let mut comparison = Comparison::new(archive, snapshot.head, snapshot.revision)?;
         let query = EventQuery::default().since(comparison.revision()).until(snapshot.revision);
         self.read_history(&query, |event| comparison.follow(event))?;

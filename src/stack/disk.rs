@@ -240,6 +240,22 @@ impl Disk {
         Ok(())
     }
 
+    /// Calls `run` with the newest tree while no other process commits or appends to a log.
+    pub(super) fn alone<T>(
+        &mut self,
+        tree: &SharedTree,
+        deadline: &Deadline,
+        run: impl FnOnce(&Tree) -> Result<T>,
+    ) -> Result<T> {
+        let Self { store: Some(store), mirror, .. } = self else { return run(&tree.read()) };
+        let result = store
+            .begin(deadline.remaining())
+            .and_then(|()| catch_up(&mut **store, mirror.as_mut(), tree, deadline))
+            .and_then(|()| run(&tree.read()));
+        store.rollback();
+        result
+    }
+
     /// Removes the events of finished trees in one transaction, and gives their space back.
     pub(super) fn compact(
         &mut self,
@@ -489,13 +505,7 @@ fn read_tree_since(
         let is_newest = |store: &mut dyn Store| Ok::<bool, Error>(store.snapshot_revision()? == revision);
         match Tree::of_snapshot(&head, archive.clone(), false) {
             Ok(found) => tree = found,
-            Err(error @ Error::Json { .. }) if is_newest(store)? => {
-                let base = store.base_revision()?;
-                match Tree::of_snapshot(&head, archive.clone(), true) {
-                    Ok(found) => tree = found,
-                    Err(_) if base == 0 => {}
-                    Err(error) => return Err(error),
-                }
+            Err(error @ Error::Json { .. }) if is_newest(store)? && store.base_revision()? == 0 => {
                 repair = Some(unread_snapshot(&error));
             }
             Err(error) => return Err(error),
@@ -597,6 +607,7 @@ fn commit_history(
     let mut tree = Tree::new();
     for event in history {
         let event = event?;
+        check_gap(&tree, &event)?;
         tree.check_next(&event)?;
         store.append(slice::from_ref(&event))?;
         note(mirror.as_deref_mut(), &tree, &event, true);
@@ -611,6 +622,20 @@ fn commit_history(
         store.commit()?;
     }
     Ok(tree)
+}
+
+/// Checks that no event is missing before this one.
+#[cfg(feature = "sqlite")]
+fn check_gap(tree: &Tree, event: &Event) -> Result<()> {
+    let next = tree.revision().saturating_add(1);
+    if event.revision <= next {
+        return Ok(());
+    }
+    let message = format!(
+        "event {next} is next; if the history was compacted, it cannot be replayed: make the stack of a copy of the database, or \
+         of the files of Stack::export_files"
+    );
+    Err(Error::History { revision: event.revision, message })
 }
 
 /// Applies an event of another process, if it fits.

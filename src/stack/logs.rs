@@ -4,11 +4,9 @@ use serde_json::Value;
 
 use super::Stack;
 use crate::error::{Error, Result};
-#[cfg(feature = "tools")]
-use crate::frame::Handle;
-use crate::frame::{FrameRef, own_log_path};
+use crate::frame::{FrameRef, Handle, own_log_path};
 use crate::store::folder::Folder;
-use crate::store::{LogPage, LogQuery, logs};
+use crate::store::{LogLimits, LogPage, LogQuery, PrunedLogs, logs};
 use crate::tree::Command;
 
 /// The full log of a frame: a file of JSON lines, `logs/{id}.jsonl` in the stack's folder. [`Stack::log`] returns it.
@@ -41,6 +39,39 @@ impl Stack {
     /// ```
     pub fn log(&self, frame: impl Into<FrameRef>) -> FrameLog<'_> {
         FrameLog { stack: self, frame: frame.into() }
+    }
+
+    /// Removes old logs of finished frames: by their age, by the size of all logs, or both. Logs of frames that are planned, in
+    /// progress or blocked stay, and so do logs that hosts keep in other files. Contexts no longer name a log that is removed.
+    ///
+    /// ```
+    /// use callstack_core::{LogLimits, Stack, StackOptions};
+    ///
+    /// # #[cfg(feature = "sqlite")] {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let folder = folder.path();
+    /// let stack = Stack::open(folder, StackOptions::default())?;
+    /// let pruned = stack.prune_logs(LogLimits::default().bytes(500_000_000))?;
+    /// assert_eq!((pruned.files, pruned.left), (0, 0));
+    /// # }
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InMemory`] if the stack has no folder; [`Error::Io`] and [`Error::ReadOnly`] for a log that cannot be removed, others
+    /// can have been removed then; the errors of every command (see [`Stack`]).
+    pub fn prune_logs(&self, limits: LogLimits) -> Result<PrunedLogs> {
+        let folder = self.log_folder()?;
+        let pruned = self.command(|disk, deadline| {
+            disk.alone(&self.inner.tree, deadline, |tree| {
+                let own_log = |handle: Handle| own_log_path(tree.node(handle).session_id(), handle);
+                let kept = tree.unfinished().map(own_log).collect();
+                logs::prune(folder, limits, &kept)
+            })
+        })?;
+        // Cached contexts may name a log that is gone.
+        self.inner.contexts.clear_cache(None);
+        Ok(pruned)
     }
 
     /// The path of a frame's log for the file tools of an agent: absolute, if the file exists and an agent may read it.

@@ -65,6 +65,8 @@ pub(crate) fn read(folder: &Folder) -> Result<Option<(StackState, Vec<Repair>)>>
         }
         // The frames of the files are not in the order of their handles.
         state.frames.sort_by_key(|frame| frame.created_at);
+        let roots = state.frames.iter().filter(|frame| frame.parent_session_id.is_none());
+        state.root_frame_ids = roots.map(|frame| frame.session_id.clone()).collect();
     }
     #[cfg(windows)]
     state.frames.iter_mut().for_each(|frame| simplify_log_path(frame, folder.path()));

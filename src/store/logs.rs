@@ -4,10 +4,10 @@
 //! mix. A line that was cut off by a kill or a full disk is not repaired: reads report it, and the next append
 //! starts on a new line.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -99,6 +99,76 @@ pub struct LogDamage {
     pub message: String,
 }
 
+/// Which logs [`Stack::prune_logs`](crate::Stack::prune_logs) removes. In JSON `{"before": 1795293106903, "bytes": 500000000}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct LogLimits {
+    /// Those to which nothing was appended since this time, in milliseconds since the Unix epoch. Default `None`: their age does
+    /// not count.
+    pub before: Option<u64>,
+    /// The oldest ones, until all logs together have at most this size in bytes. Default `None`: their size does not count.
+    pub bytes: Option<u64>,
+}
+
+impl LogLimits {
+    /// Removes logs to which nothing was appended since a time, in milliseconds since the Unix epoch.
+    pub fn before(self, time: u64) -> Self {
+        Self { before: Some(time), ..self }
+    }
+
+    /// Removes the oldest logs, until all together have at most this size in bytes.
+    pub fn bytes(self, bytes: u64) -> Self {
+        Self { bytes: Some(bytes), ..self }
+    }
+}
+
+/// What [`Stack::prune_logs`](crate::Stack::prune_logs) has removed. In JSON `{"files": 12, "bytes": 340000, "left": 5100000}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct PrunedLogs {
+    /// Number of logs that were removed.
+    pub files: usize,
+    /// Their size in bytes.
+    pub bytes: u64,
+    /// The size of the logs that are left, in bytes.
+    pub left: u64,
+}
+
+/// Removes logs that the limits select, but none of those in `kept`.
+///
+/// # Errors
+/// [`Error::Io`], [`Error::ReadOnly`]: some logs can have been removed.
+pub(crate) fn prune(folder: &Folder, limits: LogLimits, kept: &HashSet<String>) -> Result<PrunedLogs> {
+    let mut pruned = PrunedLogs::default();
+    let mut old = Vec::new();
+    for name in folder.files_with("jsonl", LOGS)? {
+        let Some(file) = folder.file(&name, Access::Read)? else { continue };
+        let data = file.metadata().map_err(reading(&folder.path_of(&name)))?;
+        pruned.left += data.len();
+        // A file system without times has only new logs.
+        let written = data.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let written = written.map_or(u64::MAX, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        if !kept.contains(&name) {
+            old.push((written, name, data.len()));
+        }
+    }
+    old.sort_unstable();
+    for (written, name, size) in old {
+        let is_old = limits.before.is_some_and(|before| written < before);
+        if is_old || limits.bytes.is_some_and(|bytes| pruned.left > bytes) {
+            folder.remove(&name)?;
+            pruned.files += 1;
+            pruned.bytes += size;
+            pruned.left -= size;
+        }
+    }
+    Ok(pruned)
+}
+
+/// The subfolder with the logs.
+const LOGS: &str = "logs";
 /// The lock file of all logs, on Windows.
 const LOCK: &str = ".logs.lock";
 /// Maximum number of damaged lines in a page.

@@ -30,7 +30,7 @@ use crate::error::{Error, Result};
 use crate::frame::{Change, Event, Handle};
 
 pub use export::read_history;
-pub use logs::{LogDamage, LogLine, LogPage, LogQuery};
+pub use logs::{LogDamage, LogLimits, LogLine, LogPage, LogQuery, PrunedLogs};
 pub use memory::MemoryStore;
 pub use mirror::MirrorStatus;
 #[cfg(all(feature = "sqlite", feature = "session"))]
@@ -200,7 +200,7 @@ pub struct CompactionLimits<'a> {
     pub before: u64,
     /// The last change of its frames has at most this revision.
     pub until: u64,
-    /// True for its root: the snapshot was compared with the events.
+    /// True for its root: the snapshot was compared with the events. Not asked for trees that have not changed since the base.
     pub is_verified: &'a dyn Fn(Handle) -> bool,
 }
 

@@ -399,6 +399,11 @@ impl Tree {
         found
     }
 
+    /// The frames that are planned, in progress or blocked, in creation order.
+    pub(crate) fn unfinished(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.unfinished.iter().copied()
+    }
+
     /// The number of roots with each status, in the order of [`FrameStatus::ALL`].
     pub fn root_statuses(&self) -> [usize; FrameStatus::ALL.len()] {
         self.root_statuses

@@ -13,3 +13,5 @@ mod places;
 mod processes;
 #[cfg(all(unix, feature = "tools"))]
 mod with_less;
+#[cfg(feature = "tools")]
+mod years;

@@ -68,7 +68,7 @@ fn step(stack: &Stack, name: &str, number: usize) {
         0 => {
             // Every second one is a tree of its own, which leaves the memory when it is finished.
             let frame = NewFrame::new("Work").id(own(number)).caller(name);
-            stack.push(if number % 16 == 0 { frame.root() } else { frame.below(shared) }).unwrap();
+            stack.push(if number.is_multiple_of(16) { frame.root() } else { frame.below(shared) }).unwrap();
             format!("frame {} in_progress", own(number))
         }
         1 => {

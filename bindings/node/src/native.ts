@@ -26,6 +26,8 @@ export const SIGNATURES = {
   rebuild: "Nttt?v",
   flush: "",
   refresh: "v",
+  compact_history: "to",
+  prune_logs: "to",
   poll: "o",
   deadline: "v",
   info: "o",

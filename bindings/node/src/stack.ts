@@ -17,11 +17,13 @@ import type {
   FrameStatus,
   FrameUsage,
   Handle,
+  HistoryCompaction,
   HostEvent,
   HostSettings,
   Identity,
   Imported,
   Invalidated,
+  LogLimits,
   LogPage,
   LogQuery,
   MemoryOptions,
@@ -33,6 +35,7 @@ import type {
   OutlineOptions,
   Popped,
   PopStatus,
+  PrunedLogs,
   Register,
   Reply,
   Retried,
@@ -781,6 +784,27 @@ export class Stack implements Disposable {
    */
   history<Kind extends EventKind = EventKind>(query?: EventQuery<Kind>): Extract<StackEvent, { kind: Kind }>[] {
     return this.#record("history", writeJson(query))
+  }
+
+  /**
+   * Replaces the events of finished trees by their last state, so that the database becomes smaller: of all trees in which nothing
+   * is unfinished and whose last event has an earlier time, in milliseconds since the Unix epoch. Frames, handles, contexts and logs
+   * stay as they are; {@link Stack.history} no longer has these events, and {@link Stack.rebuild} can no longer make the stack of
+   * the exported history.
+   *
+   * @throws `in_memory` if the stack has no database, `damaged` if the events do not give the state that the database has.
+   */
+  compactHistory(before: number): HistoryCompaction {
+    return this.#record("compact_history", writeJson({ before }))
+  }
+
+  /**
+   * Removes old logs of finished frames. Logs of frames that are planned, in progress or blocked stay.
+   *
+   * @throws `in_memory` if the stack has no folder.
+   */
+  pruneLogs(limits: LogLimits): PrunedLogs {
+    return this.#record("prune_logs", writeJson(limits))
   }
 
   /**

@@ -37,8 +37,36 @@ export interface StackOptions {
    * change and end. Default: it is always written.
    */
   stateFileFrames?: number
+  /**
+   * How many frames of finished trees stay in memory at most. The others are read from the database when they are asked for.
+   * Default 4,096.
+   */
+  finishedFrames?: number
   counter?: Counter
 }
+
+/** What {@link Stack.compactHistory} has done. */
+export type HistoryCompaction = {
+  /** Number of trees whose events were removed. */
+  trees: number
+  /** Number of events that were removed. */
+  events: number
+  /** Size of the database before, in bytes. */
+  bytesBefore: number
+  /** Size of the database afterwards, in bytes. */
+  bytesAfter: number
+}
+
+/** Which logs {@link Stack.pruneLogs} removes. */
+export type LogLimits = {
+  /** Those to which nothing was appended since this time, in milliseconds since the Unix epoch. */
+  before?: number
+  /** The oldest ones, until all logs together have at most this size in bytes. */
+  bytes?: number
+}
+
+/** What {@link Stack.pruneLogs} has removed. Sizes are in bytes. */
+export type PrunedLogs = { files: number; bytes: number; left: number }
 
 /**
  * How tokens are counted: by an estimate (`"approx"`, the default), one token for four characters (`"chars4"`), or exactly

@@ -154,17 +154,22 @@ impl Report for Diagnosis {
         if let Some(health) = &self.health {
             let version = format!("version {} of {}", health.database.version, health.database.supported_version);
             field(page, "database", format!("{version}, {} bytes", number(self.sizes.database)))?;
-            field(
-                page,
-                "content",
-                format!("{}, {}", count(health.frames, "frame"), count(health.revision as usize, "event")),
-            )?;
+            let content = format!("{}, {}", count(health.frames, "frame"), count(health.revision as usize, "event"));
+            let compacted = match health.database.compacted_to {
+                0 => String::new(),
+                revision => format!("; those of finished trees were compacted up to event {revision}"),
+            };
+            field(page, "content", format!("{content}{compacted}"))?;
             field(page, "mirror", mirror_in_words(&health.mirror, health.revision))?;
             health.hosts.iter().try_for_each(|host| field(page, "host", host_in_words(host)))?;
         }
         let Sizes { write_ahead_log, logs, mirror, .. } = &self.sizes;
         let [write_ahead_log, logs, mirror] = [write_ahead_log, logs, mirror].map(|bytes| number(*bytes));
-        field(page, "sizes", format!("write-ahead log {write_ahead_log}, logs {logs}, mirror {mirror} bytes"))?;
+        let free = number(self.health.as_ref().map_or(0, |health| health.database.free_bytes));
+        let sizes = format!(
+            "free in the database {free}, write-ahead log {write_ahead_log}, logs {logs}, mirror {mirror} bytes"
+        );
+        field(page, "sizes", sizes)?;
         if self.is_sound {
             return page.line(Line::new().styled(AnsiColor::Green.on_default(), "The stack is sound."));
         }

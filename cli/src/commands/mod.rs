@@ -5,6 +5,7 @@ mod activate;
 pub mod answer;
 mod artifact;
 pub mod changed;
+mod compact;
 pub mod context;
 mod decide;
 mod doctor;
@@ -87,6 +88,8 @@ pub enum StackCommand {
     Artifact(artifact::Arguments),
     /// Shows and changes the texts on the heap, which are in every request.
     Heap(heap::Arguments),
+    /// Makes the stack smaller: removes the events of finished trees, and old logs.
+    Compact(compact::Arguments),
     /// Adds the plan of another tool, or the frames of a state.
     Import(import::Arguments),
     /// Lists the runs of agents, shows one, or ends it.
@@ -165,6 +168,7 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::Decide(arguments) => report_change(output, &decide::run(arguments, folder)?)?,
         StackCommand::Artifact(arguments) => report_change(output, &artifact::run(arguments, folder)?)?,
         StackCommand::Heap(arguments) => heap::run(arguments, folder, output)?,
+        StackCommand::Compact(arguments) => report_change(output, &compact::run(&arguments, folder)?)?,
         StackCommand::Import(arguments) => report_change(output, &import::run(arguments, folder)?)?,
         StackCommand::Runs(arguments) => return runs::run(&arguments, folder, output),
         StackCommand::Export(arguments) => output.report(&export::run(&arguments, folder)?)?,
@@ -183,6 +187,7 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<answer::Answered>(),
         schema::of::<answer::BlockedFrames>(),
         schema::of::<artifact::RecordedArtifact>(),
+        schema::of::<compact::Compacted>(),
         schema::of::<context::FrameContext>(),
         schema::of::<decide::RecordedDecision>(),
         schema::of::<doctor::Diagnosis>(),

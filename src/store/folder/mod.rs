@@ -285,14 +285,19 @@ impl Folder {
     /// Returns the names in a subfolder with the extension `json`, sorted, as `subfolder/name.json`. A missing subfolder
     /// has none.
     pub(crate) fn json_files(&self, subfolder: &str) -> Result<Vec<String>> {
+        self.files_with("json", subfolder)
+    }
+
+    /// As [`Folder::json_files`], with another extension.
+    pub(crate) fn files_with(&self, extension: &str, subfolder: &str) -> Result<Vec<String>> {
         let path = self.path_of(subfolder);
         let Some((directory, last)) = self.place(subfolder)? else { return Ok(Vec::new()) };
         let Some(directory) = found(subdirectory(&directory, last)).map_err(reading(&path))? else {
             return Ok(Vec::new());
         };
-        let is_json = |name: &OsString| Path::new(name).extension().is_some_and(|extension| extension == "json");
+        let is_wanted = |name: &OsString| Path::new(name).extension().is_some_and(|found| found == extension);
         let all = directory.names().map_err(reading(&path))?;
-        let mut names: Vec<_> = all.into_iter().filter(is_json).filter_map(|name| name.into_string().ok()).collect();
+        let mut names: Vec<_> = all.into_iter().filter(is_wanted).filter_map(|name| name.into_string().ok()).collect();
         names.sort();
         Ok(names.into_iter().map(|name| format!("{subfolder}/{name}")).collect())
     }

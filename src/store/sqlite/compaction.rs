@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::errors::{Refused, damaged};
 use super::number;
-use super::snapshot::{handle_in, revision};
+use super::snapshot::{base_revision, handle_in, revision};
 use crate::error::Result;
 use crate::frame::Handle;
 use crate::store::{CompactedEvents, CompactionLimits};
@@ -18,13 +18,15 @@ const FREE_SHARE: i64 = 4;
 /// Removes the events of finished trees within the limits, and makes the newest snapshot the base of the events. Call it in a
 /// transaction.
 pub(super) fn compact(connection: &Connection, path: &Path, limits: &CompactionLimits<'_>) -> Result<CompactedEvents> {
-    let snapshot = revision(connection, path)?.cast_signed();
+    let (snapshot, base) = (revision(connection, path)?.cast_signed(), base_revision(connection, path)?);
     let mut compacted = CompactedEvents::default();
     // The event of the snapshot stays: an open looks for it, to know that the snapshot belongs to the events.
     let sql = "DELETE FROM events WHERE handle IN (SELECT handle FROM frames WHERE tree = ?1) AND revision < ?2";
     let mut delete = connection.prepare(sql).refused(path)?;
     for (root, changed) in finished_trees(connection, path)? {
-        if changed.cast_unsigned() > limits.until || !(limits.is_verified)(root) {
+        // What has not changed since the base is the base itself.
+        let is_verified = changed <= base || (limits.is_verified)(root);
+        if changed.cast_unsigned() > limits.until || !is_verified {
             continue;
         }
         if time_of(connection, path, changed)?.is_some_and(|time| time >= limits.before) {

@@ -7,8 +7,7 @@ use serde::Serialize;
 
 use super::errors::Refused;
 use super::locks::Lock;
-use super::schema;
-use super::{SqliteStore, connect, number};
+use super::{SqliteStore, connect, number, schema, snapshot};
 use crate::error::Result;
 use crate::store::folder::Folder;
 use crate::store::patience::Patience;
@@ -18,7 +17,8 @@ const LISTED: usize = 20;
 
 /// What an examination of the database has found.
 ///
-/// In JSON: `{"version": 1, "supportedVersion": 1, "events": 812, "problems": []}`.
+/// In JSON: `{"version": 2, "supportedVersion": 2, "events": 812, "snapshot": 800, "compactedTo": 0, "freeBytes": 0,
+/// "problems": []}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -30,6 +30,12 @@ pub struct DatabaseHealth {
     pub supported_version: u64,
     /// Number of events in the table.
     pub events: u64,
+    /// The revision of the snapshot from which a stack is opened, with the events after it. 0: there is none yet.
+    pub snapshot: u64,
+    /// The revision up to which events of finished trees were compacted. 0: none were.
+    pub compacted_to: u64,
+    /// Space in the file that is not used, and that later events take, in bytes.
+    pub free_bytes: u64,
     /// What SQLite's check of its structures has found; empty if it is sound.
     pub problems: Vec<String>,
 }
@@ -54,6 +60,9 @@ impl SqliteStore {
             version: count("PRAGMA user_version")?,
             supported_version: schema::CURRENT_VERSION.unsigned_abs(),
             events: count("SELECT count(*) FROM events")?,
+            snapshot: snapshot::revision(&connection, path)?,
+            compacted_to: snapshot::base_revision(&connection, path)?.cast_unsigned(),
+            free_bytes: count("PRAGMA freelist_count")? * count("PRAGMA page_size")?,
             problems: problems.into_iter().filter(|problem| problem != "ok").collect(),
         })
     }

@@ -23,11 +23,13 @@ from callstack_core.types import (
     FrameStatus,
     FrameUsage,
     Handle,
+    HistoryCompaction,
     HostEvent,
     HostSettings,
     Identity,
     Imported,
     Invalidated,
+    LogLimits,
     LogPage,
     LogQuery,
     MemoryOptions,
@@ -39,6 +41,7 @@ from callstack_core.types import (
     OutlineOptions,
     Popped,
     PopStatus,
+    PrunedLogs,
     Register,
     Reply,
     Retried,
@@ -648,6 +651,25 @@ class Stack:
         Raises `InMemoryError` if the stack keeps no history (the option `history`), `SettingError` for an unknown kind.
         """
         return self._record("history", _json(query))
+
+    def compact_history(self, before: int) -> HistoryCompaction:
+        """Replaces the events of finished trees by their last state, so that the database becomes smaller.
+
+        They are the trees in which nothing is unfinished and whose last event has an earlier time, in milliseconds since
+        the Unix epoch. Frames, handles, contexts and logs stay as they are; `history` no longer has these events, and
+        `rebuild` can no longer make the stack of the exported history.
+
+        Raises `InMemoryError` if the stack has no database, and `DamagedError` if the events do not give the state that
+        the database has.
+        """
+        return self._record("compact_history", _json({"before": before}))
+
+    def prune_logs(self, limits: LogLimits) -> PrunedLogs:
+        """Removes old logs of finished frames. Logs of frames that are planned, in progress or blocked stay.
+
+        Raises `InMemoryError` if the stack has no folder.
+        """
+        return self._record("prune_logs", _json(limits))
 
     def export_history(self) -> str:
         """Returns the whole history as text, one event in JSON on each line. `rebuild` reads it.

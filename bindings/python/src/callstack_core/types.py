@@ -104,6 +104,9 @@ class StackOptions(TypedDict, total=False):
     #: The number of frames above which `state.json` is left to `flush` and to other processes, for programs that make
     #: one change and end. Default: it is always written.
     stateFileFrames: int
+    #: How many frames of finished trees stay in memory at most. The others are read from the database when they are
+    #: asked for. Default 4,096.
+    finishedFrames: int
     counter: Counter
 
 
@@ -111,6 +114,39 @@ class StateOptions(TypedDict, total=False):
     """Options of a stack that is made from a state."""
 
     counter: Counter
+
+
+# Sizes.
+
+
+class HistoryCompaction(TypedDict):
+    """What `Stack.compact_history` has done."""
+
+    #: Number of trees whose events were removed.
+    trees: int
+    #: Number of events that were removed.
+    events: int
+    #: Size of the database before, in bytes.
+    bytesBefore: int
+    #: Size of the database afterwards, in bytes.
+    bytesAfter: int
+
+
+class LogLimits(TypedDict, total=False):
+    """Which logs `Stack.prune_logs` removes."""
+
+    #: Those to which nothing was appended since this time, in milliseconds since the Unix epoch.
+    before: int
+    #: The oldest ones, until all logs together have at most this size in bytes.
+    bytes: int
+
+
+class PrunedLogs(TypedDict):
+    """What `Stack.prune_logs` has removed. Sizes are in bytes."""
+
+    files: int
+    bytes: int
+    left: int
 
 
 # Frames.

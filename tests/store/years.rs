@@ -1,0 +1,323 @@
+//! Tests of stacks that finished trees have gone through: snapshots, trees that leave the memory and come back, `state.json` of large
+//! stacks, the compaction of histories, and the removal of old logs.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use callstack_core::frame::ModelRequest;
+use callstack_core::stack::MirrorHealth;
+use callstack_core::{
+    EventQuery, Frame, FrameRef, FrameStatus, LogLimits, LogQuery, NewFrame, OutlineOptions, PopStatus, Settings,
+    Stack, StackOptions, StackState,
+};
+use rusqlite::Connection;
+use serde_json::json;
+use tempfile::{TempDir, tempdir};
+
+fn options() -> StackOptions {
+    StackOptions::default().mirror(false)
+}
+
+/// A stack without files that keeps no finished tree in memory.
+fn open(folder: &Path) -> Stack {
+    Stack::open(folder, options().finished_frames(0)).unwrap()
+}
+
+/// Finishes a tree of five frames, and returns its ID.
+fn finish_tree(stack: &Stack, number: usize) -> String {
+    let id = format!("tree_{number}");
+    let root = stack.push(NewFrame::new(format!("Release {number}")).id(&id).root()).unwrap();
+    for part in 0..4 {
+        let new = NewFrame::new(format!("Part {part}")).id(format!("{id}_{part}")).below(root);
+        let child = stack.push(new.criteria("It works")).unwrap();
+        stack.add_decision(child, format!("Decision {part} of {number}")).unwrap();
+        stack.pop(child, PopStatus::Completed, format!("Part {part} of {number} works")).unwrap();
+    }
+    stack.pop(root, PopStatus::Completed, format!("Released {number}")).unwrap();
+    id
+}
+
+/// A folder with finished trees and an open one.
+fn filled(trees: usize) -> TempDir {
+    let folder = tempdir().unwrap();
+    let stack = open(folder.path());
+    (0..trees).for_each(|number| drop(finish_tree(&stack, number)));
+    stack.push(NewFrame::new("Open").id("open").root()).unwrap();
+    folder
+}
+
+fn change(folder: &Path, sql: &str) {
+    Connection::open(folder.join("stack.db")).unwrap().execute_batch(sql).unwrap();
+}
+
+fn number(folder: &Path, sql: &str) -> i64 {
+    Connection::open(folder.join("stack.db")).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn frames_of_finished_trees_are_found_in_every_way() {
+    let folder = filled(60);
+    let whole = Stack::open(folder.path(), options().finished_frames(usize::MAX)).unwrap();
+    let state = whole.state();
+    let stack = open(folder.path());
+    assert_eq!(stack.state(), state);
+    let frame = stack.frame("tree_7_2").unwrap();
+    assert_eq!(
+        (frame.results.as_deref(), frame.parent_session_id.as_deref()),
+        (Some("Part 2 of 7 works"), Some("tree_7"))
+    );
+    assert_eq!(stack.resolve("tree_31").unwrap(), whole.resolve("tree_31").unwrap(), "a whole ID");
+    assert_eq!(stack.resolve("tree_44_").unwrap_err().code(), "ambiguous_frame", "the beginning of IDs");
+    assert_eq!(stack.resolve("Release 12").unwrap(), whole.resolve("Release 12").unwrap(), "a title");
+    assert_eq!(stack.with_status(FrameStatus::Completed), whole.with_status(FrameStatus::Completed));
+    let outline = |stack: &Stack| stack.outline(&OutlineOptions::default()).unwrap();
+    assert_eq!(outline(&stack), outline(&whole));
+    let context = |stack: &Stack| stack.context("tree_3_1", &Settings::default()).unwrap().xml.clone();
+    assert_eq!(context(&stack), context(&whole));
+    assert_eq!(stack.push(NewFrame::new("Again").id("tree_5_1")).unwrap_err().code(), "duplicate_id");
+    assert_eq!(stack.read(|tree| tree.roots().len()), 61);
+}
+
+#[test]
+fn a_frame_of_a_finished_tree_can_still_change() {
+    let folder = filled(40);
+    let stack = open(folder.path());
+    stack.record_usage("tree_3_1", ModelRequest { output: 40, ..ModelRequest::new("small") }).unwrap();
+    stack.add_decision("tree_9", "Kept for the record").unwrap();
+    stack.replace_id("tree_12_0", "renamed").unwrap();
+    let late = stack.push(NewFrame::new("Late").id("late").below("tree_20")).unwrap_err();
+    assert_eq!(late.code(), "parent_closed");
+    // Far enough for these trees to leave the memory again.
+    (100..140).for_each(|number| drop(finish_tree(&stack, number)));
+    let again = open(folder.path());
+    for stack in [&stack, &again] {
+        assert_eq!(stack.frame("tree_3_1").unwrap().usage[0].output, 40);
+        assert_eq!(stack.frame("tree_9").unwrap().decisions, ["Kept for the record"]);
+        assert_eq!(stack.frame("renamed").unwrap().results.as_deref(), Some("Part 0 of 12 works"));
+        assert_eq!(stack.resolve(FrameRef::Id("tree_12_0".into())).unwrap_err().code(), "unknown_frame");
+    }
+    assert!(again.health().unwrap().is_sound());
+}
+
+#[test]
+fn a_database_from_before_snapshots_gets_one_and_keeps_a_copy() {
+    let folder = tempdir().unwrap();
+    fs::copy(support::data("stack-database/version-1.db"), folder.path().join("stack.db")).unwrap();
+    let expected = fs::read_to_string(support::data("stack-database/version-1.state.json")).unwrap();
+    let stack = open(folder.path());
+    assert_eq!((stack.repairs(), stack.state().to_json()), (&[][..], expected.clone()));
+    let health = stack.health().unwrap();
+    assert!(health.is_sound(), "{health:?}");
+    assert_eq!((health.database.version, health.database.snapshot), (2, health.revision));
+    assert!(folder.path().join("stack.v1.db").exists(), "the original is kept");
+    finish_tree(&stack, 1);
+    drop(stack);
+    assert_eq!(open(folder.path()).state().frames.len(), StackState::from_json(&expected).unwrap().0.frames.len() + 5);
+}
+
+#[test]
+fn a_snapshot_that_is_damaged_old_or_missing_is_made_again_of_the_events() {
+    for (sql, is_reported) in [
+        ("UPDATE snapshots SET head = substr(head, 1, 40)", true),
+        ("UPDATE snapshots SET head = replace(head, '\"form\":1', '\"form\":0')", true),
+        ("DELETE FROM snapshots", false),
+        ("DELETE FROM snapshots; DELETE FROM frames", false),
+        ("UPDATE frames SET image = substr(image, 1, 40) WHERE session_id = 'open'", true),
+        ("UPDATE frames SET image = substr(image, 1, 40)", true),
+        ("UPDATE frames SET image = replace(image, '\"parent\":\"f1\"', '\"parent\":\"f2\"')", false),
+    ] {
+        let folder = filled(30);
+        let stack = open(folder.path());
+        (0..200).for_each(|number| stack.add_decision("open", format!("Decision {number}")).unwrap());
+        let state = stack.state();
+        drop(stack);
+        change(folder.path(), sql);
+        let stack = open(folder.path());
+        let repairs: Vec<String> = stack.repairs().iter().map(ToString::to_string).collect();
+        assert_eq!(repairs.len(), usize::from(is_reported), "{sql}: {repairs:?}");
+        assert!(repairs.iter().all(|repair| repair.ends_with("; the events were read instead")), "{sql}: {repairs:?}");
+        assert_eq!(stack.state(), state, "{sql}");
+        // What was read from the events is in the next snapshot.
+        assert_eq!(stack.frame("tree_0_3").unwrap().parent_session_id.as_deref(), Some("tree_0"), "{sql}");
+        (100..140).for_each(|number| drop(finish_tree(&stack, number)));
+        drop(stack);
+        let stack = open(folder.path());
+        assert_eq!((stack.repairs(), stack.health().unwrap().history_problems), (&[][..], vec![]), "{sql}");
+    }
+}
+
+#[test]
+fn an_examination_finds_frames_that_the_snapshot_has_otherwise() {
+    let folder = filled(40);
+    change(folder.path(), "UPDATE frames SET image = replace(image, 'Part 2 of 7 works', 'Part 2 of 7 fails')");
+    let stack = open(folder.path());
+    let problems = stack.health().unwrap().history_problems;
+    let frame = stack.resolve("tree_7_2").unwrap();
+    assert_eq!(problems, [format!("{frame} is another one in the snapshot than the events give")]);
+    let error = stack.compact_history(u64::MAX).unwrap_err();
+    assert_eq!(error.code(), "damaged", "{error}");
+    assert_eq!(number(folder.path(), "SELECT count(*) FROM base"), 0, "nothing was compacted");
+}
+
+#[test]
+fn a_compacted_history_gives_the_same_frames_and_goes_on() {
+    let folder = filled(60);
+    let (stack, other) = (open(folder.path()), open(folder.path()));
+    let state = stack.state();
+    let before = stack.history(&EventQuery::default()).unwrap();
+    let compaction = stack.compact_history(u64::MAX).unwrap();
+    assert_eq!(compaction.trees, 60);
+    assert!(compaction.bytes_after < compaction.bytes_before, "{compaction:?}");
+    let after = stack.history(&EventQuery::default()).unwrap();
+    assert_eq!(before.len() as u64 - after.len() as u64, compaction.events);
+    assert!(after.iter().all(|event| before.contains(event)), "the events that are left are as they were");
+    let open_frame = stack.resolve("open").unwrap();
+    assert_eq!(stack.history(&EventQuery::default().frame(open_frame)).unwrap().len(), 2);
+    assert!(stack.history(&EventQuery::default().frame(stack.resolve("tree_3_1").unwrap())).unwrap().is_empty());
+
+    // Others who had the stack open, and those who open it now, go on.
+    other.add_decision("open", "after the compaction").unwrap();
+    let again = open(folder.path());
+    finish_tree(&again, 77);
+    for stack in [&stack, &other] {
+        stack.refresh().unwrap();
+        assert_eq!(stack.state(), again.state());
+    }
+    assert_eq!(
+        stack.frame("tree_3_1").unwrap(),
+        state.frames.iter().find(|frame| frame.session_id == "tree_3_1").unwrap().clone()
+    );
+    let health = stack.health().unwrap();
+    assert!(health.is_sound() && health.database.compacted_to > 0, "{health:?}");
+
+    // The compacted frames are the beginning now: they survive the loss of the snapshot, and a second compaction.
+    let state = stack.state();
+    assert_eq!(stack.compact_history(u64::MAX).unwrap().trees, 1);
+    stack.add_decision("tree_5", "late").unwrap();
+    (0..300).for_each(|number| stack.add_decision("open", format!("Decision {number}")).unwrap());
+    let latest = stack.state();
+    drop((stack, other, again));
+    change(folder.path(), "UPDATE snapshots SET head = ''");
+    let stack = open(folder.path());
+    assert_eq!(stack.repairs().len(), 1, "{:?}", stack.repairs());
+    assert_eq!(stack.state(), latest);
+    assert_eq!(stack.state().frames.len(), state.frames.len());
+    assert!(stack.health().unwrap().is_sound());
+}
+
+#[test]
+fn an_exported_history_that_was_compacted_is_refused_with_what_to_do() {
+    let folder = filled(30);
+    let stack = open(folder.path());
+    stack.compact_history(u64::MAX).unwrap();
+    let mut text = Vec::new();
+    stack.export_history(&mut text).unwrap();
+    let new = tempdir().unwrap();
+    let error = Stack::rebuild(new.path().join("new"), &text[..], options()).unwrap_err();
+    assert_eq!(error.code(), "history", "{error}");
+    assert!(error.to_string().contains("compacted"), "{error}");
+    // The documented files make the same frames again.
+    stack.export_files(new.path().join("files")).unwrap();
+    let copy = open(&new.path().join("files"));
+    assert_eq!((copy.repairs(), copy.state().frames), (&[][..], stack.state().frames));
+}
+
+#[test]
+fn only_trees_whose_last_event_is_older_are_compacted() {
+    let folder = tempdir().unwrap();
+    let now = Arc::new(AtomicU64::new(1_000));
+    let stack = Stack::open(folder.path(), support::options_at(&now).mirror(false).finished_frames(0)).unwrap();
+    for (number, time) in [1_000, 2_000, 9_000, 1_500, 3_000].into_iter().enumerate() {
+        // The clock jumps forwards and back.
+        now.store(time, Ordering::Relaxed);
+        finish_tree(&stack, number);
+    }
+    now.store(3_000, Ordering::Relaxed);
+    stack.push(NewFrame::new("Open").id("open").root()).unwrap();
+    assert_eq!(stack.compact_history(1_000).unwrap().trees, 0);
+    assert_eq!(stack.compact_history(2_001).unwrap().trees, 3, "those of 1,000, 2,000 and 1,500");
+    assert_eq!(stack.compact_history(8_000).unwrap().trees, 1, "that of 3,000");
+    assert_eq!(stack.compact_history(u64::MAX).unwrap().trees, 1, "that of 9,000");
+    assert_eq!(stack.compact_history(u64::MAX).unwrap().trees, 0);
+    assert!(stack.health().unwrap().is_sound());
+}
+
+#[test]
+fn the_state_file_of_a_large_stack_leaves_finished_trees_to_the_files_of_their_frames() {
+    let folder = tempdir().unwrap();
+    let plan = |count: usize| {
+        (0..count).map(|number| Frame {
+            session_id: format!("old_{number}"),
+            parent_session_id: (number % 100 > 0).then(|| format!("old_{}", number - number % 100)),
+            title: format!("Old {number}"),
+            status: FrameStatus::Completed,
+            results: Some(format!("Done {number}")),
+            ..Frame::default()
+        })
+    };
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    stack.import(plan(10_200).collect()).unwrap();
+    stack.push(NewFrame::new("Open").id("open").root()).unwrap();
+    stack.push(NewFrame::new("Below").id("below").below("open")).unwrap();
+    stack.flush().unwrap();
+    let text = fs::read_to_string(folder.path().join("state.json")).unwrap();
+    let (shown, defects) = StackState::from_json(&text).unwrap();
+    assert_eq!(defects, []);
+    let ids: Vec<&str> = shown.frames.iter().map(|frame| frame.session_id.as_str()).collect();
+    assert_eq!((ids, &shown.root_frame_ids[..]), (vec!["open", "below"], &["open".to_owned()][..]));
+    let finished = shown.finished_trees.unwrap();
+    assert_eq!((finished.roots, finished.frames), (102, 10_200));
+    assert_eq!(stack.health().unwrap().mirror, MirrorHealth::Current {});
+    let state = stack.state();
+    drop(stack);
+
+    // Without the database, the files are the stack.
+    let sorted = |state: &StackState| {
+        let mut frames = state.frames.clone();
+        frames.sort_by(|one, other| one.session_id.cmp(&other.session_id));
+        frames
+    };
+    for name in ["stack.db", "stack.db-wal", "stack.db-shm"] {
+        let _ = fs::remove_file(folder.path().join(name));
+    }
+    fs::remove_file(folder.path().join("frames/old_77.json")).unwrap();
+    let stack = Stack::open(folder.path(), options()).unwrap();
+    let mut expected = sorted(&state);
+    expected.retain(|frame| frame.session_id != "old_77");
+    assert_eq!(sorted(&stack.state()), expected);
+    assert_eq!(stack.repairs().len(), 1, "{:?}", stack.repairs());
+    let message = "its finished trees have 10200 frames, but only 10199 of them are in frames/";
+    assert_eq!(stack.repairs()[0].message, message);
+}
+
+#[test]
+fn old_logs_of_finished_frames_are_removed_by_age_and_by_size() {
+    let folder = tempdir().unwrap();
+    let stack = Stack::open(folder.path(), options()).unwrap();
+    let log = |frame: &str| folder.path().join(format!("logs/{frame}.jsonl"));
+    for (number, frame) in ["one", "two", "three", "open"].into_iter().enumerate() {
+        stack.push(NewFrame::new(frame).id(frame).root()).unwrap();
+        stack.log(frame).append(&[json!({ "text": "x".repeat(1_000) })]).unwrap();
+        if frame != "open" {
+            stack.pop(frame, PopStatus::Completed, "Done").unwrap();
+        }
+        let written = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000 + number as u64);
+        fs::File::options().append(true).open(log(frame)).unwrap().set_modified(written).unwrap();
+    }
+    let size = fs::metadata(log("one")).unwrap().len();
+    assert_eq!(stack.prune_logs(LogLimits::default()).unwrap().files, 0, "no limit");
+    let pruned = stack.prune_logs(LogLimits::default().before(1_001_000)).unwrap();
+    assert_eq!((pruned.files, pruned.bytes, pruned.left), (1, size, 3 * size));
+    assert!(!log("one").exists() && log("two").exists());
+    let pruned = stack.prune_logs(LogLimits::default().bytes(2 * size)).unwrap();
+    assert_eq!((pruned.files, log("two").exists(), log("three").exists()), (1, false, true));
+    let pruned = stack.prune_logs(LogLimits::default().before(u64::MAX).bytes(0)).unwrap();
+    assert_eq!((pruned.files, pruned.left), (1, size), "the log of an unfinished frame stays");
+    assert_eq!(stack.log("open").read(&LogQuery::default()).unwrap().total, 1);
+    assert_eq!(stack.log("one").read(&LogQuery::default()).unwrap().total, 0);
+    assert_eq!(Stack::in_memory().prune_logs(LogLimits::default()).unwrap_err().code(), "in_memory");
+    assert_eq!(Stack::in_memory().compact_history(u64::MAX).unwrap_err().code(), "in_memory");
+}
