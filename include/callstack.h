@@ -520,6 +520,8 @@ void callstack_error_free(CallstackError **error);
  *   - `"mirror"`: whether state.json and frames/ are kept up to date beside the database; default true;
  *   - `"stateFileFrames"`: the number of frames above which state.json is left to `callstack_flush` and to other
  *     processes, for programs that make one change and end; default: it is always written;
+ *   - `"finishedFrames"`: how many frames of finished trees stay in memory at most; the others are read from the database
+ *     when they are asked for; default 4096;
  *   - `"counter"`: the token counter, `"approx"` (default: an estimate), `"chars4"` (a token for four characters), or
  *     `"o200k"` (exact; only if the library was built with the feature `tokenizer`, else the error is _SETTING).
  * - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
@@ -619,6 +621,44 @@ CallstackCode callstack_flush(Callstack *stack,
 CallstackCode callstack_refresh(Callstack *stack,
                                 int32_t *out_is_new,
                                 CallstackError **error);
+
+/**
+ * Replaces the events of finished trees by their last state, so that the database becomes smaller. Frames, handles, contexts
+ * and logs stay as they are. `callstack_history` no longer has these events, and `callstack_export_history` and
+ * `callstack_rebuild` no longer make the same stack; `callstack_export_files` and copies of the database do.
+ *
+ * - `limits`: a JSON object, `{"before": 1795293106903}`: trees in which nothing is unfinished, and whose last event has an
+ *   earlier time, in milliseconds since the Unix epoch.
+ * - `out_compaction`: a JSON object, `{"trees": 120, "events": 18304, "bytesBefore": 52428800, "bytesAfter": 9437184}`: the
+ *   number of trees whose events were removed, the number of these events, and the size of the database in bytes.
+ *
+ * Takes some seconds for a million events. Most of it does not keep other commands waiting.
+ *
+ * Errors: _JSON for the limits, _IN_MEMORY if the stack has no database, _DAMAGED if the events do not give the state that the
+ * database has; the storage errors. After an error the history is as it was.
+ */
+CallstackCode callstack_compact_history(Callstack *stack,
+                                        const char *limits,
+                                        size_t limits_len,
+                                        CallstackText *out_compaction,
+                                        CallstackError **error);
+
+/**
+ * Removes old logs of finished frames. Logs of frames that are planned, in progress or blocked stay.
+ *
+ * - `limits`: a JSON object, `{"before": 1795293106903, "bytes": 500000000}`, with any of
+ *   - `"before"`: removes logs to which nothing was appended since this time, in milliseconds since the Unix epoch;
+ *   - `"bytes"`: removes the oldest logs, until all together have at most this size.
+ * - `out_pruned`: a JSON object, `{"files": 12, "bytes": 340000, "left": 5100000}`: the number of logs that were removed, their
+ *   size, and the size of those that are left, in bytes.
+ *
+ * Errors: _JSON for the limits, _IN_MEMORY if the stack has no folder; the storage errors.
+ */
+CallstackCode callstack_prune_logs(Callstack *stack,
+                                   const char *limits,
+                                   size_t limits_len,
+                                   CallstackText *out_pruned,
+                                   CallstackError **error);
 
 /**
  * Returns figures about the stack, as the last command left them. Does not wait for a command that is running.

@@ -133,6 +133,7 @@ struct Inner {
     /// The folder of the stack. `None`: the stack keeps no logs.
     log_folder: Option<Folder>,
     repairs: Vec<Repair>,
+    finished_frames: usize,
     clock: Clock,
     span_clock: SpanClock,
     random: Random,
@@ -341,7 +342,7 @@ impl Stack {
     /// can use this disk.
     fn command<T>(&self, run: impl FnOnce(&mut Disk, &Deadline) -> Result<T>) -> Result<T> {
         self.with_disk(|disk, deadline| {
-            disk.check_sound(&self.inner.tree)?;
+            disk.check_sound()?;
             let attempt = Attempt { inner: &self.inner, disk };
             self.broken_by_panic(|| {
                 let result = run(attempt.disk, deadline);
@@ -813,7 +814,7 @@ impl Stack {
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`].
     pub fn usage(&self, frame: impl Into<FrameRef>) -> Result<FrameUsage> {
-        self.read(|tree| Ok(tree.usage(tree.resolve(&frame.into())?)))
+        self.query(frame, Tree::usage)
     }
 
     /// Makes an open frame the active frame.
@@ -1000,8 +1001,24 @@ impl Stack {
 
     fn query<T>(&self, frame: impl Into<FrameRef>, query: impl FnOnce(&Tree, Handle) -> T) -> Result<T> {
         self.check_working()?;
-        let tree = self.inner.tree.read();
-        tree.checked(|tree| tree.resolve(&frame.into()).map(|handle| query(tree, handle)))?
+        let answer = {
+            let tree = self.inner.tree.read();
+            tree.checked(|tree| tree.resolve(&frame.into()).map(|handle| query(tree, handle)))?
+        };
+        self.drop_finished();
+        answer
+    }
+
+    /// Drops finished trees from memory that queries have loaded, unless a command runs.
+    fn drop_finished(&self) {
+        if !self.inner.tree.read().has_excess(self.inner.finished_frames) {
+            return;
+        }
+        if let Some(disk) = self.inner.disk.try_lock()
+            && let Ok(disk) = disk.try_borrow()
+        {
+            disk.drop_finished(&self.inner.tree);
+        }
     }
 
     fn with_id(&self, mut frame: NewFrame) -> NewFrame {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::archive::{Archive, ArchiveQuery, ArchivedImage, ArchivedPlace};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::frame::Handle;
 use crate::store::{EventQuery, HistoryReader};
 use crate::tree::Tree;
@@ -44,6 +44,11 @@ impl Archive for StackArchive {
             Some((head, frames)) => Tree::of_snapshot(&head, frames, false)?,
             None => Tree::new(),
         };
+        if tree.revision() > revision {
+            let message =
+                format!("the tree of {handle} has changed since event {revision}, and the history was compacted");
+            return Err(Error::json("the snapshot", message));
+        }
         let query = EventQuery::default().since(tree.revision()).until(revision);
         reader.read(&query, PATIENCE, &mut |event| {
             tree.checked(|tree| tree.check_next(&event))??;

@@ -3,10 +3,16 @@
 use serde::Serialize;
 
 use super::Stack;
-use super::disk::{MirrorScope, archive_of};
-use crate::error::{Error, Result};
-use crate::frame::Handle;
-use crate::store::{CompactionLimits, DATABASE, EventQuery};
+use super::disk::MirrorScope;
+#[cfg(all(feature = "session", feature = "sqlite"))]
+use super::disk::archive_of;
+#[cfg(all(feature = "session", feature = "sqlite"))]
+use crate::error::Error;
+use crate::error::Result;
+use crate::store::DATABASE;
+#[cfg(all(feature = "session", feature = "sqlite"))]
+use crate::store::EventQuery;
+#[cfg(all(feature = "session", feature = "sqlite"))]
 use crate::tree::{Compared, Comparison};
 
 /// What [`Stack::compact_history`] has done.
@@ -36,9 +42,9 @@ impl Stack {
     /// when such a frame began and ended, beyond the times in its record. [`Stack::export_history`] writes the events that are
     /// left, from which `Stack::rebuild` cannot make the stack again; [`Stack::export_files`] and copies of the database can.
     ///
-    /// First the events are replayed and compared with the snapshot of the database, beside other users of the stack. Only trees
-    /// that are the same are compacted, in one transaction; others wait for it. Then the file is rewritten, if a quarter of it is
-    /// free.
+    /// In one transaction, the events are replayed and compared with the snapshot of the database, and those of the trees that are
+    /// the same are removed. Then the file is rewritten, if a quarter of it is free, which needs as much space on the disk once more.
+    /// Commands of other processes wait meanwhile, about two seconds for 100 MB, up to their [`busy_timeout`](crate::StackOptions::busy_timeout).
     ///
     /// ```
     /// use callstack_core::{NewFrame, PopStatus, Stack, StackOptions};
@@ -62,40 +68,34 @@ impl Stack {
         let call = self.as_one_call();
         let bytes = || self.inner.log_folder.as_ref().map_or(0, |folder| folder.size(DATABASE));
         let bytes_before = bytes();
-        call.command(|disk, deadline| {
+        let compacted = call.command(|disk, deadline| {
             // The files beside the database are brought up to date with the events that go.
             let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
             let _ = disk.write_mirror(tree, clock, MirrorScope::All, deadline);
-            disk.make_snapshot(tree, deadline)
+            disk.compact(tree, before, deadline)
         })?;
-        let (until, Compared { same, problems }) = call.compare_snapshot()?;
-        if let Some(problem) = problems.first() {
-            let place = format!("the snapshot of {}", self.place());
-            return Err(Error::damaged(place, problem, "stack.health() lists all differences; nothing was compacted"));
-        }
-        let is_verified = |root: Handle| same.contains(&root);
-        let limits = CompactionLimits { before, until, is_verified: &is_verified };
-        let compacted = call.command(|disk, deadline| disk.compact(&self.inner.tree, &limits, deadline))?;
         Ok(HistoryCompaction { trees: compacted.trees, events: compacted.events, bytes_before, bytes_after: bytes() })
     }
 
-    /// Replays the events up to the snapshot of the store, and compares each tree with it. Returns the revision of the snapshot too; 0
-    /// if there is none yet. Commands do not wait for it.
+    /// Replays the events up to the snapshot of the store, and compares each tree with it that nobody changes meanwhile. Commands do
+    /// not wait for it.
     ///
     /// # Errors
     /// [`Error::InMemory`] if the store keeps no snapshots; [`Error::History`] and [`Error::Damaged`] for the events; the errors of
     /// the store.
-    pub(super) fn compare_snapshot(&self) -> Result<(u64, Compared)> {
+    #[cfg(all(feature = "session", feature = "sqlite"))]
+    pub(super) fn compare_snapshot(&self) -> Result<Compared> {
+        self.refresh()?;
         let no_snapshots = Error::InMemory { what: "snapshots" };
         let (snapshot, archive) = self.with_disk(|disk, deadline| {
             let store = disk.store.as_mut().ok_or(no_snapshots.clone())?;
             let archive = archive_of(&**store).ok_or(no_snapshots)?;
             Ok((store.snapshot(deadline.remaining())?, archive))
         })?;
-        let Some(snapshot) = snapshot else { return Ok((0, Compared::default())) };
+        let Some(snapshot) = snapshot else { return Ok(Compared::default()) };
         let mut comparison = Comparison::new(archive, snapshot.head, snapshot.revision)?;
         let query = EventQuery::default().since(comparison.revision()).until(snapshot.revision);
         self.read_history(&query, |event| comparison.follow(event))?;
-        Ok((snapshot.revision, comparison.into_result()))
+        Ok(comparison.into_result())
     }
 }

@@ -19,7 +19,7 @@ use crate::store::folder::Folder;
 use crate::store::logs::{self, Appended};
 use crate::store::mirror::{Due, Mirror, MirrorStatus, Source};
 use crate::store::{CompactedEvents, CompactionLimits, Durability, EventQuery, Snapshot, Store};
-use crate::tree::{Commit, LogAppend, Scan, Tree};
+use crate::tree::{Commit, Compared, Comparison, LogAppend, Scan, Tree};
 
 /// The advice in the error of a stack whose history is damaged.
 const ADVICE: &str = "this stack keeps the events before the damage and refuses commands: write these events out with \
@@ -77,6 +77,8 @@ pub(super) struct Disk {
     syncs_logs: bool,
     /// The last command failed, possibly during the commit. Its own events may then be new to this process.
     is_uncertain: bool,
+    /// True: the archive has failed while events were applied, so the tree must be read again.
+    is_incomplete: bool,
     /// The error of every command since the store returned an event that cannot be read or does not fit. The tree has
     /// the events before it. Nothing is written any more.
     damage: Option<Error>,
@@ -102,6 +104,7 @@ impl Disk {
             finished_frames: usize::MAX,
             syncs_logs: false,
             is_uncertain: false,
+            is_incomplete: false,
             damage: None,
         }
     }
@@ -154,10 +157,10 @@ impl Disk {
         deadline: &Deadline,
         history: impl Iterator<Item = Result<Event>>,
     ) -> Result<bool> {
-        let Self { store: Some(store), mirror, .. } = self else { return Ok(false) };
+        let Self { store: Some(store), mirror, is_incomplete, .. } = self else { return Ok(false) };
         let recorded = store
             .begin(deadline.remaining())
-            .and_then(|()| catch_up(&mut **store, mirror.as_mut(), tree, deadline))
+            .and_then(|()| catch_up(&mut **store, mirror.as_mut(), tree, is_incomplete, deadline))
             .and_then(|()| match tree.read().revision() {
                 0 => commit_history(&mut **store, mirror.as_mut(), history).map(Some),
                 _ => Ok(None),
@@ -182,7 +185,8 @@ impl Disk {
                     store.rollback();
                     return Err(error);
                 }
-                let committed = catch_up(&mut **store, self.mirror.as_mut(), tree, deadline)
+                let Self { mirror, is_incomplete, .. } = self;
+                let committed = catch_up(&mut **store, mirror.as_mut(), tree, is_incomplete, deadline)
                     .and_then(|()| decide(tree))
                     .and_then(|commit| {
                         let logs = Logs { folder: self.folder.as_ref(), are_synced: self.syncs_logs, deadline };
@@ -201,15 +205,13 @@ impl Disk {
                 tree.apply(event);
             }
             if let Some(revision) = committed.archived {
-                tree.archived(revision);
+                tree.archived(revision, true);
             }
             tree.drop_finished(self.finished_frames);
             tree.failure_since(before)
         });
-        if failure.is_some() {
-            // The events are committed, but the archive has failed while they were applied.
-            self.reload(tree, deadline)?;
-        }
+        // The events are committed. The next command reads the tree again.
+        self.is_incomplete |= failure.is_some();
         if committed.events.len() >= MANY_EVENTS {
             // A failure does not concern the command. A later one makes the snapshot.
             let _ = self.make_snapshot(tree, deadline);
@@ -218,26 +220,35 @@ impl Disk {
     }
 
     /// Makes a snapshot of the tree, if the store keeps one.
-    pub(super) fn make_snapshot(&mut self, tree: &SharedTree, deadline: &Deadline) -> Result<()> {
-        let Self { store: Some(store), mirror, finished_frames, .. } = self else { return Ok(()) };
-        let made = store
+    fn make_snapshot(&mut self, tree: &SharedTree, deadline: &Deadline) -> Result<()> {
+        self.in_transaction(tree, deadline, |store, tree| {
+            let made = write_newest_snapshot(store, tree)?;
+            store.commit()?;
+            archived(tree, made);
+            Ok(())
+        })
+    }
+
+    /// Calls `run` in a transaction of the store, with the newest tree. What `run` does not commit is not kept.
+    ///
+    /// # Errors
+    /// [`Error::InMemory`] if there is no store.
+    fn in_transaction<T>(
+        &mut self,
+        tree: &SharedTree,
+        deadline: &Deadline,
+        run: impl FnOnce(&mut dyn Store, &SharedTree) -> Result<T>,
+    ) -> Result<T> {
+        let Self { store: Some(store), mirror, is_incomplete, .. } = self else {
+            return Err(Error::InMemory { what: "history" });
+        };
+        let result = store
             .begin(deadline.remaining())
-            .and_then(|()| catch_up(&mut **store, mirror.as_mut(), tree, deadline))
-            .and_then(|()| {
-                let tree = tree.read();
-                let has_news = tree.revision() > tree.archived_revision();
-                has_news.then(|| write_snapshot(&mut **store, &tree)).transpose()
-            })
-            .and_then(|revision| store.commit().map(|()| revision));
+            .and_then(|()| catch_up(&mut **store, mirror.as_mut(), tree, is_incomplete, deadline))
+            .and_then(|()| run(&mut **store, tree));
         // Ends the transaction if it was not committed.
         store.rollback();
-        if let Some(revision) = made? {
-            tree.change(|tree| {
-                tree.archived(revision);
-                tree.drop_finished(*finished_frames);
-            });
-        }
-        Ok(())
+        result
     }
 
     /// Calls `run` with the newest tree while no other process commits or appends to a log.
@@ -247,33 +258,35 @@ impl Disk {
         deadline: &Deadline,
         run: impl FnOnce(&Tree) -> Result<T>,
     ) -> Result<T> {
-        let Self { store: Some(store), mirror, .. } = self else { return run(&tree.read()) };
-        let result = store
-            .begin(deadline.remaining())
-            .and_then(|()| catch_up(&mut **store, mirror.as_mut(), tree, deadline))
-            .and_then(|()| run(&tree.read()));
-        store.rollback();
-        result
+        self.in_transaction(tree, deadline, |_, tree| run(&tree.read()))
     }
 
-    /// Removes the events of finished trees in one transaction, and gives their space back.
-    pub(super) fn compact(
-        &mut self,
-        tree: &SharedTree,
-        limits: &CompactionLimits<'_>,
-        deadline: &Deadline,
-    ) -> Result<CompactedEvents> {
-        let Self { store: Some(store), mirror, .. } = self else { return Err(Error::InMemory { what: "snapshots" }) };
-        let compacted = store
-            .begin(deadline.remaining())
-            .and_then(|()| catch_up(&mut **store, mirror.as_mut(), tree, deadline))
-            .and_then(|()| store.compact(limits))
-            .and_then(|compacted| store.commit().map(|()| compacted));
-        // Ends the transaction if it was not committed.
-        store.rollback();
-        let compacted = compacted?;
-        // The events are removed, whether the file becomes smaller now or with later events.
-        let _ = store.shrink(deadline.remaining());
+    /// Compares the events with the snapshot, removes those of finished trees in the same transaction, and gives their space back.
+    pub(super) fn compact(&mut self, tree: &SharedTree, before: u64, deadline: &Deadline) -> Result<CompactedEvents> {
+        let compacted = self.in_transaction(tree, deadline, |store, tree| {
+            let made = write_newest_snapshot(store, tree)?;
+            let Some(Snapshot { head, revision, .. }) = store.snapshot(deadline.remaining())? else {
+                return Ok(CompactedEvents::default());
+            };
+            let archive = archive_of(store).ok_or(Error::InMemory { what: "snapshots" })?;
+            let mut comparison = Comparison::new(archive, head, revision)?;
+            let query = EventQuery::default().since(comparison.revision());
+            store.read(&query, deadline.remaining(), &mut |event| comparison.follow(event))?;
+            let Compared { same, problems } = comparison.into_result();
+            if let Some(problem) = problems.first() {
+                let advice = "the examination of the stack lists all differences; nothing was compacted";
+                return Err(Error::damaged("the snapshot of the history", problem, advice));
+            }
+            let is_verified = |root: Handle| same.contains(&root);
+            let compacted = store.compact(&CompactionLimits { before, is_verified: &is_verified })?;
+            store.commit()?;
+            archived(tree, made);
+            Ok(compacted)
+        })?;
+        if let Some(store) = &mut self.store {
+            // The events are removed, whether the file becomes smaller now or with later events.
+            let _ = store.shrink(deadline.remaining());
+        }
         Ok(compacted)
     }
 
@@ -293,21 +306,12 @@ impl Disk {
         }
     }
 
-    /// Reads the tree from the store again.
-    fn reload(&mut self, tree: &SharedTree, deadline: &Deadline) -> Result<()> {
-        let Self { store: Some(store), mirror, .. } = self else { return Ok(()) };
-        let (read, _) = read_tree(&mut **store, mirror.as_mut(), deadline)?;
-        tree.change(|tree| *tree = read);
-        Ok(())
-    }
-
     /// Checks that the history is not damaged, as far as it is known.
     ///
     /// # Errors
     /// The error that reported the damage.
-    pub(super) fn check_sound(&self, tree: &SharedTree) -> Result<()> {
-        let of_archive = || tree.read().failure_since(0).filter(|error| matches!(error, Error::Damaged { .. }));
-        self.damage.clone().or_else(of_archive).map_or(Ok(()), Err)
+    pub(super) fn check_sound(&self) -> Result<()> {
+        self.damage.clone().map_or(Ok(()), Err)
     }
 
     /// Passes a result on. If its error says that the history is damaged, it becomes the error of all later commands.
@@ -350,10 +354,8 @@ impl Disk {
         let Self { store: Some(store), mirror, finished_frames, .. } = self else { return Ok(Default::default()) };
         let read = read_tree(&mut **store, mirror.as_mut(), deadline);
         let (mut tree, mut repair) = match read {
-            Err(error @ Error::Json { .. }) if store.base_revision()? > 0 => {
-                restore_base(&mut **store, deadline)?;
-                let (tree, _) = read_tree(&mut **store, mirror.as_mut(), deadline)?;
-                (tree, Some(unread_snapshot(&error)))
+            Err(Error::Json { .. }) if store.base_revision()? > 0 => {
+                restore_base(&mut **store, mirror.as_mut(), deadline)?
             }
             read => read?,
         };
@@ -375,10 +377,10 @@ impl Disk {
 
     /// Applies the commits of other processes. Returns true if there were any.
     pub(super) fn refresh(&mut self, tree: &SharedTree, deadline: &Deadline) -> Result<bool> {
-        let Self { store: Some(store), mirror, is_uncertain, .. } = self else { return Ok(false) };
+        let Self { store: Some(store), mirror, is_uncertain, is_incomplete, .. } = self else { return Ok(false) };
         let before = tree.read().revision();
-        if *is_uncertain || store.has_news(deadline.remaining())? {
-            catch_up(&mut **store, mirror.as_mut(), tree, deadline)?;
+        if *is_uncertain || *is_incomplete || store.has_news(deadline.remaining())? {
+            catch_up(&mut **store, mirror.as_mut(), tree, is_incomplete, deadline)?;
             *is_uncertain = false;
         }
         Ok(tree.read().revision() > before)
@@ -407,9 +409,9 @@ impl Disk {
         scope: MirrorScope,
         deadline: &Deadline,
     ) -> Result<()> {
-        self.check_sound(tree)?;
+        self.check_sound()?;
         let leaves_state = self.leaves_state(tree);
-        let Self { store: Some(store), mirror: Some(mirror), .. } = self else { return Ok(()) };
+        let Self { store: Some(store), mirror: Some(mirror), is_incomplete, .. } = self else { return Ok(()) };
         let is_behind = !mirror.is_current(tree.read().revision());
         let clock = || clock.now();
         mirror.look(clock());
@@ -432,7 +434,7 @@ impl Disk {
         let written = mirror.locked(&clock, deadline.remaining(), |mirror| {
             // Other processes may have committed since. An older text must not replace theirs.
             if store.has_news(deadline.remaining())? {
-                catch_up(&mut **store, Some(mirror), tree, deadline)?;
+                catch_up(&mut **store, Some(mirror), tree, is_incomplete, deadline)?;
             }
             tree.lend(|tree| match due {
                 Due::Fresh => mirror.write_fresh(&TreeFiles::new(tree, false), most),
@@ -444,14 +446,19 @@ impl Disk {
     }
 }
 
-/// Applies the commits of other processes. If an event is damaged or does not fit, those before it are applied.
+/// Applies the commits of other processes. If an event is damaged or does not fit, those before it are applied. If another process
+/// has made a snapshot since, or the tree is incomplete, the tree is read again: the snapshot no longer has what this tree knows.
 fn catch_up(
     store: &mut dyn Store,
     mut mirror: Option<&mut Mirror>,
     tree: &SharedTree,
+    is_incomplete: &mut bool,
     deadline: &Deadline,
 ) -> Result<()> {
-    let known = tree.read().revision();
+    let (known, has_archive) = {
+        let tree = tree.read();
+        (tree.revision(), tree.has_archive())
+    };
     let mut news = Vec::new();
     let read = store.read(&EventQuery::default().since(known), deadline.remaining(), &mut |event| {
         news.push(event);
@@ -460,13 +467,20 @@ fn catch_up(
     if !matches!(read, Ok(()) | Err(Error::Damaged { .. })) {
         return read;
     }
-    let is_gapless = news.iter().zip(known + 1..).all(|(event, next)| event.revision == next);
-    if !is_gapless && store.base_revision()? > known {
-        // Another process has compacted the history, also events that are new here.
+    let is_behind_snapshot =
+        |store: &mut dyn Store| Ok::<bool, Error>(has_archive && store.snapshot_revision()? > known);
+    if *is_incomplete || (!news.is_empty() && is_behind_snapshot(store)?) {
         let (found, _) = read_tree(store, mirror, deadline)?;
         tree.change(|tree| *tree = found);
+        *is_incomplete = false;
     } else if !news.is_empty() {
-        tree.change(|tree| news.into_iter().try_for_each(|event| follow(mirror.as_deref_mut(), tree, event)))?;
+        let followed = tree.change(|tree| {
+            let before = tree.failures();
+            let followed = news.into_iter().try_for_each(|event| follow(mirror.as_deref_mut(), tree, event));
+            *is_incomplete |= tree.failures() > before;
+            followed
+        });
+        followed?;
     }
     read
 }
@@ -505,7 +519,9 @@ fn read_tree_since(
         let is_newest = |store: &mut dyn Store| Ok::<bool, Error>(store.snapshot_revision()? == revision);
         match Tree::of_snapshot(&head, archive.clone(), false) {
             Ok(found) => tree = found,
-            Err(error @ Error::Json { .. }) if is_newest(store)? && store.base_revision()? == 0 => {
+            Err(error @ (Error::Json { .. } | Error::Damaged { .. } | Error::Io { .. }))
+                if is_newest(store)? && store.base_revision()? == 0 =>
+            {
                 repair = Some(unread_snapshot(&error));
             }
             Err(error) => return Err(error),
@@ -529,9 +545,25 @@ pub(super) fn archive_of(store: &dyn Store) -> Option<Arc<dyn Archive>> {
     Some(Arc::new(StackArchive { archive, reader: store.reader() }))
 }
 
-/// Replaces a snapshot that cannot be read by the one that the events of the history follow.
-fn restore_base(store: &mut dyn Store, deadline: &Deadline) -> Result<()> {
-    let restored = store.begin(deadline.remaining()).and_then(|()| store.restore_base()).and_then(|()| store.commit());
+/// Makes a snapshot that cannot be read again, of the one that the events of the history follow, unless another process has done
+/// so meanwhile.
+fn restore_base(
+    store: &mut dyn Store,
+    mut mirror: Option<&mut Mirror>,
+    deadline: &Deadline,
+) -> Result<(Tree, Option<Repair>)> {
+    store.begin(deadline.remaining())?;
+    let restored = match read_tree(store, mirror.as_deref_mut(), deadline) {
+        Err(error @ Error::Json { .. }) => store.restore_base().and_then(|()| {
+            let (mut tree, _) = read_tree(store, mirror, deadline)?;
+            // Up to the newest event: others may know a later snapshot than the base.
+            let revision = write_snapshot(store, &tree)?;
+            store.commit()?;
+            tree.archived(revision, true);
+            Ok((tree, Some(unread_snapshot(&error))))
+        }),
+        read => read,
+    };
     // Ends the transaction if it was not committed.
     store.rollback();
     restored
@@ -552,7 +584,7 @@ fn make_first_snapshot(
         if tree.archived_revision() == 0 && tree.revision() > 0 {
             let revision = write_snapshot(store, &tree)?;
             store.commit()?;
-            tree.archived(revision);
+            tree.archived(revision, true);
         }
         Ok((tree, repair))
     });
@@ -617,7 +649,7 @@ fn commit_history(
         tree.use_archive(archive);
         let revision = write_snapshot(store, &tree)?;
         store.commit()?;
-        tree.archived(revision);
+        tree.archived(revision, true);
     } else {
         store.commit()?;
     }
@@ -645,7 +677,7 @@ fn follow(mirror: Option<&mut Mirror>, tree: &mut Tree, event: Event) -> Result<
     note(mirror, tree, &event, false);
     let before = tree.failures();
     tree.apply_owned(event);
-    // What was applied without the frames that could not be read is not used: the caller reads the tree again.
+    // What was applied without the frames that could not be read is not used: see `catch_up`.
     tree.failure_since(before).map_or(Ok(()), Err)
 }
 
@@ -712,10 +744,24 @@ fn write_due_snapshot(store: &mut dyn Store, tree: &SharedTree) -> Result<Option
     // Other processes make snapshots too.
     let newest = store.snapshot_revision()?;
     if newest > tree.read().archived_revision() {
-        tree.change(|tree| tree.archived(newest));
+        tree.change(|tree| tree.archived(newest, false));
     }
     let tree = tree.read();
     if tree.is_snapshot_due() { write_snapshot(store, &tree).map(Some) } else { Ok(None) }
+}
+
+/// Adds a snapshot of the tree to the transaction, if there are events since the last one. Returns its revision.
+fn write_newest_snapshot(store: &mut dyn Store, tree: &SharedTree) -> Result<Option<u64>> {
+    let tree = tree.read();
+    let has_news = tree.has_archive() && tree.revision() > tree.archived_revision();
+    has_news.then(|| write_snapshot(store, &tree)).transpose()
+}
+
+/// Notes the revision of a snapshot that was committed.
+fn archived(tree: &SharedTree, made: Option<u64>) {
+    if let Some(revision) = made {
+        tree.change(|tree| tree.archived(revision, true));
+    }
 }
 
 /// Adds a snapshot of the tree to the transaction. Returns its revision.
@@ -879,8 +925,8 @@ impl Source for TreeFiles<'_> {
         self.scan.borrow_mut().at(handle).checked(|tree| tree.frame(handle))
     }
 
-    fn owner(&self, session_id: &str) -> Option<Handle> {
-        self.tree.by_id(session_id)
+    fn owner(&self, session_id: &str) -> Result<Option<Handle>> {
+        self.tree.checked(|tree| tree.by_id(session_id))
     }
 
     fn revision(&self) -> u64 {

@@ -114,7 +114,7 @@ impl Stack {
     /// Compares the events with the snapshot, and the tree that they give with the one that is shown.
     fn history_problems(&self) -> Result<Vec<String>> {
         let mut problems = match self.compare_snapshot() {
-            Ok((_, compared)) => compared.problems,
+            Ok(compared) => compared.problems,
             Err(error @ (Error::History { .. } | Error::Damaged { .. })) => vec![error.to_string()],
             Err(Error::InMemory { .. }) => Vec::new(),
             Err(error) => return Err(error),

@@ -103,7 +103,7 @@ impl Stack {
         span_clock: SpanClock,
     ) -> Self {
         let busy_timeout = options.busy_limit();
-        let StackOptions { clock, random, counter, .. } = options;
+        let StackOptions { clock, random, counter, finished_frames, .. } = options;
         let folder = disk.folder.clone();
         let inner = Inner {
             contexts: Contexts::new(
@@ -119,6 +119,7 @@ impl Stack {
             tree,
             is_broken: AtomicBool::new(false),
             repairs,
+            finished_frames,
             clock,
             span_clock,
             random,

@@ -54,7 +54,10 @@ pub(crate) trait Source {
     /// Those of the database, if the frame is not in memory.
     fn frame(&self, handle: Handle) -> Result<Frame>;
     /// The frame with this ID.
-    fn owner(&self, session_id: &str) -> Option<Handle>;
+    ///
+    /// # Errors
+    /// Those of the database.
+    fn owner(&self, session_id: &str) -> Result<Option<Handle>>;
     /// The revision: the number of events in the tree.
     fn revision(&self) -> u64;
     /// Writes the state as JSON.
@@ -348,7 +351,7 @@ impl Mirror {
         for (session_id, handle) in written.cloned().collect::<Vec<_>>() {
             let name = file_name(&session_id, handle);
             // Keep the file if its name belongs to a frame that has the ID now.
-            if source.owner(&session_id).is_none_or(|owner| file_name(&session_id, owner) != name) {
+            if source.owner(&session_id)?.is_none_or(|owner| file_name(&session_id, owner) != name) {
                 self.folder.remove(&format!("{FRAMES}/{name}.json"))?;
             }
             self.replaced.remove(&(session_id, handle));

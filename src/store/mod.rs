@@ -196,11 +196,10 @@ pub struct Snapshot {
 /// The trees whose events [`Store::compact`] removes: finished ones, if all of this holds for them.
 #[derive(Clone, Copy)]
 pub struct CompactionLimits<'a> {
-    /// The last event of the tree has an earlier time, in milliseconds since the Unix epoch.
+    /// The event that last changed one of its frames has an earlier time, in milliseconds since the Unix epoch.
     pub before: u64,
-    /// The last change of its frames has at most this revision.
-    pub until: u64,
-    /// True for its root: the snapshot was compared with the events. Not asked for trees that have not changed since the base.
+    /// Says of a root whether the snapshot of its tree was compared with the events and is the same. It is not asked about trees
+    /// that have not changed since the base.
     pub is_verified: &'a dyn Fn(Handle) -> bool,
 }
 

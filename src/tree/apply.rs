@@ -183,6 +183,8 @@ impl Tree {
             Change::Added { frame } => self.added(handle, (**frame).clone()),
             Change::Imported { extra } => {
                 self.sequence_by_time(handle);
+                let roots = self.handles().skip(handle.index()).filter(|frame| self.node(*frame).parent.is_none());
+                roots.collect::<Vec<_>>().into_iter().for_each(|root| self.note_end(root));
                 self.extra.extend(extra.clone());
             }
             _ if !is_known => {}
@@ -549,7 +551,7 @@ impl Tree {
             self.note_end(handle);
         }
         if self.node(handle).parent.is_none() {
-            self.root_statuses[was as usize] -= 1;
+            self.root_statuses[was as usize] = self.root_statuses[was as usize].saturating_sub(1);
             self.root_statuses[status as usize] += 1;
         }
     }

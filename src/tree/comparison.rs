@@ -113,13 +113,16 @@ impl Comparison {
     }
 
     fn compare(&mut self, root: Handle, images: &[ArchivedImage]) {
+        // Somebody has changed the tree since.
+        if images.iter().any(|image| image.changed > self.archive.revision) {
+            return;
+        }
         let mut expected: HashMap<Handle, &ArchivedImage> = images.iter().map(|image| (image.handle, image)).collect();
         let before = self.compared.problems.len();
         for handle in self.tree.subtree(root) {
             let node = self.tree.node(handle);
             let problem = match expected.remove(&handle) {
                 None => "is missing in the snapshot",
-                Some(image) if image.changed > self.archive.revision => continue,
                 Some(image) if image.image != node.image() => "is another one in the snapshot than the events give",
                 Some(_) => continue,
             };

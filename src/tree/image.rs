@@ -77,6 +77,14 @@ impl Node {
         serde_json::to_string(&image).expect("a node has only string keys and finite numbers")
     }
 
+    /// The frames that the node names, but for its parent and children.
+    fn linked(&self) -> impl Iterator<Item = Handle> + '_ {
+        let attempt = self.attempt.as_deref().into_iter();
+        let attempts =
+            attempt.flat_map(|attempt| [Some(attempt.first), attempt.previous, attempt.next, Some(attempt.newest)]);
+        self.dependencies().iter().chain(self.dependents()).copied().chain(attempts.flatten())
+    }
+
     /// The node of an image, without what follows from the other nodes of its tree.
     fn of_image(archived: &ArchivedImage) -> Result<Self> {
         let ArchivedImage { handle, changed, ref image } = *archived;
@@ -101,13 +109,21 @@ impl Node {
     }
 }
 
-/// Makes the nodes of whole trees from the images of all of their frames.
+/// Makes the nodes of whole trees from the images of all of their frames. `frames`: the number of frames that there are.
 ///
 /// # Errors
-/// [`Error::Json`] for an image that cannot be read, or whose parent is not among them.
-pub(super) fn nodes_of<'a>(images: impl Iterator<Item = &'a ArchivedImage>) -> Result<Vec<(Handle, Node)>> {
+/// [`Error::Json`] for an image that cannot be read, that names a frame which is not there, or whose parent is not among them.
+pub(super) fn nodes_of<'a>(
+    images: impl Iterator<Item = &'a ArchivedImage>,
+    frames: usize,
+) -> Result<Vec<(Handle, Node)>> {
     let nodes = images.map(|image| Ok((image.handle, Node::of_image(image)?)));
     let mut nodes = nodes.collect::<Result<Vec<_>>>()?;
+    for (handle, node) in &nodes {
+        if let Some(other) = node.linked().find(|other| other.index() >= frames) {
+            return Err(Error::json("the snapshot", format!("frame {handle}: it names {other}, which is not there")));
+        }
+    }
     let places: HashMap<Handle, usize> =
         nodes.iter().enumerate().map(|(place, (handle, _))| (*handle, place)).collect();
     let mut parents = Vec::with_capacity(nodes.len());
@@ -184,7 +200,7 @@ mod tests {
                 ArchivedImage { handle, changed: node.changed, image: node.image() }
             };
             let images: Vec<ArchivedImage> = tree.handles().map(image).collect();
-            let nodes = nodes_of(images.iter()).unwrap();
+            let nodes = nodes_of(images.iter(), tree.len()).unwrap();
             for (handle, node) in nodes {
                 assert_eq!(format!("{node:?}"), content(&tree, handle), "seed {seed}");
             }

@@ -173,9 +173,13 @@ impl Nodes {
         self.archived = revision;
         self.ended = 0;
         self.loaded.get_mut().look_again();
-        self.replayed.get_mut().clear();
         let changed = std::mem::take(&mut self.changed);
         self.changed = changed.into_iter().filter(|handle| !self.is_archived(*handle)).collect();
+    }
+
+    /// Notes that the nodes which were made of the events are in the archive now.
+    pub(super) fn forget_replayed(&mut self) {
+        self.replayed.get_mut().clear();
     }
 
     /// The revision of the archive.
@@ -256,16 +260,15 @@ impl Nodes {
     /// The nodes of the tree of a frame, as they were at the revision of this tree.
     fn read_tree(&self, archive: &dyn Archive, handle: Handle, may_replay: bool) -> Result<Vec<(Handle, Node)>> {
         let of_images = |images: Vec<ArchivedImage>| match images.iter().any(|image| image.handle == handle) {
-            true => nodes_of(images.iter().filter(|image| image.handle.index() < self.len)),
+            true => nodes_of(images.iter().filter(|image| image.handle.index() < self.len), self.len),
             false => Err(Error::json("the snapshot", format!("frame {handle} is missing"))),
         };
-        let images = archive.images(handle)?;
-        let is_known = images.iter().all(|image| image.changed <= self.known || image.handle.index() >= self.len);
-        let nodes = match is_known {
+        let is_known = |image: &ArchivedImage| image.changed <= self.known || image.handle.index() >= self.len;
+        let nodes = archive.images(handle).and_then(|images| match images.iter().all(is_known) {
             true => of_images(images),
             false => Err(Error::json("the snapshot", format!("the tree of {handle} has changed since"))),
-        };
-        if nodes.is_ok() || !may_replay {
+        });
+        if !may_replay || !matches!(nodes, Err(Error::Json { .. } | Error::Damaged { .. })) {
             return nodes;
         }
         let nodes = of_images(archive.images_at(handle, self.known)?)?;

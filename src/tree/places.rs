@@ -168,7 +168,8 @@ impl Tree {
             Some(old) => drop(self.nodes[old.index()].children.remove(place)),
             None => {
                 self.roots.remove(place, &self.nodes);
-                self.root_statuses[self.node(handle).status() as usize] -= 1;
+                let status = self.node(handle).status() as usize;
+                self.root_statuses[status] = self.root_statuses[status].saturating_sub(1);
             }
         }
         if parent != old {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
+use super::archive::Shelf;
 use super::nodes::Nodes;
 use crate::archive::{ArchiveQuery, ArchivedPlace};
 use crate::frame::Handle;
@@ -52,27 +53,36 @@ impl Roots {
         if let Some(listed) = self.listed.get() {
             return listed;
         }
-        self.listed.get_or_init(|| {
-            let place = |found: &ArchivedPlace| match nodes.in_memory(found.handle.index()) {
-                Some(node) => node.parent.is_none().then_some(node.order),
-                None if nodes.is_outdated(found) => {
-                    let node = &nodes[found.handle.index()];
-                    node.parent.is_none().then_some(node.order)
-                }
-                None => found.place,
-            };
-            // A newer archive can have the added ones already.
-            let added: HashSet<Handle> = self.added.handles.iter().copied().collect();
-            let archived = nodes.ask_archive(ArchiveQuery::Roots).into_iter();
-            let archived = archived.filter(|found| !added.contains(&found.handle));
-            let mut archived: Vec<(u64, Handle)> =
-                archived.filter_map(|found| Some((place(&found)?, found.handle))).collect();
-            archived.sort_unstable();
-            let added = self.added.keys.iter().copied().zip(self.added.handles.iter().copied());
-            let mut listed = List::default();
-            archived.into_iter().chain(added).for_each(|(key, root)| listed.push(key, root));
-            listed
-        })
+        let failures = nodes.shelf().map_or(0, Shelf::failures);
+        let found = self.found(nodes);
+        match nodes.shelf().is_some_and(|shelf| shelf.failures() > failures) {
+            // Is not kept: the next call asks again.
+            true => &self.added,
+            false => self.listed.get_or_init(|| found),
+        }
+    }
+
+    /// The roots that the archive has, and those that were added.
+    fn found(&self, nodes: &Nodes) -> List {
+        let place = |found: &ArchivedPlace| match nodes.in_memory(found.handle.index()) {
+            Some(node) => node.parent.is_none().then_some(node.order),
+            None if nodes.is_outdated(found) => {
+                let node = &nodes[found.handle.index()];
+                node.parent.is_none().then_some(node.order)
+            }
+            None => found.place,
+        };
+        // A newer archive can have the added ones already.
+        let added: HashSet<Handle> = self.added.handles.iter().copied().collect();
+        let archived = nodes.ask_archive(ArchiveQuery::Roots).into_iter();
+        let archived = archived.filter(|found| !added.contains(&found.handle));
+        let mut archived: Vec<(u64, Handle)> =
+            archived.filter_map(|found| Some((place(&found)?, found.handle))).collect();
+        archived.sort_unstable();
+        let added = self.added.keys.iter().copied().zip(self.added.handles.iter().copied());
+        let mut listed = List::default();
+        archived.into_iter().chain(added).for_each(|(key, root)| listed.push(key, root));
+        listed
     }
 
     fn listed_mut(&mut self, nodes: &Nodes) -> &mut List {

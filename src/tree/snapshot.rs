@@ -47,6 +47,30 @@ struct Head {
     extra: Map<String, Value>,
 }
 
+impl Head {
+    /// Reads a head, and checks that its numbers can be: each frame, chunk, start and finish has an event.
+    fn read(text: &str) -> Result<Self> {
+        let head: Self = serde_json::from_str(text)
+            .map_err(|error| Error::json("the snapshot", error.to_string()).with_source(error))?;
+        if head.form != FORM {
+            return Err(Error::json("the snapshot", format!("it has the form {}, not {FORM}", head.form)));
+        }
+        let named = head
+            .active
+            .iter()
+            .chain(&head.unsettled)
+            .chain(&head.open)
+            .chain(head.stops.iter().map(|(frame, ..)| frame));
+        let are_there = { named }.all(|frame| frame.index() < head.frames);
+        let roots: usize = head.root_statuses.iter().fold(0, |sum, count| sum.saturating_add(*count));
+        let counts = [head.frames as u64, head.chunks as u64, head.sequence / 2];
+        if !are_there || roots > head.frames || counts.into_iter().any(|count| count > head.revision) {
+            return Err(Error::json("the snapshot", "its head names frames or counts that cannot be".to_owned()));
+        }
+        Ok(head)
+    }
+}
+
 impl Tree {
     /// The tree of a snapshot. Trees that have ended stay in the archive until they are looked at. `may_replay`: frames that the
     /// archive does not have as they were are made of the events, which can take seconds.
@@ -54,11 +78,7 @@ impl Tree {
     /// # Errors
     /// [`Error::Json`] if the snapshot cannot be read; the errors of the archive.
     pub(crate) fn of_snapshot(head: &str, archive: Arc<dyn Archive>, may_replay: bool) -> Result<Self> {
-        let head: Head = serde_json::from_str(head)
-            .map_err(|error| Error::json("the snapshot", error.to_string()).with_source(error))?;
-        if head.form != FORM {
-            return Err(Error::json("the snapshot", format!("it has the form {}, not {FORM}", head.form)));
-        }
+        let head = Head::read(head)?;
         let mut tree = Self {
             nodes: Nodes::archived(head.frames, head.revision, Arc::new(Shelf::new(archive.clone()))),
             roots: Roots::archived(head.last_root),
@@ -84,6 +104,9 @@ impl Tree {
     /// Gives a tree that is wholly in memory an archive, in which nothing is yet.
     pub(crate) fn use_archive(&mut self, archive: Arc<dyn Archive>) {
         self.nodes.use_archive(Arc::new(Shelf::new(archive)));
+        for root in self.roots_in_memory() {
+            self.note_end(root);
+        }
     }
 
     /// Notes in the indexes a frame whose node was put in its place.
@@ -173,9 +196,13 @@ impl Tree {
         self.subtree(self.root(handle)).map(image).collect()
     }
 
-    /// Notes that the archive has all frames as they were at this revision.
-    pub(crate) fn archived(&mut self, revision: u64) {
+    /// Notes that the archive has all frames as they were at this revision. `is_own`: this tree was archived, not that of another
+    /// process.
+    pub(crate) fn archived(&mut self, revision: u64, is_own: bool) {
         self.nodes.archived_at(revision);
+        if is_own {
+            self.nodes.forget_replayed();
+        }
     }
 
     /// True if finished trees have more than this number of frames in memory.
@@ -255,12 +282,19 @@ impl Tree {
             let by_id = |id: &String| tree.by_id(id);
             match &event.change {
                 Change::Added { frame } => {
+                    if frame.retry_of.is_some() && frame.parent_session_id.is_none() {
+                        tree.roots();
+                    }
                     let ids = frame.parent_session_id.iter().chain(&frame.retry_of).chain(&frame.depends_on);
                     touched.extend(ids.filter_map(by_id));
                 }
                 Change::DependenciesAdded { depends_on } => touched.extend(depends_on.iter().filter_map(by_id)),
                 Change::IdReplaced { session_id } => touched.extend(by_id(session_id)),
                 Change::Edited { edit } => {
+                    let is_root = tree.nodes.get(event.handle.index()).is_some_and(|node| node.parent.is_none());
+                    if edit.moves() && (is_root || edit.parent == Some(None)) {
+                        tree.roots();
+                    }
                     let named = edit
                         .parent
                         .iter()
@@ -378,7 +412,7 @@ mod tests {
                 if step % 3 == 0 {
                     archive.take(part.unarchived());
                     let (head, revision) = (part.snapshot_head(), part.revision());
-                    part.archived(revision);
+                    part.archived(revision, true);
                     if step % 7 == 0 {
                         part = Tree::of_snapshot(&head, archive.clone(), false).unwrap();
                     }

@@ -28,6 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "error",
             "frame",
             "text",
+            "threads",
             "tree",
             "variables",
             "vocabulary",

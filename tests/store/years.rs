@@ -321,3 +321,40 @@ fn old_logs_of_finished_frames_are_removed_by_age_and_by_size() {
     assert_eq!(Stack::in_memory().prune_logs(LogLimits::default()).unwrap_err().code(), "in_memory");
     assert_eq!(Stack::in_memory().compact_history(u64::MAX).unwrap_err().code(), "in_memory");
 }
+
+#[test]
+fn who_is_behind_a_change_of_a_finished_tree_and_a_compaction_sees_each_change_once() {
+    for changes in [1, 100] {
+        let folder = filled(40);
+        let (stack, behind) = (open(folder.path()), open(folder.path()));
+        for number in 0..changes {
+            stack.add_decision("tree_7", format!("Late {number}")).unwrap();
+        }
+        stack.compact_history(u64::MAX).unwrap();
+        // A query of the other one does not know the change yet, and must not show half of it.
+        if let Ok(frame) = behind.frame("tree_7") {
+            assert!(frame.decisions.is_empty(), "{:?}", frame.decisions);
+        }
+        behind.add_decision("open", "of the one behind").unwrap();
+        stack.refresh().unwrap();
+        assert_eq!(behind.frame("tree_7").unwrap().decisions.len(), changes);
+        assert_eq!(behind.state(), stack.state());
+        assert!(behind.health().unwrap().is_sound());
+    }
+}
+
+#[test]
+fn finished_trees_of_an_import_leave_the_memory_too() {
+    let folder = tempdir().unwrap();
+    let stack = open(folder.path());
+    let frame = |number: usize| Frame {
+        session_id: format!("old_{number}"),
+        title: format!("Old {number}"),
+        status: FrameStatus::Completed,
+        ..Frame::default()
+    };
+    stack.import((0..300).map(frame).collect()).unwrap();
+    stack.compact_history(0).unwrap();
+    change(folder.path(), "UPDATE frames SET image = replace(image, 'Old 7\"', 'Seven\"')");
+    assert_eq!(stack.frame("old_7").unwrap().title, "Seven", "the frame was read from the database");
+}

@@ -26,7 +26,7 @@ pub(super) fn compact(connection: &Connection, path: &Path, limits: &CompactionL
     for (root, changed) in finished_trees(connection, path)? {
         // What has not changed since the base is the base itself.
         let is_verified = changed <= base || (limits.is_verified)(root);
-        if changed.cast_unsigned() > limits.until || !is_verified {
+        if !is_verified {
             continue;
         }
         if time_of(connection, path, changed)?.is_some_and(|time| time >= limits.before) {

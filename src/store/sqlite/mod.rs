@@ -457,12 +457,16 @@ impl Store for SqliteStore {
     }
 
     fn snapshot(&mut self, patience: Duration) -> Result<Option<Snapshot>> {
-        let found = self.look(patience, |store| snapshot::head(&store.connection(), &store.path))?;
-        let Some(Snapshot { revision, .. }) = found else { return Ok(None) };
+        let (found, last) = self.look(patience, |store| {
+            let found = snapshot::head(&store.connection(), &store.path)?;
+            let revision = found.as_ref().map_or(0, |found| found.revision.cast_signed());
+            Ok((found, Mark::find(&store.connection(), &store.path, revision)?))
+        })?;
+        if self.newest.is_none() {
+            self.newest = last;
+        }
         // Without its last event, the history is not the one of the snapshot.
-        let newest = Mark::find(&self.connection(), &self.path, revision.cast_signed())?;
-        self.newest = newest;
-        Ok(found.filter(|_| self.newest.is_some()))
+        Ok(found.filter(|_| last.is_some()))
     }
 
     fn snapshot_revision(&mut self) -> Result<u64> {
