@@ -200,10 +200,10 @@ bench-flame: export FLAME_BENCH_AREAS ?= 20
 bench-flame: native $(NODE_MODULES)
 	$(NPM) run bench:flame --prefix bindings
 
-# Stacks that many finished trees have gone through: opening, memory, small commands and what they write. Set the numbers of
-# frames and the seconds of commands: make bench-years YEARS_BENCH_FRAMES=1000,50000 YEARS_BENCH_SECONDS=60
-bench-years: export YEARS_BENCH_FRAMES ?= 1000,10000,50000
-bench-years: export YEARS_BENCH_SECONDS ?= 5
+# Stacks that many finished trees have gone through: opening, memory, small commands and what they write, frames of finished trees,
+# compaction. Set the numbers of frames and the seconds of commands: make bench-years YEARS_BENCH_FRAMES=1000 YEARS_BENCH_SECONDS=5
+bench-years: export YEARS_BENCH_FRAMES ?= 1000,100000,1000000
+bench-years: export YEARS_BENCH_SECONDS ?= 60
 bench-years:
 	$(CARGO) bench --quiet -p callstack-core --bench years
 
@@ -301,8 +301,8 @@ fuzz: $(CARGO_FUZZ)
 	done
 
 # Long versions of the tests: a million generated cases of every invariant, sixteen processes with 2000 commands each,
-# 250 kills for each kill test, a stack of 100,000 frames; and the C tests with the library that cargo-c installs. Takes
-# about half an hour on two cores.
+# 250 kills for each kill test, a stack of 100,000 frames, the C tests with the library that cargo-c installs, and the growth of a
+# stack to a million frames. Takes about an hour on two cores.
 soak: export PROPTEST_CASES = 1000000
 soak: export STACK_TEST_COMMANDS = 2000
 soak: export STACK_TEST_KILLS = 250
@@ -316,3 +316,4 @@ soak: system-tools
 	$(CARGO) test --profile soak -p callstack-tests --test all -- context::invariants tree::tree_model
 	PROPTEST_CASES=20000 $(CARGO) test --profile soak -p callstack-tests --features tokenizer --test all -- hostile::cap
 	tests/c/run install-with-cargo-c
+	YEARS_BENCH_FRAMES=1000,10000,100000,1000000 $(MAKE) --no-print-directory bench-years

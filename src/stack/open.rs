@@ -160,8 +160,8 @@ impl Stack {
         }))
     }
 
-    /// The inconsistencies of the files that were imported when the stack was opened, each with its repair. Empty if
-    /// nothing was imported, or if the files were consistent.
+    /// What was repaired when the stack was opened: the inconsistencies of files that were imported, and a snapshot of the database that
+    /// could not be read. Usually empty.
     pub fn repairs(&self) -> &[Repair] {
         &self.inner.repairs
     }

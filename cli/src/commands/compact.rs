@@ -63,6 +63,8 @@ impl Report for Compacted {
                 number(self.bytes_before)
             );
             page.text(0, &format!("removed {removed}; {sizes}"))?;
+        } else if self.days == 0 {
+            page.text(0, "no finished tree has events that can go")?;
         } else {
             page.text(
                 0,

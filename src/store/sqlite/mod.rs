@@ -2,7 +2,9 @@
 //! atomic.
 //!
 //! One table holds the events as JSON, with the same text as a line of an export. Its primary key is the
-//! revision, so the database never keeps two commits that were decided on the same history.
+//! revision, so the database never keeps two commits that were decided on the same history. Other tables hold
+//! the frames as they were at one revision ([`snapshot`]): they follow from the events, unless these were compacted
+//! ([`compaction`]).
 //!
 //! The locks of [`locks`] keep the users of a database apart, because SQLite's own can fall. Before and after each
 //! transaction the store checks that the files are those that it opened ([`identity`]), and that the newest event it
