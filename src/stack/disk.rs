@@ -30,7 +30,8 @@ const ADVICE: &str = "this stack keeps the events before the damage and refuses 
 /// that changes a hundred thousand frames must not wait for their files.
 const INSTALLMENT: usize = 256;
 
-/// Number of events from which a command makes a snapshot itself, so that the next command does not pay for it.
+/// Number of events from which a command, or an open that has read them all, makes a snapshot itself, so that the next one does not
+/// pay for it.
 const MANY_EVENTS: usize = 1_024;
 
 /// The state of the mirror that queries return.
@@ -226,7 +227,9 @@ impl Disk {
             store.commit()?;
             archived(tree, made);
             Ok(())
-        })
+        })?;
+        self.drop_finished(tree);
+        Ok(())
     }
 
     /// Calls `run` in a transaction of the store, with the newest tree. What `run` does not commit is not kept.
@@ -283,6 +286,7 @@ impl Disk {
             archived(tree, made);
             Ok(compacted)
         })?;
+        self.drop_finished(tree);
         if let Some(store) = &mut self.store {
             // The events are removed, whether the file becomes smaller now or with later events.
             let _ = store.shrink(deadline.remaining());
@@ -360,10 +364,15 @@ impl Disk {
             read => read?,
         };
         if !tree.has_archive() {
-            // If it cannot be made, all frames stay in memory.
-            if let Ok((found, later)) = make_first_snapshot(&mut **store, mirror.as_mut(), deadline) {
-                tree = found;
-                repair = repair.or(later);
+            if tree.revision() >= MANY_EVENTS as u64 || repair.is_some() {
+                // If it cannot be made, all frames stay in memory.
+                if let Ok((found, later)) = make_first_snapshot(&mut **store, mirror.as_mut(), deadline) {
+                    tree = found;
+                    repair = repair.or(later);
+                }
+            } else if let Some(archive) = archive_of(&**store) {
+                // A command makes it. Opening a small stack writes nothing.
+                tree.use_archive(archive);
             }
         }
         tree.drop_finished(*finished_frames);

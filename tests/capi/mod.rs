@@ -294,6 +294,36 @@ fn contexts_come_in_the_parts_that_are_wanted() {
 }
 
 #[test]
+fn histories_are_compacted_and_logs_pruned() {
+    let folder = tempfile::tempdir().unwrap();
+    let stack = open(folder.path().to_str().unwrap(), r#"{"finishedFrames": 0}"#).unwrap();
+    push(stack, r#"{"title": "Done", "sessionID": "ses_1"}"#).unwrap();
+    // SAFETY: the stack is open, every text has its given length.
+    unsafe {
+        run(|error| callstack_append_log(stack, p("f1"), 2, p(r#"["a line"]"#), 10, error)).unwrap();
+        let popped = |out, error: *mut *mut CallstackError| {
+            callstack_pop(stack, p("f1"), 2, CALLSTACK_STATUS_COMPLETED, p("Works"), 5, NULL, 0, out, error)
+        };
+        ask(popped).unwrap();
+        let compact = |limits: &'static str| {
+            ask(|out, error| callstack_compact_history(stack, p(limits), limits.len(), out, error)).map(parsed)
+        };
+        assert_eq!(compact(r#"{"before": 1}"#).unwrap()["trees"], 0);
+        let compaction = compact(r#"{"before": 9007199254740991}"#).unwrap();
+        assert_eq!((&compaction["trees"], compaction["events"].as_u64() > Some(2)), (&json!(1), true), "{compaction}");
+        assert!(compaction["bytesAfter"].as_u64() > Some(0), "{compaction}");
+        assert_eq!(compact("{}").unwrap_err().code, CALLSTACK_ERROR_JSON);
+        let limits = r#"{"bytes": 0}"#;
+        let pruned = ask(|out, error| callstack_prune_logs(stack, p(limits), limits.len(), out, error)).map(parsed);
+        assert_eq!(pruned.unwrap(), json!({"files": 1, "bytes": 9, "left": 0}));
+        let frame = ask(|out, error| callstack_frame(stack, p("f1"), 2, out, error)).map(parsed).unwrap();
+        assert_eq!(frame["results"], "Works");
+        let mut stack = stack;
+        run(|error| callstack_close(&mut stack, error)).unwrap();
+    }
+}
+
+#[test]
 fn a_stack_in_a_folder_lasts_and_its_history_makes_it_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();

@@ -33,7 +33,7 @@ fn a_command_writes_a_bounded_number_of_files() {
         assert_eq!(planned_files(folder.path()), 0);
         assert_eq!((stack.mirror_status().unwrap().stale_frames, stack.deadline()), (0, None));
     }
-    assert!(written[0] > 0 && written[1] <= written[0], "a command wrote {written:?} files");
+    assert!(written.iter().all(|files| (1..=256).contains(files)), "a command wrote {written:?} files");
 }
 
 #[cfg(feature = "sqlite")]
@@ -78,11 +78,11 @@ fn a_large_file_is_not_written_after_every_change() {
         let id = format!("child_{index}_{}", "x".repeat(1_000));
         stack.plan(NewFrame::new("Task").id(id).below(root)).unwrap();
     };
-    (0..60).for_each(plan);
-    assert_eq!(listed(), 60);
-    (60..200).for_each(plan);
+    (0..14).for_each(plan);
+    assert_eq!(listed(), 14);
+    (14..200).for_each(plan);
     let few = listed();
-    assert!(few < 80, "{few} of 200 children are listed, so the file was written for each of them");
+    assert!(few < 30, "{few} of 200 children are listed, so the file was written for each of them");
     stack.flush().unwrap();
     assert_eq!(listed(), 200);
 }

@@ -94,6 +94,21 @@ test("a failed frame is begun anew", () => {
   )
 })
 
+test("histories are compacted, and old logs removed", () => {
+  using stack = Stack.open(folder(), { mirror: false, finishedFrames: 0 })
+  const done = stack.push({ title: "Done", sessionID: "ses_1" })
+  stack.appendLog(done, ["a line"])
+  stack.pop(done, "completed", "Works")
+  assert.equal(stack.compactHistory(1).trees, 0)
+  const compaction = stack.compactHistory(Number.MAX_SAFE_INTEGER)
+  assert.equal(compaction.trees, 1)
+  assert.ok(compaction.events > 2 && compaction.bytesBefore > 0 && compaction.bytesAfter > 0)
+  assert.deepEqual(stack.pruneLogs({ bytes: 0 }), { files: 1, bytes: 9, left: 0 })
+  assert.equal(stack.frame(done).results, "Works")
+  using memory = Stack.inMemory()
+  assert.throws(() => memory.compactHistory(1), { code: "in_memory" })
+})
+
 test("requests to models are summed by frame and model", () => {
   using stack = Stack.inMemory()
   const shop = stack.push({ title: "Shop" })

@@ -33,6 +33,21 @@ def test_frames_are_pushed_planned_activated_and_popped(stack: Stack) -> None:
     assert [frame["title"] for frame in stack.frames({"status": "invalidated"})] == ["Send mail"]
 
 
+def test_histories_are_compacted_and_old_logs_removed(tmp_path: Path) -> None:
+    with Stack.open(tmp_path, {"mirror": False, "finishedFrames": 0}) as stack:
+        done = stack.push({"title": "Done", "sessionID": "ses_1"})
+        stack.append_log(done, ["a line"])
+        stack.pop(done, "completed", "Works")
+        assert stack.compact_history(1)["trees"] == 0
+        compaction = stack.compact_history(2**53 - 1)
+        assert compaction["trees"] == 1
+        assert compaction["events"] > 2
+        assert stack.prune_logs({"bytes": 0}) == {"files": 1, "bytes": 9, "left": 0}
+        assert stack.frame(done)["results"] == "Works"
+    with Stack.in_memory() as memory, pytest.raises(errors.InMemoryError):
+        memory.compact_history(1)
+
+
 def test_planned_frames_are_edited_and_their_order_changes(stack: Stack) -> None:
     first, second = stack.plan_children("f1", [{"title": "First"}, {"title": "Second"}])
     stack.edit(second, {"title": "Before", "before": first})
