@@ -27,8 +27,10 @@ COMPACT = {
     "CARGO_PROFILE_RELEASE_OPT_LEVEL": "s",
 }
 COMPACT_FLAGS = [
-    "-C", "llvm-args=-inline-threshold=15", "-C", "llvm-args=-inlinehint-threshold=100", "-C", "force-frame-pointers=yes",
-]  # fmt: skip
+    *("-C", "llvm-args=-inline-threshold=15"),
+    *("-C", "llvm-args=-inlinehint-threshold=100"),
+    *("-C", "force-frame-pointers=yes"),
+]
 
 # Where tools are and how they reach a registry. None of these changes what is built.
 KEPT = {

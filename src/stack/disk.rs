@@ -150,7 +150,7 @@ impl Disk {
     }
 
     /// Records a whole history in an empty store, in one transaction, and replaces the tree by that of the history. Takes the
-    /// events one by one, so only the tree is held in memory. Returns false if the store has events already.
+    /// events one by one, and holds few finished trees in memory. Returns false if the store has events already.
     #[cfg(feature = "sqlite")]
     pub(super) fn record(
         &mut self,
@@ -158,12 +158,12 @@ impl Disk {
         deadline: &Deadline,
         history: impl Iterator<Item = Result<Event>>,
     ) -> Result<bool> {
-        let Self { store: Some(store), mirror, is_incomplete, .. } = self else { return Ok(false) };
+        let Self { store: Some(store), mirror, is_incomplete, finished_frames, .. } = self else { return Ok(false) };
         let recorded = store
             .begin(deadline.remaining())
             .and_then(|()| catch_up(&mut **store, mirror.as_mut(), tree, is_incomplete, deadline))
             .and_then(|()| match tree.read().revision() {
-                0 => commit_history(&mut **store, mirror.as_mut(), history).map(Some),
+                0 => commit_history(&mut **store, mirror.as_mut(), history, *finished_frames).map(Some),
                 _ => Ok(None),
             });
         // Ends the transaction if it was not committed.
@@ -638,30 +638,36 @@ fn note_since(
     Ok(())
 }
 
-/// Commits a history, and returns its tree.
+/// Commits a history, and returns its tree. Trees that have finished leave the memory meanwhile.
 #[cfg(feature = "sqlite")]
 fn commit_history(
     store: &mut dyn Store,
     mut mirror: Option<&mut Mirror>,
     history: impl Iterator<Item = Result<Event>>,
+    finished_frames: usize,
 ) -> Result<Tree> {
     let mut tree = Tree::new();
+    if let Some(archive) = archive_of(store) {
+        tree.use_archive(archive);
+    }
     for event in history {
         let event = event?;
         check_gap(&tree, &event)?;
-        tree.check_next(&event)?;
+        check_fits(&tree, &event)?;
         store.append(slice::from_ref(&event))?;
-        note(mirror.as_deref_mut(), &tree, &event, true);
-        tree.apply_owned(event);
+        apply_fitting(mirror.as_deref_mut(), &mut tree, event, true)?;
+        if tree.is_snapshot_due() {
+            let revision = write_snapshot(store, &tree)?;
+            tree.archived(revision, true);
+            tree.drop_finished(finished_frames);
+        }
     }
-    if let Some(archive) = archive_of(store) {
-        tree.use_archive(archive);
-        let revision = write_snapshot(store, &tree)?;
-        store.commit()?;
-        tree.archived(revision, true);
-    } else {
-        store.commit()?;
-    }
+    let revision = match tree.has_archive() {
+        true => Some(write_snapshot(store, &tree)?),
+        false => None,
+    };
+    store.commit()?;
+    revision.into_iter().for_each(|revision| tree.archived(revision, true));
     Ok(tree)
 }
 
@@ -681,9 +687,19 @@ fn check_gap(tree: &Tree, event: &Event) -> Result<()> {
 
 /// Applies an event of another process, if it fits.
 fn follow(mirror: Option<&mut Mirror>, tree: &mut Tree, event: Event) -> Result<()> {
-    tree.checked(|tree| tree.check_next(&event))??;
-    tree.prepare(&event)?;
-    note(mirror, tree, &event, false);
+    check_fits(tree, &event)?;
+    apply_fitting(mirror, tree, event, false)
+}
+
+/// Checks that an event can be the next one of the history, and loads what it changes.
+fn check_fits(tree: &Tree, event: &Event) -> Result<()> {
+    tree.checked(|tree| tree.check_next(event))??;
+    tree.prepare(event)
+}
+
+/// Applies an event that fits. `own`: this process writes the files of its frame.
+fn apply_fitting(mirror: Option<&mut Mirror>, tree: &mut Tree, event: Event, own: bool) -> Result<()> {
+    note(mirror, tree, &event, own);
     let before = tree.failures();
     tree.apply_owned(event);
     // What was applied without the frames that could not be read is not used: see `catch_up`.

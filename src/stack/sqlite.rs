@@ -47,8 +47,8 @@ impl Stack {
     }
 
     /// Creates a stack in an empty folder from a history that [`Stack::export_history`] has written. The stack has the
-    /// same frames with the same handles, and the same history. The history is read event by event, and only the tree is
-    /// held in memory.
+    /// same frames with the same handles, and the same history. The history is read event by event, and few finished trees
+    /// are held in memory.
     ///
     /// # Errors
     /// [`Error::NotEmpty`] if the folder contains a stack; [`Error::Json`] with the line, or [`Error::History`] with
