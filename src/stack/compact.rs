@@ -49,6 +49,7 @@ impl Stack {
     /// ```
     /// use callstack_core::{NewFrame, PopStatus, Stack, StackOptions};
     ///
+    /// # #[cfg(feature = "sqlite")] {
     /// # let folder = tempfile::tempdir().unwrap();
     /// # let folder = folder.path();
     /// let stack = Stack::open(folder, StackOptions::default())?;
@@ -58,6 +59,7 @@ impl Stack {
     /// let compaction = stack.compact_history(u64::MAX)?;
     /// assert_eq!(compaction.trees, 1);
     /// assert_eq!(stack.frame(tax)?.results.as_deref(), Some("19 % on all goods"));
+    /// # }
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
     ///
