@@ -41,7 +41,7 @@ pub struct ArchivedImage {
     pub image: String,
 }
 
-/// What frames are searched for in an archive.
+/// A search for frames in an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ArchiveQuery<'a> {

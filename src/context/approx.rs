@@ -211,7 +211,7 @@ fn space(before: Before) -> usize {
     if before == Before::Space { SPACE } else { 0 }
 }
 
-/// What the lists say, made once when it is first needed; about 150 KB.
+/// The contents of the lists, made once when they are first needed; about 150 KB.
 struct Tables {
     /// The listed words in ascending order, as [`word_key`] makes them. The lowest bit is set if the word is one token
     /// only in small letters after a space.

@@ -214,7 +214,7 @@ impl Mirror {
         }
     }
 
-    /// What is due: in a poll, or in a command.
+    /// Returns the files that are due, in a poll or in a command.
     pub(crate) fn due(&self, now: u64, in_command: bool) -> Due {
         if now >= self.state_deadline(if in_command { COMMAND_TIME_SHARE } else { TIME_SHARE }) {
             Due::Everything

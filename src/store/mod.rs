@@ -187,7 +187,7 @@ pub trait Store: Send {
 pub struct Snapshot {
     /// The revision of the tree: the number of events that it shows.
     pub revision: u64,
-    /// What is not about one frame, as JSON. Only the library reads it.
+    /// The part of the tree that does not belong to one frame, as JSON. Only the library reads it.
     pub head: String,
     /// When it is written: true if its frames are all frames of the tree, so that those of earlier snapshots go.
     pub is_whole: bool,

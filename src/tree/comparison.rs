@@ -23,7 +23,7 @@ pub(crate) struct Comparison {
     compared: Compared,
 }
 
-/// What a comparison has found.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub(crate) struct Compared {
     /// The roots of the trees that are the same in the archive.
